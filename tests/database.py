@@ -1,10 +1,26 @@
 """An installation's database, as a test looks at it: rows, and what its processes are doing there."""
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 import psycopg
+from django.db import connection
+
+# The second is set where the tests go through PgBouncer: LISTEN needs a session of its own.
+_NAMES: Final = ("DATABASE_URL", "DATABASE_DIRECT_URL")
+
+
+def own_database() -> dict[str, str]:
+    """Return the variables that name this test's database, for a process that the test starts."""
+    path = f"/{connection.settings_dict['NAME']}"
+    return {
+        name: urlsplit(os.environ[name])._replace(path=path).geturl()
+        for name in _NAMES
+        if name in os.environ
+    }
 
 
 class Database:

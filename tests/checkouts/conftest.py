@@ -49,7 +49,7 @@ def hear(
 ) -> Iterator[Callable[[Callable[[], None]], list[str]]]:
     """Run something, and return the notices that a connection of its own heard of it."""
     where = make_conninfo(
-        django_settings.DATABASE_URL, dbname=connection.settings_dict["NAME"]
+        django_settings.DATABASE_DIRECT_URL, dbname=connection.settings_dict["NAME"]
     )
     with psycopg.connect(where, autocommit=True) as ear:
         ear.execute(f"LISTEN {CHANNEL}")

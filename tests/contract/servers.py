@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import connection
 from django.http import HttpResponse
 
 from gateway.processes.stack import web_arguments
 from tests.contract.client import Answer, check, some_address
+from tests.database import own_database
 from tests.tree import ROOT
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -109,11 +108,9 @@ def _process(log_file: Path, environment: Mapping[str, str]) -> Iterator[Server]
 
 def own_environment() -> dict[str, str]:
     """This test's database and counters."""
-    name = connection.settings_dict["NAME"]
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
     return {
         "WEB_THREADS": str(THREADS),
-        "DATABASE_URL": url,
+        **own_database(),
         "FLORIN_KEY_PREFIX": settings.KEY_PREFIX,
         "FLORIN_ENV": "development",
         "TRUSTED_PROXIES": HOST,

@@ -11,17 +11,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from cryptography.fernet import Fernet
-from django.db import connection
 from PIL import Image
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.states import Mode
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import pay
+from tests.database import own_database
 from tests.factories import make_user
 from tests.guides import Program, programs, programs_of, run
 from tests.tree import ROOT
@@ -137,7 +136,7 @@ def test_a_shell_example_succeeds(
             "BASE_URL": live_server.url,
             "CHECKOUT_ID": checkout_for(program.code, client),
             "MERCHANT_ID": merchant.public_id,
-            "DATABASE_URL": database_url(),
+            **own_database(),
             "REDIS_URL": os.environ["REDIS_URL"],
             "FLORIN_ENV": "development",
             "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
@@ -154,9 +153,3 @@ def test_a_shell_example_succeeds(
             re.MULTILINE | re.DOTALL,
         )
         assert json.loads(printed) == json.loads(shown)
-
-
-def database_url() -> str:
-    """The address of this test's database."""
-    name = f"/{connection.settings_dict['NAME']}"
-    return urlsplit(os.environ["DATABASE_URL"])._replace(path=name).geturl()

@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
 
+from tests.database import own_database
 from tests.tree import ROOT
 
 THREADS = 4
@@ -32,17 +32,14 @@ def start(*arguments: str, chain: dict[str, str]) -> "subprocess.Popen[str]":
 
 
 def _environment(chain: dict[str, str]) -> dict[str, str]:
-    from django.db import connection
 
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("CHAIN_")
     }
-    database = urlsplit(os.environ["DATABASE_URL"])
-    name = f"/{connection.settings_dict['NAME']}"
     return kept | {
-        "DATABASE_URL": database._replace(path=name).geturl(),
+        **own_database(),
         "FLORIN_ENV": "development",
         "CHAIN_NETWORK": "local",
         **chain,

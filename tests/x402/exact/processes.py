@@ -7,12 +7,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import connection
 
 from tests.contract.client import ApiClient
+from tests.database import own_database
 from tests.tree import ROOT
 
 # Ends a test whose process hangs. On a machine with ten times as much to do as it has cores for, two processes take a minute
@@ -60,10 +59,8 @@ def environment(url: str, chain: str = "base") -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("CHAIN_")
     }
-    database = urlsplit(os.environ["DATABASE_URL"])
-    name = f"/{connection.settings_dict['NAME']}"
     return kept | {
-        "DATABASE_URL": database._replace(path=name).geturl(),
+        **own_database(),
         "DJANGO_SETTINGS_MODULE": "gateway.settings",
         "FLORIN_ENV": "development",
         "CHAIN_NETWORK": "local",

@@ -11,15 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
-from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import connection
 
 from gateway.processes.stack import (
     HOST,
     stream_arguments,
 )
+from tests.database import own_database
 from tests.tree import ROOT
 from tests.waiting import wait_until
 
@@ -141,11 +140,9 @@ def stream_server(folder: Path, **environment: str) -> Iterator[StreamServer]:
 
 
 def _environment() -> dict[str, str]:
-    name = connection.settings_dict["NAME"]
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
     return {
         "CHECKOUT_HOST": OUR_ORIGIN,
-        "DATABASE_URL": url,
+        **own_database(),
         "FLORIN_ENV": "development",
         "FLORIN_KEY_PREFIX": settings.KEY_PREFIX,
         "MAX_STREAMS": str(MOST_STREAMS),

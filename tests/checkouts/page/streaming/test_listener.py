@@ -47,7 +47,7 @@ def no_connections(server: StreamServer) -> Iterator[None]:
     before = complaints_of(server)
     database = connection.settings_dict["NAME"]
     # Nobody may shut the database that they are in.
-    with psycopg.connect(settings.DATABASE_URL, autocommit=True) as elsewhere:
+    with psycopg.connect(settings.DATABASE_DIRECT_URL, autocommit=True) as elsewhere:
         elsewhere.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
         try:
             ended = elsewhere.execute(

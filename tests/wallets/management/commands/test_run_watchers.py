@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
@@ -18,6 +17,7 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import token_address
+from tests.database import own_database
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.tree import ROOT
@@ -72,13 +72,11 @@ def environment(urls: dict[str, str]) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("CHAIN_")
     }
-    database = urlsplit(os.environ["DATABASE_URL"])
-    name = f"/{connection.settings_dict['NAME']}"
     chains = {f"CHAIN_{chain}_RPC_URLS": url for chain, url in urls.items()}
     kin = urls.keys() - {"SOLANA", "TON"}
     tokens = {f"CHAIN_{chain}_TOKEN_USDC": USDC for chain in kin}
     return kept | {
-        "DATABASE_URL": database._replace(path=name).geturl(),
+        **own_database(),
         "FLORIN_ENV": "development",
         "CHAIN_NETWORK": "local",
         "CHAIN_POLL_SECONDS": "0.1",
