@@ -107,6 +107,8 @@ def only_the_right_money_is_credited() -> None:
         "  WHEN 'extra' THEN c.status = 'completed'"
         "  WHEN 'reversed' THEN c.status = 'completed'"
         "  WHEN 'late_outage' THEN c.status = 'expired'"
+        "  WHEN 'rival' THEN EXISTS (SELECT FROM checkouts_payment p"
+        "   WHERE p.transfer_id = t.id AND p.checkout_id = i.checkout_id)"
         "  WHEN 'late' THEN c.status = 'expired' OR t.block_time > c.expires_at + interval '60 seconds'"
         "  ELSE false END"
     )

@@ -96,7 +96,7 @@ def test_a_checkout_that_ended_meanwhile_is_not_credited_and_the_item_opens_agai
     assert apply_decisions(now=DONE) == 0
     decision.refresh_from_db()
     assert decision.failed_at == DONE
-    assert "completed by now" in decision.failure
+    assert "now completed" in decision.failure
     assert credited(wanted) == 1
     item.refresh_from_db()
     assert item.status == InboxStatus.OPEN
@@ -195,7 +195,7 @@ def test_a_decision_about_what_was_resolved_meanwhile_changes_nothing():
     decide(item, InboxAct.DISMISS)
     InboxItem.objects.update(status=InboxStatus.CREDITED)
     assert apply_decisions(now=DONE) == 0
-    assert item.decisions.get().failure == "This was credited meanwhile."
+    assert item.decisions.get().failure == "In the meantime this item was credited."
     item.refresh_from_db()
     assert item.status == InboxStatus.CREDITED
 

@@ -138,7 +138,7 @@ def test_the_command_tells_of_transfers_too_and_repairs(
 ) -> None:
     transfer = make_transfer(make_checkout(), block_time=NOON - timedelta(days=400))
     TransferDay.objects.update(count=3)
-    with pytest.raises(CommandError, match="1 sums"):
+    with pytest.raises(CommandError, match="1 totals"):
         call_command("check_totals")
     told = capsys.readouterr().out
     assert f"merchant_id={transfer.merchant_id} mode=live day=2025-10-16" in told

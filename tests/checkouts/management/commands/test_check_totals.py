@@ -17,7 +17,7 @@ def test_the_command_tells_and_repairs(capsys: pytest.CaptureFixture[str]) -> No
     days = {"since": TODAY, "until": TODAY}
     call_command("check_totals", **days)
     DailyTotal.objects.filter(chain="base").update(completed=3)
-    with pytest.raises(CommandError, match="1 sums"):
+    with pytest.raises(CommandError, match="1 totals"):
         call_command("check_totals", **days)
     assert (
         "chain=base token=USDC: kept less raw created +0 completed +2"

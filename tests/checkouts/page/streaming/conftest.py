@@ -49,6 +49,8 @@ def _count(condition: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'streams' AND datname = current_database()"
+            # A pooler may answer this question in a session that the server used before.
+            " AND pid <> pg_backend_pid()"
             f" AND {condition}"
         )
         return int(cursor.fetchone()[0])

@@ -33,7 +33,7 @@ def test_a_person_can_let_a_stopped_chain_go_on_from_where_it_forked(
     read_all(watcher)
     told = StringIO()
     call_command("resume_chain", "base", str(forked_at), stdout=told)
-    assert "1 transfers wait" in told.getvalue()
+    assert "1 transfers count as orphaned" in told.getvalue()
     assert Transfer.objects.get().state == ORPHANED
     read_all(watcher)
     assert_follows_the_node(base_node)

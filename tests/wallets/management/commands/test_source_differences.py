@@ -18,7 +18,7 @@ def told(*arguments: str) -> str:
 
 
 def test_open_differences_are_listed() -> None:
-    assert told().startswith("No source")
+    assert told().startswith("All sources agree")
     found = make_difference()
     assert told().startswith(f"{found.pk}  base  missed  1 units of USDC to 0x02")
 
@@ -26,7 +26,7 @@ def test_open_differences_are_listed() -> None:
 def test_what_was_closed_is_not_listed_again() -> None:
     found = make_difference()
     assert told("--close", str(found.pk)) == "Closed: 1.\n"
-    assert told().startswith("No source")
+    assert told().startswith("All sources agree")
 
 
 def test_a_wrong_number_closes_nothing() -> None:
