@@ -12,6 +12,7 @@ from django.core.management import get_commands
 from django.urls import resolve
 
 from gateway.core.api.views import RouteMissing
+from tests.guides import MALFORMED
 from tests.tree import ROOT, relative, repository_files
 from webhooks.signatures import (
     new_secret,
@@ -200,6 +201,8 @@ def test_the_readmes_verifier_accepts_what_we_send_and_nothing_else(
     assert not is_genuine(header, body + b" ", secret)
     assert not is_genuine(header, body, new_secret())
     assert not is_genuine(old["X-Service-Signature"], body, secret)
+    for malformed in MALFORMED:
+        assert not is_genuine(malformed, body, secret)
 
 
 def test_no_path_of_a_machine_is_in_a_tracked_file() -> None:

@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 RUN_BY = {
     ("README.md", "python"): "tests/test_repository.py",
     ("clients/python/README.md", "python"): "tests/clients/test_documentation.py",
+    ("docs/guide/checkouts.md", "ts"): "tests/contract/test_shop_guide.py",
     ("docs/guide/demo.md", "sh"): "tests/gateway/management/commands/test_demo.py",
     ("docs/guide/from-btcpay.md", "python"): "tests/webhooks/test_signatures_guides.py",
     ("docs/guide/webhooks.md", "go"): "tests/webhooks/test_signatures_guides.py",

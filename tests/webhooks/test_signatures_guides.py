@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import httpx
 import pytest
 
 from tests.demo.running import two_free_ports
-from tests.guides import RUNNERS, Program, is_installed, running, started
+from tests.guides import MALFORMED, RUNNERS, Program, is_installed, running, started
 from tests.waiting import wait_until
 from webhooks.signatures import new_secret, sign
 
@@ -50,6 +51,10 @@ def test_a_receiver_takes_a_genuine_webhook_and_refuses_every_other(
         assert post(url, headers_at(now, new_secret())) == 400
         assert post(url, old) == 400
         assert post(url, {}) == 400
+        for malformed in MALFORMED:
+            assert post(url, {b"X-Service-Signature": malformed.encode()}) == 400
+        abort(port)
+        assert post(url, genuine) == 204
 
 
 def answers(url: str) -> bool:
@@ -61,7 +66,17 @@ def answers(url: str) -> bool:
     return True
 
 
-def post(url: str, headers: dict[str, str], body: bytes = BODY) -> int:
+def abort(port: int) -> None:
+    """Begin a webhook, and close the connection before its end."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(
+            b"POST /hooks/florin HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n{"
+        )
+
+
+def post(
+    url: str, headers: dict[str, str] | dict[bytes, bytes], body: bytes = BODY
+) -> int:
     """Send a webhook; return the answer's status."""
     return httpx.post(url, content=body, headers=headers, timeout=30).status_code
 

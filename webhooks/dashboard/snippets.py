@@ -16,12 +16,13 @@ import hashlib, hmac, time
 
 def is_genuine(header: str, body: bytes, secret: str) -> bool:
     """`header` is X-Service-Signature, `body` the raw bytes, `secret` the whsec_ string."""
-    fields = [field.split("=", 1) for field in header.split(",")]
-    sent_at = dict(fields)["t"]
+    fields = [field.partition("=")[::2] for field in header.split(",")]
+    sent_at = dict(fields).get("t", "")
     signed = sent_at.encode() + b"." + body
     wanted = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
     matches = any(
-        name == "v1" and hmac.compare_digest(value, wanted) for name, value in fields
+        name == "v1" and hmac.compare_digest(value.encode(), wanted.encode())
+        for name, value in fields
     )
     return matches and abs(time.time() - int(sent_at)) <= 300
 '''
@@ -32,10 +33,10 @@ const crypto = require("node:crypto");
 // header is X-Service-Signature, body the raw Buffer, secret the whsec_ string.
 function isGenuine(header, body, secret) {
   const fields = header.split(",").map((field) => field.split("="));
-  const sentAt = fields.find(([name]) => name === "t")[1];
+  const sentAt = fields.find(([name]) => name === "t")?.[1] ?? "";
   const wanted = crypto.createHmac("sha256", secret).update(`${sentAt}.`).update(body).digest();
   const matches = fields.some(([name, value]) => {
-    const given = Buffer.from(name === "v1" ? value : "", "hex");
+    const given = Buffer.from(name === "v1" ? (value ?? "") : "", "hex");
     return given.length === wanted.length && crypto.timingSafeEqual(given, wanted);
   });
   return matches && Math.abs(Date.now() / 1000 - Number(sentAt)) <= 300;

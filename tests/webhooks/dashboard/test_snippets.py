@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from django.utils import timezone
 
+from tests.guides import MALFORMED
 from webhooks.dashboard.snippets import SNIPPETS
 from webhooks.signatures import (
     new_secret,
@@ -31,6 +32,8 @@ def test_the_python_snippet_takes_our_signature_and_no_other() -> None:
     assert not room["is_genuine"](header, body + b" ", new)
     late = f"t=1,v1={hmac.digest(new.encode(), b'1.' + body, 'sha256').hex()}"
     assert not room["is_genuine"](late, body, new)
+    for malformed in MALFORMED:
+        assert not room["is_genuine"](malformed, body, new)
 
 
 def test_the_node_snippet_takes_our_signature_and_no_other() -> None:
@@ -42,10 +45,11 @@ def test_the_node_snippet_takes_our_signature_and_no_other() -> None:
         [header, body.decode(), new_secret()],
         [header, body.decode() + " ", secret],
         [late, body.decode(), secret],
+        *([malformed, body.decode(), secret] for malformed in MALFORMED),
     ]
     code = SNIPPETS[1].code + (
         f"const cases = {orjson.dumps(cases).decode()};"
         "console.log(JSON.stringify(cases.map(([h, b, s]) => isGenuine(h, Buffer.from(b), s))));"
     )
     done = subprocess.run(["node", "-e", code], capture_output=True, check=True)
-    assert orjson.loads(done.stdout) == [True, False, False, False]
+    assert orjson.loads(done.stdout) == [True, *[False] * (len(cases) - 1)]

@@ -1,0 +1,84 @@
+"""The shop of the guide to checkouts: it sends buyers to a checkout and believes only a verified webhook."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.utils import timezone
+from pytest_django.live_server_helper import LiveServer
+
+from checkouts.models import Checkout
+from checkouts.testmode.service import play_due_steps
+from tests.contract.client import ApiClient
+from tests.demo.running import two_free_ports
+from tests.guides import RUNNERS, running, started
+from tests.waiting import wait_until
+from webhooks.models import Event
+from webhooks.signatures import new_secret, sign
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+[SHOP] = running("docs/guide/checkouts.md", "ts")
+WAITS = "Your order: waiting for the payment\n"
+
+
+@dataclass(frozen=True)
+class Shop:
+    """The running shop. `secret` signs the webhooks that it accepts."""
+
+    url: str
+    secret: str
+
+    def post_event(self, body: bytes, secret: str) -> int:
+        """Send a webhook that a secret signed now; return the answer's status."""
+        headers = sign(
+            body, message_id="evt_1", timestamp=int(time.time()), secrets=[secret]
+        )
+        url = f"{self.url}/hooks/florin"
+        return httpx.post(url, content=body, headers=headers, timeout=30).status_code
+
+
+@pytest.fixture
+def shop(
+    live_server: LiveServer, tester: ApiClient, tmp_path: Path, settings: Any
+) -> Iterator[Shop]:
+    """The shop in Node.js, with a test key of this server."""
+    # As in the demo.
+    settings.WEBHOOK_ALLOW_LOOPBACK = True
+    command, name = RUNNERS[SHOP.language]
+    (tmp_path / name).write_text(SHOP.code)
+    found = Shop(f"http://127.0.0.1:{two_free_ports()}", new_secret())
+    environment = {
+        "BASE_URL": live_server.url,
+        "LIVE_KEY": tester.key or "",
+        "WEBHOOK_SECRET": found.secret,
+        "PORT": found.url.rpartition(":")[2],
+    }
+    with started([*command, name], tmp_path, environment) as output:
+        wait_until(lambda: "The shop is at" in output.read_text(), seconds=60)
+        yield found
+
+
+def test_the_shop_marks_an_order_paid_only_after_a_verified_webhook(
+    shop: Shop, tester: ApiClient
+) -> None:
+    answer = httpx.post(f"{shop.url}/buy", timeout=30)
+    checkout = Checkout.objects.get()
+    created = tester.get(f"/checkouts/{checkout.public_id}").body
+    assert answer.status_code == 303
+    assert answer.headers["Location"] == created["checkout_url"]
+    play_due_steps(now=timezone.now() + timedelta(seconds=10))
+    body = bytes(Event.objects.get(type="checkout.completed").body)
+    assert httpx.get(checkout.redirect_url).text == WAITS
+    assert shop.post_event(body, new_secret()) == 400
+    live = body.replace(b'"livemode":false', b'"livemode":true')
+    assert live != body
+    assert shop.post_event(live, shop.secret) == 204
+    assert httpx.get(checkout.redirect_url).text == WAITS
+    assert shop.post_event(body, shop.secret) == 204
+    assert httpx.get(checkout.redirect_url).text == "Your order: paid\n"
