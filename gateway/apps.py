@@ -1,5 +1,8 @@
 """The gateway as a Django app: commands, Celery, system checks."""
 
+import os
+from importlib.util import find_spec
+
 from django.apps import AppConfig
 
 
@@ -9,5 +12,18 @@ class GatewayConfig(AppConfig):
     name = "gateway"
 
     def ready(self) -> None:
-        """Configure Celery, so that tasks can be sent from any process."""
+        """Configure Celery, so that tasks can be sent from any process, and start tracing where it is wanted."""
         from gateway import celery, checks  # noqa: F401 - apps must be loaded first
+
+        if tracing_wanted() and find_spec("opentelemetry.sdk"):
+            from gateway.tracing.start import start
+
+            start()
+
+
+def tracing_wanted() -> bool:
+    """Return whether the environment names a collector of traces, in OpenTelemetry's own variables."""
+    return bool(
+        os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+        or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    )

@@ -1,6 +1,7 @@
-"""The tables that belong to no app: named leases, and restores of the database."""
+"""The tables that belong to no app: named leases, restores of the database, and incidents."""
 
 from gateway.core.leases import Lease
 from gateway.core.restores import Restore
+from gateway.status.models import Incident
 
-__all__ = ["Lease", "Restore"]
+__all__ = ["Incident", "Lease", "Restore"]

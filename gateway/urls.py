@@ -7,6 +7,7 @@ from gateway.operator.registry import site as operator
 from gateway.pages import health
 from gateway.pages.api_document import OpenApiDocumentView
 from gateway.pages.home import home
+from gateway.status import views as status
 
 urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
@@ -27,6 +28,8 @@ urlpatterns = [
     path("healthz", health.alive),
     path("readyz", health.ready, name="ready"),
     path("metrics", health.metrics),
+    path("status", status.status_page, name="status"),
+    path("status.json", status.status_json, name="status-json"),
     path("", include("checkouts.page.urls")),
     path("", include("links.page.urls")),
     path("", include("accounts.brand.urls")),

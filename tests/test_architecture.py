@@ -205,17 +205,19 @@ def test_versions_that_matter_are_locked_and_installed(
 
 
 def test_development_and_production_lock_the_same_versions() -> None:
-    server, run, dev = (
+    server, tracing, run, dev = (
         locked_versions(ROOT / f"requirements/{name}.txt")
-        for name in ("server", "run", "dev")
+        for name in ("server", "tracing", "run", "dev")
     )
     assert server
     assert {name: run.get(name) for name in server} == server
-    assert {name: dev.get(name) for name in run} == run
+    assert {name: tracing.get(name) for name in server} == server
+    assert {name: dev.get(name) for name in run | tracing} == run | tracing
 
 
 @pytest.mark.parametrize(
-    "name", ["bootstrap.txt", "server.txt", "run.txt", "dev.txt", "x402.txt"]
+    "name",
+    ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt"],
 )
 def test_lock_files_carry_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text()

@@ -16,6 +16,8 @@ from packaging.utils import canonicalize_name
 from tests.tree import ROOT
 
 DEVELOPMENT = frozenset({"tests", "benchmarks"})
+OF_THE_PRODUCT = ("demo", "tracing")
+"""The groups of packages that the product can use."""
 FOREIGN = ROOT / "tests" / "x402" / "exact" / "foreign"
 """Programs that run in the environment of requirements/x402.txt."""
 
@@ -70,12 +72,15 @@ def of_extras(lines: Iterable[str]) -> set[str]:
 
 def of_the_product() -> list[str]:
     lines: list[str] = project()["project"]["dependencies"]
-    return [*lines, *_groups()["demo"]]
+    return [*lines, *(line for name in OF_THE_PRODUCT for line in _groups()[name])]
 
 
 def of_development() -> list[str]:
     return [
-        line for name, group in _groups().items() if name != "demo" for line in group
+        line
+        for name, group in _groups().items()
+        if name not in OF_THE_PRODUCT
+        for line in group
     ]
 
 
@@ -93,15 +98,29 @@ def folders_of_the_product() -> frozenset[str]:
 def imported(places: frozenset[str]) -> dict[str, str]:
     """The packages that code imports from outside the tree, and a file that does."""
     own = {path.stem for path in ROOT.iterdir()} | {"florin_x402"}
-    providers = packages_distributions()
     return {
         canonicalize_name(package): str(path.relative_to(ROOT))
         for place in places
         for path in _files(ROOT / place)
-        for module in _modules(path)
-        if module not in own and module not in sys.stdlib_module_names
-        for package in providers.get(module, [module])
+        for module in _dotted(path)
+        if _top(module) not in own and _top(module) not in sys.stdlib_module_names
+        for package in _providers(module)
     }
+
+
+@cache
+def _providers(module: str) -> list[str]:
+    """The packages that a module is of: one of them, where several share a namespace."""
+    found = packages_distributions().get(_top(module), [_top(module)])
+    if len(set(found)) == 1:
+        return found
+    path = module.replace(".", "/")
+    own = {f"{path}.py", f"{path}/__init__.py"}
+    return [
+        name
+        for name in found
+        if own & {str(file) for file in distribution(name).files or []}
+    ]
 
 
 def _files(place: Path) -> list[Path]:
@@ -110,14 +129,22 @@ def _files(place: Path) -> list[Path]:
     return sorted(path for path in place.rglob("*.py") if path.parent != FOREIGN)
 
 
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
 def _modules(path: Path) -> set[str]:
+    return {_top(name) for name in _dotted(path)}
+
+
+def _dotted(path: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
-    return {name.split(".")[0] for name in names}
+    return names
 
 
 def test_what_the_product_imports_is_declared() -> None:
@@ -153,6 +180,7 @@ def test_the_check_sees_an_import_that_is_not_declared(tmp_path: Path) -> None:
     planted.write_text("import packaging.version\nfrom django import forms\n")
     assert _modules(planted) == {"packaging", "django"}
     assert "packaging" not in packages(of_the_product())
+    assert _providers("opentelemetry.sdk.trace") == ["opentelemetry-sdk"]
 
 
 def test_what_foreign_programs_import_is_declared_and_the_other_way_round() -> None:

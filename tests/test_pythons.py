@@ -91,7 +91,8 @@ def test_people_are_told_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize(
-    "name", ["bootstrap.txt", "server.txt", "run.txt", "dev.txt", "x402.txt"]
+    "name",
+    ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt"],
 )
 def test_a_lock_file_names_one_version_of_each_package(name: str, python: str) -> None:
     versions = locked(lock_text(name), python)
@@ -103,7 +104,7 @@ def test_a_lock_file_names_one_version_of_each_package(name: str, python: str) -
 def test_the_lock_files_are_complete_since_installers_add_nothing(python: str) -> None:
     missing = {
         gap
-        for name in ("server.txt", "run.txt", "dev.txt")
+        for name in ("server.txt", "tracing.txt", "run.txt", "dev.txt")
         for gap in unmet(locked(lock_text(name), python), python)
     }
     assert missing == {gap for gap in OVERRIDDEN if gap[0] == python}

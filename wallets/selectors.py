@@ -75,6 +75,44 @@ def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
     }
 
 
+class ChainHealth(NamedTuple):
+    """A configured chain's state for people. Payments up to `known_until` were seen; None if it was never read."""
+
+    chain: str
+    title: str
+    status: ChainStatus
+    blocks_behind: int | None
+    known_until: datetime | None
+    disagreeing_since: datetime | None
+
+
+def chain_health(*, now: datetime) -> list[ChainHealth]:
+    """Return the state of each chain that has a node, from its watcher's last writes."""
+    statuses, cursors = chain_statuses(now=now), _cursors()
+    return [
+        _health(
+            spec,
+            cursors.get(spec.name) or ChainCursor(chain=spec.name),
+            statuses[spec.name],
+        )
+        for spec in watched_chains()
+    ]
+
+
+def _health(spec: ChainSpec, cursor: ChainCursor, status: ChainStatus) -> ChainHealth:
+    is_read = cursor.head is not None and cursor.height is not None
+    # A head that stands still is read again and again, and shows nothing newer than itself.
+    ends = (cursor.read_through_at, None if spec.is_local else cursor.head_time)
+    return ChainHealth(
+        chain=spec.name,
+        title=spec.title,
+        status=status,
+        blocks_behind=(cursor.head or 0) - (cursor.height or 0) if is_read else None,
+        known_until=min((end for end in ends if end is not None), default=None),
+        disagreeing_since=cursor.disagreeing_since,
+    )
+
+
 def _status(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> ChainStatus:
     if cursor.halted_reason or cursor.head_at is None or cursor.head is None:
         return ChainStatus.DOWN

@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import QuerySet
 
 from accounts.states import Mode
@@ -16,6 +19,16 @@ from gateway.core.api.pagination import (
 from webhooks.models import Event, EventCounter
 
 _MAX_SEQUENCE = 2**63 - 1
+# Fewer would describe the endpoint of one merchant.
+_FEWEST: Final = 20
+# The newest rows by key, so that the statement costs the same however many there are.
+_USUAL: Final = """
+    SELECT count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM finished_at - created_at))
+    FROM (
+        SELECT status, mode, created_at, finished_at FROM webhooks_delivery ORDER BY id DESC LIMIT 500
+    ) newest
+    WHERE status = 'delivered' AND mode = 'live' AND created_at >= %(since)s::timestamptz
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +133,11 @@ def _sequence_of(wanted: EventFilter, public_id: str) -> int:
             "starting_after names no event of yours.", param="starting_after"
         )
     return sequence
+
+
+def usual_delivery_seconds(*, now: datetime) -> float | None:
+    """Return the median time from an event to its 2xx answer in the last hour; None after few webhooks."""
+    with connection.cursor() as cursor:
+        cursor.execute(_USUAL, {"since": now - timedelta(hours=1)})
+        count, seconds = cursor.fetchone()
+    return round(float(seconds), 1) if count >= _FEWEST else None

@@ -25,9 +25,11 @@ from checkouts.attribution.deposit_rules import ToInbox
 from checkouts.lifecycle.moves import recompute
 from checkouts.models import Payment
 from checkouts.states import CheckoutStatus, InboxReason
+from gateway.core.tracing import mark
 from wallets.models import Transfer
 from wallets.states import ClaimKind, TransferState
 from wallets.transfers.queue import BATCH, SET_ASIDE, process_queue
+from wallets.transfers.service import transfer_subject
 
 
 def attribute_transfers(*, now: datetime, batch: int = BATCH) -> int:
@@ -47,6 +49,13 @@ def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
         return 0
     outcome, checkouts = decide(transfers)
     write_credits(outcome.credited, now)
+    for transfer, checkout, _ in outcome.credited:
+        mark(
+            "payment credited",
+            checkout.public_id,
+            began=now,
+            after=transfer_subject(transfer.pk),
+        )
     write_inbox(
         [*outcome.inbox, *outcome.notices, *_returned(transfers, checkouts)], now
     )

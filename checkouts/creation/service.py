@@ -20,6 +20,7 @@ from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_code, new_id
 from gateway.core.secrets import derive
+from gateway.core.tracing import mark
 from settlements.sweeps.escrow import insert_holds
 from wallets.forwarders.addresses import (
     checksum,
@@ -70,7 +71,9 @@ def create_checkout(
         if known[0] is not None:
             return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
         if created_id is not None:
-            return CreatedCheckout(row=_row(created_id, parameters), is_new=True)
+            row = _row(created_id, parameters)
+            mark("checkout created", row.public_id, began=now, is_first=True)
+            return CreatedCheckout(row=row, is_new=True)
         refuse_if_closed(merchant_id)
     raise ConflictError("The same order_ref is being created elsewhere; try again.")
 

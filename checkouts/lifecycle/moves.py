@@ -44,6 +44,7 @@ from checkouts.states import (
 )
 from gateway.core import json
 from gateway.core.money import from_units
+from gateway.core.tracing import mark
 from wallets.states import TransferState
 from webhooks.outbox.events import (
     NewEvent,
@@ -134,6 +135,7 @@ class _Movement:
         )
         if status != checkout.status:
             self.move(checkout, status, paid_at=now)
+            mark(f"checkout {status}", checkout.public_id, began=now)
         self._note_shortfall(checkout, sums)
         self._note_exception(checkout, sums, _lost(checkout, transfers))
 

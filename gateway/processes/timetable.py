@@ -41,5 +41,6 @@ TIMETABLE: Final = {
     "apply wallet changes": _every(60, "wallets.apply_wallet_changes"),
     # Often, because every list of checkouts adds up the deltas not folded yet.
     "fold totals": _every(1, "checkouts.fold_totals"),
+    "note incidents": _every(20, "gateway.note_incidents"),
     "prune attempts": _every(86_400, "webhooks.prune_attempts"),
 }

@@ -47,7 +47,9 @@ def environment_for(var: Path) -> dict[str, str]:
 class Running:
     """A started command, its folder `var`, and what it printed so far."""
 
-    def __init__(self, var: Path, command: str, *options: str) -> None:
+    def __init__(
+        self, var: Path, command: str, *options: str, **environment: str
+    ) -> None:
         self.var = var
         self.port = two_free_ports()
         self._output = var.parent / f"{command}-{self.port}.output"
@@ -56,7 +58,7 @@ class Running:
             self.process = subprocess.Popen(
                 [*manage, *options],
                 cwd=ROOT,
-                env=environment_for(var),
+                env=environment_for(var) | environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -82,9 +84,11 @@ class Running:
 
 
 @contextmanager
-def running(var: Path, command: str, *options: str) -> Iterator[Running]:
-    """A command that is stopped at the end, if the test has not done it."""
-    started = Running(var, command, *options)
+def running(
+    var: Path, command: str, *options: str, **environment: str
+) -> Iterator[Running]:
+    """A command that is stopped at the end, if the test has not done it; `environment` is added to the usual one."""
+    started = Running(var, command, *options, **environment)
     try:
         yield started
     finally:

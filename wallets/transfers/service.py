@@ -10,6 +10,7 @@ import orjson
 from django.db import connection, transaction
 
 from accounts.states import Mode
+from gateway.core.tracing import mark
 from wallets.networks import chain_spec
 from wallets.states import ClaimKind, TransferState
 from wallets.transfers.bells import ring_after_commit
@@ -83,7 +84,14 @@ def record_transfers(transfers: Sequence[NewTransfer], *, now: datetime) -> list
         ids = [pk for (pk,) in cursor]
         if ids:
             ring_after_commit()
+    for pk in ids:
+        mark("payment seen", transfer_subject(pk), began=now, is_first=True)
     return ids
+
+
+def transfer_subject(pk: int) -> str:
+    """Return what a transfer's trace is about: its checkout is not known when it is written."""
+    return f"transfer {pk}"
 
 
 _CONFIRM = """

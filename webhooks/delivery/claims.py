@@ -87,7 +87,7 @@ UPDATE webhooks_endpoint SET served_until = NULL, served_by = '' WHERE id IN ({_
 _DUE_DELIVERIES = """
 SELECT
     delivery.id, delivery.public_id, delivery.tries, endpoint.id, endpoint.merchant_id, endpoint.url,
-    endpoint.consecutive_failures, event.public_id, event.type, event.body
+    endpoint.consecutive_failures, event.public_id, event.type, event.subject_id, event.body
 FROM unnest(%(endpoints)s::bigint[], %(rooms)s::bigint[], %(idle)s::boolean[])
     AS wanted (endpoint_id, room, idle)
 JOIN webhooks_endpoint AS endpoint ON endpoint.id = wanted.endpoint_id
@@ -122,6 +122,7 @@ class Claimed:
     endpoint_failures: int
     event_id: str
     event_type: str
+    subject_id: str
     body: bytes
 
 

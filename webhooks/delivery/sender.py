@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from django.utils import timezone
 
 from gateway.core.bell import Listener
+from gateway.core.tracing import step
 from webhooks.delivery import claims
 from webhooks.delivery.attempts import (
     Outcome,
@@ -188,9 +189,10 @@ class Sender:
         started_at, started = self._clock(), time.monotonic()
         headers = _headers(work, started_at)
         try:
-            response = await self._transport.post(
-                claimed.url, claimed.body, headers, now=started_at
-            )
+            with step("webhook sent", claimed.subject_id or claimed.event_id):
+                response = await self._transport.post(
+                    claimed.url, claimed.body, headers, now=started_at
+                )
         except Exception:  # a lane that dies would keep its endpoint waiting for ever
             log.exception("a webhook could not be sent", delivery=claimed.delivery_id)
             response = Response(Answer(None, error="internal"), {})

@@ -29,10 +29,20 @@ class RequestTimesMiddleware:
         """Answer the request."""
         began = perf_counter()
         response = self.get_response(request)
-        match = request.resolver_match
         SECONDS.labels(
-            match.route if match else "none",
-            request.method if request.method in _METHODS else "other",
+            route_of(request),
+            method_of(request),
             f"{response.status_code // 100}xx",
         ).observe(perf_counter() - began)
         return response
+
+
+def route_of(request: HttpRequest) -> str:
+    """Return the pattern of an answered request's route."""
+    match = request.resolver_match
+    return match.route if match else "none"
+
+
+def method_of(request: HttpRequest) -> str:
+    """Return a request's method, "other" if it is none of HTTP's."""
+    return request.method if request.method in _METHODS else "other"

@@ -15,7 +15,7 @@ def test_the_root_says_what_this_is_and_which_chains_are_read(client, settings):
     assert response.status_code == 200
     assert "Florin is running" in text
     assert "Base" in text
-    for address in ("/account/login/", "/docs/", "/readyz"):
+    for address in ("/account/login/", "/docs/", "/status"):
         assert f'href="{address}"' in text
 
 

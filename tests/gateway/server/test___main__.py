@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 from contextlib import closing, suppress
+from pathlib import Path
 
+from gateway.server.__main__ import counters_folder
 from tests.contract.servers import free_port
 from tests.waiting import wait_until
 
@@ -17,7 +19,8 @@ imported_by = os.getpid()
 
 class Application:
     async def __rsgi__(self, scope, exchange):
-        exchange.response_str(200, [], f"{imported_by} {os.getpid()}")
+        folder = os.environ["PROMETHEUS_MULTIPROC_DIR"]
+        exchange.response_str(200, [], f"{imported_by} {os.getpid()} {folder}")
 
 application = Application()
 """
@@ -46,8 +49,28 @@ def test_workers_share_what_was_imported_before_they_were_forked(tmp_path):
     finally:
         server.terminate()
         server.wait(20)
-    imported_by, answered_by = map(int, answers[0].split())
+    *pids, folder = answers[0].split()
+    imported_by, answered_by = map(int, pids)
     assert answered_by != server.pid
     # Where Python cannot fork safely, granian has each worker import the application.
     forks = multiprocessing.get_start_method() == "fork"
     assert imported_by == (server.pid if forks else answered_by)
+    assert "florin-counters-" in folder
+    assert not Path(folder).exists()
+
+
+def test_a_named_folder_is_emptied_of_counters_and_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    (tmp_path / "counter_1.db").touch()
+    (tmp_path / "other").touch()
+    with counters_folder():
+        assert [path.name for path in tmp_path.iterdir()] == ["other"]
+    assert (tmp_path / "other").exists()
+
+
+def test_without_a_name_there_is_a_folder_while_the_server_runs(monkeypatch):
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+    with counters_folder():
+        folder = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+        assert folder.is_dir()
+    assert not folder.exists()

@@ -25,6 +25,7 @@ def work(*deliveries: int, failures: int = 0) -> list[Work]:
                 endpoint_failures=failures,
                 event_id=f"evt_{number}",
                 event_type="checkout.completed",
+                subject_id="chk_live_1",
                 body=b"{}",
             ),
             ["whsec_1"],

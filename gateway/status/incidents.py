@@ -1,0 +1,84 @@
+"""Finds what is late now, and records it as incidents."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+
+from gateway.pages.metrics import oldest_waiting
+from gateway.status.models import Incident, IncidentKind
+from wallets.selectors import ChainHealth, chain_health
+from wallets.states import ChainStatus
+
+LASTING: Final = timedelta(minutes=1)
+"""Shorter troubles are no incidents: a queue of some seconds is usual."""
+KEPT: Final = timedelta(days=90)
+
+_QUEUES: Final = {
+    "florin_transfer_queue_seconds": IncidentKind.CREDITS,
+    "florin_delivery_queue_seconds": IncidentKind.WEBHOOKS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that is late now. `since` comes from the rows, so it is earlier than the moment it was noticed."""
+
+    kind: IncidentKind
+    chain: str
+    since: datetime
+    stopped: bool = False
+
+
+def note_incidents(*, now: datetime) -> int:
+    """Open incidents for troubles that last, close those that are over; return how many are open."""
+    troubles = {(each.kind, each.chain): each for each in find_troubles(now=now)}
+    with transaction.atomic():
+        Incident.objects.filter(ended_at__lt=now - KEPT).delete()
+        still_open = Incident.objects.select_for_update().filter(ended_at=None)
+        for incident in still_open.order_by("pk"):
+            trouble = troubles.pop((IncidentKind(incident.kind), incident.chain), None)
+            if trouble is None:
+                incident.ended_at = now
+            incident.stopped |= trouble is not None and trouble.stopped
+            incident.save(update_fields=["ended_at", "stopped"])
+        Incident.objects.bulk_create(
+            [
+                Incident(
+                    kind=trouble.kind,
+                    chain=trouble.chain,
+                    stopped=trouble.stopped,
+                    began_at=trouble.since,
+                )
+                for trouble in troubles.values()
+                if now - trouble.since >= LASTING
+            ],
+            ignore_conflicts=True,
+        )
+    return Incident.objects.filter(ended_at=None).count()
+
+
+def find_troubles(*, now: datetime) -> list[Trouble]:
+    """Return everything that is late now, however short. A chain that was never read has had no incident yet."""
+    found = []
+    for health in chain_health(now=now):
+        found += _chain_troubles(health)
+    for queue, since in oldest_waiting(now=now).items():
+        if queue in _QUEUES and since is not None and now - since >= LASTING:
+            found.append(Trouble(_QUEUES[queue], "", since))
+    return found
+
+
+def _chain_troubles(health: ChainHealth) -> list[Trouble]:
+    found = []
+    if health.status != ChainStatus.OK and health.known_until is not None:
+        stopped = health.status == ChainStatus.DOWN
+        found.append(
+            Trouble(IncidentKind.CHAIN, health.chain, health.known_until, stopped)
+        )
+    if health.disagreeing_since is not None:
+        found.append(
+            Trouble(IncidentKind.SOURCES, health.chain, health.disagreeing_since)
+        )
+    return found

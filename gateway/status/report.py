@@ -1,0 +1,108 @@
+"""The state of the installation for people outside it: chains, crediting, webhooks. It has no data of a merchant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Condition
+from typing import Any, Final
+
+from cachetools import TTLCache, cached
+from django.db.models import Q
+from django.utils import timezone
+
+from gateway.core.times import iso, iso_or_none
+from gateway.status.incidents import Trouble, find_troubles
+from gateway.status.models import Incident, IncidentKind
+from wallets.selectors import ChainHealth, chain_health
+from wallets.states import ChainStatus
+from webhooks.selectors import usual_delivery_seconds
+
+CACHE_SECONDS: Final = 5
+SHOWN: Final = timedelta(days=30)
+_MOST_INCIDENTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """What the page shows. `webhook_seconds` is the median of the last hour, None after few webhooks."""
+
+    checked_at: datetime
+    chains: Sequence[ChainHealth]
+    troubles: Sequence[Trouble]
+    webhook_seconds: float | None
+    incidents: Sequence[Incident]
+
+    @property
+    def overall(self) -> ChainStatus:
+        """Return the worst state of any part."""
+        states = {chain.status for chain in self.chains}
+        if ChainStatus.DOWN in states:
+            return ChainStatus.DOWN
+        is_well = not self.troubles and states <= {ChainStatus.OK}
+        return ChainStatus.OK if is_well else ChainStatus.DELAYED
+
+    @property
+    def credits_since(self) -> datetime | None:
+        """Return since when payments wait to be credited; None if they do not."""
+        return self._since(IncidentKind.CREDITS)
+
+    @property
+    def webhooks_since(self) -> datetime | None:
+        """Return since when a due webhook waits; None if none does."""
+        return self._since(IncidentKind.WEBHOOKS)
+
+    def _since(self, kind: IncidentKind) -> datetime | None:
+        return next((each.since for each in self.troubles if each.kind == kind), None)
+
+
+def make_report(*, now: datetime) -> StatusReport:
+    """Read the state from the database."""
+    lately = Q(ended_at=None) | Q(ended_at__gte=now - SHOWN)
+    return StatusReport(
+        checked_at=now,
+        chains=chain_health(now=now),
+        troubles=find_troubles(now=now),
+        webhook_seconds=usual_delivery_seconds(now=now),
+        incidents=list(
+            Incident.objects.filter(lately).order_by("-began_at")[:_MOST_INCIDENTS]
+        ),
+    )
+
+
+@cached(TTLCache(1, CACHE_SECONDS), condition=Condition())
+def current_report() -> StatusReport:
+    """Return a report that is some seconds old at most. Requests that come together wait for one."""
+    return make_report(now=timezone.now())
+
+
+def as_json(report: StatusReport) -> dict[str, Any]:
+    """Return the report as the JSON answer has it."""
+    return {
+        "status": report.overall,
+        "checked_at": iso(report.checked_at),
+        "chains": [
+            {
+                "chain": chain.chain,
+                "status": chain.status,
+                "blocks_behind": chain.blocks_behind,
+                "known_until": iso_or_none(chain.known_until),
+                "sources_disagree_since": iso_or_none(chain.disagreeing_since),
+            }
+            for chain in report.chains
+        ],
+        "credits": {"late_since": iso_or_none(report.credits_since)},
+        "webhooks": {
+            "late_since": iso_or_none(report.webhooks_since),
+            "median_seconds": report.webhook_seconds,
+        },
+        "incidents": [
+            {
+                "kind": incident.kind,
+                "chain": incident.chain or None,
+                "stopped": incident.stopped,
+                "began_at": iso(incident.began_at),
+                "ended_at": iso_or_none(incident.ended_at),
+            }
+            for incident in report.incidents
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Traces by OpenTelemetry, an extra: its packages are in requirements/tracing.txt and may be missing."""

@@ -1,0 +1,132 @@
+"""The public status page."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+from django.utils import timezone
+
+from gateway.status import views
+from gateway.status.models import Incident, IncidentKind
+from gateway.status.report import current_report
+from tests.factories import (
+    LOCAL_NODES,
+    NOON,
+    make_checkout,
+    make_live_chain,
+    make_transfer,
+)
+from tests.webhooks.factories import make_deliveries, make_endpoint
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _fresh(settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    current_report.cache_clear()
+    for chain in ("base", "polygon", "ethereum"):
+        make_live_chain(chain)
+
+
+def page(client: Client, query: str = "") -> str:
+    current_report.cache_clear()
+    return client.get(f"/status{query}").content.decode()
+
+
+def test_all_is_well(client: Client) -> None:
+    response = client.get("/status")
+    text = response.content.decode()
+    assert response.status_code == 200
+    assert response["Cache-Control"] == "public, max-age=5"
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+    assert not response.cookies
+    for words in ("Everything is working", "Polygon", "No incidents"):
+        assert words in text
+
+
+def test_a_chain_that_is_late_says_how_late(client: Client) -> None:
+    make_live_chain("base", head=60, height=10, read_through_at=NOON)
+    text = page(client)
+    assert "Payments may show up late" in text
+    assert "blocks behind: 50" in text
+    assert "read until 20 November 2026, 12:00 UTC" in text
+    make_live_chain("base", halted_reason="a reorg")
+    assert "A network is not answering" in page(client)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stopped", "words"),
+    [
+        (IncidentKind.CHAIN, True, "Base could not be read"),
+        (IncidentKind.CHAIN, False, "Base was read late"),
+        (IncidentKind.SOURCES, False, "Two sources of Base disagreed"),
+        (IncidentKind.CREDITS, False, "Payments were credited late"),
+        (IncidentKind.WEBHOOKS, False, "Webhooks were sent late"),
+    ],
+)
+def test_each_kind_of_incident_has_its_words(
+    kind: IncidentKind, stopped: bool, words: str, client: Client
+) -> None:
+    chain = "base" if kind in (IncidentKind.CHAIN, IncidentKind.SOURCES) else ""
+    now = timezone.now()
+    incident = Incident.objects.create(
+        kind=kind, chain=chain, stopped=stopped, began_at=now
+    )
+    text = page(client)
+    assert words in text
+    assert "since" in text
+    incident.ended_at = now
+    incident.save()
+    text = page(client)
+    assert words in text
+    assert "since" not in text
+
+
+def test_it_speaks_the_readers_language_and_leads_to_the_others(client: Client) -> None:
+    text = page(client, "?lang=de")
+    assert "Alles funktioniert" in text
+    assert 'href="?lang=de&amp;languages=1#languages"' in text
+    response = client.get("/status.json", headers={"Accept-Language": "de"})
+    assert "Content-Language" not in response
+
+
+def test_nothing_of_a_merchant_is_told(client: Client) -> None:
+    checkout = make_checkout()
+    transfer = make_transfer(checkout, queued_at=NOON)
+    make_deliveries(make_endpoint(checkout.merchant, "https://shop.example/hook"))
+    told = page(client) + client.get("/status.json").content.decode()
+    for secret in (
+        checkout.public_id,
+        checkout.code,
+        checkout.merchant.name,
+        transfer.tx_hash,
+        transfer.recipient,
+        "shop.example",
+    ):
+        assert secret not in told
+    assert "delayed" in told
+
+
+def test_the_json_is_for_programs(client: Client) -> None:
+    response = client.get("/status.json")
+    assert response["Cache-Control"] == "public, max-age=5"
+    assert json.loads(response.content)["status"] == "ok"
+    assert client.post("/status.json").status_code == 405
+
+
+def test_without_a_database_it_says_that_nothing_works(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(views, "current_report", fail)
+    response = client.get("/status")
+    assert response.status_code == 503
+    assert "The system is not available" in response.content.decode()
+    response = client.get("/status.json")
+    assert response.status_code == 503
+    assert response.json() == {"status": "unknown"}
