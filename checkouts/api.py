@@ -31,6 +31,7 @@ from gateway.core.api.pagination import list_body
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
+from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web_urls import url_policy
 from settlements.sweeps.escrow import Releaser
@@ -105,6 +106,7 @@ class CheckoutViewSet(ApiViewSet):
         ],
         responses={200: schemas.CheckoutList, **schemas.errors(400, 401, 429)},
     )
+    @reads_replica
     def list(self, request: Request) -> Response:
         """List checkouts.
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
@@ -29,6 +29,7 @@ from gateway.core.api.pagination import (
     parse_page,
     parse_time,
 )
+from gateway.core.postgres.replica import read_alias
 from wallets.states import TransferState
 
 # The greatest bigint.
@@ -228,7 +229,7 @@ def checkout_page(wanted: CheckoutFilter, page: Page) -> list[dict[str, Any]]:
         where += " AND id < %(before)s"
         offset -= passed
     statement = _PAGE.format(columns=COLUMNS, where=where)
-    with connection.cursor() as cursor:
+    with connections[read_alias()].cursor() as cursor:
         cursor.execute(statement, parameters | {"limit": page.limit, "offset": offset})
         rows = [CheckoutRow._make(values) for values in cursor]
     return _objects(rows)
@@ -236,7 +237,7 @@ def checkout_page(wanted: CheckoutFilter, page: Page) -> list[dict[str, Any]]:
 
 def _mark_before(wanted: CheckoutFilter, offset: int) -> tuple[int, int]:
     """Return a key, and how many checkouts have it or a greater one: equal to the offset or slightly less."""
-    with connection.cursor() as cursor:
+    with connections[read_alias()].cursor() as cursor:
         cursor.execute(_MARK, [wanted.merchant_id, wanted.mode, offset])
         key, passed = cursor.fetchone() or (_GREATEST, 0)
         return int(key), int(passed)
@@ -250,7 +251,7 @@ def checkout_total(wanted: CheckoutFilter) -> int:
         if wanted.by_time
         else f"SELECT COALESCE(sum(value), 0)::bigint FROM checkouts_checkoutcount WHERE {where}"  # noqa: S608
     )
-    with connection.cursor() as cursor:
+    with connections[read_alias()].cursor() as cursor:
         cursor.execute(statement, parameters)
         return int(cursor.fetchone()[0])
 

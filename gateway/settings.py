@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import django
-from psycopg.conninfo import conninfo_to_dict
 
 from gateway.core.embedded import celery_url, running_urls
 from gateway.core.logging import logging_config
+from gateway.core.postgres.addresses import databases
 from gateway.environment import read_environment
 from gateway.logins import *  # noqa: F403
 from gateway.processes.timetable import TIMETABLE
@@ -122,30 +122,13 @@ REDIS_URL = env.str("REDIS_URL", default=_embedded.redis_url if _embedded else "
 KEY_PREFIX = env.str("FLORIN_KEY_PREFIX", default="florin")
 _test_suffix = env.str("FLORIN_TEST_DB_SUFFIX", default="")
 
-# libpq parses the address, so every form it knows (sockets, several hosts, TLS options) works here too.
-_server = conninfo_to_dict(DATABASE_URL) if DATABASE_URL else {}
-DATABASES = {
-    "default": {
-        "ENGINE": "gateway.core.postgres",
-        "NAME": _server.pop("dbname", "florin"),
-        "USER": _server.pop("user", ""),
-        "PASSWORD": _server.pop("password", ""),
-        "HOST": _server.pop("host", ""),
-        "PORT": _server.pop("port", ""),
-        "CONN_MAX_AGE": None,
-        "CONN_HEALTH_CHECKS": True,
-        # Server-side cursors would outlive their transactions in a session.
-        "DISABLE_SERVER_SIDE_CURSORS": True,
-        "OPTIONS": {
-            # Otherwise a host that does not answer would block every thread, including health checks.
-            "connect_timeout": 5,
-            **_server,
-            "server_side_binding": True,
-            "prepare_threshold": 2 if DATABASE_PREPARE else None,
-        },
-        "TEST": {"NAME": f"test_florin{_test_suffix}"},
-    }
-}
+# A streaming replica that reports and lists read, and the lag from which they read the primary instead.
+REPLICA_URL = env.str("REPLICA_URL", default="")
+REPLICA_MOST_LAG_SECONDS = env.float("REPLICA_MOST_LAG_SECONDS", default=10.0)
+DATABASES = databases(
+    DATABASE_URL, REPLICA_URL, prepare=DATABASE_PREPARE, test_suffix=_test_suffix
+)
+DATABASE_ROUTERS = ["gateway.core.postgres.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = ["accounts.login.hashers.LimitedArgon2Hasher"]

@@ -18,6 +18,7 @@ from gateway.core.api.pagination import (
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.csv_files import csv_response
+from gateway.core.postgres.replica import reads_replica
 from reports import schemas
 from reports.entries import (
     report_page,
@@ -48,6 +49,7 @@ class ReportViewSet(ApiViewSet):
         responses={200: schemas.ReportSummary, **schemas.errors(400, 401, 429)},
     )
     @action(detail=False)
+    @reads_replica
     def summary(self, request: Request) -> Response:
         """Get totals.
 
@@ -74,6 +76,7 @@ class ReportViewSet(ApiViewSet):
         },
     )
     @action(detail=False)
+    @reads_replica
     def transactions(self, request: Request) -> HttpResponseBase:
         """List transactions.
 

@@ -101,6 +101,20 @@ setup_x402() (
     stamp "$installed" requirements/x402.txt
 )
 
+# Makes var/patroni by the system's own Python: the account that PostgreSQL runs as can read that one.
+setup_patroni() (
+    python=var/patroni/bin/python
+    installed=var/patroni/.installed
+    supports /usr/bin/python3 || return 1
+    PYTHON=/usr/bin/python3 make_venv var/patroni
+    if is_current "$installed" requirements/patroni.txt; then
+        return
+    fi
+    say "Installing the packages of requirements/patroni.txt."
+    install_lock requirements/patroni.txt
+    stamp "$installed" requirements/patroni.txt
+)
+
 has_anvil() {
     for binary in node_modules/@foundry-rs/anvil-*/bin/anvil; do
         [ -x "$binary" ] && return

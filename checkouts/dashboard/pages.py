@@ -41,6 +41,7 @@ from checkouts.page.qr import qr_code
 from checkouts.search import MOST_FOUND
 from gateway.core.api.errors import ConflictError
 from gateway.core.csv_files import csv_response
+from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.client_address import address_or_none
 from settlements.sweeps.escrow import Releaser
 from webhooks.delivery.retries import retry
@@ -55,6 +56,7 @@ curl {api}/api/v1/checkouts \\
 
 
 @seated(get=Act.SEE)
+@reads_replica
 def checkouts(request: SeatedRequest) -> HttpResponse:
     """List checkouts, newest first."""
     seat = request.seat

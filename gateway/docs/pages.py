@@ -54,6 +54,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/deploying.md",
         "docs/guide/restoring.md",
         "docs/guide/configuration.md",
+        "docs/guide/scaling.md",
         "docs/guide/operations.md",
         "docs/guide/runbooks.md",
         "docs/guide/settlement.md",

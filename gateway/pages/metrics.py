@@ -4,12 +4,14 @@ import json
 import os
 from contextlib import suppress
 from datetime import datetime
+from math import nan
 
 from django.conf import settings
 from django.db import connection
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from gateway.core.postgres.replica import replica
 from gateway.pages.payment_times import PaymentTimes
 from settlements.selectors import book_checks, gas_health, troubled_forwarders
 from wallets.states import DifferenceKind
@@ -56,6 +58,7 @@ def measure(*, now: datetime) -> bytes:
         _measure_agreement(registry, cursor.fetchall(), now)
     _measure_gas(registry, now)
     _measure_books(registry)
+    _measure_replica(registry)
     _measure_backups(registry, now)
     registry.register(PaymentTimes(now))
     return generate_latest(registry) + generate_latest(own_counters())
@@ -243,3 +246,12 @@ def _measure_backups(registry: CollectorRegistry, now: datetime) -> None:
         if noted in known:
             age = Gauge(name, help_text, registry=registry)
             age.set(now.timestamp() - known[noted])
+
+
+def _measure_replica(registry: CollectorRegistry) -> None:
+    lag = replica.lag()
+    Gauge(
+        "florin_replica_lag_seconds",
+        "How far the replica of REPLICA_URL is behind; NaN without one that answers.",
+        registry=registry,
+    ).set(nan if lag is None else lag)

@@ -15,6 +15,7 @@ from checkouts.dashboard.figures import RANGES, figures_of
 from checkouts.dashboard.onboarding import onboarding_of
 from checkouts.exact_amounts import CAPACITY
 from checkouts.lifecycle.counts import day_of
+from gateway.core.postgres.replica import reads_replica
 from reports.dashboard.chart import chart_of
 from reports.dashboard.latest import latest_of
 
@@ -22,6 +23,7 @@ _USUAL_DAYS = 30
 
 
 @seated(get=Act.SEE)
+@reads_replica
 def overview(request: SeatedRequest) -> HttpResponse:
     """Show the merchant's overview."""
     now = timezone.now()

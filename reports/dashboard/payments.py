@@ -25,6 +25,7 @@ from checkouts.inbox.rows import explorer_url
 from checkouts.models import InboxItem
 from gateway.core.api.keyset import KeysetPage
 from gateway.core.money import readable_units
+from gateway.core.postgres.replica import reads_replica
 from reports.dashboard.mixed import Source, mixed_page
 from reports.forms import known_tokens
 from reports.inputs import ReportFilter
@@ -114,6 +115,7 @@ class PaymentRow:
 
 
 @seated(get=Act.SEE)
+@reads_replica
 def payments(request: SeatedRequest) -> HttpResponse:
     """List payments, newest first."""
     seat, wanted = request.seat, _parse_wanted(request.GET)

@@ -20,6 +20,7 @@ from accounts.team.seats import (
     seated,
 )
 from gateway.core.csv_files import csv_response
+from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import iso
 from reports.statements import (
     Line,
@@ -68,6 +69,7 @@ class _Pager:
 
 
 @seated(get=Act.SEE)
+@reads_replica
 def fees(request: SeatedRequest) -> HttpResponse:
     """Show the plan, its rate, the other plans, and the months' fees; test mode has none."""
     seat = request.seat
@@ -87,6 +89,7 @@ def fees(request: SeatedRequest) -> HttpResponse:
 
 
 @seated(get=Act.SEE)
+@reads_replica
 def statement(request: SeatedRequest, *, month: str) -> HttpResponse:
     """Show a month. Raises Http404 for a future month, or one before the merchant existed."""
     seat, now = request.seat, timezone.now()

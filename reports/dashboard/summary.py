@@ -20,6 +20,7 @@ from accounts.team.seats import (
 )
 from gateway.core.csv_files import csv_response
 from gateway.core.money import from_units
+from gateway.core.postgres.replica import reads_replica
 from reports.entries import report_rows
 from reports.forms import LONGEST_SPAN
 from reports.inputs import ReportFilter
@@ -72,6 +73,7 @@ class Held:
 
 
 @seated(get=Act.SEE)
+@reads_replica
 def reports(request: SeatedRequest) -> HttpResponse:
     """Show the merchant's incoming payments, and the movements of its watched wallets."""
     days = _parse_days(request.GET, today=timezone.now().astimezone(UTC).date())

@@ -1,12 +1,14 @@
 """Receivers of webhooks: real HTTP servers on loopback, well-behaved or not."""
 
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 
 @dataclass
@@ -54,6 +56,11 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
     daemon_threads = True
     receiver: Receiver
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a sender that was killed."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -14,6 +14,7 @@ from accounts.team.seats import (
     seated,
 )
 from gateway.core.api.errors import ConflictError
+from gateway.core.postgres.replica import reads_replica
 from gateway.core.pretty_json import indented
 from gateway.core.web.client_address import address_or_none
 from webhooks.dashboard.delivery_list import (
@@ -43,6 +44,7 @@ Tab = tuple[str, str, bool, int | None]
 
 
 @seated(get=Act.SEE)
+@reads_replica
 def deliveries(request: SeatedRequest) -> HttpResponse:
     """List deliveries, newest first."""
     seat = request.seat

@@ -1,0 +1,162 @@
+"""Which reads may come from the replica: those of views that are marked, and none that decides about money.
+
+`tests/deploy/test_replica.py` has a replica that really lags.
+"""
+
+import ast
+from collections.abc import Iterator
+from math import isnan
+from typing import Any
+
+import pytest
+from django.db import OperationalError, router
+from django.http import HttpRequest, HttpResponse
+from prometheus_client.parser import text_string_to_metric_families
+
+from checkouts.models import Checkout
+from gateway.core.postgres import replica as module
+from gateway.core.postgres.addresses import REPLICA
+from gateway.core.postgres.replica import (
+    HEADER,
+    read_alias,
+    reads_replica,
+    replica,
+)
+from tests.tree import python_sources, relative
+
+MARKED = {
+    "checkouts/api.py": ["list"],
+    "checkouts/dashboard/pages.py": ["checkouts"],
+    "reports/api.py": ["summary", "transactions"],
+    "reports/dashboard/overview.py": ["overview"],
+    "reports/dashboard/payments.py": ["payments"],
+    "reports/dashboard/statement.py": ["fees", "statement"],
+    "reports/dashboard/summary.py": ["reports"],
+    "webhooks/dashboard/deliveries.py": ["deliveries"],
+}
+"""The views that may read the replica. Each lists or adds up what happened; none changes anything."""
+
+
+def marked(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            names = {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
+            if "reads_replica" in names:
+                yield node
+
+
+def test_the_views_that_may_read_it_are_these() -> None:
+    found = {
+        relative(path): [one.name for one in marked(ast.parse(path.read_text()))]
+        for path in python_sources()
+        if not relative(path).startswith("tests/")
+        and "reads_replica" in path.read_text()
+    }
+    assert found.pop("gateway/core/postgres/replica.py") == []
+    assert found == MARKED
+
+
+def test_no_other_code_reads_it() -> None:
+    named = {
+        relative(path)
+        for path in python_sources()
+        if not relative(path).startswith("tests/")
+        and "gateway.core.postgres.replica" in path.read_text()
+    }
+    others = {
+        "checkouts/selectors.py",
+        "gateway/pages/metrics.py",
+        "gateway/settings.py",
+    }
+    assert named == MARKED.keys() | others
+
+
+@pytest.fixture
+def near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replica that is a tenth of a second behind."""
+    monkeypatch.setattr(replica, "lag", lambda: 0.1)
+
+
+def aliases(_request: Any = None) -> HttpResponse:
+    """A view that tells where its reads and writes go."""
+    one = Checkout()
+    one._state.db = REPLICA
+    told = [
+        router.db_for_read(Checkout),
+        router.db_for_read(Checkout, instance=one),
+        read_alias(),
+        router.db_for_write(Checkout, instance=one),
+        Checkout.objects.select_for_update().db,
+    ]
+    return HttpResponse(" ".join(told))
+
+
+def test_elsewhere_everything_comes_from_the_primary(near: None) -> None:
+    assert set(aliases().content.split()) == {b"default"}
+
+
+def test_a_marked_view_reads_it_and_locks_and_writes_in_the_primary(near: None) -> None:
+    answer = reads_replica(aliases)(HttpRequest())
+    replicas, primaries = [b"replica"] * 3, [b"default"] * 2
+    assert answer.content.split() == replicas + primaries
+    assert answer[HEADER] == "0.1"
+    # And only as long as it runs.
+    assert read_alias() == "default"
+
+
+@pytest.mark.parametrize("lag", [None, 10.1])
+def test_a_replica_that_is_away_or_behind_is_not_read(
+    lag: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica, "lag", lambda: lag)
+    answer = reads_replica(aliases)(HttpRequest())
+    assert set(answer.content.split()) == {b"default"}
+    assert HEADER not in answer
+
+
+def test_a_view_on_which_it_fails_begins_again_at_the_primary(
+    near: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[Exception] = []
+    monkeypatch.setattr(replica, "fail", failed.append)
+
+    def view(request: Any) -> HttpResponse:
+        if read_alias() == REPLICA:
+            raise OperationalError
+        return HttpResponse(f"{request.data_lag}")
+
+    answer = reads_replica(view)(HttpRequest())
+    assert answer.content == b"0.0"
+    assert HEADER not in answer
+    assert len(failed) == 1
+
+
+def test_a_replica_that_fails_is_left_alone_for_some_seconds(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REPLICA_URL = "postgresql://db2/florin"
+    asked: list[int] = []
+
+    def measure(now: float) -> float:
+        asked.append(1)
+        raise OperationalError
+
+    one = module._Replica()
+    monkeypatch.setattr(one, "_measure", measure)
+    assert [one.lag(), one.lag(), one.lag()] == [None] * 3
+    assert len(asked) == 1
+
+
+@pytest.mark.django_db
+def test_the_metric_has_no_number_without_a_replica() -> None:
+    from django.utils import timezone
+
+    from gateway.pages.metrics import measure
+
+    text = measure(now=timezone.now()).decode()
+    [family] = (
+        one
+        for one in text_string_to_metric_families(text)
+        if one.name == "florin_replica_lag_seconds"
+    )
+    assert isnan(family.samples[0].value)
