@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from django.db import connection
+from django.db import connection, transaction
 
 from accounts.models import AuditSeal
 
@@ -114,7 +114,8 @@ def _head(seal: _Seal) -> AuditHead:
 
 
 def _seals(chain: int | None) -> Iterator[_Seal]:
-    with connection.chunked_cursor() as cursor:
+    # In a transaction, for a pooler gives the session of a cursor to others between statements.
+    with transaction.atomic(), connection.chunked_cursor() as cursor:
         cursor.execute(_SEALS, {"chain": chain})
         for of_chain, number, digest, entry_id, words, merchant in cursor:
             yield _Seal(of_chain, number, bytes(digest), entry_id, words, merchant)

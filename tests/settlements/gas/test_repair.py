@@ -48,7 +48,7 @@ def test_a_number_that_was_raised_too_far_is_repaired_by_hand(
     tend("base", node=node, now=timezone.now())
     right = raise_by(5)
     assert f"ledger: {right + 5}." in command(capsys)
-    assert f"go on with number {right}. Nothing" in command(capsys, "--resync")
+    assert f"continue with nonce {right}. Nothing" in command(capsys, "--resync")
     assert account().next_nonce == right + 5
     command(capsys, "--resync", "--yes")
     assert ask(node, "two").nonce == right
@@ -92,7 +92,7 @@ def test_a_hole_too_wide_or_nodes_that_disagree_are_left_to_the_person(
         command(capsys, "--resync", "--yes")
     with (
         asking(base_settings, liar.url, base_node.url),
-        pytest.raises(CommandError, match="do not agree"),
+        pytest.raises(CommandError, match="different nonces"),
     ):
         command(capsys, "--resync", "--yes")
     assert GasTransaction.objects.count() == 2
