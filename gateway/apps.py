@@ -15,7 +15,7 @@ class GatewayConfig(AppConfig):
         """Configure Celery, so that tasks can be sent from any process, and start tracing where it is wanted."""
         from gateway import celery, checks  # noqa: F401 - apps must be loaded first
 
-        if tracing_wanted() and find_spec("opentelemetry.sdk"):
+        if tracing_wanted() and tracing_installed():
             from gateway.tracing.start import start
 
             start()
@@ -27,3 +27,11 @@ def tracing_wanted() -> bool:
         os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
         or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
     )
+
+
+def tracing_installed() -> bool:
+    """Return whether the packages of requirements/tracing.txt are there."""
+    try:
+        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False

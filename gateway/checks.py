@@ -8,9 +8,11 @@ from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from django.conf import settings
+from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks.security import base as security
 
+from gateway.apps import tracing_installed, tracing_wanted
 from gateway.releases.stages import our_migrations, problems
 
 DEPLOYMENT = "deployment"
@@ -201,4 +203,18 @@ def migrations_have_stages(**_: Any) -> list[CheckMessage]:
             id="gateway.E007",
         )
         for problem in found
+    ]
+
+
+@register()
+def traces_can_be_sent(**_: Any) -> list[CheckMessage]:
+    """Check that OpenTelemetry is installed if a collector is named."""
+    if tracing_installed() or not tracing_wanted():
+        return []
+    return [
+        checks.Warning(
+            "A collector of traces is named, but OpenTelemetry is not installed.",
+            hint="Install requirements/tracing.txt.",
+            id="gateway.W001",
+        )
     ]

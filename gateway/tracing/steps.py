@@ -1,4 +1,4 @@
-"""Steps of payments as spans, in traces whose ids follow from their subjects."""
+"""Steps of payments as spans. The ids of their traces follow from what they are about."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ def first_step_of(subject: str) -> SpanContext:
 
 
 class PaymentSteps:
-    """Writes steps as spans of a provider, whose ids must be `StepIds`."""
+    """Writes steps as spans of a provider that takes its ids from `StepIds`."""
 
     def __init__(self, provider: TracerProvider) -> None:
         self._tracer = provider.get_tracer("florin")

@@ -255,7 +255,7 @@ def requests_slow(patch: pytest.MonkeyPatch) -> None:
 
 
 ALSO: Final[dict[str, set[str]]] = {
-    # What is credited late is told late.
+    # A payment that is credited late has a late webhook, too.
     "PaymentsCreditedLate": {"WebhooksConfirmedLate"},
 }
 """Other alerts that a fault must fire."""

@@ -73,7 +73,7 @@ def test_a_chain_that_is_only_late_did_not_stop_until_it_does() -> None:
     assert told() == [("chain", "base", True, 0, None)]
 
 
-def test_a_node_whose_head_stands_still_is_an_incident_since_that_head() -> None:
+def test_a_head_that_stands_still_is_an_incident_since_its_own_time() -> None:
     well(30, head_time=NOON)
     note_incidents(now=NOON + 30 * MINUTE)
     assert told() == [("chain", "base", True, 0, None)]
