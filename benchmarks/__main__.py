@@ -21,6 +21,7 @@ NAMES = (
     "settling",
     "layers",
     "memory",
+    "disk",
 )
 
 

@@ -278,6 +278,8 @@ API_KEY_CACHE_SECONDS = env.float("API_KEY_CACHE_SECONDS", default=3.0)
 WEBHOOK_SIGNATURE_HEADER = env.str(
     "WEBHOOK_SIGNATURE_HEADER", default="X-Service-Signature"
 )
+# Months of attempts are dropped once all of them are older.
+WEBHOOK_ATTEMPT_DAYS = env.int("WEBHOOK_ATTEMPT_DAYS", default=30)
 # For development only: lets webhooks go to this machine. A system check refuses it in production.
 WEBHOOK_ALLOW_LOOPBACK = env.bool("WEBHOOK_ALLOW_LOOPBACK", default=False)
 

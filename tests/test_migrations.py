@@ -24,6 +24,16 @@ PASSED_OVER: Final = {
 REMOVING: Final = ("ban-drop-column", "ban-drop-table")
 """What a migration that contracts is for."""
 
+DELIBERATE: Final = {
+    # A table that is divided takes its name in the same transaction, and gives both their ids. test_old_release writes to it.
+    "webhooks.0004_attempt_partitions": (
+        "renaming-table",
+        "ban-alter-identity",
+        "ban-drop-constraint",
+    ),
+}
+"""What a migration breaks, for a reason, although no release that runs is stopped."""
+
 
 def complaints(sql: str, *, passed_over: Sequence[str] = ()) -> list[str]:
     """The names of the rules that squawk finds broken in a migration's SQL."""
@@ -51,7 +61,8 @@ def sql_of(migration: Migration) -> str:
 def test_each_migration_stops_no_release_that_runs(
     migration: Migration, db: None
 ) -> None:
-    passed_over = REMOVING if contracts(migration) else ()
+    expected = REMOVING if contracts(migration) else ()
+    passed_over = (*expected, *DELIBERATE.get(str(migration), ()))
     assert complaints(sql_of(migration), passed_over=passed_over) == []
 
 

@@ -9,7 +9,7 @@ from webhooks.endpoints.service import tell_owners
 
 @shared_task(name="webhooks.prune_attempts")
 def prune_attempts_task() -> int:
-    """Delete attempts older than 30 days."""
+    """Make the months of attempts to come, and drop those that are too old."""
     return prune_attempts(now=timezone.now())
 
 

@@ -1,23 +1,17 @@
-"""Deletes old attempts."""
+"""Removes old attempts, and makes room for those to come."""
 
 from datetime import datetime, timedelta
 
-from webhooks.models import Attempt
+from django.conf import settings
 
-ATTEMPTS_KEPT = timedelta(days=30)
-_BATCH = 5_000
+from webhooks.delivery.partitions import drop_partitions, make_partitions
 
 
 def prune_attempts(*, now: datetime) -> int:
-    """Delete attempts older than 30 days; return how many. Events and deliveries stay."""
-    cutoff = now - ATTEMPTS_KEPT
-    pruned = 0
-    while True:
-        # Ids grow with time: once the oldest batch contains a recent one, the work is done.
-        oldest = Attempt.objects.order_by("pk").values_list("pk", "started_at")[:_BATCH]
-        expired = [pk for pk, started_at in oldest if started_at < cutoff]
-        if expired:
-            Attempt.objects.filter(pk__in=expired).delete()
-            pruned += len(expired)
-        if len(expired) < _BATCH:
-            return pruned
+    """Drop months of attempts that are older than WEBHOOK_ATTEMPT_DAYS; return how many. Events and deliveries stay.
+
+    First the months to come get their tables.
+    """
+    make_partitions(now=now)
+    kept = timedelta(days=settings.WEBHOOK_ATTEMPT_DAYS)
+    return drop_partitions(before=now - kept)

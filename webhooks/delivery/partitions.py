@@ -1,0 +1,90 @@
+"""Monthly partitions of attempts: made ahead, and dropped once all that is in them is old.
+
+Attempts grow fastest and carry no unique rule. Events and deliveries stay whole, because their unique keys carry invariants.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from django.db import connection, transaction
+
+MONTHS_AHEAD: Final = 3
+"""How long the timetable may stand still before attempts could not be written."""
+_LOCK_SECONDS: Final = 2
+_PARTITIONS: Final = """
+    SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'webhooks_attempt'::regclass
+"""
+_UNTIL: Final = re.compile(r"TO \('([^']+)'\)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Partition:
+    """A table of attempts that began before `until`, and not before the partition before it ended."""
+
+    until: datetime
+    name: str
+
+
+def partitions() -> list[Partition]:
+    """Return the partitions, the oldest first."""
+    with connection.cursor() as cursor:
+        # Bounds are told in the session's time zone.
+        cursor.execute(_PARTITIONS)
+        found = cursor.fetchall()
+    return sorted(Partition(_until(bound), name) for name, bound in found)
+
+
+def _until(bound: str) -> datetime:
+    found = _UNTIL.search(bound)
+    if found is None:
+        raise ValueError(bound)
+    return datetime.fromisoformat(found[1]).astimezone(UTC)
+
+
+def make_partitions(*, now: datetime) -> int:
+    """Make the partitions of the months to come that are missing; return how many."""
+    made = 0
+    until = partitions()[-1].until
+    while until < _months_after(now, MONTHS_AHEAD):
+        begins, until = until, _months_after(until, 1)
+        _change(
+            f"CREATE TABLE webhooks_attempt_{begins:%Y_%m} PARTITION OF webhooks_attempt"
+            f" FOR VALUES FROM ('{begins.isoformat()}') TO ('{until.isoformat()}')"
+        )
+        made += 1
+    return made
+
+
+def drop_partitions(*, before: datetime) -> int:
+    """Drop the partitions that only hold attempts of before a time; return how many. The last one stays."""
+    dropped = 0
+    for partition in _ended(before):
+        _change(
+            f"ALTER TABLE webhooks_attempt DETACH PARTITION {partition.name}",
+            f"DROP TABLE {partition.name}",
+        )
+        dropped += 1
+    return dropped
+
+
+def _ended(before: datetime) -> Iterator[Partition]:
+    return (one for one in partitions()[:-1] if one.until <= before)
+
+
+def _months_after(moment: datetime, months: int) -> datetime:
+    """Return the beginning of a month, counted from the one of a moment."""
+    count = moment.year * 12 + moment.month - 1 + months
+    return datetime(count // 12, count % 12 + 1, 1, tzinfo=UTC)
+
+
+@transaction.atomic
+def _change(*statements: str) -> None:
+    with connection.cursor() as cursor:
+        # All that is written meanwhile waits behind it; the next day it is tried again.
+        cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
+        for statement in statements:
+            cursor.execute(statement)
