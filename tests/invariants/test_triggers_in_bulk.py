@@ -69,10 +69,10 @@ def test_movements_of_watched_wallets_are_added_up_in_bulk(plans: list[str]) -> 
     assert not comparing(plans)
 
 
-def test_without_its_setting_a_trigger_compares_all_rows_with_each_other(
+def test_only_its_setting_keeps_a_trigger_from_comparing_all_rows(
     plans: list[str],
 ) -> None:
-    """The negative control of the tests above."""
+    """What the tests above would find if the setting were lost."""
     alter("ALTER FUNCTION transfer_days_changed() RESET enable_nestloop")
     make_transfer(make_checkout())
     Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=NOON)
