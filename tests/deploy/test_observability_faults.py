@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Mapping
+from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,6 +50,8 @@ def series(before: Scrape, after: Scrape) -> list[dict[str, str]]:
     return [
         {"series": name, "values": _values(kind, before.get(name, (kind, 0))[1], value)}
         for name, (kind, value) in after.items()
+        # Files of series have no NaN: it is a missing value to every rule.
+        if not isnan(value)
     ]
 
 

@@ -91,7 +91,7 @@ def test_gas_accounts_wait_for_what_nodes_tell(lost_from: datetime) -> None:
 @pytest.mark.parametrize(
     ("time", "problem"),
     [
-        ("yesterday", "is no time"),
+        ("yesterday", "is not a time"),
         ("2026-01-01T00:00:00", "needs an offset"),
         ("2999-01-01T00:00:00+00:00", "in the future"),
     ],

@@ -76,5 +76,5 @@ def test_a_release_that_lacks_something_does_not_fit(
 
 
 def test_what_is_no_release_is_refused() -> None:
-    with pytest.raises(CommandError, match="soon is no release"):
+    with pytest.raises(CommandError, match="soon is not a known release"):
         call_command("schema", "fits", "soon")
