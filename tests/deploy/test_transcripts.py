@@ -29,7 +29,7 @@ def test_a_transcript_shows_each_step_with_its_time(way: str) -> None:
     assert re.search(r"Image of Florin: \d+ MB", text)
     assert "99.0.0" in text
     # What was written after the first backup came back.
-    after = text.split("manage after_restore")[1]
+    after = text.partition("manage after_restore")[2]
     assert "['Halden Roasters', 'Later']" in after
 
 
