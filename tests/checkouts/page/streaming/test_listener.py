@@ -25,6 +25,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.sessions
 def test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed(
     server: StreamServer,
 ) -> None:
