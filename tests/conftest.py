@@ -4,12 +4,14 @@ import itertools
 from collections.abc import Generator, Iterator
 
 import pytest
+import structlog
 from django.conf import settings
 from pytest_django.plugin import blocking_manager_key
 
 from accounts.keys.authentication import key_cache
 from gateway.core import valkey
 from gateway.core.api import rate_limits
+from gateway.core.logging import logging_config
 from tests.emptying import clean_tables, empty_instead_of_flushing
 from tests.measuring import unmeasured
 from tests.pgbouncer import keep_fitting
@@ -112,3 +114,16 @@ def pytest_configure() -> None:
     settings.PASSWORD_HASHERS = ["tests.hashers.QuickHasher"]
     empty_instead_of_flushing()
     look_once()
+
+
+@pytest.fixture
+def logging_restored() -> Iterator[None]:
+    """Restore the logging that the test configures anew.
+
+    structlog gets back the very objects it had: a logger keeps those of its first use, and `capture_logs` changes only those
+    that are configured. With others in place, tests that use such a logger would capture nothing.
+    """
+    before = structlog.get_config()
+    yield
+    logging_config(json_lines=settings.PRODUCTION)
+    structlog.configure(**before)

@@ -31,7 +31,7 @@ RUNNERS: Final[Mapping[str, tuple[Sequence[str], str]]] = {
 """What runs each language, and the name of its file. The TypeScript of the guides is JavaScript too."""
 
 MALFORMED: Final = ("", "t", "v1", "v1=00", "t=1,v1", "t=1,v1=\u00e9", "t=\u00e9,v1=00")
-"""Headers that nobody signed. A verifier refuses them without an exception, which could end the program."""
+"""Headers without a valid signature. A verifier refuses them without an exception, which could end the program."""
 
 _SECONDS: Final = 120
 

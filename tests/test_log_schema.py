@@ -4,11 +4,9 @@ import ast
 import json
 import logging
 import re
-from collections.abc import Iterator
 
 import pytest
 import structlog
-from django.conf import settings
 
 from gateway.core.logging import logging_config
 from tests.test_mirrors import modules
@@ -17,13 +15,6 @@ from tests.tree import ROOT
 LEVELS = {"debug", "info", "warning", "error", "exception"}
 # Arguments of structlog and of the standard library: no field is named after them.
 ARGUMENTS = {"exc_info", "extra", "stack_info"}
-
-
-@pytest.fixture
-def _configured_again() -> Iterator[None]:
-    """Configuring is global; what other tests log with comes back afterwards."""
-    yield
-    logging_config(json_lines=settings.PRODUCTION)
 
 
 def documented(heading: str) -> list[str]:
@@ -47,7 +38,7 @@ def logged(source: str) -> set[str]:
     }
 
 
-@pytest.mark.usefixtures("_configured_again")
+@pytest.mark.usefixtures("logging_restored")
 def test_each_line_has_the_fields_of_the_guide(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -114,7 +114,7 @@ def _head(seal: _Seal) -> AuditHead:
 
 
 def _seals(chain: int | None) -> Iterator[_Seal]:
-    # In a transaction, for a pooler gives the session of a cursor to others between statements.
+    # A cursor lives in a session. A pooler in transaction mode gives it to other clients after each transaction.
     with transaction.atomic(), connection.chunked_cursor() as cursor:
         cursor.execute(_SEALS, {"chain": chain})
         for of_chain, number, digest, entry_id, words, merchant in cursor:

@@ -1,5 +1,6 @@
 """Finds what is late now, and records it as incidents."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -33,7 +34,10 @@ class Trouble:
 
 def note_incidents(*, now: datetime) -> int:
     """Open incidents for troubles that last, close those that are over; return how many are open."""
-    troubles = {(each.kind, each.chain): each for each in find_troubles(now=now)}
+    troubles = {
+        (each.kind, each.chain): each
+        for each in find_troubles(chain_health(now=now), now=now)
+    }
     with transaction.atomic():
         Incident.objects.filter(ended_at__lt=now - KEPT).delete()
         still_open = Incident.objects.select_for_update().filter(ended_at=None)
@@ -59,10 +63,10 @@ def note_incidents(*, now: datetime) -> int:
     return Incident.objects.filter(ended_at=None).count()
 
 
-def find_troubles(*, now: datetime) -> list[Trouble]:
+def find_troubles(chains: Sequence[ChainHealth], *, now: datetime) -> list[Trouble]:
     """Return everything that is late now, however short. A chain that was never read has had no incident yet."""
     found = []
-    for health in chain_health(now=now):
+    for health in chains:
         found += _chain_troubles(health)
     for queue, since in oldest_waiting(now=now).items():
         if queue in _QUEUES and since is not None and now - since >= LASTING:

@@ -58,10 +58,11 @@ class StatusReport:
 def make_report(*, now: datetime) -> StatusReport:
     """Read the state from the database."""
     lately = Q(ended_at=None) | Q(ended_at__gte=now - SHOWN)
+    chains = chain_health(now=now)
     return StatusReport(
         checked_at=now,
-        chains=chain_health(now=now),
-        troubles=find_troubles(now=now),
+        chains=chains,
+        troubles=find_troubles(chains, now=now),
         webhook_seconds=usual_delivery_seconds(now=now),
         incidents=list(
             Incident.objects.filter(lately).order_by("-began_at")[:_MOST_INCIDENTS]

@@ -1,4 +1,4 @@
-"""Triggers whose time grows with a statement's rows, not with their square.
+"""The time of a trigger grows with a statement's rows, not with their square.
 
 A connection keeps the plan that it made for a trigger's first, small statement. If that plan compares each old row with each
 new one, 10,000 rows in one statement take more than ten seconds (measured: 13 s instead of 2 for reading a range).

@@ -1,4 +1,4 @@
-"""Replace the trigger functions whose time grew with the square of a statement's rows."""
+"""Replace the trigger functions that took time by the square of a statement's rows."""
 
 import re
 from pathlib import Path

@@ -72,7 +72,7 @@ _AGAIN: Final = ("sh", "-c", 'while :; do "$@"; sleep 1; done', "again")
 
 @dataclass(frozen=True)
 class Program:
-    """What runs on a machine; as the engines' account, if it is none of ours."""
+    """What runs on a machine. Programs other than Florin run as the engines' account."""
 
     argv: Sequence[str | Path]
     env: Mapping[str, str] | None = None

@@ -1,4 +1,4 @@
-"""What is killed, in which order, and what is told of it."""
+"""What is killed, in which order, and how the table names it."""
 
 import json
 import sys

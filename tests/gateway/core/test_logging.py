@@ -1,11 +1,9 @@
 """What is logged carries no secret, wherever in a line it hides."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 import structlog
-from django.conf import settings
 
 from gateway.core.logging import logging_config, redact
 
@@ -35,14 +33,7 @@ def test_what_is_no_secret_stays(harmless: str) -> None:
     assert redact(harmless) == harmless
 
 
-@pytest.fixture
-def _configured_again() -> Iterator[None]:
-    """Configuring is global; what the other tests log with comes back afterwards."""
-    yield
-    logging_config(json_lines=settings.PRODUCTION)
-
-
-@pytest.mark.usefixtures("_configured_again")
+@pytest.mark.usefixtures("logging_restored")
 @pytest.mark.parametrize("json_lines", [True, False])
 @pytest.mark.parametrize("secret", SECRETS)
 def test_no_secret_is_written_whatever_holds_it(

@@ -17,6 +17,7 @@ from tests.factories import (
     make_transfer,
 )
 from tests.webhooks.factories import make_deliveries, make_endpoint
+from wallets.selectors import chain_health
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db
@@ -82,7 +83,9 @@ def test_a_head_that_stands_still_is_an_incident_since_its_own_time() -> None:
 def test_a_short_trouble_is_seen_and_is_no_incident() -> None:
     well()
     soon = NOON + LASTING - timedelta(seconds=1)
-    assert [trouble.since for trouble in find_troubles(now=soon)] == [NOON]
+    assert [
+        trouble.since for trouble in find_troubles(chain_health(now=soon), now=soon)
+    ] == [NOON]
     assert note_incidents(now=soon) == 0
 
 

@@ -93,7 +93,7 @@ class Command(BaseCommand):
         if spec is None or not spec.rpc_urls:
             raise CommandError(f"No node is configured for a chain {name!r}.")
         if first is None or first < 0:
-            raise CommandError("--from is missing: the first block to read.")
+            raise CommandError("--from must name the first block to read.")
         if last is not None and last < first:
             raise CommandError("--to must not be below --from.")
         try:

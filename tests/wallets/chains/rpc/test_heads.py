@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-import structlog
 from structlog.testing import capture_logs
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
@@ -13,7 +12,6 @@ from websockets.sync.server import ServerConnection, serve
 from demo.localnet.anvil import Anvil
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from wallets.chains.evm.family import EvmFamily
-from wallets.chains.rpc import heads
 from wallets.chains.rpc.heads import HeadNotices
 
 SUBSCRIPTION = EvmFamily.head_subscription
@@ -78,10 +76,8 @@ def _hang_up(socket: ServerConnection) -> None:
 
 @pytest.mark.parametrize("answer", [_refuse, _talk_nonsense, _hang_up])
 def test_a_node_that_pushes_nothing_is_asked_again_and_its_key_stays_secret(
-    answer: Callable[[ServerConnection], None], monkeypatch: pytest.MonkeyPatch
+    answer: Callable[[ServerConnection], None],
 ) -> None:
-    # A logger keeps the processors of its first use, which another test may have replaced since.
-    monkeypatch.setattr(heads, "log", structlog.get_logger())
     connections = []
 
     def count_and_answer(socket: ServerConnection) -> None:
