@@ -79,7 +79,7 @@ CROSS JOIN LATERAL (SELECT CASE WHEN c.id > %(rows)s - 20 THEN 'detected'
 _CLAIMS = """
 INSERT INTO wallets_transferclaim (transfer_id, kind, claimed_at)
 SELECT (id - 1) * %(each)s + k, 'checkout', created_at + interval '4 min'
-FROM checkouts_checkout CROSS JOIN generate_series(1, 3) k WHERE status = 'completed'
+FROM checkouts_checkout CROSS JOIN generate_series(1, least(3, %(each)s)) k WHERE status = 'completed'
 """
 _PAYMENTS = """
 INSERT INTO checkouts_payment (checkout_id, transfer_id, reason, credited_at)
@@ -88,7 +88,7 @@ FROM wallets_transferclaim
 """
 _INBOX = """
 INSERT INTO checkouts_inboxitem (merchant_id, mode, transfer_id, checkout_id, reason, explanation, candidates, status, created_at)
-SELECT merchant_id, mode, (id - 1) * %(each)s + 4, id, 'extra', 'The checkout was paid already.', '[]',
+SELECT merchant_id, mode, (id - 1) * %(each)s + least(4, %(each)s), id, 'extra', 'The checkout was paid already.', '[]',
        CASE WHEN id %% 1000 = 1 THEN 'open' ELSE 'dismissed' END, created_at
 FROM checkouts_checkout WHERE id %% 20 = 1
 """
@@ -146,12 +146,14 @@ class _Rule:
     make: str
 
 
-def fill(merchant: int, *, checkouts: int, end: datetime) -> None:
-    """Give a merchant so many checkouts, five transfers each, in the year up to `end`; other merchants have none."""
+def fill(
+    merchant: int, *, checkouts: int, end: datetime, each: int = TRANSFERS_EACH
+) -> None:
+    """Give a merchant so many checkouts, `each` with as many transfers, in the year up to `end`; other merchants have none."""
     parameters: dict[str, int | datetime] = {
         "merchant": merchant,
         "rows": checkouts,
-        "each": TRANSFERS_EACH,
+        "each": each,
         "days": DAYS,
         "wallets": _WALLETS,
         "end": end,

@@ -1,13 +1,17 @@
-"""How many bytes a row takes, indexes included, and what a year of many merchants takes.
+"""How many bytes a row takes, indexes included, what a year of many merchants takes, and how creating goes among so many rows.
 
-`FLORIN_SCALE` is another number of checkouts than a million, to try this out.
+`FLORIN_SCALE` is another number of checkouts than a million.
 """
 
 import json
 import os
+import time
+from itertools import cycle
 from typing import Final
 
 from benchmarks import stack
+from benchmarks.creation import creation_requests
+from benchmarks.load import http_request, run_load
 from benchmarks.report import Report, Series
 
 CHECKOUTS: Final = 1_000_000
@@ -17,6 +21,7 @@ MERCHANTS, CHECKOUTS_A_DAY = 1_000, 10_000
 DAYS: Final = 365
 ATTEMPTS_KEPT_DAYS: Final = 30
 _GB: Final = 10**9
+_CLIENTS: Final = 8
 _ROWS_OF_A_CHECKOUT: Final = {
     "checkouts_checkout": 1.0,
     "wallets_depositaddress": 1.0,
@@ -59,14 +64,16 @@ SELECT greatest(pg_total_relation_size('{table}'),
 
 
 def run(*, rounds: int, seconds: float) -> list[Report]:
-    """Load once, and compute the year from it."""
-    del rounds, seconds
+    """Load once, compute the year from it, then create and list, `rounds` times for `seconds`."""
     checkouts = int(os.environ.get("FLORIN_SCALE", CHECKOUTS))
     with stack.engines(LOG_LEVEL="ERROR"):
-        merchant, _ = stack.seed_merchant()
+        merchant, key = stack.seed_merchant()
+        began = time.monotonic()
         _fill(merchant, checkouts)
+        loading = time.monotonic() - began
         tables = [*_ROWS_OF_A_CHECKOUT, _ATTEMPT]
         sizes = {table: _bytes_a_row(table) for table in tables}
+        speeds = _speeds(key, rounds, seconds)
     series = [Series(table, "bytes/row", [size]) for table, size in sizes.items()]
     kept = sum(sizes[table] * rows for table, rows in _ROWS_OF_A_CHECKOUT.items())
     daily = MERCHANTS * CHECKOUTS_A_DAY
@@ -85,7 +92,38 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
             [sum(_ROWS_OF_A_CHECKOUT.values()) * daily * DAYS / 10**6],
         ),
     ]
-    return [Report("disk", series, [])]
+    series += [Series("loading took", "seconds", [loading]), *speeds]
+    name = "disk" if checkouts == CHECKOUTS else f"disk at {checkouts}"
+    return [Report(name, series, [])]
+
+
+def _speeds(key: str, rounds: int, seconds: float) -> list[Series]:
+    """Create, and list the newest, among the rows that were loaded."""
+    created = Series("creating, 8 clients", "req/s")
+    listed = Series("list of 20 with total, 8 clients", "req/s")
+    listing = cycle([http_request("GET", "/api/v1/checkouts?limit=20", key=key)])
+    _continue_numbers()
+    with stack.server("benchmarks.product:application") as port:
+        run_load(port, creation_requests(key, "warm"), clients=_CLIENTS, seconds=1)
+        for number in range(rounds):
+            creating = creation_requests(key, str(number))
+            for series, requests in ((created, creating), (listed, listing)):
+                done = run_load(port, requests, clients=_CLIENTS, seconds=seconds)
+                series.rounds.append(done.rate)
+    return [created, listed]
+
+
+def _continue_numbers() -> None:
+    """Have the next row of each table numbered after those that were loaded."""
+    from django.apps import apps
+    from django.core.management.color import no_style
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(
+            no_style(), apps.get_models()
+        ):
+            cursor.execute(statement)
 
 
 def _fill(merchant: int, checkouts: int) -> None:
@@ -99,7 +137,8 @@ def _fill(merchant: int, checkouts: int) -> None:
     from webhooks.endpoints.service import set_default_url
 
     now = timezone.now()
-    fill(merchant, checkouts=checkouts, end=now)
+    # More would not change what one takes.
+    fill(merchant, checkouts=checkouts, end=now, each=1)
     shop = Merchant.objects.get(pk=merchant)
     set_default_url(shop, mode=Mode.LIVE, url="https://shop.example/hook", now=now)
     examples = settings.BASE_DIR / "gateway" / "pages" / "api_examples.json"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import cycle
 from typing import Final
 
@@ -44,7 +44,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     for number in range(rounds):
         with stack.engines():
             _, key = stack.seed_merchant()
-            with _services() as port:
+            with services() as port:
                 creating = creation_requests(key, f"memory-{number}")
                 run_load(port, creating, clients=_CLIENTS, seconds=seconds)
                 run_load(port, _views(key), clients=_CLIENTS, seconds=seconds)
@@ -63,8 +63,8 @@ def _views(key: str) -> Iterator[bytes]:
 
 
 @contextmanager
-def _services() -> Iterator[int]:
-    """Run all processes of an installation; yield the port of its web service."""
+def services() -> Iterator[int]:
+    """Run all processes of an installation over the engines that run; yield the port of its web service."""
     port = stack.free_port()
     command = [sys.executable, "manage.py", "up", "--port", str(port)]
     running = subprocess.Popen(
@@ -86,12 +86,17 @@ def _services() -> Iterator[int]:
 def _held() -> dict[str, list[float]]:
     """Return the memory of the installation's processes, in MB, by name."""
     found = defaultdict(list)
-    for one in psutil.Process().children(recursive=True):
-        try:
-            found[_name_of(one)].append(one.memory_full_info().pss / _MB)
-        except psutil.NoSuchProcess:
-            continue
+    for name, one in named():
+        with suppress(psutil.NoSuchProcess):
+            found[name].append(one.memory_full_info().pss / _MB)
     return found
+
+
+def named() -> Iterator[tuple[str, psutil.Process]]:
+    """Yield each process that this one and its children started, with what it is."""
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            yield _name_of(one), one
 
 
 def _name_of(process: psutil.Process) -> str:

@@ -62,6 +62,7 @@ class Anvil(JsonRpcNode):
 
     `state` is a file that carries the chain from one start to the next: loaded at start, written every
     `state_interval` seconds and at stop. `block_time` is in seconds; without it each transaction makes a block.
+    `states` is how many blocks can still be asked about what accounts held then; each costs memory.
     `extra` are further command-line arguments. Port None lets the system choose a free one.
     """
 
@@ -73,6 +74,7 @@ class Anvil(JsonRpcNode):
         state: Path | None = None,
         state_interval: int = 5,
         block_time: float | None = None,
+        states: int = _STATES_IN_MEMORY,
         extra: Sequence[str] = (),
     ) -> None:
         super().__init__(port)
@@ -82,6 +84,7 @@ class Anvil(JsonRpcNode):
         self._state = state
         self._state_interval = state_interval
         self._block_time = block_time
+        self._states = states
         self._extra = tuple(extra)
 
     def start(self) -> Self:
@@ -245,7 +248,7 @@ class Anvil(JsonRpcNode):
             command += ["--state", str(self._state)]
             command += ["--state-interval", str(self._state_interval)]
         else:
-            command += ["--prune-history", str(_STATES_IN_MEMORY)]
+            command += ["--prune-history", str(self._states)]
         return [*command, *self._extra]
 
     def prepare_state(self) -> None:
