@@ -22,6 +22,7 @@ NAMES = (
     "layers",
     "memory",
     "disk",
+    "tracing",
     "fullrate",
 )
 

@@ -7,8 +7,6 @@ seconds has the payments of its time; they share a transaction, as a node makes 
 
 import os
 import resource
-import subprocess
-import sys
 import threading
 import time
 from collections import defaultdict
@@ -109,7 +107,11 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     """Measure once, for an hour; rounds and seconds do not change that."""
     del rounds, seconds
     lasting = float(os.environ.get("FLORIN_FULL_RATE_SECONDS", SECONDS))
-    with _node() as (node, batch), stack.engines(**_settings(node)), _hooks() as hooks:
+    with (
+        _node() as (node, batch),
+        stack.engines(**_settings(node)),
+        stack.receiver() as hooks,
+    ):
         keys = _open_shops(hooks)
         with services() as port:
             shops = Shops(f"http://127.0.0.1:{port}", keys, node, RATE, batch=batch)
@@ -148,19 +150,6 @@ def _settings(node: Anvil) -> dict[str, str]:
         "CHAIN_POLYGON_RPC_URLS": "",
         "WEBHOOK_ALLOW_LOOPBACK": "true",
     }
-
-
-@contextmanager
-def _hooks() -> Iterator[int]:
-    """Run where all shops' webhooks arrive; yield its port."""
-    port = stack.free_port()
-    command = [sys.executable, "-m", "benchmarks.receiver", str(port)]
-    process = subprocess.Popen(command, cwd=stack.ROOT)
-    try:
-        yield port
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 def _open_shops(hooks: int) -> list[str]:

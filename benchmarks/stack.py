@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -108,12 +108,16 @@ def free_port() -> int:
 
 @contextmanager
 def server(
-    target: str, *, settings: str = "gateway.settings", port: int | None = None
+    target: str,
+    *,
+    settings: str = "gateway.settings",
+    port: int | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> Iterator[int]:
-    """Run a web application as production does; yield its port."""
+    """Run a web application as production does; yield its port. `more` is added to its environment."""
     port = port or free_port()
     command = [sys.executable, *web_arguments(port, application=target)]
-    extra = {"DJANGO_SETTINGS_MODULE": settings}
+    extra = {"DJANGO_SETTINGS_MODULE": settings} | dict(more or {})
     with _running([*command, "--log-level", "warning"], extra) as process:
         _wait_for(port, process)
         yield port
@@ -147,6 +151,16 @@ def stream_server(port: int, **extra: str) -> Iterator[int]:
     with _running(command, extra) as process:
         _wait_for(port, process)
         yield process.pid
+
+
+@contextmanager
+def receiver() -> Iterator[int]:
+    """Run a server that answers each POST, and notes its time (`benchmarks.receiver`); yield its port."""
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.receiver", str(port)]
+    with _running(command, {}) as process:
+        _wait_for(port, process)
+        yield port
 
 
 @contextmanager

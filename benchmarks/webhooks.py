@@ -31,7 +31,8 @@ BODY = json.dumps({"id": "chk_live_1", "metadata": {"note": "x" * 1_200}}).encod
 def run(*, rounds: int, seconds: float) -> list[Report]:
     """Measure latency, backlog and fairness."""
     del seconds
-    with stack.engines(WEBHOOK_ALLOW_LOOPBACK="true"), _receiver() as receiver:
+    with stack.engines(WEBHOOK_ALLOW_LOOPBACK="true"), stack.receiver() as port:
+        receiver = _Endpoint(port)
         merchant, _ = stack.seed_merchant()
         _secret(merchant)
         return [
@@ -68,20 +69,6 @@ class _Endpoint:
         if len(found) < wanted:
             raise RuntimeError(f"{len(found)} of {wanted} {kind} requests came")
         return sorted(found)
-
-
-@contextmanager
-def _receiver() -> Iterator[_Endpoint]:
-    port = stack.free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.receiver", str(port)], cwd=stack.ROOT
-    )
-    time.sleep(0.5)
-    try:
-        yield _Endpoint(port)
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 @contextmanager
