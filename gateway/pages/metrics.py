@@ -4,7 +4,7 @@ import json
 import os
 from contextlib import suppress
 from datetime import datetime
-from math import nan
+from math import inf
 
 from django.conf import settings
 from django.db import connection
@@ -249,9 +249,12 @@ def _measure_backups(registry: CollectorRegistry, now: datetime) -> None:
 
 
 def _measure_replica(registry: CollectorRegistry) -> None:
+    """Tell the lag where a replica is set: one that does not answer is no less behind than any other."""
+    if not settings.REPLICA_URL:
+        return
     lag = replica.lag()
     Gauge(
         "florin_replica_lag_seconds",
-        "How far the replica of REPLICA_URL is behind; NaN without one that answers.",
+        "How far the replica of REPLICA_URL is behind; infinite while it does not answer.",
         registry=registry,
-    ).set(nan if lag is None else lag)
+    ).set(inf if lag is None else lag)

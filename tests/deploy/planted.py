@@ -8,11 +8,15 @@ from typing import Final
 
 import pytest
 from django.conf import settings
+from django.db import connection, connections
 from django.test import Client
 
 from checkouts.models import Payment
 from gateway.core import valkey
+from gateway.core.postgres.addresses import REPLICA
+from gateway.core.postgres.replica import _Replica
 from gateway.core.web import request_times
+from gateway.pages import metrics
 from mails.models import OutgoingMail
 from settlements.models import (
     BookCheck,
@@ -223,6 +227,18 @@ def restore_drill_old(_: pytest.MonkeyPatch) -> None:
 def valkey_unavailable(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(settings, "REDIS_URL", "")
     assert valkey.attempt(lambda client: client.ping()) is None
+
+
+@fault
+def replica_behind(patch: pytest.MonkeyPatch) -> None:
+    """Nothing listens where the replica was."""
+    gone = connection.copy(REPLICA)
+    gone.settings_dict = {**gone.settings_dict, "HOST": "127.0.0.1", "PORT": "1"}
+    known = connections._connections  # type: ignore[attr-defined]  # missing in the stubs
+    patch.setattr(known, REPLICA, gone, raising=False)
+    patch.setattr(settings, "REPLICA_URL", "postgresql://127.0.0.1:1/florin")
+    # It has not looked yet.
+    patch.setattr(metrics, "replica", _Replica())
 
 
 @fault

@@ -1,6 +1,7 @@
 """Monthly partitions of attempts: made ahead, and dropped once all that is in them is old.
 
 Attempts grow fastest and carry no unique rule. Events and deliveries stay whole, because their unique keys carry invariants.
+What no month has room for lies in the rest, PostgreSQL's default partition, until its month is made.
 """
 
 import re
@@ -12,11 +13,11 @@ from typing import Final
 from django.db import connection, transaction
 
 MONTHS_AHEAD: Final = 3
-"""How long the timetable may stand still before attempts could not be written."""
+"""How long the timetable may stand still before attempts lie in the rest."""
 _LOCK_SECONDS: Final = 2
 _PARTITIONS: Final = """
     SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-    WHERE i.inhparent = 'webhooks_attempt'::regclass
+    WHERE i.inhparent = 'webhooks_attempt'::regclass AND c.relname <> 'webhooks_attempt_rest'
 """
 _UNTIL: Final = re.compile(r"TO \('([^']+)'\)")
 
@@ -30,7 +31,7 @@ class Partition:
 
 
 def partitions() -> list[Partition]:
-    """Return the partitions, the oldest first."""
+    """Return the months, the oldest first, without the rest."""
     with connection.cursor() as cursor:
         # Bounds are told in the session's time zone.
         cursor.execute(_PARTITIONS)
@@ -51,16 +52,44 @@ def make_partitions(*, now: datetime) -> int:
     until = partitions()[-1].until
     while until < _months_after(now, MONTHS_AHEAD):
         begins, until = until, _months_after(until, 1)
-        _change(
-            f"CREATE TABLE webhooks_attempt_{begins:%Y_%m} PARTITION OF webhooks_attempt"
-            f" FOR VALUES FROM ('{begins.isoformat()}') TO ('{until.isoformat()}')"
-        )
+        _make(begins, until)
         made += 1
     return made
 
 
+def _make(begins: datetime, until: datetime) -> None:
+    """Make a month. Its attempts in the rest, which PostgreSQL refuses beside it, move there while others are written."""
+    name = f"webhooks_attempt_{begins:%Y_%m}"
+    first, end = f"'{begins.isoformat()}'", f"'{until.isoformat()}'"
+    month = f"started_at >= {first} AND started_at < {end}"
+    move = (
+        f"WITH moved AS (DELETE FROM webhooks_attempt_rest WHERE {month} RETURNING *)"  # noqa: S608 - a month's name and ends
+        f" INSERT INTO {name} SELECT * FROM moved"
+    )
+    # With all that a month has, so that none of its rows is read when it is attached. If that met a lock, it is there, empty.
+    _change(
+        f"CREATE TABLE IF NOT EXISTS {name} (LIKE webhooks_attempt INCLUDING CONSTRAINTS INCLUDING STORAGE"
+        f" INCLUDING INDEXES, CONSTRAINT attempt_of_month CHECK ({month}), CONSTRAINT attempt_has_delivery"
+        " FOREIGN KEY (delivery_id) REFERENCES webhooks_delivery (id) DEFERRABLE INITIALLY DEFERRED)"
+    )
+    _change(
+        move,
+        "SET CONSTRAINTS ALL IMMEDIATE",
+        # In the order in which a sender writes.
+        "LOCK TABLE webhooks_delivery IN SHARE ROW EXCLUSIVE MODE",
+        "LOCK TABLE webhooks_attempt_rest IN ACCESS EXCLUSIVE MODE",
+        # What came meanwhile.
+        move,
+        f"ALTER TABLE webhooks_attempt ATTACH PARTITION {name} FOR VALUES FROM ({first}) TO ({end})",
+        f"ALTER TABLE {name} DROP CONSTRAINT attempt_of_month",
+    )
+
+
 def drop_partitions(*, before: datetime) -> int:
-    """Drop the partitions that only hold attempts of before a time; return how many. The last one stays."""
+    """Drop the months that only hold attempts of before a time, and delete such attempts from the rest.
+
+    Return how many months. The last one stays.
+    """
     dropped = 0
     for partition in _ended(before):
         _change(
@@ -68,6 +97,9 @@ def drop_partitions(*, before: datetime) -> int:
             f"DROP TABLE {partition.name}",
         )
         dropped += 1
+    _change(
+        f"DELETE FROM webhooks_attempt_rest WHERE started_at < '{before.isoformat()}'"  # noqa: S608 - a time
+    )
     return dropped
 
 

@@ -5,7 +5,7 @@
 
 import ast
 from collections.abc import Iterator
-from math import isnan
+from math import inf
 from typing import Any
 
 import pytest
@@ -22,6 +22,8 @@ from gateway.core.postgres.replica import (
     reads_replica,
     replica,
 )
+from gateway.pages.metrics import measure
+from tests.factories import NOON
 from tests.tree import python_sources, relative
 
 MARKED = {
@@ -147,16 +149,25 @@ def test_a_replica_that_fails_is_left_alone_for_some_seconds(
     assert len(asked) == 1
 
 
+def lag_of_a_scrape() -> list[float]:
+    """The replica's lag as Prometheus reads it; nothing if there is no such metric."""
+    return [
+        family.samples[0].value
+        for family in text_string_to_metric_families(measure(now=NOON).decode())
+        if family.name == "florin_replica_lag_seconds"
+    ]
+
+
 @pytest.mark.django_db
-def test_the_metric_has_no_number_without_a_replica() -> None:
-    from django.utils import timezone
+@pytest.mark.parametrize(("lag", "told"), [(0.1, 0.1), (None, inf)])
+def test_the_metric_is_the_lag_and_infinite_while_the_replica_is_silent(
+    lag: float | None, told: float, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REPLICA_URL = "postgresql://db2/florin"
+    monkeypatch.setattr(replica, "lag", lambda: lag)
+    assert lag_of_a_scrape() == [told]
 
-    from gateway.pages.metrics import measure
 
-    text = measure(now=timezone.now()).decode()
-    [family] = (
-        one
-        for one in text_string_to_metric_families(text)
-        if one.name == "florin_replica_lag_seconds"
-    )
-    assert isnan(family.samples[0].value)
+@pytest.mark.django_db
+def test_there_is_no_metric_without_a_replica_in_the_settings() -> None:
+    assert lag_of_a_scrape() == []
