@@ -3,15 +3,18 @@
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Any, Final
+
+import structlog
 
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -60,8 +63,7 @@ class _Watch:
 
     def _step(self, pool: RpcPool) -> float:
         """Poll once, and notify the waiting; return the pause, 0 if nothing waits any more."""
-        with suppress(ChainError):
-            self._head = self.spec.family.ask_newest(pool)
+        self._ask(pool)
         now = time.monotonic()
         with self._lock:
             ready = [one for one in self._waiters if one.is_ready(self._head, now)]
@@ -72,6 +74,15 @@ class _Watch:
             left = [one.latest - now for one in self._waiters]
         _tell(ready)
         return max(min(self._every, *left), 0.001) if left else 0.0
+
+    def _ask(self, pool: RpcPool) -> None:
+        try:
+            self._head = self.spec.family.ask_newest(pool)
+        except ChainError:
+            return
+        except Exception:
+            # Without this thread nobody would end the waits, of paid settlements too.
+            log.exception("newest block not read", chain=self.spec.name)
 
 
 def _tell(waiters: Sequence[_Waiter]) -> None:

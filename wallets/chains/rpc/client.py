@@ -254,6 +254,8 @@ class Node:
         if not isinstance(error, dict):
             return self._malformed(f"{method} failed without saying why")
         message, code = str(error.get("message", "")), error.get("code")
+        if isinstance(code, list | dict):
+            return self._malformed(f"{method} failed with no code that can be read")
         told = (
             f"{self.label} refuses {method}: {self._clean(message)} ({str(code)[:12]})"
         )

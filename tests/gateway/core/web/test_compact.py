@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from pathlib import Path
 
 import brotli  # type: ignore[import-untyped]
 import pytest
@@ -13,9 +14,16 @@ from gateway.core.web.compact import (
     compact_js,
     compact_page,
 )
-from tests.tree import repository_files
+from tests.tree import relative, repository_files
 
 PAGE = "<p>\n    one\n\n    two\n</p>\n" * 20
+# Buyers' pages, and what they share.
+COMPACT_TEMPLATES = [
+    path
+    for path in repository_files(".html")
+    if path.parent.name in {"templates", "errors", "brand", "checkouts", "links"}
+    and "dashboard" not in path.parts
+]
 SCRIPTS = {path.name: path for path in repository_files(".js") if "js" in path.parts}
 STYLES = {path.name: path for path in repository_files(".css")}
 
@@ -53,6 +61,17 @@ def test_a_page_travels_by_what_the_browser_reads(
 
 def test_empty_lines_stay_for_they_part_a_merchants_paragraphs() -> None:
     assert b"one\n\ntwo" in answer("").content
+
+
+def test_empty_lines_between_tags_go() -> None:
+    body = PAGE + "<ul>\n\n  \n    <li>one\n\n</li>\n\n</ul>\n\n<b>two</b> \n\n<i>"
+    expected = b"<ul>\n<li>one\n\n</li>\n</ul>\n<b>two</b> \n\n<i>"
+    assert answer("", body=body).content.endswith(expected)
+
+
+@pytest.mark.parametrize("path", COMPACT_TEMPLATES, ids=relative)
+def test_no_page_that_loses_lines_has_an_element_that_shows_them(path: Path) -> None:
+    assert not re.search(r"<(pre|textarea)\b", path.read_text())
 
 
 def test_what_is_no_page_keeps_its_spaces() -> None:

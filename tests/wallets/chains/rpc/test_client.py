@@ -38,6 +38,10 @@ WRONG_ANSWERS: dict[str, tuple[faults.Fault, type[ChainError]]] = {
         faults.garbage(b'{"id":1,"error":"no"}'),
         MalformedAnswerError,
     ),
+    "error's code is a list": (
+        faults.garbage(b'{"id":1,"error":{"code":[],"message":"no"}}'),
+        MalformedAnswerError,
+    ),
     "another id": (faults.garbage(b'{"id":7,"result":"0x1"}'), MalformedAnswerError),
     "no id": (faults.garbage(b'{"id":null,"result":"0x1"}'), MalformedAnswerError),
     "deep nesting": (faults.garbage(b"[" * 100_000), MalformedAnswerError),

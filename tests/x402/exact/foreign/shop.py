@@ -85,11 +85,13 @@ def serve_fastapi(listening: socket.socket, held: Held) -> None:
     from x402.server import x402ResourceServer
 
     app = FastAPI()
+    released = asyncio.Event()
 
     @app.get("/report")
     async def report() -> dict[str, str]:
         held.begin()
-        await asyncio.to_thread(held.wait)
+        # Not in a thread: the loop has few, and looks up the facilitator's address in them too.
+        await asyncio.wait_for(released.wait(), 120)
         return PAGE
 
     @app.get("/begun")
@@ -98,7 +100,7 @@ def serve_fastapi(listening: socket.socket, held: Held) -> None:
 
     @app.post("/release")
     async def release() -> None:
-        held.release()
+        released.set()
 
     client = HTTPFacilitatorClient(config(httpx.AsyncClient(timeout=60)))
     server = registered(x402ResourceServer(client))

@@ -74,23 +74,21 @@ class Stand:
         answer = httpx.get(f"{self.url}/report", headers=dict(headers), timeout=SECONDS)
         return answer.status_code
 
-    def buy_at_once(self, headers: Mapping[str, str], copies: int) -> Sequence[int]:
-        """Send copies of one payment, all of which reach the handler before it answers the first; return the statuses."""
-        with ThreadPoolExecutor(copies) as threads:
-            asked = [threads.submit(self.buy, headers) for _ in range(copies)]
-            wait_until(lambda: self._all_here(asked), seconds=SECONDS)
-            self.release()
-            return [one.result() for one in asked]
-
-    def buy_in_turn(self, headers: Mapping[str, str], copies: int) -> Sequence[int]:
-        """Send copies, each once the one before is being served by a slow handler; return the statuses."""
+    def buy_in_waves(
+        self, headers: Mapping[str, str], waves: Sequence[int]
+    ) -> Sequence[int]:
+        """Send waves of so many copies of one payment, each once a slow handler serves all before it; return the statuses."""
         asked: list[Future[int]] = []
-        with ThreadPoolExecutor(copies) as threads:
-            for _ in range(copies):
-                asked.append(threads.submit(self.buy, headers))
+        with ThreadPoolExecutor(sum(waves)) as threads:
+            for copies in waves:
+                asked.extend(threads.submit(self.buy, headers) for _ in range(copies))
                 wait_until(lambda: self._all_here(asked), seconds=SECONDS)
+            served = self.begun()
             self.release()
-            return [one.result() for one in asked]
+            statuses = [one.result() for one in asked]
+        # Nothing is settled before the handler answers, so no copy may be refused until then.
+        assert served == len(asked), statuses
+        return statuses
 
     def _all_here(self, asked: Sequence["Future[int]"]) -> bool:
         ended = sum(one.done() for one in asked)
