@@ -23,12 +23,12 @@ from tests.tree import ROOT
 RUNNERS: Final[Mapping[str, tuple[Sequence[str], str]]] = {
     "sh": (("sh", "-eu"), "example.sh"),
     "python": ((sys.executable,), "example.py"),
-    "ts": (("node",), "example.mjs"),
+    "ts": (("node", str(ROOT / "tests" / "run_typescript.mjs")), "example.mts"),
     "js": (("node",), "example.mjs"),
     "php": (("php",), "example.php"),
     "go": (("go", "run"), "example.go"),
 }
-"""What runs each language, and the name of its file. The TypeScript of the guides is JavaScript too."""
+"""What runs each language, and the name of its file."""
 
 MALFORMED: Final = ("", "t", "v1", "v1=00", "t=1,v1", "t=1,v1=\u00e9", "t=\u00e9,v1=00")
 """Headers without a valid signature. A verifier refuses them without an exception, which could end the program."""

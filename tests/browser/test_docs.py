@@ -7,7 +7,10 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from tests.browser.axe import violations
+from tests.browser.conftest import PHONE
 from tests.browser.test_screenshots import faults, overflows, take
+from tests.exhaustive import sample
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -94,3 +97,51 @@ def test_the_explorer_shows_operations_and_reaches_no_other_host(
     assert not overflows(page)
     allowed = (live_server.url, "data:", "blob:")
     assert [url for url in asked if not url.startswith(allowed)] == []
+
+
+# A list with a choice of media types, and one of each method: their colours differ.
+OPERATIONS = [
+    "checkouts/createcheckout",
+    "payment-links/changelink",
+    "reports/listreporttransactions",
+    "watched-wallets/unwatchwallet",
+]
+
+
+def faults_of_explorer(page: Page, server: str, operation: str) -> list[str]:
+    """What axe finds, by every rule, where the explorer shows an operation or its beginning."""
+    page.goto(f"{server}/docs/api/explorer/#/{operation}")
+    expect(page.get_by_text("Search Ctrl+K")).to_be_attached()
+    expect(page.get_by_role("main").get_by_role("heading").first).to_be_visible()
+    return violations(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("operation", ["", *sample(OPERATIONS, 2)])
+def test_axe_finds_no_fault_in_the_explorer(
+    open_context: Callable[..., BrowserContext],
+    live_server: LiveServer,
+    scheme: str,
+    operation: str,
+) -> None:
+    page = open_context(color_scheme=scheme).new_page()
+    assert faults_of_explorer(page, live_server.url, operation) == []
+    page.set_viewport_size(PHONE)
+    assert violations(page) == []
+
+
+def test_without_our_style_and_script_axe_finds_the_explorers_faults(
+    open_context: Callable[..., BrowserContext], live_server: LiveServer
+) -> None:
+    page = open_context(color_scheme="light").new_page()
+    page.route(
+        "**/css/explorer.css",
+        lambda route: route.fulfill(body="", content_type="text/css"),
+    )
+    page.route(
+        "**/js/explorer.js",
+        lambda route: route.fulfill(body="", content_type="text/javascript"),
+    )
+    found = faults_of_explorer(page, live_server.url, OPERATIONS[0])
+    rules = {fault.partition(":")[0] for fault in found}
+    assert {"color-contrast", "heading-order", "region"} <= rules

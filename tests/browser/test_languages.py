@@ -35,6 +35,13 @@ LINKS = {"donation": make_donation, "subscription": make_subscription_link}
 # Where a box ends, seen from where lines begin.
 LEFT_OF = "([first, second]) => [first, second].map((part) => document.querySelector(part).getBoundingClientRect().left)"
 
+# How far the words of each value are from the left end of its line.
+GAPS = """(values) => values.map((value) => {
+  const words = document.createRange();
+  words.selectNodeContents(value);
+  return words.getBoundingClientRect().left - value.parentElement.getBoundingClientRect().left;
+})"""
+
 
 @pytest.fixture
 def still_page(open_context: Callable[..., BrowserContext]) -> Page:
@@ -56,6 +63,18 @@ def test_arabic_is_whole_on_every_screen_and_clean_for_axe(
     still_page.goto(f"{live_server.url}/c/{made.code}{rest}")
     expect(still_page.locator("html")).to_have_attribute("dir", "rtl")
     assert faults(still_page, f"arabic-{state}") == []
+
+
+def test_hashes_and_amounts_in_arabic_stand_at_the_same_end_of_their_lines(
+    still_page: Page, live_server: Any
+) -> None:
+    made = STATES["seen"].make()
+    rest = with_language(STATES["seen"].rest, "ar")
+    still_page.goto(f"{live_server.url}/c/{made.code}{rest}")
+    expect(still_page.locator('.receipt dd[dir="ltr"]').first).to_be_visible()
+    gaps = still_page.locator(".receipt dd").evaluate_all(GAPS)
+    assert len(gaps) >= 5
+    assert max(gaps) < 1
 
 
 @pytest.mark.parametrize("kind", LINKS)
