@@ -57,6 +57,33 @@ def test_a_receiver_takes_a_genuine_webhook_and_refuses_every_other(
         assert post(url, genuine) == 204
 
 
+@pytest.mark.parametrize(
+    "program", running("docs/guide/webhooks.md", "python", "ts", "php", "go"), ids=str
+)
+def test_a_receiver_without_a_secret_takes_nothing(
+    program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With an empty secret anybody could sign."""
+    if not is_installed(program.language, capsys):
+        return
+    port, now = two_free_ports(), int(time.time())
+    url = f"http://127.0.0.1:{port}/hooks/florin"
+    command, name = RUNNERS[program.language]
+    (tmp_path / name).write_text(program.code)
+    if program.language == "php":
+        command = ["php", "-S", f"127.0.0.1:{port}"]
+    signature = hmac.new(b"", b"%d." % now + BODY, hashlib.sha256).hexdigest()
+    forged = {"X-Service-Signature": f"t={now},v1={signature}"}
+    settings = {"PORT": str(port), "WEBHOOK_SECRET": ""}
+    with started([*command, name], tmp_path, settings) as output:
+
+        def refuses() -> bool:
+            return "Set WEBHOOK_SECRET." in output.read_text()
+
+        wait_until(lambda: refuses() or answers(url), seconds=START_SECONDS)
+        assert refuses() or post(url, forged) == 500
+
+
 def answers(url: str) -> bool:
     """Whether a server listens."""
     try:
@@ -103,3 +130,6 @@ def test_the_handler_of_two_gateways_tells_them_apart(
     assert not handlers["from_florin"](BODY + b" ", ours, secret)
     assert not handlers["from_florin"](BODY, old, secret)
     assert not handlers["from_btcpay"](BODY + b" ", theirs, secret)
+    for malformed in (*MALFORMED, f"t={'9' * 5_000},v1=00"):
+        assert not handlers["from_florin"](BODY, malformed, secret)
+        assert not handlers["from_btcpay"](BODY, malformed, secret)
