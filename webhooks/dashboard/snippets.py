@@ -24,7 +24,7 @@ def is_genuine(header: str, body: bytes, secret: str) -> bool:
         name == "v1" and hmac.compare_digest(value.encode(), wanted.encode())
         for name, value in fields
     )
-    return matches and abs(time.time() - int(sent_at)) <= 300
+    return bool(secret) and matches and abs(time.time() - int(sent_at)) <= 300
 '''
 
 _NODE: Final = """\
@@ -39,7 +39,7 @@ function isGenuine(header, body, secret) {
     const given = Buffer.from(name === "v1" ? (value ?? "") : "", "hex");
     return given.length === wanted.length && crypto.timingSafeEqual(given, wanted);
   });
-  return matches && Math.abs(Date.now() / 1000 - Number(sentAt)) <= 300;
+  return secret !== "" && matches && Math.abs(Date.now() / 1000 - Number(sentAt)) <= 300;
 }
 """
 
@@ -50,7 +50,7 @@ function is_genuine(string $header, string $body, string $secret): bool
     $sentAt = 0;
     $given = [];
     foreach (explode(',', $header) as $field) {
-        [$name, $value] = explode('=', $field, 2);
+        [$name, $value] = explode('=', $field, 2) + [1 => ''];
         if ($name === 't') {
             $sentAt = $value;
         } elseif ($name === 'v1') {
@@ -59,7 +59,7 @@ function is_genuine(string $header, string $body, string $secret): bool
     }
     $wanted = hash_hmac('sha256', $sentAt . '.' . $body, $secret);
     $matches = array_filter($given, fn ($value) => hash_equals($wanted, $value));
-    return $matches !== [] && abs(time() - (int) $sentAt) <= 300;
+    return $secret !== '' && $matches !== [] && abs(time() - (int) $sentAt) <= 300;
 }
 """
 

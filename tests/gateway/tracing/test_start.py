@@ -30,10 +30,11 @@ def of_a_demo(test: Callable[..., None]) -> Callable[..., None]:
 
 NOT_HERE = {
     "florin_backup_age_seconds",
+    "florin_replica_lag_seconds",
     "florin_restore_drill_age_seconds",
     "florin_wal_age_seconds",
 }
-"""Metrics of `florinctl`, which notes nothing here."""
+"""Metrics of `florinctl`, which notes nothing here, and of a replica, which is not set."""
 
 STARTED = (
     "import django; django.setup(); import sys; print('opentelemetry' in sys.modules)"
