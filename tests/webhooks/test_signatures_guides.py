@@ -4,7 +4,8 @@ import hashlib
 import hmac
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,18 @@ def headers_at(timestamp: int, secret: str) -> dict[str, str]:
     return sign(BODY, message_id="evt_1", timestamp=timestamp, secrets=[secret])
 
 
+@contextmanager
+def receiver(program: Program, folder: Path, port: int, secret: str) -> Iterator[Path]:
+    """The program as a server at a port; yields the file of its output."""
+    command, name = RUNNERS[program.language]
+    (folder / name).write_text(program.code)
+    if program.language == "php":
+        command = ["php", "-S", f"127.0.0.1:{port}"]
+    settings = {"PORT": str(port), "WEBHOOK_SECRET": secret}
+    with started([*command, name], folder, settings) as output:
+        yield output
+
+
 @pytest.mark.parametrize(
     "program", running("docs/guide/webhooks.md", "python", "ts", "php", "go"), ids=str
 )
@@ -36,14 +49,9 @@ def test_a_receiver_takes_a_genuine_webhook_and_refuses_every_other(
         return
     secret, port = new_secret(), two_free_ports()
     url = f"http://127.0.0.1:{port}/hooks/florin"
-    command, name = RUNNERS[program.language]
-    (tmp_path / name).write_text(program.code)
-    if program.language == "php":
-        command = ["php", "-S", f"127.0.0.1:{port}"]
     now = int(time.time())
     genuine, old = headers_at(now, secret), headers_at(now - 310, secret)
-    settings = {"PORT": str(port), "WEBHOOK_SECRET": secret}
-    with started([*command, name], tmp_path, settings) as output:
+    with receiver(program, tmp_path, port, secret) as output:
         wait_until(lambda: answers(url), seconds=START_SECONDS)
         assert post(url, genuine) == 204
         assert "checkout.completed chk_live_1" in output.read_text()
@@ -68,14 +76,9 @@ def test_a_receiver_without_a_secret_takes_nothing(
         return
     port, now = two_free_ports(), int(time.time())
     url = f"http://127.0.0.1:{port}/hooks/florin"
-    command, name = RUNNERS[program.language]
-    (tmp_path / name).write_text(program.code)
-    if program.language == "php":
-        command = ["php", "-S", f"127.0.0.1:{port}"]
     signature = hmac.new(b"", b"%d." % now + BODY, hashlib.sha256).hexdigest()
     forged = {"X-Service-Signature": f"t={now},v1={signature}"}
-    settings = {"PORT": str(port), "WEBHOOK_SECRET": ""}
-    with started([*command, name], tmp_path, settings) as output:
+    with receiver(program, tmp_path, port, "") as output:
 
         def refuses() -> bool:
             return "Set WEBHOOK_SECRET." in output.read_text()
