@@ -1,4 +1,4 @@
-/** Says what Redoc's markup leaves out for screen readers: its menu, the levels of headings, and what a drop-down list shows. */
+// Says what Redoc's markup leaves out for screen readers: its menu, the levels of headings, and what a drop-down list shows.
 const redoc = document.querySelector("redoc");
 
 const mend = () => {
