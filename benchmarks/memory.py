@@ -95,8 +95,11 @@ def _held() -> dict[str, list[float]]:
 def named() -> Iterator[tuple[str, psutil.Process]]:
     """Yield each process that this one and its children started, with what it is."""
     for one in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            yield _name_of(one), one
+        try:
+            name = _name_of(one)
+        except psutil.NoSuchProcess:
+            continue
+        yield name, one
 
 
 def _name_of(process: psutil.Process) -> str:
