@@ -21,6 +21,8 @@ NAMES = (
     "settling",
     "layers",
     "memory",
+    "imports",
+    "page",
     "disk",
     "tracing",
     "fullrate",
