@@ -3,9 +3,11 @@
 `celery -A gateway worker` also runs the chain watchers and the webhook sender (`gateway.processes.loops`).
 """
 
+import gc
 import os
 
 from celery import Celery
+from celery.signals import worker_before_create_process
 
 from gateway.processes.loops import (
     ROLES_OPTION,
@@ -19,3 +21,12 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.steps["worker"].add(Loops)
 app.user_options["worker"].add(ROLES_OPTION)
+
+
+def share_imports(**_: object) -> None:
+    """Share what the worker imported with the processes of its pool: counting garbage there would copy each page of it."""
+    gc.collect()
+    gc.freeze()
+
+
+worker_before_create_process.connect(share_imports)
