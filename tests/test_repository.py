@@ -1,5 +1,7 @@
 """What a stranger finds in the clone: documents, commands, and links that lead somewhere."""
 
+import hashlib
+import hmac
 import os
 import re
 import time
@@ -203,6 +205,10 @@ def test_the_readmes_verifier_accepts_what_we_send_and_nothing_else(
     assert not is_genuine(old["X-Service-Signature"], body, secret)
     for malformed in MALFORMED:
         assert not is_genuine(malformed, body, secret)
+    # Anybody can sign with an empty secret.
+    now = int(time.time())
+    signature = hmac.new(b"", b"%d." % now + body, hashlib.sha256).hexdigest()
+    assert not is_genuine(f"t={now},v1={signature}", body, "")
 
 
 def test_no_path_of_a_machine_is_in_a_tracked_file() -> None:

@@ -82,3 +82,19 @@ def test_the_shop_marks_an_order_paid_only_after_a_verified_webhook(
     assert httpx.get(checkout.redirect_url).text == WAITS
     assert shop.post_event(body, shop.secret) == 204
     assert httpx.get(checkout.redirect_url).text == "Your order: paid\n"
+
+
+def test_the_shop_does_not_start_without_a_secret(tmp_path: Path) -> None:
+    command, name = RUNNERS[SHOP.language]
+    (tmp_path / name).write_text(SHOP.code)
+    environment = {
+        "BASE_URL": "http://127.0.0.1:9",
+        "LIVE_KEY": "a key",
+        "WEBHOOK_SECRET": "",
+    }
+    with started([*command, name], tmp_path, environment) as output:
+        wait_until(
+            lambda: "Set BASE_URL, LIVE_KEY and WEBHOOK_SECRET." in output.read_text(),
+            seconds=60,
+        )
+        assert "The shop is at" not in output.read_text()
