@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.states import Mode
+from gateway.core.postgres.replica import from_primary
 from wallets.chains.base import Hint
 from wallets.chains.specs import ChainSpec
 from wallets.models import (
@@ -39,11 +40,13 @@ _HEAD_STANDS_STILL: Final = timedelta(minutes=15)
 
 
 @cached(TTLCache(1, 1.0), lock=Lock())
+@from_primary
 def _cursors() -> dict[str, ChainCursor]:
     return {cursor.chain: cursor for cursor in ChainCursor.objects.all()}
 
 
 @cached(TTLCache(_MOST_CACHED, 3.0), lock=Lock())
+@from_primary
 def _wallets(merchant_id: int) -> dict[str, str]:
     rows = ReceivingWallet.objects.of_checkouts().filter(
         merchant_id=merchant_id, retired_at=None

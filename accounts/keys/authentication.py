@@ -16,6 +16,7 @@ from accounts.keys.format import digest_of
 from accounts.models import ApiKey
 from accounts.states import Mode
 from gateway.core.api.errors import AuthenticationError
+from gateway.core.postgres.replica import from_primary
 
 # `last_used_at` is for people; a minute's precision saves a write on the hot path.
 _LAST_USED_PRECISION = timedelta(seconds=60)
@@ -44,6 +45,7 @@ def principal_of(key: str) -> Principal:
 
 
 @cached(key_cache, key=lambda digest: digest, lock=Lock())
+@from_primary
 def _look_up(digest: bytes) -> Principal:
     row = (
         ApiKey.objects.filter(digest=digest)

@@ -1,7 +1,7 @@
 """Reads that may be some seconds old: reports and lists ask a streaming replica, as long as it keeps up.
 
 Only a view that is marked with `reads_replica` reads it, and only while it answers a GET. Everything else, all decisions about
-money among it, reads the primary.
+money among it, reads the primary. What is kept in a process's cache is read `from_primary`, because decisions find it there.
 """
 
 import time
@@ -21,6 +21,7 @@ from gateway.core.postgres.addresses import REPLICA
 
 log = structlog.get_logger(__name__)
 Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 Answer = TypeVar("Answer", bound=HttpResponseBase)
 
 HEADER: Final = "X-Data-Lag-Seconds"
@@ -28,11 +29,12 @@ HEADER: Final = "X-Data-Lag-Seconds"
 
 _LOOK_SECONDS: Final = 1.0
 _PAUSE_SECONDS: Final = 5.0
-_WRITTEN: Final = "SELECT pg_current_wal_lsn()"
-# A primary is no replica, even if it was one: after a failover it may be the old one, which nothing is written to.
+_WRITTEN: Final = "SELECT pg_current_wal_lsn(), clock_timestamp()"
+# A primary is no replica, even if it was one: after a failover it may be the old one, which nothing is written to. Both times
+# are of the primary's clock: the replica's own may be wrong.
 _READ: Final = """
     SELECT pg_is_in_recovery(), pg_last_wal_replay_lsn() >= %s::pg_lsn,
-        extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8
+        extract(epoch FROM %s::timestamptz - pg_last_xact_replay_timestamp())::float8
 """
 
 
@@ -40,7 +42,7 @@ class _Replica:
     """What this process knows of the replica: its lag, looked at once a second."""
 
     def __init__(self) -> None:
-        self._looked_at = self._had_all_at = float("-inf")
+        self._looked_at = self._measured_at = self._had_all_at = float("-inf")
         self._pause = _LOOK_SECONDS
         self._lag: float | None = None
 
@@ -50,13 +52,13 @@ class _Replica:
             return None
         now = time.monotonic()
         if now - self._looked_at >= self._pause:
-            # First, so that other threads go on with what was known.
+            # First, so that other threads go on with what was known, which gets older meanwhile.
             self._looked_at, self._pause = now, _LOOK_SECONDS
             try:
-                self._lag = self._measure(now)
+                self._lag, self._measured_at = self._measure(now), now
             except (OperationalError, InterfaceError) as error:
                 self.fail(error)
-        return None if self._lag is None else self._lag + now - self._looked_at
+        return None if self._lag is None else self._lag + now - self._measured_at
 
     def fail(self, error: Exception) -> None:
         """Ask the primary for some seconds."""
@@ -67,16 +69,17 @@ class _Replica:
     def _measure(self, now: float) -> float | None:
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(_WRITTEN)
-            [written] = cursor.fetchone()
+            written, at = cursor.fetchone()
         with connections[REPLICA].cursor() as cursor:
-            cursor.execute(_READ, [written])
+            cursor.execute(_READ, [written, at])
             is_replica, has_all, age = cursor.fetchone()
         if not is_replica:
             return None
         if has_all:
             self._had_all_at = now
         # Without writes the last one gets old, and nothing is missing.
-        return min(now - self._had_all_at, float("inf") if age is None else age)
+        since = float("inf") if age is None else max(0.0, age)
+        return min(now - self._had_all_at, since)
 
 
 replica = _Replica()
@@ -84,8 +87,8 @@ _reads: ContextVar[bool] = ContextVar("reads_replica", default=False)
 
 
 @contextmanager
-def _reading() -> Iterator[None]:
-    token = _reads.set(True)
+def _reading(*, replica_too: bool) -> Iterator[None]:
+    token = _reads.set(replica_too)
     try:
         yield
     finally:
@@ -117,6 +120,19 @@ def read_alias() -> str:
     return REPLICA if _reads.get() else DEFAULT_DB_ALIAS
 
 
+def from_primary(
+    read: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
+    """Let a function read the primary wherever it is called: what it returns is kept, and served to requests that decide."""
+
+    @wraps(read)
+    def ask(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with _reading(replica_too=False):
+            return read(*args, **kwargs)
+
+    return ask
+
+
 def reads_replica(
     view: Callable[Parameters, Answer],
 ) -> Callable[Parameters, Answer]:
@@ -132,7 +148,7 @@ def reads_replica(
             return view(*args, **kwargs)
         _note(lag, args)
         try:
-            with _reading():
+            with _reading(replica_too=True):
                 answer = view(*args, **kwargs)
         except (OperationalError, InterfaceError) as error:
             replica.fail(error)

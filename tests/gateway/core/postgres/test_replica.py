@@ -23,8 +23,9 @@ from gateway.core.postgres.replica import (
     replica,
 )
 from gateway.pages.metrics import measure
-from tests.factories import NOON
+from tests.factories import NOON, make_merchant, make_wallet
 from tests.tree import python_sources, relative
+from wallets.selectors import chain_statuses, forget, receiving_wallets
 
 MARKED = {
     "checkouts/api.py": ["list"],
@@ -66,11 +67,48 @@ def test_no_other_code_reads_it() -> None:
         and "gateway.core.postgres.replica" in path.read_text()
     }
     others = {
+        "accounts/keys/authentication.py",
         "checkouts/selectors.py",
         "gateway/pages/metrics.py",
         "gateway/settings.py",
+        "wallets/selectors.py",
     }
     assert named == MARKED.keys() | others
+
+
+def decorators(function: ast.FunctionDef) -> Iterator[str]:
+    for one in function.decorator_list:
+        yield ast.unparse(one.func if isinstance(one, ast.Call) else one)
+
+
+def test_rows_that_a_process_keeps_are_read_from_the_primary() -> None:
+    """A view that may read the replica fills the same cache that creating a checkout reads."""
+    kept = [
+        (relative(path), node.name, list(decorators(node)))
+        for path in python_sources()
+        if not relative(path).startswith("tests/") and "@cached" in path.read_text()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and "cached" in decorators(node)
+        and ".objects" in ast.unparse(node)
+    ]
+    assert len(kept) == 3
+    assert [one for one in kept if "from_primary" not in one[2]] == []
+
+
+@pytest.mark.django_db
+def test_a_marked_view_takes_wallets_and_chains_from_the_primary(near: None) -> None:
+    merchant = make_merchant()
+    wallet = make_wallet(merchant, "base")
+    forget()
+
+    def view(_request: Any) -> HttpResponse:
+        chain_statuses(now=NOON)
+        return HttpResponse(receiving_wallets(merchant.pk)["base"] + read_alias())
+
+    # The tests have no replica: a read from it would fail.
+    answer = reads_replica(view)(HttpRequest())
+    assert answer.content.decode() == wallet.address + REPLICA
 
 
 @pytest.fixture
@@ -147,6 +185,28 @@ def test_a_replica_that_fails_is_left_alone_for_some_seconds(
     monkeypatch.setattr(one, "_measure", measure)
     assert [one.lag(), one.lag(), one.lag()] == [None] * 3
     assert len(asked) == 1
+
+
+def test_what_was_known_is_told_with_its_age_while_another_request_looks(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REPLICA_URL = "postgresql://db2/florin"
+    meanwhile: list[float | None] = []
+    one = module._Replica()
+
+    def measure(now: float) -> float:
+        meanwhile.append(one.lag())
+        return 0.1
+
+    monkeypatch.setattr(one, "_measure", measure)
+    assert one.lag() == pytest.approx(0.1, abs=0.05)
+    # An hour without a request.
+    one._looked_at -= 3_600
+    one._measured_at -= 3_600
+    assert one.lag() == pytest.approx(0.1, abs=0.05)
+    assert meanwhile[0] is None
+    assert meanwhile[1] is not None
+    assert meanwhile[1] > 3_600
 
 
 def lag_of_a_scrape() -> list[float]:
