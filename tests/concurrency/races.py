@@ -54,14 +54,14 @@ def crew(most: int = 16) -> Iterator[Crew]:
 
 
 @contextmanager
-def holding(statement: str, *parameters: Any) -> Iterator[None]:
-    """Run a statement on another connection, and keep its transaction, with its locks, open meanwhile."""
+def holding(statement: str, *parameters: Any) -> Iterator[Any]:
+    """Run a statement on another connection, and keep its transaction, with its locks, open meanwhile; yield its cursor."""
     other = connection.copy()
     try:
         other.set_autocommit(False)
         with other.cursor() as cursor:
             cursor.execute(statement, parameters)
-            yield
+            yield cursor
         other.commit()
     finally:
         other.close()

@@ -1,4 +1,4 @@
-"""Months of attempts are made while senders write to the rest."""
+"""Months of attempts are made and dropped while senders write."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -18,6 +18,7 @@ WRITE = (
     "INSERT INTO webhooks_attempt (delivery_id, started_at, duration_ms, error, request_headers, response_headers, response_body)"
     " VALUES (%s, %s, 5, '', '{}', '{}', '')"
 )
+TRY = "UPDATE webhooks_delivery SET tries = tries + 1 WHERE id = %s"
 TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'webhooks_attempt_%'"
 
 
@@ -94,3 +95,38 @@ def test_a_month_that_met_a_lock_is_made_the_next_time(
     monkeypatch.undo()
     assert months.make_partitions(now=begins) == months.MONTHS_AHEAD
     assert attempts_in_the_rest() == 0
+
+
+def dropped_while_a_sender_records() -> None:
+    """Drop a month while a sender has changed a delivery, and writes its attempt afterwards."""
+    begins = months.partitions()[-1].until
+    months.make_partitions(now=begins)
+    (delivery,) = make_deliveries(make_endpoint(make_merchant()))
+    with crew() as threads:
+        with holding(TRY, delivery.pk) as sender:
+            dropping = threads.start(lambda: months.drop(months.partitions()[-1]))
+            wait_for_waiters(1)
+            sender.execute(WRITE, [delivery.pk, begins])
+        dropping.result(SECONDS)
+
+
+def test_a_month_is_dropped_after_a_sender_that_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(months, "_LOCK_SECONDS", SECONDS)
+    dropped_while_a_sender_records()
+    assert Attempt.objects.count() == 1
+
+
+def test_without_the_lock_on_deliveries_each_would_wait_for_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(months, "_LOCK_SECONDS", SECONDS)
+    change = months._change
+
+    def without_the_lock(*statements: str) -> None:
+        change(*(one for one in statements if "ACCESS EXCLUSIVE" not in one))
+
+    monkeypatch.setattr(months, "_change", without_the_lock)
+    with pytest.raises(OperationalError, match="deadlock"):
+        dropped_while_a_sender_records()

@@ -134,6 +134,13 @@ def test_a_month_that_is_made_is_like_the_others() -> None:
     assert indexes_of(last) == indexes_of("webhooks_attempt_rest") == 1
 
 
+def test_the_first_month_refuses_no_attempt_that_is_directed_to_it() -> None:
+    """The bound by which it became a partition is an earlier one if a month ended before it did."""
+    checks = [one for one in rules_of("webhooks_attempt_first") if " CHECK " in one]
+    others = [one for one in rules_of("webhooks_attempt_rest") if " CHECK " in one]
+    assert checks == others != []
+
+
 def test_old_attempts_in_the_rest_are_deleted_and_it_stays(delivery: Delivery) -> None:
     make_partitions(now=timezone.now())
     last = partitions()[-1]
