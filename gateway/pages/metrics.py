@@ -20,8 +20,9 @@ from wallets.watchers.account_turns import account_ages
 _AGES = """
     SELECT 'florin_transfer_queue_seconds', min(queued_at) FROM wallets_transfer WHERE queued_at IS NOT NULL
     UNION ALL
-    SELECT 'florin_delivery_queue_seconds', min(next_attempt_at) FROM webhooks_delivery
-    WHERE status = 'pending' AND next_attempt_at <= %(now)s::timestamptz
+    SELECT 'florin_delivery_queue_seconds', min(d.next_attempt_at)
+    FROM webhooks_delivery d JOIN webhooks_endpoint e ON e.id = d.endpoint_id
+    WHERE d.status = 'pending' AND d.next_attempt_at <= %(now)s::timestamptz AND e.consecutive_failures = 0
     UNION ALL
     SELECT 'florin_mail_queue_seconds', min(due_at) FROM mails_outgoingmail WHERE due_at <= %(now)s::timestamptz
 """
@@ -74,7 +75,10 @@ def own_counters() -> CollectorRegistry:
 
 
 def oldest_waiting(*, now: datetime) -> dict[str, datetime | None]:
-    """Return the due time of each queue's oldest row, by metric name."""
+    """Return the due time of each queue's oldest row, by metric name.
+
+    Without deliveries to endpoints that fail: those wait for their probes, and not for the sender.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_AGES, {"now": now})
         return dict(cursor.fetchall())

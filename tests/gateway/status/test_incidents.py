@@ -119,6 +119,14 @@ def test_payments_that_wait_and_webhooks_that_wait_are_incidents() -> None:
     assert note_incidents(now=NOON + 6 * MINUTE) == 0
 
 
+def test_an_endpoint_that_fails_is_no_incident_of_the_gateway() -> None:
+    """Its deliveries are due and wait for probes; anybody may name an endpoint that never answers."""
+    well(5)
+    make_deliveries(make_endpoint(make_merchant(), consecutive_failures=5))
+    Delivery.objects.update(next_attempt_at=NOON)
+    assert note_incidents(now=NOON + 5 * MINUTE) == 0
+
+
 def test_old_incidents_are_deleted_and_open_ones_stay() -> None:
     well()
     long_ago = NOON - KEPT - MINUTE
