@@ -21,7 +21,7 @@ from settlements.gas.ledger import (
     find,
     intend,
 )
-from settlements.gas.node import GasNode
+from settlements.gas.node import GasNode, Receipt
 from settlements.gas.upkeep import reopen
 from settlements.models import GasTransaction, Settlement
 from settlements.states import Purpose, Sender, SettlementStatus, TransactionState
@@ -33,6 +33,7 @@ from settlements.sweeps.outcomes import (
     OPEN_STATUSES,
     fail_batch,
     open_settlements,
+    read_receipt,
     record_outcome,
 )
 from settlements.sweeps.plan import (
@@ -142,8 +143,6 @@ def _go_on(batch: str, *, node: GasNode, now: datetime) -> int:
     if first is None:
         return 0
     made = first.transaction
-    if made is not None and made.purpose == Purpose.CANCEL:
-        return fail_batch(batch, _REFUSED, now=now, is_trouble=True)
     if made is None or made.state == TransactionState.DROPPED:
         if now - first.created_at > UNSENT_FOR and find(Purpose.SWEEP, batch) is None:
             return fail_batch(batch, _UNSENT, now=now, is_trouble=False)
@@ -155,10 +154,22 @@ def _go_on(batch: str, *, node: GasNode, now: datetime) -> int:
 
 
 def _finish(batch: str, made: GasTransaction, *, node: GasNode, now: datetime) -> int:
-    """Record the outcome, unless a reorg changed a block that was taken for final."""
+    """Record the outcome, unless a reorg changed a block that was taken for final.
+
+    A transaction that was given up ends its batch only here: until its nonce is used, an attempt that a node accepted earlier
+    can still be mined.
+    """
     receipt = find_receipt(made, node=node)
     final = node.height() - chain_spec(made.account.chain).confirmations + 1
     if receipt is None or receipt.height > final:
         reopen(made)
         return 0
+    if made.purpose == Purpose.CANCEL and _is_empty(receipt):
+        return fail_batch(batch, _REFUSED, now=now, is_trouble=True)
     return record_outcome(batch, made, receipt, now=now)
+
+
+def _is_empty(receipt: Receipt) -> bool:
+    """Whether it is the empty transaction's: a batch moves money, reports failed forwarders, or reverts. Raises MalformedAnswerError."""
+    told = read_receipt(receipt)
+    return told.succeeded and not told.moved and not told.failed

@@ -1,5 +1,8 @@
 """Sweeps of forwarders on a local node, from a payment that a watcher saw to the merchant's wallet."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -8,13 +11,32 @@ from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.tokens import balance_of
-from settlements.gas.node import GasNode
-from settlements.models import GasTransaction, Hold, Settlement
-from settlements.states import SettlementStatus
+from settlements.gas.node import GasNode, Receipt
+from settlements.gas.upkeep import GIVE_UP_AFTER
+from settlements.models import (
+    GasTransaction,
+    Hold,
+    SettledOutflow,
+    Settlement,
+    TroubledForwarder,
+)
+from settlements.states import Purpose, SettlementStatus
+from settlements.sweeps import service
+from settlements.sweeps.outflows import note_outflows
 from settlements.sweeps.service import (
     sweep,
 )
-from tests.settlements.chain import USDC, WAITING, paid, settle
+from tests.settlements.chain import (
+    CONFIRMATIONS,
+    LATE,
+    USDC,
+    WAITING,
+    look,
+    paid,
+    read,
+    settle,
+)
+from wallets.chains.rpc.client import Node, RefusedError
 from wallets.forwarders.addresses import checksum
 
 pytestmark = pytest.mark.django_db
@@ -68,3 +90,96 @@ def test_batches_are_no_larger_than_the_days_limit_pays_for(
     [made] = GasTransaction.objects.all()
     assert made.gas_limit <= 1_000_000
     assert Settlement.objects.filter(status=SettlementStatus.PENDING).exists()
+
+
+def test_polygons_event_of_a_fee_makes_no_transaction_a_batch() -> None:
+    """There the empty transaction has an event too: the network reports the fee of each."""
+    fee = {
+        "address": "0x0000000000000000000000000000000000001010",
+        "topics": ["0x" + "4d" * 32, *["0x" + "00" * 12 + "ab" * 20] * 3],
+        "data": "0x" + "00" * 160,
+    }
+    ours = Receipt("0x" + "01" * 32, 1, "0x" + "02" * 32, True, 21_000, 1, [fee])
+    assert service._is_empty(ours)
+    assert not service._is_empty(replace(ours, succeeded=False))
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Let every node refuse every transaction meanwhile, with a text of go-ethereum that says nothing of fees or nonces."""
+    asked = Node.call
+
+    def call(self: Node, method: str, params: Any, **named: Any) -> Any:
+        if method == "eth_sendRawTransaction":
+            raise RefusedError("tx fee (1.20 ether) exceeds the configured cap")
+        return asked(self, method, params, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Node, "call", call)
+        yield
+
+
+def sent_and_refused_later(node: GasNode) -> Settlement:
+    """A settlement of a node that took the first attempt, mined nothing, and refused the second."""
+    [settlement] = sweep(WAITING, node=node, now=timezone.now())
+    with refusing():
+        look(node, now=timezone.now() + LATE)
+    assert GasTransaction.objects.get().attempts.count() == 2
+    return settlement
+
+
+def test_what_was_given_up_and_is_mined_after_all_is_settled(
+    node: GasNode, base_node: Anvil
+) -> None:
+    [deposit] = paid(base_node, 25_000_000)
+    later = timezone.now() + GIVE_UP_AFTER + LATE
+    base_node.set_automine(False)
+    try:
+        settlement = sent_and_refused_later(node)
+        with refusing():
+            look(node, now=later)
+        assert GasTransaction.objects.get().purpose == Purpose.CANCEL
+        settlement.refresh_from_db()
+        assert settlement.status == SettlementStatus.SENT
+        base_node.mine(CONFIRMATIONS)
+    finally:
+        base_node.set_automine(True)
+    look(node, now=later)
+    settlement.refresh_from_db()
+    assert (settlement.status, settlement.units_moved) == (
+        SettlementStatus.SETTLED,
+        25_000_000,
+    )
+    assert not TroubledForwarder.objects.exists()
+    assert balance_of(base_node, USDC, str(deposit)) == 0
+    read(base_node)
+    assert note_outflows("base", now=later) == 1
+    assert SettledOutflow.objects.get().settlement == settlement
+    assert Settlement.objects.count() == 1
+
+
+def test_what_was_given_up_fails_once_the_empty_transaction_is_final(
+    node: GasNode, base_node: Anvil
+) -> None:
+    [deposit] = paid(base_node, 25_000_000)
+    later = timezone.now() + GIVE_UP_AFTER + LATE
+    base_node.set_automine(False)
+    try:
+        settlement = sent_and_refused_later(node)
+        look(node, now=later)
+        base_node.mine()
+        look(node, now=later)
+        settlement.refresh_from_db()
+        assert settlement.status == SettlementStatus.SENT
+        base_node.mine(CONFIRMATIONS)
+    finally:
+        base_node.set_automine(True)
+    look(node, now=later)
+    settlement.refresh_from_db()
+    assert (settlement.status, settlement.error) == (
+        SettlementStatus.FAILED,
+        "No node took its transaction.",
+    )
+    assert settlement.items.get().units_moved == 0
+    assert TroubledForwarder.objects.get().deposit == deposit
+    assert balance_of(base_node, USDC, str(deposit)) == 25_000_000
