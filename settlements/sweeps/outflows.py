@@ -32,6 +32,8 @@ from wallets.states import TransferState
 log = structlog.get_logger(__name__)
 
 MOST_AT_ONCE: Final = 1_000
+"""How many outflows are assigned in one run, and what remains of the last block."""
+
 RECENT_BLOCKS: Final = 20_000
 """How far back new outflows are searched; the nightly check covers everything."""
 
@@ -44,7 +46,7 @@ def note_outflows(chain: str, *, now: datetime, everything: bool = False) -> int
         if not is_ours:
             return 0
         by_transaction: dict[str, list[DepositOutflow]] = defaultdict(list)
-        found = list(_unsettled(chain, everything=everything)[:MOST_AT_ONCE])
+        found = _in_whole_blocks(_unsettled(chain, everything=everything))
         for outflow in found:
             by_transaction[outflow.tx_hash].append(outflow)
         for tx_hash, outflows in by_transaction.items():
@@ -62,6 +64,15 @@ def _unsettled(chain: str, *, everything: bool) -> QuerySet[DepositOutflow]:
     if not everything and cursor is not None and cursor.height is not None:
         rows = rows.filter(block_height__gte=cursor.height - RECENT_BLOCKS)
     return rows.select_related("deposit").order_by("block_height", "pk")
+
+
+def _in_whole_blocks(rows: QuerySet[DepositOutflow]) -> Outflows:
+    """Return the first MOST_AT_ONCE outflows and the rest of the last one's block, so that no transaction is cut in two."""
+    found = list(rows[:MOST_AT_ONCE])
+    if len(found) == MOST_AT_ONCE:
+        last = found[-1]
+        found += rows.filter(block_height=last.block_height, pk__gt=last.pk)
+    return found
 
 
 @transaction.atomic

@@ -170,6 +170,9 @@ def _finish(batch: str, made: GasTransaction, *, node: GasNode, now: datetime) -
 
 
 def _is_empty(receipt: Receipt) -> bool:
-    """Whether it is the empty transaction's: a batch moves money, reports failed forwarders, or reverts. Raises MalformedAnswerError."""
+    """Whether it is the empty transaction's: a batch moves money, reports failed forwarders, or reverts.
+
+    Raises MalformedAnswerError.
+    """
     told = read_receipt(receipt)
     return told.succeeded and not told.moved and not told.failed

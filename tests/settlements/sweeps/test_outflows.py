@@ -8,13 +8,16 @@ from demo.localnet.tokens import execute
 from settlements.gas.node import GasNode
 from settlements.models import Hold, SettledOutflow, Settlement
 from settlements.states import ReleasedBy, Sender, SettlementStatus
+from settlements.sweeps import outflows
 from settlements.sweeps.outflows import note_outflows
+from settlements.sweeps.own_wallet import note_wallet_hash, wallet_batch
 from settlements.sweeps.service import sweep
+from tests.factories import make_merchant
 from tests.nodes.forwarders import FACTORY, FLUSH
 from tests.settlements.chain import USDC, WAITING, paid, read, settle
 from wallets.forwarders.addresses import checksum
 from wallets.models import DepositAddress, DepositOutflow
-from wallets.states import TransferState
+from wallets.states import ClaimKind, TransferState
 
 pytestmark = pytest.mark.django_db
 
@@ -99,3 +102,53 @@ def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(
     hold.refresh_from_db()
     assert hold.released_at is None
     assert sweep(WAITING, node=node, now=now) == []
+
+
+def carried_out(base_node: Anvil, deposit: DepositAddress) -> str:
+    """Have the merchant's own wallet send what waits, and a watcher read it; return the transaction's hash."""
+    batch = wallet_batch(
+        deposit.merchant_id,
+        purpose=ClaimKind.CHECKOUT,
+        chain="base",
+        token="USDC",
+        now=timezone.now(),
+    )
+    assert batch is not None
+    call = batch.transaction
+    data = bytes.fromhex(call["data"][2:])
+    holder = base_node.accounts[7]
+    tx_hash = base_node.send(holder, to=call["to"], data=data, gas=call["gas"])
+    note_wallet_hash(deposit.merchant_id, batch.batch, tx_hash)
+    base_node.receipt(tx_hash)
+    read(base_node)
+    return tx_hash
+
+
+def test_a_transaction_with_more_outflows_than_one_run_takes_is_one_settlement(
+    node: GasNode, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outflows, "MOST_AT_ONCE", 2)
+    amounts = 25_000_000, 30_000_000, 35_000_000
+    deposit, *_ = paid(base_node, *amounts, merchant=make_merchant())
+    tx_hash = carried_out(base_node, deposit)
+    runs = [note_outflows("base", now=timezone.now()) for _ in range(2)]
+    [settlement] = Settlement.objects.all()
+    assert (settlement.sender, settlement.status, settlement.tx_hash) == (
+        Sender.WALLET,
+        SettlementStatus.SETTLED,
+        tx_hash,
+    )
+    assert settlement.units_moved == sum(amounts)
+    assert not settlement.items.filter(units_moved=0).exists()
+    assert runs == [3, 0]
+
+
+def test_one_run_takes_no_more_blocks_than_it_needs(
+    node: GasNode, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outflows, "MOST_AT_ONCE", 2)
+    for deposit in paid(base_node, *[25_000_000] * 3):
+        flush(base_node, deposit)
+    read(base_node)
+    runs = [note_outflows("base", now=timezone.now()) for _ in range(3)]
+    assert runs == [2, 1, 0]
