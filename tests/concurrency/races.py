@@ -70,6 +70,8 @@ def holding(statement: str, *parameters: Any) -> Iterator[Any]:
 def waiting_for_locks() -> int:
     """How many connections to this database wait for a lock."""
     with connection.cursor() as cursor:
+        # Within a transaction the first answer would be given again.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
             " WHERE datname = current_database() AND wait_event_type = 'Lock'"

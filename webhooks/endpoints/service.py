@@ -17,7 +17,7 @@ from gateway.core.web_urls import (
 )
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import Delivery, Endpoint
-from webhooks.outbox.events import BELL
+from webhooks.outbox.events import BELL, lock_stream
 from webhooks.states import DeliveryStatus
 
 log = structlog.get_logger(__name__)
@@ -85,13 +85,16 @@ def _mail_change(
 def _default_endpoint(
     merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User | None
 ) -> Endpoint:
-    endpoint, _ = Endpoint.objects.update_or_create(
+    # A stronger lock, as update_or_create takes, would keep publishers waiting; one may hold the counter that enabling needs.
+    endpoint, _ = Endpoint.objects.select_for_update(no_key=True).get_or_create(
         merchant=merchant,
         mode=mode,
         url=url,
-        defaults={"is_default": True},
-        create_defaults={"is_default": True, "created_at": now},
+        defaults={"is_default": True, "created_at": now},
     )
+    if not endpoint.is_default:
+        endpoint.is_default = True
+        endpoint.save(update_fields=["is_default"])
     if endpoint.disabled_at is not None:
         enable_endpoint(endpoint, now=now, actor=actor)
     return endpoint
@@ -143,6 +146,8 @@ def enable_endpoint(
     )
     if not changed:
         return
+    # A publisher that still read the endpoint as disabled must commit first, or its delivery would be held for ever.
+    lock_stream(endpoint.merchant_id, endpoint.mode)
     Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.HELD).update(
         status=DeliveryStatus.PENDING, next_attempt_at=now, is_due=True
     )

@@ -113,7 +113,7 @@ def publish(events: Sequence[NewEvent], *, now: datetime) -> list[Event]:
     if not events:
         return []
     with transaction.atomic(), connection.cursor() as cursor:
-        last = _lock_counters(events)
+        last = _lock_counters((event.merchant_id, str(event.mode)) for event in events)
         rows = _numbered(_unknown(events), last, now)
         if not rows:
             return []
@@ -130,10 +130,17 @@ def publish(events: Sequence[NewEvent], *, now: datetime) -> list[Event]:
     return [row for row, _ in rows]
 
 
-def _lock_counters(events: Iterable[NewEvent]) -> dict[Stream, int]:
-    streams = dict.fromkeys((event.merchant_id, str(event.mode)) for event in events)
+def lock_stream(merchant_id: int, mode: str) -> None:
+    """Lock a merchant's event counter of a mode until the caller's transaction ends.
+
+    Events published before are visible afterwards; later ones see what the caller's transaction changed.
+    """
+    _lock_counters([(merchant_id, mode)])
+
+
+def _lock_counters(streams: Iterable[Stream]) -> dict[Stream, int]:
     with connection.cursor() as cursor:
-        cursor.execute(_LOCK_COUNTERS, _stream_columns(streams))
+        cursor.execute(_LOCK_COUNTERS, _stream_columns(dict.fromkeys(streams)))
         return {(merchant_id, mode): value for merchant_id, mode, value in cursor}
 
 
