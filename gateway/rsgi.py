@@ -3,11 +3,12 @@
 import os
 
 from django.conf import settings
-from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
+from gateway.server.requests import django_application
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
-_django = get_wsgi_application()
+_django = django_application()
 
 from gateway.core.open_files import allow_most_files  # noqa: E402
 from gateway.server.front import Front  # noqa: E402

@@ -4,6 +4,7 @@ import io
 import sys
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
+from urllib.parse import quote
 
 
 class Headers(Protocol):
@@ -39,6 +40,7 @@ _CONSTANT: Final[Environ] = {
 }
 _PLAIN: Final = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 _MOST_NAMES: Final = 1_000
+_ASCII: Final = bytes(range(128))
 _names: dict[str, str] = dict(_PLAIN)
 
 
@@ -51,7 +53,7 @@ def environ_of(scope: Scope) -> Environ:
     environ = _CONSTANT.copy()
     environ["REQUEST_METHOD"] = scope.method
     environ["PATH_INFO"] = scope.path.encode().decode("latin-1")
-    environ["QUERY_STRING"] = scope.query_string
+    environ["QUERY_STRING"] = _in_ascii(scope.query_string)
     environ["SERVER_PROTOCOL"] = f"HTTP/{scope.http_version}"
     environ["REMOTE_ADDR"] = _host(scope.client)
     server = scope.server
@@ -75,6 +77,11 @@ def add_body(environ: Environ, body: bytes) -> None:
     environ["wsgi.input"] = io.BytesIO(body)
     if "HTTP_TRANSFER_ENCODING" in environ:
         environ["CONTENT_LENGTH"] = str(len(body))
+
+
+def _in_ascii(query: str) -> str:
+    """Percent-encode what is not ASCII: some clients send it as it is, and pages repeat a query in addresses."""
+    return query if query.isascii() else quote(query, safe=_ASCII)
 
 
 def _host(address: str) -> str:

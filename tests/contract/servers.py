@@ -52,13 +52,17 @@ class Server:
             HttpResponse(content, status=got.status, headers=dict(got.getheaders()))
         )
 
-    def say(self, text: bytes) -> bytes:
-        """Send bytes that need not be HTTP; return what comes back until the server hangs up."""
+    def say(self, text: bytes, *, is_all: bool = True) -> bytes:
+        """Send bytes that need not be HTTP; return what comes back until the server hangs up.
+
+        The server drops requests of a client that says that this is all. Else they need `Connection: close`.
+        """
         with socket.create_connection(
             (HOST, self.port), timeout=PATIENCE_SECONDS
         ) as peer:
             peer.sendall(text)
-            peer.shutdown(socket.SHUT_WR)
+            if is_all:
+                peer.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: peer.recv(65536), b""))
 
     def answers(self) -> bool:

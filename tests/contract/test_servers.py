@@ -7,10 +7,11 @@ import pytest
 
 from accounts.keys.service import revoke_api_key
 from accounts.states import Mode
-from tests.contract.client import Answer
+from tests.contract.client import Answer, some_address
 from tests.contract.servers import Server, running_servers
 from tests.factories import NOON, make_key, make_merchant
 from tests.waiting import wait_until
+from tests.wallets.watched_wallets import watch
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -70,6 +71,73 @@ def test_creation_and_its_repeat_may_reach_different_workers(
     assert (first.status, second.status) == (201, 200)
     assert first.body == second.body
     assert int(second.headers["X-RateLimit-Remaining"]) in {58, 59}
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/json; a*=nope''x",
+        "application/json; a*=x; a*0=y",
+        "application/json; charset=hex",
+        "application/json; charset=undefined",
+        "multipart/form-data; boundary=b; a*=nope''x",
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/chains?a=1", 200),
+        ("GET", "/checkouts?a=1", 401),
+        ("POST", "/checkouts?a=1", 401),
+        ("GET", "/none?a=1", 404),
+    ],
+)
+def test_a_content_type_that_cannot_be_parsed_is_answered_like_any_other(
+    workers: list[Server], content_type: str, method: str, path: str, status: int
+) -> None:
+    address = {"X-Forwarded-For": some_address(), "Content-Type": content_type}
+    first, second = (workers[0].send(method, path, headers=address) for _ in range(2))
+    assert (first.status, second.status) == (status, status)
+    left = [int(one.headers["X-RateLimit-Remaining"]) for one in (first, second)]
+    # They are counted, unless a minute begins between them.
+    assert left[1] != left[0]
+
+
+def test_json_with_a_content_type_that_cannot_be_parsed_is_read(
+    workers: list[Server],
+) -> None:
+    _, secret = make_key(make_merchant(), Mode.TEST)
+    body = '{"amount":"25","currency":"USD","metadata":{"a":"東京"}}'.encode()
+    for parameters in ("a*=nope''x", "a*=x; a*0=y", "charset=hex", "charset=latin-1"):
+        headers = {
+            "Authorization": f"Bearer {secret}",
+            "Content-Type": f"application/json; {parameters}",
+        }
+        answer = workers[0].send("POST", "/checkouts?a=1", body, headers)
+        assert answer.status == 201
+        assert answer.body["metadata"] == {"a": "東京"}
+
+
+@pytest.mark.parametrize(
+    "tag", ["東京".encode(), b"%E6%9D%B1%E4%BA%AC", "東".encode() + b"%E4%BA%AC"]
+)
+def test_a_filter_may_be_in_utf_8_without_percent_encoding(
+    workers: list[Server], tag: bytes
+) -> None:
+    merchant = make_merchant()
+    _, secret = make_key(merchant, Mode.LIVE)
+    there = watch(merchant, tags=["東京"])
+    watch(merchant, tags=["京都"])
+    lines = (
+        b"GET /api/v1/wallets?tag=" + tag + b" HTTP/1.1",
+        b"Host: x",
+        b"Authorization: Bearer " + secret.encode(),
+        b"Connection: close",
+    )
+    said = workers[0].say(b"\r\n".join(lines) + b"\r\n\r\n", is_all=False)
+    head, _, body = said.partition(b"\r\n\r\n")
+    assert head.split()[1] == b"200", said
+    assert [row["id"] for row in json.loads(body)["data"]] == [there.public_id]
 
 
 def test_odd_requests_get_an_answer_and_leave_the_worker_serving(

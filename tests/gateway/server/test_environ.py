@@ -1,5 +1,7 @@
 """The form in which Django reads a request."""
 
+from django.http import QueryDict
+
 from gateway.server.environ import (
     environ_of,
 )
@@ -18,3 +20,10 @@ def test_a_request_has_the_form_that_django_reads() -> None:
     assert environ["HTTP_COOKIE"] == "a=1; b=2"
     assert environ["CONTENT_TYPE"] == "text/plain"
     assert "HTTP_X_FORWARDED_FOR" not in environ
+
+
+def test_a_query_string_that_is_not_percent_encoded_is_encoded() -> None:
+    asked = Asked(query_string="tag=東京&a=%20é+b&%zz")
+    query = environ_of(asked)["QUERY_STRING"]
+    assert query == "tag=%E6%9D%B1%E4%BA%AC&a=%20%C3%A9+b&%zz"
+    assert QueryDict(query)["tag"] == "東京"
