@@ -3,10 +3,12 @@
 from typing import Any
 
 import django
+from django.core.exceptions import TooManyFieldsSent
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.http import QueryDict
 from django.http.multipartparser import MultiPartParserError
 from django.utils.datastructures import MultiValueDict
+from django.utils.functional import cached_property
 from django.utils.http import parse_header_parameters
 
 from gateway.server.environ import Environ
@@ -29,6 +31,15 @@ class PlainRequest(WSGIRequest):
             # Django REST framework and Django's parser of forms parse the header again.
             meta["CONTENT_TYPE"] = media_type
         self.content_type, self.content_params = media_type, parameters
+
+    @cached_property
+    def GET(self) -> QueryDict:  # type: ignore[override]  # noqa: N802 - Django's name; its stubs do not know its cached_property
+        """The query string's parameters. Raises TooManyFieldsSent, once: pages about errors read parameters too."""
+        try:
+            return super().GET
+        except TooManyFieldsSent:
+            self.GET = QueryDict()
+            raise
 
     def parse_file_upload(
         self, meta: Any, post_data: Any

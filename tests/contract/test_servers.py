@@ -140,6 +140,26 @@ def test_a_filter_may_be_in_utf_8_without_percent_encoding(
     assert [row["id"] for row in json.loads(body)["data"]] == [there.public_id]
 
 
+def test_a_query_string_of_more_than_a_thousand_parameters_is_refused(
+    workers: list[Server],
+) -> None:
+    _, secret = make_key(make_merchant(), Mode.LIVE)
+    query = "?" + "&".join(["a"] * 1001)
+    headers = {"Authorization": f"Bearer {secret}"}
+    answer = workers[0].send("GET", f"/checkouts{query}", headers=headers)
+    assert answer.refusal == (400, "parameter_invalid", None)
+    for page in ("/c/abc", "/account/login/"):
+        lines = (
+            f"GET {page}{query} HTTP/1.1",
+            "Host: 127.0.0.1",
+            "Connection: close",
+            "",
+            "",
+        )
+        said = workers[0].say("\r\n".join(lines).encode(), is_all=False)
+        assert said.split()[1] == b"400", page
+
+
 def test_odd_requests_get_an_answer_and_leave_the_worker_serving(
     workers: list[Server],
 ) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import structlog
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest
 from rest_framework import exceptions as drf
 from rest_framework.request import Request
@@ -156,4 +156,6 @@ def _as_gateway_error(error: Exception) -> errors.GatewayError | None:
             )
         case RequestDataTooBig():
             return errors.BodyTooLargeError("The request body is larger than 256 KB.")
+        case SuspiciousOperation():
+            return errors.InvalidRequestError("The request cannot be understood.")
     return None

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 import time_machine
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import Http404, HttpResponse
 from django.test import RequestFactory
 from rest_framework import exceptions as drf
@@ -87,6 +87,7 @@ def test_no_body_is_an_empty_object() -> None:
         (drf.MethodNotAllowed("X"), 405, "invalid_request", "method_not_allowed"),
         (errors.ConflictError("m"), 409, "conflict", "state_conflict"),
         (RequestDataTooBig("m"), 413, "invalid_request", "body_too_large"),
+        (TooManyFieldsSent("m"), 400, "invalid_request", "parameter_invalid"),
         (
             drf.UnsupportedMediaType("x"),
             415,
