@@ -43,7 +43,8 @@ def _email(body: Body) -> str:
     except ValidationError as error:
         raise refuse("email", "email is not an e-mail address.") from error
     name, _, host = value.rpartition("@")
-    return f"{name}@{host.lower()}"
+    # A few letters have more characters in lower case, such as the Turkish "İ".
+    return text_in({"email": f"{name}@{host.lower()}"}, "email", EMAIL_LENGTH)
 
 
 def _monthly_volume(body: Body) -> Decimal | None:

@@ -35,3 +35,11 @@ def test_what_cannot_be_read_is_named(wrong: dict[str, Any], param: str) -> None
     with pytest.raises(InvalidRequestError) as caught:
         parse_interest({"email": "a@b.example"} | wrong)
     assert caught.value.param == param
+
+
+def test_an_address_that_is_too_long_in_lower_case_is_refused() -> None:
+    address = "a@" + ("İ" * 60 + ".") * 4 + "example"
+    assert len(address) <= 254 < len(address.lower())
+    with pytest.raises(InvalidRequestError) as caught:
+        parse_interest({"email": address})
+    assert (caught.value.param, caught.value.code) == ("email", "parameter_too_long")
