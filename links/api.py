@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from django.db import transaction
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -38,6 +39,7 @@ from links.editing.service import (
     create_link,
     create_template,
     delete_template,
+    locked_link,
     set_status,
 )
 from links.models import LinkTemplate, PaymentLink
@@ -156,9 +158,12 @@ class LinkViewSet(ApiViewSet):
 
         Existing checkouts stay as they are. 409 `state_conflict`: the amount of an invoice that is paid or being paid.
         """
-        link = _link(request, link_id)
-        wanted = parse_changes(link, json_body(request), url_policy())
-        changed = change_link(link, wanted, now=timezone.now(), by=_key_of(request))
+        link, body = _link(request, link_id), json_body(request)
+        with transaction.atomic():
+            # Absent fields keep the values of the locked row, so that concurrent changes of other fields stay.
+            held = locked_link(link)
+            wanted = parse_changes(held, body, url_policy())
+            changed = change_link(held, wanted, now=timezone.now(), by=_key_of(request))
         return Response(link_object(changed))
 
     @extend_schema(

@@ -54,6 +54,12 @@ def create_link(
     return link
 
 
+def locked_link(link: PaymentLink) -> PaymentLink:
+    """Return the link's current row, locked until the transaction ends: it waits for payments that are just being begun."""
+    links = with_brand(PaymentLink.objects.select_related("template"))
+    return links.select_for_update(of=("self",)).get(pk=link.pk)
+
+
 @transaction.atomic
 def change_link(
     link: PaymentLink,
@@ -63,12 +69,13 @@ def change_link(
     by: Person | None = None,
     seen: datetime | None = None,
 ) -> PaymentLink:
-    """Change a link's fields; checkouts that were made from it stay unchanged.
+    """Change a link's fields to `wanted`; checkouts that were made from it stay unchanged.
 
-    Raises ConflictError (state_conflict) if an invoice's price would change while it is paid or being paid, or if the link
+    If `wanted` has values of the link's row, either hold the row by `locked_link`, or pass `seen`: other people's changes
+    would be undone. Raises ConflictError (state_conflict) if an invoice's price would change while it is paid or being paid, or if the link
     was changed after `seen`, the time of the last change that the caller knows.
     """
-    held = _held(link)
+    held = locked_link(link)
     if seen not in (None, held.updated_at):
         raise ConflictError("Another team member has changed this link. Open it again.")
     if held.type == LinkType.INVOICE and held.amount != wanted.amount:
@@ -88,7 +95,7 @@ def set_status(
     link: PaymentLink, status: LinkStatus, *, now: datetime, by: Person | None = None
 ) -> PaymentLink:
     """Set a link's status. It applies to all payments that begin afterwards."""
-    held = _held(link)
+    held = locked_link(link)
     before, held.status = held.status, status
     if before != status:
         changed = {"status": before}, {"status": str(status)}
@@ -173,12 +180,6 @@ def _audited(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
         name: format_usd(value) if isinstance(value, Decimal) else value
         for name, value in values.items()
     }
-
-
-def _held(link: PaymentLink) -> PaymentLink:
-    """Return the link's current row, locked: it waits for payments that are just being begun."""
-    links = with_brand(PaymentLink.objects.select_related("template"))
-    return links.select_for_update(of=("self",)).get(pk=link.pk)
 
 
 def _saved(link: PaymentLink, now: datetime) -> PaymentLink:

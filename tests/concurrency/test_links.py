@@ -14,6 +14,7 @@ from django.core import mail
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.models import Checkout, CheckoutCount, TestStep
 from checkouts.states import CheckoutStatus
@@ -52,6 +53,7 @@ from tests.concurrency.races import (
     holding,
     wait_for_waiters,
 )
+from tests.contract.client import ApiClient, client_of
 from tests.links.factories import (
     make_donation,
     make_invoice,
@@ -193,6 +195,40 @@ def reprice(link: PaymentLink) -> str:
     except ConflictError as error:
         return str(error.code)
     return "changed"
+
+
+def seller_of(link: PaymentLink) -> ApiClient:
+    return client_of(link.merchant, Mode(link.mode))
+
+
+def test_two_changes_of_different_fields_at_once_both_stay() -> None:
+    """The change that waits begins with the row as the other left it."""
+    link = make_link(amount=Decimal(25))
+    other = "UPDATE links_paymentlink SET amount = 50 WHERE id = %s"
+    with crew() as threads:
+        with holding(other, link.pk):
+            rename = threads.start(
+                lambda: seller_of(link).send(
+                    "PATCH", f"/links/{link.public_id}", {"title": "Tea"}
+                )
+            )
+            wait_for_waiters(1)
+        answer = rename.result(SECONDS)
+    assert (answer.status, answer.body["amount"]) == (200, "50.00")
+    link.refresh_from_db()
+    assert (link.title, link.amount) == ("Tea", Decimal(50))
+    entry = AuditEntry.objects.get(action="payment_link.changed")
+    assert entry.after == {"title": "Tea"}
+
+
+def test_without_the_lock_before_parsing_the_price_is_put_back() -> None:
+    """The negative control of the test above."""
+    link = make_link(amount=Decimal(25))
+    wanted = parse_changes(link, {"title": "Tea"}, url_policy())
+    PaymentLink.objects.filter(pk=link.pk).update(amount=50)
+    change_link(link, wanted, now=timezone.now())
+    link.refresh_from_db()
+    assert (link.title, link.amount) == ("Tea", Decimal(25))
 
 
 def test_no_payment_begins_after_a_link_was_paused() -> None:
