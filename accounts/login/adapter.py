@@ -24,7 +24,7 @@ from accounts.login.mails import (
     letter,
 )
 from accounts.login.sessions import session_address
-from accounts.models import User
+from accounts.models import EMAIL_LENGTH, User
 from accounts.team.impersonation import end_look
 from accounts.team.invitations import find_invitation
 from gateway.core import secrets
@@ -68,6 +68,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Return whether this person may create an account: everyone may, or only invited people."""
         return settings.SIGNUP_OPEN or invited_email(request) is not None
+
+    def clean_email(self, email: str) -> str:
+        """Return an address in lower case. Raises ValidationError if its column cannot hold it: the library would cut it off."""
+        if len(email) > EMAIL_LENGTH:
+            raise ValidationError(f"Use at most {EMAIL_LENGTH} characters.")
+        return email
 
     def save_user(
         self, request: HttpRequest, user: User, form: Any, commit: bool = True

@@ -54,6 +54,19 @@ def test_signing_up_leads_by_a_code_to_a_business_of_ones_own(client: Client) ->
     assert answer["Location"] == f"/dashboard/{seat.merchant.public_id}/live/"
 
 
+@pytest.mark.parametrize(
+    "email",
+    ["a" * 250 + "@b.example", "a@" + ("İ" * 60 + ".") * 4 + "example"],
+    ids=["as it is", "in lower case"],
+)
+def test_an_address_that_is_too_long_is_refused(client: Client, email: str) -> None:
+    assert "at most 254 characters" in sign_up(client, email).text
+    form = {"email": email, "action_add": ""}
+    answer = log_in(make_user()).post("/account/email/", form)
+    assert "at most 254 characters" in answer.text
+    assert not OutgoingMail.objects.exists()
+
+
 def test_an_account_whose_address_was_not_proved_does_not_log_in(
     client: Client,
 ) -> None:
