@@ -16,6 +16,10 @@ Request = Any
 """A JSON-RPC request, or a list of them, as it was sent."""
 
 
+TOO_LARGE = b"x" * (17 * 1024 * 1024)
+"""More than a client reads of one answer."""
+
+
 class Answer:
     """What to send: HTTP status, headers, body. `cut` bytes are kept back while Content-Length promises them."""
 
@@ -186,6 +190,17 @@ def limits_rate(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
 def garbage(body: bytes = b"<html>502</html>", *, status: int = 200) -> Fault:
     """Answer every request with these bytes."""
     return lambda proxy, request, ask: Answer(body, status=status)
+
+
+def too_large(*methods: str) -> Fault:
+    """Answer these methods, alone or in a batch, with 17 MB, more than is read at once."""
+
+    def fault(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        if set(methods).isdisjoint(methods_of(request)):
+            return honest(proxy, request, ask)
+        return Answer(TOO_LARGE)
+
+    return fault
 
 
 def refuses(code: int, message: str, *, method: str | None = None) -> Fault:

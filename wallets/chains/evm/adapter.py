@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from wallets.chains.base import (
     BlockRef,
-    ChainUnavailableError,
     FoundTransaction,
     Head,
     Hint,
@@ -159,15 +158,9 @@ class EvmAdapter:
         )
 
         def ask(node: Node) -> Reading:
-            try:
-                return read(node, first, last, head=head, question=question, ours=ours)
-            except RangeTooLargeError as error:
-                if first < last:
-                    raise
-                # The window cannot be smaller; another node may accept it.
-                raise ChainUnavailableError(str(error)) from error
+            return read(node, first, last, head=head, question=question, ours=ours)
 
-        return self._pool.run(ask)
+        return self._pool.run(ask, is_divisible=first < last)
 
     def call(self, method: str, params: list[Any]) -> Any:
         """Call any other method on any node."""

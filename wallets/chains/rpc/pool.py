@@ -11,6 +11,7 @@ from wallets.chains.base import (
     ChainMismatchError,
     ChainUnavailableError,
     MalformedAnswerError,
+    RangeTooLargeError,
     ReorgDuringReadError,
 )
 from wallets.chains.rpc.client import Node
@@ -73,17 +74,19 @@ class RpcPool:
         """Return the label of the node in use, without secrets."""
         return self._current.node.label
 
-    def run(self, operation: Callable[[Node], T]) -> T:
+    def run(self, operation: Callable[[Node], T], *, is_divisible: bool = False) -> T:
         """Return the result of `operation` on one node.
 
-        Raises the preferred node's error when every node fails; RangeTooLargeError at once, because another node would give
-        the same answer; ReorgDuringReadError at once, and other nodes are preferred for a while, as this one may be at
-        fault.
+        `is_divisible` says that the caller can ask for less. Then RangeTooLargeError is raised at once, because another
+        node would give the same answer. Otherwise a node that answers too much is unavailable.
+
+        Raises the preferred node's error when every node fails; ReorgDuringReadError at once, and other nodes are preferred
+        for a while, as this one may be at fault.
         """
         failures: list[ChainError] = []
         for member in self._in_order():
             try:
-                answer = self._ask(member, operation)
+                answer = self._ask(member, operation, is_divisible=is_divisible)
             except ReorgDuringReadError:
                 member.rests_until = self._clock() + _CONTRADICTION_REST
                 raise
@@ -213,10 +216,17 @@ class RpcPool:
         wait = min(member.barred_until for member in self._members) - self._clock()
         return max(wait, 0.0)
 
-    def _ask(self, member: _Member, operation: Callable[[Node], T]) -> T:
+    def _ask(
+        self,
+        member: _Member,
+        operation: Callable[[Node], T],
+        *,
+        is_divisible: bool = False,
+    ) -> T:
+        ask = operation if is_divisible else whole(operation)
         try:
             self._verify(member)
-            answer = operation(member.node)
+            answer = ask(member.node)
         except _FAILURES as error:
             self._note(member, error)
             raise
@@ -226,7 +236,7 @@ class RpcPool:
     def _verify(self, member: _Member) -> None:
         if member.verified or self._identify is None:
             return
-        self._identify(member.node)
+        whole(self._identify)(member.node)
         member.verified = True
 
     def _note(self, member: _Member, error: ChainError) -> None:
@@ -240,6 +250,21 @@ class RpcPool:
         elif isinstance(error, ChainUnavailableError) and error.retry_after:
             member.barred_until = now + min(error.retry_after, _LONGEST_REST)
         log.warning("node failed", error=str(error), failures=member.failures)
+
+
+def whole(operation: Callable[[Node], T]) -> Callable[[Node], T]:
+    """Return the same operation, for which a too large answer makes the node unavailable.
+
+    Unlike a range of blocks, it has no smaller form, but another node may answer less.
+    """
+
+    def ask(node: Node) -> T:
+        try:
+            return operation(node)
+        except RangeTooLargeError as error:
+            raise ChainUnavailableError(str(error)) from error
+
+    return ask
 
 
 def has_chain_id(chain_id: int) -> Callable[[Node], None]:

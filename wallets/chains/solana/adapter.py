@@ -42,7 +42,6 @@ from wallets.chains.solana.questions import (
     may_know,
     slot_name,
     token_account,
-    whole,
 )
 from wallets.chains.solana.transfers import Teller
 from wallets.chains.specs import ChainSpec, Network
@@ -115,9 +114,9 @@ class SolanaAdapter:
 
     def head(self) -> Head:
         """Return the newest confirmed slot; sometimes compare it with other nodes', and prefer the node that is ahead."""
-        block = self._pool.run(whole(ask_head))
+        block = self._pool.run(ask_head)
         if self._clock() >= self._next_survey:
-            self._slot_elsewhere = max(self._pool.survey(whole(ask_slot)), default=-1)
+            self._slot_elsewhere = max(self._pool.survey(ask_slot), default=-1)
             self._next_survey = self._clock() + _SURVEY_EVERY
         agreed = block.height + _SLACK_SLOTS >= self._slot_elsewhere
         if not agreed:
@@ -127,7 +126,7 @@ class SolanaAdapter:
     def genesis(self) -> str:
         """Return the first block's hash, from a node whose chain was just checked."""
         self._pool.doubt()
-        genesis = self._pool.run(whole(ask_genesis))
+        genesis = self._pool.run(ask_genesis)
         if genesis != self._genesis:
             # Facts learned about another chain do not apply to this one.
             self._programs, self._memory = {}, TransactionMemory()
@@ -140,7 +139,7 @@ class SolanaAdapter:
 
     def finalized(self) -> int:
         """Return the newest slot that the chain itself calls final."""
-        return self._pool.run(whole(ask_finalized))
+        return self._pool.run(ask_finalized)
 
     def read_accounts(
         self, accounts: Sequence[Account], *, head: Head
@@ -152,21 +151,17 @@ class SolanaAdapter:
         if not accounts:
             return []
         self._learn_programs()
-        return self._pool.run(whole(lambda node: self._read(node, accounts, head)))
+        return self._pool.run(lambda node: self._read(node, accounts, head))
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
         """Return the transfers whose transactions no node knows as successful, though each has their slots."""
         if not transfers:
             return []
-        return self._pool.unknown_to_all(
-            transfers, lambda node, asked: whole(lambda n: may_know(n, asked))(node)
-        )
+        return self._pool.unknown_to_all(transfers, may_know)
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
         """Return those of the transfers that a second node reports as final, with the same effect."""
-        return self._pool.second_opinion(
-            whole(lambda node: self._confirms(node, transfers))
-        )
+        return self._pool.second_opinion(lambda node: self._confirms(node, transfers))
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
         """Look a transaction up by its signature; None where no node knows it. Raises ChainError."""
@@ -176,7 +171,7 @@ class SolanaAdapter:
             write=self._teller.arrived,
             final_through=self._final_through,
         )
-        return self._pool.first_known(whole(lambda node: finder.find(node, tx_hash)))
+        return self._pool.first_known(lambda node: finder.find(node, tx_hash))
 
     def close(self) -> None:
         """Close the connections."""
@@ -272,10 +267,8 @@ class SolanaAdapter:
         """
         if self._programs:
             return
-        programs = self._pool.run(whole(self._ask_programs))
-        if any(
-            other != programs for other in self._pool.survey(whole(self._ask_programs))
-        ):
+        programs = self._pool.run(self._ask_programs)
+        if any(other != programs for other in self._pool.survey(self._ask_programs)):
             raise MalformedAnswerError("nodes disagree about who keeps a token")
         self._programs = programs
 

@@ -8,7 +8,7 @@ from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
-from wallets.chains.solana.questions import ask_programs, token_account, whole
+from wallets.chains.solana.questions import ask_programs, token_account
 from wallets.chains.specs import ChainSpec, TokenSpec
 
 MOST_KEYS: Final = 100
@@ -37,7 +37,7 @@ class SolanaHoldings:
 
     def read(self, accounts: Mapping[bytes, str]) -> Holdings:
         """Read all token accounts at one slot. Raises ChainError."""
-        return self._pool.run(whole(lambda node: self._read(node, accounts)))
+        return self._pool.run(lambda node: self._read(node, accounts))
 
     def _read(self, node: Node, accounts: Mapping[bytes, str]) -> Holdings:
         # Asked again: the mint's program determines which accounts are read, and another node may answer otherwise.

@@ -21,7 +21,7 @@ from wallets.chains.payments import (
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
-from wallets.chains.solana.questions import ask_programs, token_account, whole
+from wallets.chains.solana.questions import ask_programs, token_account
 from wallets.chains.solana.transactions import TokenPayment, unsigned_payment
 
 BLOCKHASH_SECONDS: Final = 5.0
@@ -52,7 +52,7 @@ class SolanaCashier:
             token_account(owner, mint=mint, program=program)
             for owner in (order.payer, order.recipient)
         ]
-        held, received = self._pool.run(whole(lambda node: _balances(node, accounts)))
+        held, received = self._pool.run(lambda node: _balances(node, accounts))
         if held is None or held < order.units:
             raise NotEnoughError
         payment = TokenPayment(
@@ -80,13 +80,13 @@ class SolanaCashier:
 
     def _program(self, mint: str) -> str:
         if mint not in self._programs:
-            found = self._pool.run(whole(lambda node: ask_programs(node, [mint])))
+            found = self._pool.run(lambda node: ask_programs(node, [mint]))
             self._programs |= found
         return self._programs[mint]
 
     @cachedmethod(lambda self: self._blockhashes)
     def _recent(self) -> str:
-        return self._pool.run(whole(_blockhash))
+        return self._pool.run(_blockhash)
 
 
 def _balances(node: Node, accounts: Sequence[str]) -> list[int | None]:

@@ -1,13 +1,12 @@
 """Requests to Solana nodes: each function asks one node and checks its answer."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from wallets.chains.base import (
     BlockRef,
     ChainUnavailableError,
-    RangeTooLargeError,
     TokenTransfer,
 )
 from wallets.chains.rpc.batches import ask_all
@@ -17,8 +16,6 @@ from wallets.chains.solana import decode
 from wallets.chains.solana.changes import NEWEST_VERSION
 from wallets.chains.solana.listing import Listing
 
-T = TypeVar("T")
-
 _CLOCK: Final = "SysvarC1ock11111111111111111111111111111111"
 # Public nodes allow 40 of one method in ten seconds; smaller batches are accepted without retries.
 _BATCH: Final = 25
@@ -26,21 +23,6 @@ _STATUSES_AT_ONCE: Final = 256  # the nodes' own limit
 _DERIVED: Final = 10_000
 # The limit of those providers that state none.
 _USUAL_VERSION: Final = 0
-
-
-def whole(operation: Callable[[Node], T]) -> Callable[[Node], T]:
-    """Return the same request, for which a too large answer makes the node unavailable.
-
-    Unlike a range of blocks, it has no smaller form, but another node may answer less.
-    """
-
-    def ask(node: Node) -> T:
-        try:
-            return operation(node)
-        except RangeTooLargeError as error:
-            raise ChainUnavailableError(str(error)) from error
-
-    return ask
 
 
 def ask_head(node: Node, *, commitment: str = "confirmed") -> BlockRef:

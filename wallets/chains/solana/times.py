@@ -5,7 +5,7 @@ from typing import Final
 
 from wallets.chains.base import BlockRef
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana.questions import ask_head, slot_name, whole
+from wallets.chains.solana.questions import ask_head, slot_name
 from wallets.chains.specs import ChainSpec
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,7 +20,7 @@ class SolanaTimes:
 
     def before(self, time: datetime) -> BlockRef:
         """Return a slot before a time, counted back from the newest at the nominal pace. Raises ChainError."""
-        head = self._pool.run(whole(ask_head))
+        head = self._pool.run(ask_head)
         return self.at(max(head.height - (head.time - time) // self._slot, 0))
 
     def at(self, height: int) -> BlockRef:

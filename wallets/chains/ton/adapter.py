@@ -17,7 +17,6 @@ from wallets.chains.base import (
     AccountReading,
     BlockRef,
     ChainMismatchError,
-    ChainUnavailableError,
     FoundTransaction,
     Head,
     RangeTooLargeError,
@@ -137,7 +136,9 @@ class TonAdapter:
         """
         if not accounts:
             return []
-        return self._pool.run(lambda node: self._read(node, accounts, head.block))
+        return self._pool.run(
+            lambda node: self._read(node, accounts, head.block), is_divisible=True
+        )
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
         """Return the transfers whose receipts no node knows, though each has their masterchain blocks."""
@@ -159,13 +160,7 @@ class TonAdapter:
             ask_height=ask_height,
         )
 
-        def ask(node: Node) -> FoundTransaction | None:
-            try:
-                return finder.find(node, tx_hash)
-            except RangeTooLargeError as error:
-                raise ChainUnavailableError(str(error)) from error
-
-        return self._pool.first_known(ask)
+        return self._pool.first_known(lambda node: finder.find(node, tx_hash))
 
     def close(self) -> None:
         """Close the connections."""

@@ -3,12 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from wallets.chains.base import (
-    ChainUnavailableError,
-    Holdings,
-    MalformedAnswerError,
-    RangeTooLargeError,
-)
+from wallets.chains.base import Holdings, MalformedAnswerError
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec, TokenSpec
@@ -56,10 +51,7 @@ def _held(node: Node, owners: Collection[bytes], master: bytes) -> Mapping[bytes
             for owner in ordered[start : start + AT_ONCE]
         ]
         query += [("jetton_address", written_address(master)), ("limit", str(PAGE))]
-        try:
-            answer = node.get(_PATH, query)
-        except RangeTooLargeError as error:
-            raise ChainUnavailableError(str(error)) from error
+        answer = node.get(_PATH, query)
         for row in decode.rows(answer, "jetton_wallets"):
             _, owner, its_master = decode.jetton_wallet(row)
             if its_master != master or owner not in owners:

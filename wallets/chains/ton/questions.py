@@ -8,9 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from wallets.chains.base import BlockRef, MalformedAnswerError, RangeTooLargeError
+from wallets.chains.base import (
+    BlockRef,
+    ChainUnavailableError,
+    MalformedAnswerError,
+    RangeTooLargeError,
+)
 from wallets.chains.rpc.client import TOTAL_SECONDS, Node
-from wallets.chains.rpc.pool import SURVEY_SECONDS
+from wallets.chains.rpc.pool import SURVEY_SECONDS, whole
 from wallets.chains.ton import decode
 from wallets.chains.ton.address import canonical_address
 from wallets.chains.ton.decode import Listed, Place, Receipt
@@ -54,7 +59,8 @@ def ask_network(node: Node) -> int | None:
 def ask_block_before(node: Node, time: int) -> BlockRef | None:
     """Return the newest masterchain block before a Unix time; None if the chain is younger."""
     query = [("workchain", "-1"), ("end_utime", str(time - 1))]
-    answer = node.get("blocks", [*query, ("sort", "desc"), ("limit", "1")])
+    query += [("sort", "desc"), ("limit", "1")]
+    answer = _get_whole(node, "blocks", query)
     found = decode.blocks(answer)
     if len(found) > 1 or any(seconds(block.time) >= time for block in found):
         raise MalformedAnswerError(f"{node.label} tells another block than asked for")
@@ -64,7 +70,7 @@ def ask_block_before(node: Node, time: int) -> BlockRef | None:
 def ask_block_at(node: Node, height: int) -> BlockRef | None:
     """Return a masterchain block by its number; None if the index lacks it."""
     query = [("workchain", "-1"), ("seqno", str(height)), ("limit", "1")]
-    found = decode.blocks(node.get("blocks", query))
+    found = decode.blocks(_get_whole(node, "blocks", query))
     if len(found) > 1 or any(block.height != height for block in found):
         raise MalformedAnswerError(f"{node.label} tells another block than asked for")
     return found[0] if found else None
@@ -82,7 +88,8 @@ def ask_wallets(
     for some in _chunks(sorted(owners)):
         query = [("owner_address", written_address(owner)) for owner in some]
         query += [("jetton_address", written_address(master)), ("limit", str(PAGE))]
-        for row in decode.rows(node.get("jetton/wallets", query), "jetton_wallets"):
+        answer = _get_whole(node, "jetton/wallets", query)
+        for row in decode.rows(answer, "jetton_wallets"):
             wallet, owner, its_master = decode.jetton_wallet(row)
             if its_master != master or owner not in owners:
                 raise MalformedAnswerError(f"{node.label} lists a stranger's wallet")
@@ -231,15 +238,20 @@ class _Pages:
             page += [("offset", str(offset))] if offset else []
             try:
                 answer = self._node.get(self._path, [*query, *page])
-            except RangeTooLargeError:
-                if limit == 1:
-                    raise
-                limit = max(limit // 8, 1)
-                continue
+            except RangeTooLargeError as error:
+                if limit > 1:
+                    limit = max(limit // 8, 1)
+                    continue
+                raise ChainUnavailableError(str(error)) from error
             rows = list(decode.rows(answer, self._name))
             if len(rows) > limit:
                 raise MalformedAnswerError(f"{self._node.label} lists too much")
             return rows, limit
+
+
+def _get_whole(node: Node, path: str, query: Parameters) -> Any:
+    """Request an answer that has no smaller form."""
+    return whole(lambda asked: asked.get(path, query))(node)
 
 
 def seconds(time: datetime) -> int:

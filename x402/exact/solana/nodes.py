@@ -11,7 +11,7 @@ from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
 from wallets.chains.solana.balances import held
-from wallets.chains.solana.questions import ask_finalized, ask_head, whole
+from wallets.chains.solana.questions import ask_finalized, ask_head
 from wallets.chains.specs import ChainSpec
 from x402.exact.connections import KeptPerThread
 from x402.exact.promises import Balance
@@ -55,7 +55,10 @@ class SolanaNodes:
             "commitment": "processed",
         }
         asked = [_text(transaction), options]
-        ask = whole(lambda node: _refusable(node, _SIMULATE, asked))
+
+        def ask(node: Node) -> Any:
+            return _refusable(node, _SIMULATE, asked)
+
         error = _error_in(self.pool.run(ask))
         if error == _UNKNOWN_HASH:
             # Too old, or newer than this node's state.
@@ -70,7 +73,7 @@ class SolanaNodes:
         """Send a signed transaction to a node, which forwards it. Its answer is ignored: the chain shows the result."""
         options = {"encoding": "base64", "skipPreflight": True, "maxRetries": 2}
         asked = [_text(transaction), options]
-        self.pool.run(whole(lambda node: _refusable(node, "sendTransaction", asked)))
+        self.pool.run(lambda node: _refusable(node, "sendTransaction", asked))
 
     def find(self, signature: str) -> FoundTransaction | None:
         """Return a transaction as its watcher reads it; None if no node knows it.
@@ -80,16 +83,14 @@ class SolanaNodes:
         found = self._adapter.find(signature)
         if found is None or found.succeeded or found.block_height is None:
             return found
-        is_for_good = found.block_height <= self.pool.run(whole(ask_finalized))
+        is_for_good = found.block_height <= self.pool.run(ask_finalized)
         return found if is_for_good else replace(found, block_height=None)
 
     def balance(self, transfer: Transfer) -> Balance:
         """Return the balance of the account that a transfer takes from, and its slot."""
         options = {"encoding": "base64", "commitment": "confirmed"}
         asked = [[transfer.source], options]
-        answer = self.pool.run(
-            whole(lambda node: node.call("getMultipleAccounts", asked))
-        )
+        answer = self.pool.run(lambda node: node.call("getMultipleAccounts", asked))
         slot, accounts = decode.in_context(answer)
         if len(decode.items(accounts)) != 1:
             raise MalformedAnswerError("as many accounts came as were not asked for")

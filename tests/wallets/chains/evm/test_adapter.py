@@ -246,6 +246,33 @@ def test_a_node_that_claims_a_newer_head_than_it_can_show_hides_no_payment(
     assert Transfer.objects.get().units == 25
 
 
+@pytest.mark.parametrize("is_spare", [False, True], ids=["preferred", "spare"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "eth_chainId",
+        "eth_blockNumber",
+        "eth_getBlockByNumber",
+        "eth_getLogs",
+        "eth_getTransactionReceipt",
+    ],
+)
+def test_a_node_that_answers_too_much_does_not_stop_its_chain(
+    base_node: Anvil, proxy: RpcProxy, method: str, is_spare: bool
+) -> None:
+    urls = [proxy.url, base_node.url]
+    watcher = make_watcher(*(reversed(urls) if is_spare else urls))
+    read_all(watcher)
+    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
+    proxy.fault = faults.too_large(method)
+    survey_now(watcher)
+    # Each node's chain is checked again.
+    watcher._chain.genesis()
+    read_all(watcher)
+    assert Transfer.objects.get().units == 25
+    watcher.close()
+
+
 def finds_nothing(behind: faults.Fault) -> faults.Fault:
     """A node that takes a block it does not have for one without logs."""
 

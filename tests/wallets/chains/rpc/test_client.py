@@ -49,7 +49,7 @@ WRONG_ANSWERS: dict[str, tuple[faults.Fault, type[ChainError]]] = {
     "502": (faults.garbage(status=502), ChainUnavailableError),
     "403": (faults.garbage(status=403), ChainUnavailableError),
     "301": (faults.garbage(status=301), ChainUnavailableError),
-    "17 MB": (faults.garbage(b"x" * (17 * 1024 * 1024)), RangeTooLargeError),
+    "17 MB": (faults.garbage(faults.TOO_LARGE), RangeTooLargeError),
     "unknown block": (
         faults.refuses(-32000, "header not found"),
         ChainUnavailableError,

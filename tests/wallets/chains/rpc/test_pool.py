@@ -67,8 +67,19 @@ def test_the_chain_id_is_asked_before_anything_else_and_once(pair: Pair) -> None
         faults.answers_half,
         faults.claims_chain(1),
         faults.refuses(-32603, "internal error"),
+        faults.too_large("eth_blockNumber"),
+        faults.too_large("eth_chainId"),
     ],
-    ids=["drops", "429", "garbage", "half", "another chain", "error"],
+    ids=[
+        "drops",
+        "429",
+        "garbage",
+        "half",
+        "another chain",
+        "error",
+        "too large",
+        "too large a chain id",
+    ],
 )
 def test_the_second_node_answers_when_the_first_fails(
     pair: Pair, fault: faults.Fault
@@ -135,8 +146,32 @@ def test_too_large_a_range_is_told_at_once(pair: Pair) -> None:
         -32005, "block range too large", method="eth_getLogs"
     )
     with pytest.raises(RangeTooLargeError):
-        pair.pool.call("eth_getLogs", [{}])
+        pair.pool.run(lambda node: node.call("eth_getLogs", [{}]), is_divisible=True)
     assert pair.second.requests == 0
+    # The node has done nothing wrong.
+    assert pair.ask() == (1, 0)
+
+
+def test_a_chain_id_cannot_be_asked_in_parts(pair: Pair) -> None:
+    pair.first.fault = faults.too_large("eth_chainId")
+    assert pair.pool.run(height, is_divisible=True)
+    assert pair.second.requests == 2
+
+
+@pytest.mark.parametrize("method", ["eth_chainId", "eth_blockNumber"])
+def test_a_spare_node_that_answers_too_much_is_left_out_and_rests(
+    pair: Pair, method: str
+) -> None:
+    pair.ask()
+    pair.second.fault = faults.too_large(method)
+    assert pair.pool.survey(height) == []
+    asked = pair.second.requests
+    assert pair.pool.survey(height) == []
+    assert pair.second.requests == asked
+    with pytest.raises(ChainUnavailableError):
+        pair.pool.second_opinion(height)
+    with pytest.raises(ChainUnavailableError):
+        pair.pool.each(height)
 
 
 def test_a_node_that_contradicts_itself_is_left_for_a_while(pair: Pair) -> None:

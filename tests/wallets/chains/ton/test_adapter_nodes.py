@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from demo.localnet.ton.node import TonNode
+from tests.nodes.proxy import TOO_LARGE
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.tonlab import (
     broken,
@@ -57,6 +58,22 @@ def test_a_head_far_behind_another_nodes_is_not_agreed(
     behind = adapter.head()
     assert (behind.block.height, behind.agreed) == (1, False)
     assert adapter.head().block.height > 100
+    adapter.close()
+
+
+@pytest.mark.parametrize("is_spare", [False, True], ids=["preferred", "spare"])
+@pytest.mark.parametrize(
+    "path", ["masterchainInfo", "jetton/transfers", "jetton/wallets", "transactions"]
+)
+def test_a_node_that_answers_too_much_does_not_stop_its_chain(
+    ton_node: TonNode, proxy: HttpProxy, account: Account, path: str, is_spare: bool
+) -> None:
+    urls = [proxy.url, ton_node.url]
+    adapter = open_ton(ton_node, *(reversed(urls) if is_spare else urls))
+    proxy.fault = lambda target, answer: (
+        Answer(TOO_LARGE) if f"/api/v3/{path}" in target else answer
+    )
+    assert len(read_on(adapter, account).transfers) == 1
     adapter.close()
 
 
