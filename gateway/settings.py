@@ -245,7 +245,8 @@ SECURE_REFERRER_POLICY = "no-referrer"
 SECURE_SSL_REDIRECT = env.bool(
     "SECURE_SSL_REDIRECT", default=BASE_URL.startswith("https://")
 )
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+# Asked of the web process itself, without the proxy: by it, by an orchestrator, by Prometheus.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE_SSL_REDIRECT else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool(
     "SECURE_HSTS_INCLUDE_SUBDOMAINS", default=False

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from gateway.pages.metrics import measure
@@ -65,6 +66,18 @@ def test_metrics_exist_only_for_who_knows_the_token(client, settings):
     ]
     assert 90 <= float(age.split()[1]) < 120
     assert "florin_valkey_unavailable_total" in text
+
+
+def test_a_scrape_of_the_web_process_itself_needs_neither_https_nor_an_allowed_host(
+    client: Client, settings: Any
+) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    settings.ALLOWED_HOSTS = ["pay.example.com"]
+    settings.METRICS_TOKEN = "open sesame"
+    there = {"host": "10.77.0.11:8001", "authorization": "Bearer open sesame"}
+    assert client.get("/metrics", headers=there).status_code == 200
+    del there["authorization"]
+    assert client.get("/metrics", headers=there).status_code == 404
 
 
 def test_the_age_of_backups_and_drills_is_told_once_florinctl_noted_them(
