@@ -68,6 +68,19 @@ def test_each_timer_has_a_job_that_florinctl_understands(job: str) -> None:
     assert any(line.startswith("OnCalendar=") for line in unit(f"florin-{job}.timer"))
 
 
+def test_wal_is_shipped_on_the_minute_and_not_up_to_a_minute_later() -> None:
+    assert {"OnCalendar=minutely", "AccuracySec=1s"} <= set(unit("florin-wal.timer"))
+
+
+@pytest.mark.parametrize("service", ["web@", "streams"])
+def test_a_server_listens_at_loopback_unless_the_environment_file_says_otherwise(
+    service: str,
+) -> None:
+    # systemd takes a name from EnvironmentFile rather than from Environment.
+    assert "Environment=WEB_ADDRESS=127.0.0.1" in unit(f"florin-{service}.service")
+    assert "--host ${WEB_ADDRESS} " in started(f"florin-{service}.service")
+
+
 def test_compose_runs_the_same_processes_read_only() -> None:
     text = (ROOT / "deploy" / "compose.yaml").read_text()
     services = re.findall(
