@@ -1,7 +1,7 @@
 """Parses EVM nodes' answers. Every field used is checked; a failed check raises, so that no partial answer is used."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -227,14 +227,20 @@ def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
             _refuse("another receipt came than was asked for")
         if receipt["status"] != "0x1":
             _refuse("a failed transaction has logs")
-        indexes = [quantity(entry["logIndex"]) for entry in transfer_entries(receipt)]
+        indexes = check_order(transfer_entries(receipt))
         block_hash = word(receipt["blockHash"])
     except (KeyError, IndexError, TypeError):
         _refuse("a receipt is malformed")
-    if indexes != sorted(set(indexes)):
-        _refuse("a receipt's logs are out of order")
     by_log_index = {index: position for position, index in enumerate(indexes)}
     return ReceiptPositions(block_hash=block_hash, by_log_index=by_log_index)
+
+
+def check_order(entries: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the log indexes of a receipt's logs. Raises MalformedAnswerError unless each is above the one before."""
+    indexes = [quantity(entry.get("logIndex")) for entry in entries]
+    if indexes != sorted(set(indexes)):
+        _refuse("a receipt's logs are out of order")
+    return indexes
 
 
 def transfer_entries(receipt: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -23,7 +23,11 @@ class Searched:
 
 
 def told_logs(receipt: Receipt) -> list[Log]:
-    """Return a receipt's logs as received, in order; each has a list of topics."""
+    """Return a receipt's logs in the chain's order; each has a list of topics.
+
+    Raises MalformedAnswerError for logs in another order, as transfers would get wrong positions.
+    """
+    evm_decode.check_order(receipt.logs)
     return _with_topics(receipt.logs)
 
 

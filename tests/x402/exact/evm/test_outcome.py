@@ -9,11 +9,14 @@ from demo.localnet.funding import payer
 from demo.localnet.permit2 import PERMIT2, PROXY, Permit, permit
 from demo.localnet.tokens import balance_of, execute, transfer
 from settlements.models import GasTransaction
+from tests.nodes import proxy as faults
 from tests.nodes.overtaking import overtake
+from tests.nodes.proxy import RpcProxy
 from tests.nodes.smart_wallet import deploy_wallet
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.evm.test_permit2 import UNITS, USED_UP, by_contract, by_proxy
 from tests.x402.exact.permits import Stall, open_stall, permit_body
+from wallets.selectors import forget
 from x402.exact import waiters
 from x402.exact.evm import permit2_payments
 from x402.models import X402Payment
@@ -70,6 +73,36 @@ def test_who_is_overtaken_by_a_stranger_finds_the_strangers_transaction(
         finish_authorizations_task()
     assert X402Payment.objects.get().tx_hash == tx_hash
     assert balance_of(stall.node, stall.usdt, stall.pay_to) == UNITS
+
+
+def with_a_transfer_before(*, is_reversed: bool) -> faults.Fault:
+    """Each receipt has another token's transfer before its own logs; a wrong node tells them from the last to the first."""
+
+    def changed(method: str, result: Any) -> Any:
+        if method != "eth_getTransactionReceipt" or not result:
+            return result
+        own = result["logs"]
+        moved = [one | {"logIndex": hex(place + 1)} for place, one in enumerate(own)]
+        first = own[0] | {"address": f"0x{'11' * 20}", "logIndex": "0x0"}
+        logs = [first, *moved]
+        return result | {"logs": logs[::-1] if is_reversed else logs}
+
+    return faults.results(changed)
+
+
+def test_logs_out_of_order_give_a_payment_no_position(
+    stall: Stall, settings: Any
+) -> None:
+    body = permit_body(permit(stall.node, stall.usdt, stall.pay_to, UNITS), 1)
+    with RpcProxy(stall.node.url) as proxy:
+        settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": proxy.url}
+        forget()
+        proxy.fault = with_a_transfer_before(is_reversed=True)
+        assert settle(stall.client, body)["errorReason"] == "settlement_pending"
+        assert not X402Payment.objects.exists()
+        proxy.fault = with_a_transfer_before(is_reversed=False)
+        assert settle(stall.client, body)["success"]
+    assert X402Payment.objects.get().position == 1
 
 
 @pytest.mark.parametrize("in_one_block", [True, False])
