@@ -17,7 +17,9 @@ from wallets.chains.base import (
     ChainUnavailableError,
     FoundTransaction,
     Head,
+    HeadCheck,
     TokenTransfer,
+    any_head,
 )
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
@@ -43,6 +45,8 @@ class Ledger:
     failure: Exception | None = None
     # Why nobody can be asked what is lost.
     forgetful: Exception | None = None
+    # A block that is reported as the newest although it is not.
+    false_head: BlockRef | None = None
     transfers: list[TokenTransfer] = field(default_factory=list)
     # What another node of ours still knows, though it is not listed any more.
     known_elsewhere: set[str] = field(default_factory=set)
@@ -106,9 +110,11 @@ class Ledger:
     def block(self, height: int) -> BlockRef:
         return BlockRef(height, self.name(height), "", self.time(height))
 
-    def head(self) -> Head:
+    def head(self, *, check: HeadCheck = any_head) -> Head:
         self._ask()
-        return Head(block=self.block(self.height), agreed=self.agreed)
+        block = self.false_head or self.block(self.height)
+        check(block)
+        return Head(block=block, agreed=self.agreed)
 
     def genesis(self) -> str:
         self._ask()

@@ -102,6 +102,14 @@ class Head:
     finalized: int | None = None
 
 
+HeadCheck = Callable[[BlockRef], None]
+"""Raises MalformedAnswerError for a block that cannot be a chain's newest."""
+
+
+def any_head(block: BlockRef) -> None:
+    """Allow any newest block."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A whole window of blocks. `blocks` holds the blocks with known headers; always the last one.
@@ -248,6 +256,9 @@ class AccountAdapter(ChainAdapter, Protocol):
     @property
     def accounts_at_once(self) -> int:
         """Return the best number of accounts per call."""
+
+    def head(self, *, check: HeadCheck = any_head) -> Head:
+        """Return the newest block; a node that reports one that `check` refuses is left for another."""
 
     def read_accounts(
         self, accounts: Sequence[Account], *, head: Head

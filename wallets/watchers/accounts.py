@@ -35,6 +35,7 @@ from wallets.watchers.demand import (
     is_expected,
     pause_seconds,
 )
+from wallets.watchers.heads import check_not_far_behind, head_check
 from wallets.watchers.ingest import Pulse
 from wallets.watchers.leases import (
     Lease,
@@ -95,12 +96,12 @@ class AccountWatcher(ChainWatcher):
         return not self._expected_since and is_expected(self.spec, now=now)
 
     def _pass(self, lease: Lease, now: datetime) -> Outcome:
-        head = self._adapter.head()
+        head = self._adapter.head(check=head_check(self.spec, lease, now=now))
         self._doubt_local_chain()
         if not self._is_identified(lease, now):
             return Outcome.AHEAD
         if lease.height is not None and head.block.height < lease.height:
-            return self._fell_behind(lease, now)
+            return self._fell_behind(lease, head, now)
         if self._has_new_accounts():
             open_accounts(lease, self.spec, self._pulse(head, now=now, pause=0.0))
             self._has_new_watched = False
@@ -124,10 +125,14 @@ class AccountWatcher(ChainWatcher):
             self._identity_due = self._clock() + _LOCAL_IDENTITY_SECONDS
             self._identified_fence = None
 
-    def _fell_behind(self, lease: Lease, now: datetime) -> Outcome:
-        """Handle a head below the cursor: wait for a lagging node, or detect a reset local chain."""
+    def _fell_behind(self, lease: Lease, head: Head, now: datetime) -> Outcome:
+        """Handle a head below the cursor: wait for a lagging node, or detect a reset local chain.
+
+        Raises ChainUnavailableError if it is far below.
+        """
         if self.spec.is_local and not self._is_same_chain(lease, now):
             return Outcome.AHEAD
+        check_not_far_behind(self.spec, lease, head.block)
         return Outcome.IDLE
 
     def _read(self, due: Sequence[DueAccount], head: Head) -> AccountReads:

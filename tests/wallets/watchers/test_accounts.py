@@ -1,5 +1,6 @@
 """Reading a chain account by account: what is paid is recorded once, whoever is paid to comes first, forks are followed."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from tests.wallets.accounts import (
     solana_spec,
 )
 from tests.wallets.ledger import Ledger, no_answer
-from wallets.chains.base import Account, ChainUnavailableError
+from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError
 from wallets.models import EPOCH, ChainCursor, Transfer
 from wallets.states import TransferState
 from wallets.watchers.leases import LeaseLostError
@@ -116,6 +117,40 @@ def test_a_node_that_lags_moves_nothing_back() -> None:
     assert cursor_of(wallet).height == before
     assert ChainCursor.objects.get().head == before
     assert states() == [CONFIRMED]
+
+
+@pytest.mark.parametrize("is_of_the_future", [True, False])
+def test_a_head_that_cannot_be_moves_no_cursor_and_hides_no_payment(
+    is_of_the_future: bool,
+) -> None:
+    watched = Watched(spec=solana_spec(NETWORK="mainnet"))
+    ledger, wallet = watched.ledger, make_account(expected_until=LATER)
+    watched.tick()
+    false = ledger.block(ledger.height + 10**9)
+    true_time = ledger.time(ledger.height + 2)
+    ledger.false_head = false if is_of_the_future else replace(false, time=true_time)
+    with pytest.raises(MalformedAnswerError):
+        watched.tick(after=1)
+    assert ChainCursor.objects.get().failing_since == watched.now
+    ledger.false_head = None
+    watched.pay(wallet)
+    watched.tick(after=1)
+    assert states() == [CONFIRMED]
+    assert cursor_of(wallet).height == ledger.height
+    assert ChainCursor.objects.get().height == ledger.height
+    assert ChainCursor.objects.get().failing_since is None
+
+
+def test_a_head_far_below_the_cursor_is_a_failure() -> None:
+    watched = Watched(spec=solana_spec(NETWORK="mainnet"))
+    wallet = make_account(expected_until=LATER)
+    watched.tick()
+    before = cursor_of(wallet).height
+    watched.ledger.height -= 151
+    with pytest.raises(ChainUnavailableError, match="151 below"):
+        watched.tick(after=1)
+    assert "151 below" in ChainCursor.objects.get().last_error
+    assert cursor_of(wallet).height == before
 
 
 def test_no_node_means_nothing_moves_and_the_failure_is_told() -> None:

@@ -16,9 +16,11 @@ from wallets.chains.base import (
     ChainMismatchError,
     FoundTransaction,
     Head,
+    HeadCheck,
     MalformedAnswerError,
     ReorgDuringReadError,
     TokenTransfer,
+    any_head,
 )
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
@@ -112,9 +114,14 @@ class SolanaAdapter:
         """Return the number of accounts that fill a batch with the first pages of their listings."""
         return max(1, _ACCOUNTS_AT_ONCE // max(1, len(self._tokens)))
 
-    def head(self) -> Head:
+    def head(self, *, check: HeadCheck = any_head) -> Head:
         """Return the newest confirmed slot; sometimes compare it with other nodes', and prefer the node that is ahead."""
-        block = self._pool.run(ask_head)
+
+        def ask(node: Node) -> BlockRef:
+            check(block := ask_head(node))
+            return block
+
+        block = self._pool.run(ask)
         if self._clock() >= self._next_survey:
             self._slot_elsewhere = max(self._pool.survey(ask_slot), default=-1)
             self._next_survey = self._clock() + _SURVEY_EVERY

@@ -19,8 +19,10 @@ from wallets.chains.base import (
     ChainMismatchError,
     FoundTransaction,
     Head,
+    HeadCheck,
     RangeTooLargeError,
     TokenTransfer,
+    any_head,
 )
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
@@ -99,9 +101,14 @@ class TonAdapter:
         """Return the number of accounts that one request can name."""
         return AT_ONCE
 
-    def head(self) -> Head:
+    def head(self, *, check: HeadCheck = any_head) -> Head:
         """Return the newest masterchain block; sometimes compare it with other nodes', and prefer the node that is ahead."""
-        block = self._pool.run(ask_head)
+
+        def ask(node: Node) -> BlockRef:
+            check(block := ask_head(node))
+            return block
+
+        block = self._pool.run(ask)
         if self._clock() >= self._next_survey:
             self._height_elsewhere = max(self._pool.survey(ask_height), default=-1)
             self._next_survey = self._clock() + _SURVEY_EVERY

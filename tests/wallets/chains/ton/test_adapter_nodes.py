@@ -17,7 +17,13 @@ from tests.wallets.tonlab import (
     ton_spec,
 )
 from wallets.chains.adapters import open_pool
-from wallets.chains.base import Account, ChainMismatchError, ChainUnavailableError
+from wallets.chains.base import (
+    Account,
+    BlockRef,
+    ChainMismatchError,
+    ChainUnavailableError,
+    MalformedAnswerError,
+)
 from wallets.chains.specs import Network
 from wallets.chains.ton.adapter import TonAdapter, has_network
 
@@ -58,6 +64,24 @@ def test_a_head_far_behind_another_nodes_is_not_agreed(
     behind = adapter.head()
     assert (behind.block.height, behind.agreed) == (1, False)
     assert adapter.head().block.height > 100
+    adapter.close()
+
+
+def test_a_node_with_a_head_that_cannot_be_is_left_for_another(
+    ton_node: TonNode, proxy: HttpProxy
+) -> None:
+    adapter = open_ton(ton_node, proxy.url, ton_node.url)
+    newest = adapter.head().block
+    proxy.fault = changing(
+        "masterchainInfo",
+        lambda answer: answer | {"last": answer["last"] | {"seqno": 10**9}},
+    )
+
+    def check(block: BlockRef) -> None:
+        if block.height == 10**9:
+            raise MalformedAnswerError("too high")
+
+    assert adapter.head(check=check).block.height == newest.height
     adapter.close()
 
 
