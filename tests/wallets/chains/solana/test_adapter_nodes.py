@@ -22,7 +22,6 @@ from tests.wallets.chains.solana.reading import (
 )
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
-    BlockRef,
     ChainError,
     ChainMismatchError,
     ChainUnavailableError,
@@ -47,23 +46,6 @@ def test_a_node_behind_the_head_is_refused_instead_of_believed(
     account = solana_node.token_account(owner)
     confirmed = {"commitment": "confirmed"}
     assert solana_node.rpc("getSignaturesForAddress", account, confirmed) == []
-
-
-def test_a_node_with_a_head_that_cannot_be_is_left_for_another(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader
-) -> None:
-    reader = open_on(proxy.url, solana_node.url)
-    newest = reader.head().block
-    refused: list[BlockRef] = []
-
-    def check(block: BlockRef) -> None:
-        if not refused:
-            refused.append(block)
-            raise MalformedAnswerError("too high")
-
-    asked = proxy.requests
-    assert reader.head(check=check).block == refused[0] == newest
-    assert proxy.requests == asked + 1
 
 
 @pytest.mark.parametrize(("overlap", "expected"), [(OVERLAP, [5]), (0, [])])

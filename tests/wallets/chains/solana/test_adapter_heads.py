@@ -1,0 +1,36 @@
+"""The newest slot that a Solana adapter reports, with nodes of which one is wrong."""
+
+import pytest
+
+from demo.localnet.solana.node import SolanaNode
+from tests.nodes import proxy as faults
+from tests.nodes.proxy import RpcProxy
+from tests.wallets.chains.solana.conftest import OpenReader
+from wallets.chains.base import BlockRef, MalformedAnswerError
+
+
+def test_a_node_with_a_head_that_cannot_be_is_left_for_another(
+    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader
+) -> None:
+    reader = open_on(proxy.url, solana_node.url)
+    newest = reader.head().block
+    refused: list[BlockRef] = []
+
+    def check(block: BlockRef) -> None:
+        if not refused:
+            refused.append(block)
+            raise MalformedAnswerError("too high")
+
+    asked = proxy.requests
+    assert reader.head(check=check).block == refused[0] == newest
+    assert proxy.requests == asked + 1
+
+
+@pytest.mark.parametrize("is_spare", [False, True], ids=["preferred", "spare"])
+def test_a_node_that_answers_too_much_leaves_the_head_to_another(
+    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, is_spare: bool
+) -> None:
+    urls = [proxy.url, solana_node.url]
+    reader = open_on(*(reversed(urls) if is_spare else urls))
+    proxy.fault = faults.too_large("getGenesisHash", "getAccountInfo", "getSlot")
+    assert reader.head().block.height == solana_node.slot()
