@@ -38,21 +38,21 @@ _NAMES: Final = {
 
 
 def run(*, rounds: int, seconds: float) -> list[Report]:
-    """Measure an installation that was started anew, `rounds` times, each after `seconds` of creating and of viewing."""
+    """Measure all processes, started anew `rounds` times, each time after `seconds` of creating and of viewing."""
     held: dict[str, Series] = {}
     whole = Series("all together", "MB")
-    for number in range(rounds):
-        with stack.engines():
-            _, key = stack.seed_merchant()
+    with stack.engines():
+        _, key = stack.seed_merchant()
+        for number in range(rounds):
             with services() as port:
                 creating = creation_requests(key, f"memory-{number}")
                 run_load(port, creating, clients=_CLIENTS, seconds=seconds)
                 run_load(port, _views(key), clients=_CLIENTS, seconds=seconds)
                 found = _held()
-        for name, sizes in found.items():
-            series = held.setdefault(name, Series(name, "MB"))
-            series.rounds.append(sum(sizes) / len(sizes))
-        whole.rounds.append(sum(map(sum, found.values())))
+            for name, sizes in found.items():
+                series = held.setdefault(name, Series(name, "MB"))
+                series.rounds.append(sum(sizes) / len(sizes))
+            whole.rounds.append(sum(map(sum, found.values())))
     ordered = sorted(held.values(), key=lambda series: -series.median)
     return [Report("memory of each process", [whole, *ordered], [])]
 

@@ -33,4 +33,4 @@ def test_a_node_that_answers_too_much_leaves_the_head_to_another(
     urls = [proxy.url, solana_node.url]
     reader = open_on(*(reversed(urls) if is_spare else urls))
     proxy.fault = faults.too_large("getGenesisHash", "getAccountInfo", "getSlot")
-    assert reader.head().block.height == solana_node.slot()
+    assert reader.head().block.height == solana_node.slot("confirmed")
