@@ -5,9 +5,7 @@ A request takes a thread once it has arrived completely, and releases it while i
 
 import asyncio
 from collections.abc import Callable
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 from django.db import close_old_connections
 from django.http.response import HttpResponseBase
@@ -29,8 +27,8 @@ from gateway.server.environ import (
     add_body,
     environ_of,
 )
+from gateway.server.threads import Threads
 
-T = TypeVar("T")
 Headers = list[tuple[str, str]]
 Django = Callable[[Environ, Callable[..., Any]], HttpResponseBase]
 
@@ -78,18 +76,14 @@ class Front:
 
     def __init__(self, django: Django, *, threads: int) -> None:
         self._django = django
-        self._threads = threads
-        self._jobs: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]]] = (
-            SimpleQueue()
-        )
+        self._threads = Threads(most=threads)
+        self._in_thread = self._threads.run
         self._bodies = Bodies(self._in_thread)
         self._concluding = asyncio.Semaphore(max(threads // _CONCLUDING, 1))
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start the threads, before the first request."""
-        self._loop = loop
-        for _ in range(self._threads):
-            Thread(target=self._work, daemon=True).start()
+        self._threads.start(loop)
 
     async def __rsgi__(self, scope: Scope, exchange: Exchange) -> None:
         """Answer a request."""
@@ -148,22 +142,6 @@ class Front:
         finally:
             await self._in_thread(answer.response.close)
 
-    def _in_thread(self, job: Callable[[], T]) -> "asyncio.Future[T]":
-        done: asyncio.Future[T] = self._loop.create_future()
-        self._jobs.put((job, done))
-        return done
-
-    def _work(self) -> None:
-        call_soon = self._loop.call_soon_threadsafe
-        while True:
-            job, done = self._jobs.get()
-            try:
-                result = job()
-            except BaseException as error:  # noqa: BLE001 - it is raised where the job is waited for
-                call_soon(_fail, done, error)
-            else:
-                call_soon(_finish, done, result)
-
 
 def _whole(response: HttpResponseBase) -> bytes | None:
     """Return a response's body; None if it is too long to hold in memory."""
@@ -179,13 +157,3 @@ def _next(pieces: Any) -> bytes | None:
     # Pieces query the database on the connection of their thread.
     close_old_connections()
     return next(pieces, None)
-
-
-def _finish(done: "asyncio.Future[Any]", result: Any) -> None:
-    if not done.cancelled():
-        done.set_result(result)
-
-
-def _fail(done: "asyncio.Future[Any]", error: BaseException) -> None:
-    if not done.cancelled():
-        done.set_exception(error)
