@@ -20,7 +20,7 @@ from wallets.chains.base import (
     ChainError,
     ChainUnavailableError,
 )
-from wallets.chains.rpc.heads import HeadNotices
+from wallets.chains.rpc.notices import Notices
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
 from wallets.networks import poll_seconds, reads_accounts
@@ -44,17 +44,12 @@ _STOP_SECONDS = 8.0
 
 
 class WatchedChain:
-    """A chain to watch, its nodes, and the notices of new blocks, if a node pushes them."""
+    """A chain to watch, its nodes, and the notices that a node pushes, if one does."""
 
     def __init__(self, spec: ChainSpec) -> None:
         self.spec = spec
         self.pool: RpcPool = open_pool(spec)
-        subscription = spec.family.head_subscription
-        self.notices = (
-            HeadNotices(spec.ws_url, subscription)
-            if spec.ws_url and subscription
-            else None
-        )
+        self.notices = Notices(spec.ws_url) if spec.ws_url else None
 
     def refusal(self) -> str | None:
         """Return why this chain cannot be watched: none of its nodes is of this chain. None if one is."""
@@ -119,6 +114,7 @@ def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None
             pause = pace.after(outcome)
             # After a failure a notice changes nothing: the node needs its pause.
             if chain.notices and not isinstance(outcome, Exception) and pause:
+                chain.notices.subscribe(watcher.subscriptions())
                 stop.wait(_left(_SHORTEST_PAUSE, started))
                 chain.notices.wait(_left(pause, started))
             else:

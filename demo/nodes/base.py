@@ -21,7 +21,7 @@ class LocalChain:
     """A chain to pay on: where its node is, and a wallet that holds coin and tokens.
 
     `kind` is the chain's family. The gateway reads `rpc_url`; transfers are sent to `node_url`, which is another one only
-    on Tron, whose JSON-RPC takes none. `grid_url` is Tron's second interface.
+    on Tron, whose JSON-RPC takes none. `grid_url` is Tron's second interface. `ws_url` is where the node pushes notices.
     """
 
     name: str
@@ -33,6 +33,7 @@ class LocalChain:
     funded_private_key: str = field(repr=False)
     chain_id: int | None = None
     grid_url: str | None = None
+    ws_url: str | None = None
 
     def as_json(self) -> dict[str, object]:
         """The form var/demo.json has, under the chain's name."""

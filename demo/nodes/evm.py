@@ -72,6 +72,7 @@ class EvmNode:
             kind=EVM_FAMILY.name,
             rpc_url=self.anvil.url,
             node_url=self.anvil.url,
+            ws_url=self.anvil.url.replace("http", "ws", 1),
             tokens=_accepted(prepared(self.anvil), self.symbols),
             funded_address=payer(self.anvil).address,
             funded_private_key=payer(self.anvil).key,

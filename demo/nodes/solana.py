@@ -40,6 +40,7 @@ class SolanaNode:
             kind=SOLANA_FAMILY.name,
             rpc_url=self.node.url,
             node_url=self.node.url,
+            ws_url=self.node.ws_url(),
             tokens={"USDC": USDC},
             funded_address=str(self.node.payer.pubkey()),
             funded_private_key=str(self.node.payer),

@@ -21,6 +21,7 @@ from wallets.chains.base import (
     TokenTransfer,
     any_head,
 )
+from wallets.chains.rpc.client import Call
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 BLOCK = timedelta(milliseconds=400)
@@ -126,6 +127,9 @@ class Ledger:
     def finalized(self) -> int:
         self._ask()
         return self.height - self.finalized_behind
+
+    def subscriptions(self, accounts: Sequence[Account]) -> list[Call]:
+        return [("follow", [account.address]) for account in accounts]
 
     def read_accounts(
         self, accounts: Sequence[Account], *, head: Head

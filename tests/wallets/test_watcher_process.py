@@ -5,18 +5,24 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 
 from demo.localnet.anvil import Anvil
 from tests.waiting import PATIENCE_SECONDS, comes_true, wait_until
+from tests.wallets.accountchains import OnSolana, make_expected
+from tests.wallets.accountchains import spec_of as account_spec
 from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import local_spec, make_deposit
 from wallets.chains.base import ChainUnavailableError
 from wallets.chains.specs import ChainSpec
-from wallets.models import ChainCursor
+from wallets.models import ChainCursor, Transfer
 from wallets.watcher_process import WatchedChain, _Pace, watch
 from wallets.watchers.passes import Outcome
+
+if TYPE_CHECKING:
+    from demo.localnet.solana.node import SolanaNode
 
 
 @pytest.fixture
@@ -112,6 +118,28 @@ def test_a_pushed_block_is_read_before_the_next_poll(
         # The control: without the push the block waits for the poll.
         patience = PATIENCE_SECONDS if pushed else 3
         assert comes_true(a_new_block_is_read, seconds=patience) == pushed
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("pushed", [True, False])
+def test_a_pushed_payment_on_solana_is_read_before_the_next_poll(
+    solana_node: "SolanaNode", pushed: bool
+) -> None:
+    chain = OnSolana(solana_node)
+    to = chain.new_address()
+    make_expected(chain, to)
+    push = {"WS_URL": solana_node.ws_url()} if pushed else {}
+    spec = account_spec(chain, POLL_SECONDS="900", **push)
+    with watched(WatchedChain(spec)):
+        wait_until(ChainCursor.objects.filter(chain="solana", height__gte=0).exists)
+
+        def a_new_payment_is_read() -> bool:
+            paid = chain.pay(to, 25_000_000)
+            return comes_true(Transfer.objects.filter(tx_hash=paid).exists, seconds=1)
+
+        # The control: without the push the payment waits for the poll.
+        patience = PATIENCE_SECONDS if pushed else 3
+        assert comes_true(a_new_payment_is_read, seconds=patience) == pushed
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 
 class ChainError(Exception):
@@ -267,6 +267,9 @@ class AccountAdapter(ChainAdapter, Protocol):
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
         """Return those transfers that no node knows any more, because a reorg removed their transaction."""
+
+    def subscriptions(self, accounts: Sequence[Account]) -> list[tuple[str, list[Any]]]:
+        """Return the JSON-RPC calls, each a method and its parameters, by which a node's WebSocket pushes a notice of each payment to the accounts."""
 
 
 @dataclass(frozen=True, slots=True)

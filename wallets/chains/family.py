@@ -36,7 +36,7 @@ class ChainFamily(Protocol):
     """Settings that only its chains have, without the chain's name."""
 
     head_subscription: "Call | None" = None
-    """The JSON-RPC call by which a node's WebSocket pushes new blocks; None if its nodes push none."""
+    """The JSON-RPC call by which a node's WebSocket pushes new blocks; None if blocks are not read as they come."""
 
     has_forwarders: bool = False
     """Whether checkouts get deposit addresses: forwarder contracts, the same on all its chains."""

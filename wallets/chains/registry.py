@@ -14,7 +14,7 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
     BASE_REQUESTS_PER_MINUTE  how many requests its nodes may be asked, where accounts are read one by one
     BASE_LARGE_AMOUNT_USD     from this amount on a transfer waits until the chain itself calls it final, and until a second
                         node reports it; 0 turns that off
-    BASE_WS_URL         a node's WebSocket, ws:// or wss://, that pushes new blocks (EVM chains); the watcher still polls
+    BASE_WS_URL         a node's WebSocket, ws:// or wss://, that pushes new blocks (EVM chains) or payments (Solana); the watcher still polls
     TRON_GRID_URLS      TronGrid's REST interface, against which Tron's JSON-RPC is checked
 """
 

@@ -129,7 +129,7 @@ class ChainSpec:
     large_units: int | None = None
     # Only Tron: a second kind of source, which confirms the first one's answers.
     grid_urls: tuple[str, ...] = ()
-    # The WebSocket of a node that pushes new blocks, where the family has a `head_subscription`.
+    # The WebSocket of a node that pushes notices, where the family has this setting.
     ws_url: str | None = None
     explorer_address: str | None = None
     # From ChainFacts and NetworkFacts.

@@ -11,7 +11,8 @@ from typing import Final
 
 import structlog
 
-from wallets.chains.base import AccountAdapter, Head
+from wallets.chains.base import Account, AccountAdapter, Head
+from wallets.chains.rpc.client import Call
 from wallets.chains.specs import ChainSpec
 from wallets.watchers.account_forks import AccountForks
 from wallets.watchers.account_ingest import (
@@ -77,6 +78,11 @@ class AccountWatcher(ChainWatcher):
         self._identity_due = 0.0
         self._watched_due = 0.0
         self._has_new_watched = False
+        self._expected: list[Account] = []
+
+    def subscriptions(self) -> Sequence[Call]:
+        """Return the calls for the accounts to which somebody was expected to pay in the last pass."""
+        return self._adapter.subscriptions(self._expected)
 
     def _may_rest(self, lease: Lease, now: datetime) -> bool:
         level = self._budget.level()
@@ -106,6 +112,7 @@ class AccountWatcher(ChainWatcher):
             open_accounts(lease, self.spec, self._pulse(head, now=now, pause=0.0))
             self._has_new_watched = False
         due = due_accounts(self.spec, now=now, most_others=self._reader.most_at_once)
+        self._expected = [one.account for one in due if one.turn is Turn.EXPECTED]
         reads = self._read(due, head)
         if reads.readings or reads.error is None:
             self._commit(lease, due, reads, head, now)

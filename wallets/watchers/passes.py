@@ -2,13 +2,14 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 
 import structlog
 
 from wallets.chains.base import ChainAdapter, ChainError, Head
+from wallets.chains.rpc.client import Call
 from wallets.chains.specs import ChainSpec
 from wallets.watchers import ingest
 from wallets.watchers.budget import Meter
@@ -86,6 +87,11 @@ class ChainWatcher(ABC):
     def close(self) -> None:
         """Close the connections to the nodes."""
         self._chain.close()
+
+    def subscriptions(self) -> Sequence[Call]:
+        """Return the JSON-RPC calls by which a node's WebSocket pushes what to read now."""
+        call = self.spec.family.head_subscription
+        return [call] if call else []
 
     @abstractmethod
     def _pass(self, lease: Lease, now: datetime) -> Outcome:

@@ -107,6 +107,11 @@ class SolanaNode(JsonRpcNode):
         slot: int = self.rpc("getSlot", {"commitment": commitment})
         return slot
 
+    def ws_url(self) -> str:
+        """Return where the node pushes notices."""
+        url: str = self.rpc("sim_socket")
+        return url
+
     def advance(self, slots: int = 1) -> None:
         """Let slots pass at once: 1 confirms what has landed, 33 finalize it."""
         self.rpc("sim_advance", slots)

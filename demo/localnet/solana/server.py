@@ -1,4 +1,4 @@
-"""The endpoint: JSON-RPC over HTTP on loopback, batches included."""
+"""The endpoint: JSON-RPC over HTTP on loopback, batches included, and the address of its WebSocket."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from demo.localnet.errors import NodeError
+from demo.localnet.solana.ledger import Landed
 from demo.localnet.solana.methods import Methods
+from demo.localnet.solana.sockets import Sockets
 
 
 class Server:
@@ -19,6 +21,7 @@ class Server:
         self._methods = self._worker.submit(Methods).result()
         self._http = ThreadingHTTPServer(("127.0.0.1", port), _handler(self.answer))
         self._http.daemon_threads = True
+        self._sockets = Sockets(self._confirmed)
 
     @property
     def port(self) -> int:
@@ -33,6 +36,13 @@ class Server:
         """Answer a request, or a batch of them."""
         return self._worker.submit(self._answer, request).result()
 
+    def _confirmed(self, account: str) -> list[Landed]:
+        ledger = self._methods.ledger
+        naming = self._worker.submit(
+            lambda: list(ledger.naming(account, until=ledger.slots.head("confirmed")))
+        )
+        return naming.result()
+
     def _answer(self, request: Any) -> Any:
         if isinstance(request, list):
             return [self._answer_one(one) for one in request]
@@ -41,6 +51,8 @@ class Server:
     def _answer_one(self, request: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request.get("id")}
         params = request.get("params") or []
+        if request["method"] == "sim_socket":
+            return answer | {"result": f"ws://127.0.0.1:{self._sockets.port}"}
         try:
             return answer | {"result": self._methods.answer(request["method"], params)}
         except NodeError as error:

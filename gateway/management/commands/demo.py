@@ -36,7 +36,7 @@ from gateway.processes.stack import (
     require_free_port,
     until_signalled,
 )
-from wallets.chains.registry import CHAINS, facts_of, family_called
+from wallets.chains.registry import CHAINS, family_called
 
 # The paid API's port is the one after the stream server's.
 REPORT_PORT = 3
@@ -197,8 +197,8 @@ def chain_environment(chains: list[LocalChain]) -> dict[str, str]:
         # Each chain has only one node, so there is no second one to confirm its answers. It has no request limits.
         environment[f"{prefix}_LARGE_AMOUNT_USD"] = "0"
         environment[f"{prefix}_REQUESTS_PER_MINUTE"] = "6000"
-        if facts_of(chain.name).family.head_subscription:
-            environment[f"{prefix}_WS_URL"] = chain.rpc_url.replace("http", "ws", 1)
+        if chain.ws_url:
+            environment[f"{prefix}_WS_URL"] = chain.ws_url
         if chain.grid_url:
             environment[f"{prefix}_GRID_URLS"] = chain.grid_url
         for symbol, address in chain.tokens.items():

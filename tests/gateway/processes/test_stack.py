@@ -149,6 +149,7 @@ def test_the_demo_knows_no_chain_but_its_own() -> None:
         kind="evm",
         rpc_url="http://127.0.0.1:8010",
         node_url="http://127.0.0.1:8010",
+        ws_url="ws://127.0.0.1:8010",
         tokens={"USDC": "0x1"},
         funded_address="",
         funded_private_key="",

@@ -22,7 +22,7 @@ from wallets.chains.base import (
     TokenTransfer,
     any_head,
 )
-from wallets.chains.rpc.client import Node
+from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.changes import (
     Credit,
@@ -159,6 +159,19 @@ class SolanaAdapter:
             return []
         self._learn_programs()
         return self._pool.run(lambda node: self._read(node, accounts, head))
+
+    def subscriptions(self, accounts: Sequence[Account]) -> list[Call]:
+        """Return a call for each token account of these owners, once the tokens' programs are known.
+
+        A node pushes the logs of each confirmed transaction that names it (https://solana.com/docs/rpc/websocket/logssubscribe).
+        """
+        owned = [
+            token_account(account.address, mint=mint, program=program)
+            for account in accounts
+            for mint, program in self._programs.items()
+        ]
+        options = {"commitment": "confirmed"}
+        return [("logsSubscribe", [{"mentions": [one]}, options]) for one in owned]
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
         """Return the transfers whose transactions no node knows as successful, though each has their slots."""

@@ -37,6 +37,7 @@ class SolanaFamily(ChainFamily):
     proof_hint = (
         "Sign its bytes as they are (“signMessage”), and give the signature in base58."
     )
+    own_settings = ("WS_URL",)
     reads_accounts = True
     carries_reference = True
 

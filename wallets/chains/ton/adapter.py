@@ -24,7 +24,7 @@ from wallets.chains.base import (
     TokenTransfer,
     any_head,
 )
-from wallets.chains.rpc.client import Node
+from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec, Network
 from wallets.chains.ton import decode
@@ -133,6 +133,10 @@ class TonAdapter:
     def finalized(self) -> int:
         """Return the newest masterchain block that has another above it: TON has no later stage."""
         return self._pool.run(ask_head).height - 1
+
+    def subscriptions(self, accounts: Sequence[Account]) -> list[Call]:
+        """Return none: the nodes push nothing."""
+        return []
 
     def read_accounts(
         self, accounts: Sequence[Account], *, head: Head

@@ -1,8 +1,9 @@
-"""New blocks that a node pushes: heard from a real node, and survived from a hostile one."""
+"""What a node pushes: heard from a real node, and survived from a hostile one."""
 
+import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,16 +13,19 @@ from websockets.sync.server import ServerConnection, serve
 from demo.localnet.anvil import Anvil
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from wallets.chains.evm.family import EvmFamily
-from wallets.chains.rpc.heads import HeadNotices
+from wallets.chains.rpc.client import Call
+from wallets.chains.rpc.notices import MOST, Notices
 
-SUBSCRIPTION = EvmFamily.head_subscription
+HEADS = EvmFamily.head_subscription
+assert HEADS is not None
 SECRET = "k3y-of-the-provider"
 
 
 @contextmanager
-def listening(url: str) -> Iterator[HeadNotices]:
-    """Notices that a thread listens for until the end."""
-    notices = HeadNotices(url, SUBSCRIPTION)
+def listening(url: str, calls: Sequence[Call] = (HEADS,)) -> Iterator[Notices]:
+    """Notices, of new blocks if nothing else is said, that a thread listens for until the end."""
+    notices = Notices(url)
+    notices.subscribe(calls)
     listener = threading.Thread(target=notices.listen)
     listener.start()
     try:
@@ -91,7 +95,7 @@ def test_a_node_that_pushes_nothing_is_asked_again_and_its_key_stays_secret(
     ):
         wait_until(lambda: len(connections) > 1)
         assert not notices.wait(0)
-    assert {entry["event"] for entry in logs} == {"node pushes no blocks"}
+    assert {entry["event"] for entry in logs} == {"node pushes no notices"}
     assert SECRET not in str(logs)
 
 
@@ -114,8 +118,65 @@ def test_a_flood_of_notices_is_one_notice() -> None:
         wait_until(lambda: not notices.wait(0.1))
 
 
+class Subscribed:
+    """A node that answers subscriptions: the calls of each connection, in turn."""
+
+    def __init__(self) -> None:
+        self.connections: list[list[str]] = []
+
+    def __call__(self, socket: ServerConnection) -> None:
+        calls: list[str] = []
+        self.connections.append(calls)
+        with suppress(ConnectionClosed):
+            while True:
+                calls.append(json.loads(socket.recv())["params"][0])
+                socket.send('{"jsonrpc":"2.0","id":1,"result":7}')
+
+    def made(self) -> list[list[str]]:
+        """The calls of each connection, sorted."""
+        return [sorted(calls) for calls in self.connections]
+
+
+def test_a_new_subscription_is_made_on_the_same_connection_and_each_only_once() -> None:
+    node = Subscribed()
+    with answering(node) as url, listening(url, [("follow", ["a"])]) as notices:
+        wait_until(lambda: node.made() == [["a"]])
+        notices.subscribe([("follow", ["b"]), ("follow", ["a"])])
+        wait_until(lambda: node.made() == [["a", "b"]])
+        notices.subscribe([("follow", ["c"])])
+        wait_until(lambda: node.made() == [["a", "b", "c"]])
+        assert not notices.wait(0)
+
+
+def test_without_subscriptions_there_is_no_connection() -> None:
+    node = Subscribed()
+    with answering(node) as url, listening(url, []) as notices:
+        assert not notices.wait(1.5)
+        assert node.connections == []
+        notices.subscribe([("follow", ["a"])])
+        wait_until(lambda: node.made() == [["a"]])
+
+
+def test_there_are_never_too_many_subscriptions() -> None:
+    node = Subscribed()
+
+    def many(letter: str) -> list[Call]:
+        return [("follow", [f"{letter}{number}"]) for number in range(2 * MOST)]
+
+    with answering(node) as url, listening(url, many("a")) as notices:
+        wait_until(lambda: len(node.connections[0:]) > 0)
+        wait_until(lambda: len(node.connections[0]) == MOST)
+        notices.subscribe(many("b"))
+        wait_until(lambda: len(node.connections[0]) == 2 * MOST)
+        # What is no longer wanted ends with the connection.
+        notices.subscribe(many("c"))
+        wait_until(lambda: len(node.connections) == 2)
+        wait_until(lambda: len(node.connections[1]) == MOST)
+        assert {call[0] for call in node.connections[1]} == {"c"}
+
+
 def test_closing_ends_a_wait_at_once() -> None:
-    notices = HeadNotices("ws://127.0.0.1:9", SUBSCRIPTION)
+    notices = Notices("ws://127.0.0.1:9")
     notices.close()
     assert notices.wait(PATIENCE_SECONDS)
     assert notices.wait(PATIENCE_SECONDS)
