@@ -26,6 +26,7 @@ NAMES = (
     "disk",
     "tracing",
     "fullrate",
+    "atonce",
 )
 
 

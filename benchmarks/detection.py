@@ -21,13 +21,14 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     """Pay on each chain in turn, six times a round, at random moments between two polls."""
     del seconds
     with six_chains(CHAIN_POLL_SECONDS=str(POLL_SECONDS)) as running:
-        merchant = _open_shop()
+        merchant = open_shop()
         running.start_readers()
-        _await_chains(running)
+        await_chains(running)
         return [_measure(running, merchant, rounds * SAMPLES_PER_ROUND)]
 
 
-def _open_shop() -> int:
+def open_shop() -> int:
+    """Make a merchant who takes payments on all chains; return its id."""
     from django.utils import timezone
 
     from demo.seed import RECEIVING_WALLETS
@@ -40,7 +41,8 @@ def _open_shop() -> int:
     return merchant.pk
 
 
-def _await_chains(running: SixChains) -> None:
+def await_chains(running: SixChains) -> None:
+    """Return once all chains are read. Raises RuntimeError after half a minute."""
     from django.utils import timezone
 
     from wallets.selectors import chain_statuses, forget
@@ -87,7 +89,7 @@ def _one_payment(running: SixChains, merchant: int, chain: str) -> float:
     from checkouts.models import Checkout
     from demo.wallet import pay
 
-    checkout_id, option = _choose(merchant, chain)
+    checkout_id, option = choose(merchant, chain)
     # The watchers are told apart from our clock: a payment may come at any moment between two looks.
     time.sleep(random.uniform(POLL_SECONDS, 2 * POLL_SECONDS))
     entry = running.chains[chain].as_json()
@@ -106,7 +108,9 @@ def _one_payment(running: SixChains, merchant: int, chain: str) -> float:
     return time.perf_counter() - paid_at
 
 
-def _choose(merchant: int, chain: str) -> tuple[int, dict[str, str]]:
+def choose(
+    merchant: int, chain: str, *, webhook_url: str = ""
+) -> tuple[int, dict[str, str]]:
     """Make a checkout as the API does, and choose its option on a chain."""
     from django.utils import timezone
 
@@ -126,7 +130,7 @@ def _choose(merchant: int, chain: str) -> tuple[int, dict[str, str]]:
         metadata="{}",
         customer_email="",
         redirect_url="",
-        webhook_url="",
+        webhook_url=webhook_url,
         expires_in=1800,
         customer_ref="",
         product_ref="",

@@ -78,7 +78,7 @@ def _mine(url: str, pace: float, stop: threading.Event) -> None:
 
 
 def _measure(running: SixChains, budgets: dict[str, int]) -> Report:
-    steps = {f"{count:,} open": partial(_fill, count) for count in OPEN}
+    steps = {f"{count:,} open": partial(fill, count) for count in OPEN}
     steps[f"{WATCHED:,} watched too"] = partial(_watch, WATCHED)
     series = {
         (name, step): Series(f"{name} at {step}", "requests/min")
@@ -135,7 +135,7 @@ def _requests_a_minute(running: SixChains) -> dict[str, float]:
         watchers.join()
 
 
-def _fill(count: int) -> None:
+def fill(count: int, *, per_merchant: int = PER_MERCHANT) -> None:
     """Bring what is watched up to that of `count` open checkouts, of merchants with a wallet on every chain."""
     from django.utils import timezone
 
@@ -147,7 +147,7 @@ def _fill(count: int) -> None:
     now = timezone.now()
     exact = [spec for spec in chains().values() if spec.exact_amount_required]
     present = ReceivingWallet.objects.filter(chain=exact[0].name).count()
-    for number in range(present, -(-count // PER_MERCHANT)):
+    for number in range(present, -(-count // per_merchant)):
         merchant = make_merchant(f"merchant {number}")
         ReceivingWallet.objects.bulk_create(
             ReceivingWallet(

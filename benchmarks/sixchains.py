@@ -30,12 +30,11 @@ class SixChains:
     nodes: LocalChains
     chains: Mapping[str, LocalChain]
 
-    def start_readers(self) -> None:
-        """Run a worker that reads the chains, and credits what it finds."""
+    def start_readers(self, *, roles: str = "watch,tasks") -> None:
+        """Run a worker with these roles. The usual ones read the chains, and credit what they find."""
         alone = ("--without-gossip", "--without-mingle", "--concurrency", "2")
         schedule = ("--schedule", str(self.stack.var / "run" / "beat"), "--pidfile=")
-        quiet, roles = ("--loglevel", "WARNING"), ("--roles", "watch,tasks")
-        make = self.stack.command
+        quiet, make = ("--loglevel", "WARNING"), self.stack.command
         self.stack.keep(
             [
                 make(
@@ -44,7 +43,8 @@ class SixChains:
                     "gateway.celery",
                     "worker",
                     *alone,
-                    *roles,
+                    "--roles",
+                    roles,
                     *quiet,
                 ),
                 make("beat", *CELERY, "gateway.beat", "beat", *schedule, *quiet),

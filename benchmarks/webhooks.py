@@ -32,9 +32,9 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     """Measure latency, backlog and fairness."""
     del seconds
     with stack.engines(WEBHOOK_ALLOW_LOOPBACK="true"), stack.receiver() as port:
-        receiver = _Endpoint(port)
+        receiver = Endpoint(port)
         merchant, _ = stack.seed_merchant()
-        _secret(merchant)
+        make_secret(merchant)
         return [
             _latency(receiver, merchant),
             _backlog(receiver, merchant, rounds),
@@ -42,13 +42,14 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         ]
 
 
-class _Endpoint:
+class Endpoint:
     """The receiving process."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
     def url(self, kind: str, number: int) -> str:
+        """Return an address whose requests are counted under `kind`."""
         return f"http://127.0.0.1:{self.port}/{kind}/{number}"
 
     def take(self) -> dict[str, list[float]]:
@@ -86,7 +87,8 @@ def _sender() -> Iterator[None]:
         process.wait(60)
 
 
-def _secret(merchant: int) -> None:
+def make_secret(merchant: int) -> None:
+    """Give a merchant a secret for webhooks."""
     from accounts.models import Merchant
     from webhooks.endpoints.secrets import ensure_secret
 
@@ -117,7 +119,7 @@ def _publish(merchant: int, urls: list[str]) -> None:
         publish(events, now=timezone.now())
 
 
-def _latency(receiver: _Endpoint, merchant: int) -> Report:
+def _latency(receiver: Endpoint, merchant: int) -> Report:
     series = Series("committed event to received POST", "ms")
     with _sender():
         _publish(merchant, [receiver.url("warm", 0)])
@@ -131,7 +133,7 @@ def _latency(receiver: _Endpoint, merchant: int) -> Report:
     return Report("webhook latency", [series], claims)
 
 
-def _backlog(receiver: _Endpoint, merchant: int, rounds: int) -> Report:
+def _backlog(receiver: Endpoint, merchant: int, rounds: int) -> Report:
     sender, bare, celery = (
         Series(n, "POST/s")
         for n in ("sender", "bare urllib3, 16 threads", "Celery, a task per delivery")
@@ -153,7 +155,7 @@ def _backlog(receiver: _Endpoint, merchant: int, rounds: int) -> Report:
     return Report("webhook backlog", [bare, sender, celery], claims)
 
 
-def _publish_backlog(receiver: _Endpoint, merchant: int, size: int) -> None:
+def _publish_backlog(receiver: Endpoint, merchant: int, size: int) -> None:
     for start in range(0, size, 500):
         _publish(
             merchant,
@@ -165,12 +167,12 @@ def _rate_of(times: list[float]) -> float:
     return (len(times) - 1) / (times[-1] - times[0])
 
 
-def _drain(receiver: _Endpoint, work: Callable[[], None], wanted: int) -> float:
+def _drain(receiver: Endpoint, work: Callable[[], None], wanted: int) -> float:
     work()
     return _rate_of(receiver.await_all("backlog", wanted))
 
 
-def _bare(receiver: _Endpoint) -> None:
+def _bare(receiver: Endpoint) -> None:
     pool = urllib3.HTTPConnectionPool("127.0.0.1", receiver.port, maxsize=16)
 
     def post(number: int) -> None:
@@ -186,7 +188,7 @@ def _bare(receiver: _Endpoint) -> None:
         list(threads.map(post, range(BACKLOG)))
 
 
-def _celery(receiver: _Endpoint) -> None:
+def _celery(receiver: Endpoint) -> None:
     """Start a warm worker at a queue that is full already."""
     from benchmarks.controls.celery_task import app, deliver
 
@@ -241,7 +243,7 @@ def _until_drained(wanted: int, seconds: float = 120) -> None:
     raise RuntimeError(f"{wanted} deliveries were not drained")
 
 
-def _fairness(receiver: _Endpoint, merchant: int, rounds: int) -> Report:
+def _fairness(receiver: Endpoint, merchant: int, rounds: int) -> Report:
     """1,000 healthy deliveries alone, and behind 200 to an endpoint that never answers."""
     alone, behind = (
         Series("1,000 healthy alone", "s"),

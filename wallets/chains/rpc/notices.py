@@ -51,7 +51,8 @@ class Notices:
             )
             for method, params in calls
         ]
-        self._wanted = frozenset(wanted[:MOST])
+        # In a fixed order: the calls may come in another one each time, and would replace one another.
+        self._wanted = frozenset(sorted(wanted)[:MOST])
 
     def wait(self, seconds: float) -> bool:
         """Return True after a notice or once closed, False after `seconds` without one."""

@@ -166,6 +166,10 @@ def test_there_are_never_too_many_subscriptions() -> None:
     with answering(node) as url, listening(url, many("a")) as notices:
         wait_until(lambda: len(node.connections[0:]) > 0)
         wait_until(lambda: len(node.connections[0]) == MOST)
+        # In another order they are the same.
+        notices.subscribe(reversed(many("a")))
+        assert not notices.wait(1.5)
+        assert len(node.connections[0]) == MOST
         notices.subscribe(many("b"))
         wait_until(lambda: len(node.connections[0]) == 2 * MOST)
         # What is no longer wanted ends with the connection.
