@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
 )
+
+from tests.webhooks.receiver import Got as Request
+from tests.webhooks.receiver import Reply, receiving
 
 TRACES = "/v1/traces"
 
@@ -87,22 +88,12 @@ def _attributes(pairs: Any) -> dict[str, str]:
 def collecting() -> Iterator[Collector]:
     """A collector at a port of its own."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.path == TRACES:
-                collector.take(body)
-            self.send_response(200)
-            self.end_headers()
+    def take(got: Request) -> Reply:
+        if got.path == TRACES:
+            collector.take(got.body)
+        return Reply()
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    collector = Collector(f"http://127.0.0.1:{server.server_port}")
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with receiving() as receiver:
+        collector = Collector(f"http://127.0.0.1:{receiver.port}")
+        receiver.reply = take
         yield collector
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -304,7 +304,7 @@ class TestPages:
     def test_a_hostile_query_is_not_repeated(self, client: Client) -> None:
         path = f"/c/{make_page_checkout().code}?languages=1&lang=de"
         text = client.get(f"{path}&evil={'x' * 1000}&found=%22%3E").content.decode()
-        assert "xxxx" not in text
+        assert "x" * 20 not in text
         assert '"">' not in text
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import django
-from django.core.exceptions import TooManyFieldsSent
+from django.core.exceptions import DisallowedHost, TooManyFieldsSent
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.http import QueryDict
 from django.http.multipartparser import MultiPartParserError
@@ -38,6 +38,14 @@ class PlainRequest(WSGIRequest):
         try:
             return super().GET
         except TooManyFieldsSent:
+            self.GET = QueryDict()
+            raise
+
+    def get_host(self) -> str:
+        """Return the host. Raises DisallowedHost; then there are no parameters, because there may be too many for the error's page."""
+        try:
+            return super().get_host()
+        except DisallowedHost:
             self.GET = QueryDict()
             raise
 

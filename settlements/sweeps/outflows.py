@@ -97,21 +97,23 @@ def _settlements_of_ours(tx_hash: str) -> list[Settlement]:
 
 
 def _settlements_of_wallets(tx_hash: str, outflows: Outflows) -> list[Settlement]:
-    """Return the wallet settlements that this transaction may carry out; one without a hash takes the first that fits."""
+    """Return the wallet settlements that this transaction may carry out; one without a hash takes the first that fits.
+
+    Those with its hash are last, which wins. One that was given up is among them: the chain decides in the end.
+    """
     items = SettlementItem.objects.filter(
-        ended_at=None,
         deposit__in=[outflow.deposit_id for outflow in outflows],
         chain=outflows[0].chain,
         token__in={outflow.token for outflow in outflows},
     )
     rows = Settlement.objects.filter(
-        Q(tx_hash="") | Q(tx_hash=tx_hash),
+        Q(tx_hash="", status__in=OPEN_STATUSES)
+        | Q(tx_hash=tx_hash, status__in=(*OPEN_STATUSES, SettlementStatus.FAILED)),
         pk__in=items.values("settlement"),
         sender=Sender.WALLET,
-        status__in=OPEN_STATUSES,
     )
     locked = rows.select_for_update(no_key=True).order_by("pk")
-    return list(locked.prefetch_related("items"))
+    return sorted(locked.prefetch_related("items"), key=lambda one: one.tx_hash)
 
 
 def _link(outflows: Outflows, settlements: Iterable[Settlement]) -> Outflows:
@@ -134,13 +136,16 @@ def _end_wallet(settlement: Settlement, tx_hash: str, now: datetime) -> None:
     """End a wallet's settlement by its outflows. A transaction is final as a whole: it moves nothing more later."""
     came = settlement.outflows.values_list("outflow__deposit")
     moved = dict(came.annotate(units=Sum("outflow__units")))
-    items = list(settlement.items.filter(ended_at=None))
+    if not moved:
+        # What moved belongs to another one, with this transaction's hash.
+        return
+    items = list(settlement.items.all())
     for item in items:
         item.units_moved, item.ended_at = moved.get(item.deposit_id, Decimal(0)), now
     SettlementItem.objects.bulk_update(items, ["units_moved", "ended_at"])
     settlement.units_moved = sum(moved.values(), Decimal(0))
     settlement.status, settlement.settled_at = SettlementStatus.SETTLED, now
-    settlement.tx_hash = tx_hash
+    settlement.tx_hash, settlement.error = tx_hash, ""
     settlement.save()
 
 

@@ -4,57 +4,19 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from tests.contract.servers import free_port
 from tests.tree import ROOT
 from tests.waiting import wait_until
+from tests.webhooks.receiver import Receiver, Reply, receiving
 
 SHIPPED = ROOT / "deploy" / "cluster" / "haproxy-web.cfg"
 HAPROXY = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-
-
-@dataclass
-class Server:
-    """A server that answers all requests with its name, and remembers their paths and headers."""
-
-    name: str
-    port: int = 0
-    seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
-
-
-@contextmanager
-def serving(name: str) -> Iterator[Server]:
-    """Run such a server."""
-    server = Server(name)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            server.seen.append(
-                (self.path, {k.lower(): v for k, v in self.headers.items()})
-            )
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(name)))
-            self.end_headers()
-            self.wfile.write(name.encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    peer = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.port = peer.server_address[1]
-    Thread(target=peer.serve_forever, daemon=True).start()
-    try:
-        yield server
-    finally:
-        peer.shutdown()
-        peer.server_close()
 
 
 @dataclass(frozen=True)
@@ -62,8 +24,8 @@ class Proxy:
     """The shipped proxy before one web process and one stream server; the second machine does not answer."""
 
     port: int
-    web: Server
-    streams: Server
+    web: Receiver
+    streams: Receiver
 
     def ask(self, path: str, **headers: str) -> tuple[int, str]:
         """Return the status of an answer, and who gave it."""
@@ -84,7 +46,9 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     if HAPROXY is None:
         pytest.skip("this machine lacks haproxy")
     with ExitStack() as exits:
-        web, streams = (exits.enter_context(serving(n)) for n in ("web", "streams"))
+        web, streams = (exits.enter_context(receiving()) for _ in range(2))
+        web.reply = lambda _: Reply(body=b"web")
+        streams.reply = lambda _: Reply(body=b"streams")
         port, nobody = free_port(), free_port()
         text = SHIPPED.read_text()
         for name, value in (
@@ -126,11 +90,12 @@ def test_the_stream_of_a_page_goes_to_the_stream_server_and_the_page_to_web(
 
 def test_the_metrics_are_not_shown_outside(proxy: Proxy) -> None:
     assert proxy.ask("/metrics")[0] == 404
-    assert "/metrics" not in {path for path, _ in proxy.web.seen}
+    assert "/metrics" not in {got.path for got in proxy.web.got}
 
 
 def test_florin_hears_that_tls_ended_before_the_proxy(proxy: Proxy) -> None:
     proxy.ask("/before", **{"X-Forwarded-Proto": "https"})
-    told = dict(proxy.web.seen)["/before"]
+    [got] = [got for got in proxy.web.got if got.path == "/before"]
+    told = {name.lower(): value for name, value in got.headers.items()}
     assert told["x-forwarded-proto"] == "https"
     assert told["x-forwarded-for"] == "127.0.0.1"

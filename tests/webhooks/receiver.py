@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         receiver = self.server.receiver
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         got = Got(self.path, dict(self.headers), body)
         with receiver.lock:
             receiver.got.append(got)
@@ -82,6 +82,8 @@ class _Handler(BaseHTTPRequestHandler):
         with receiver.lock:
             receiver.in_flight -= 1
         self._answer(reply)
+
+    do_GET = do_POST  # noqa: N815 - the name is that of http.server
 
     def _answer(self, reply: Reply) -> None:
         self.send_response(reply.status)
@@ -102,9 +104,11 @@ def receiving() -> Iterator[Receiver]:
         server.receiver = Receiver(server.server_address[1])
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
-        yield server.receiver
-        server.shutdown()
-        thread.join()
+        try:
+            yield server.receiver
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def test_others_make_and_revoke_nothing(owner: Desk, role: Role) -> None:
 
 def test_another_merchants_keys_are_not_there(owner: Desk) -> None:
     key, _ = make_key(make_desk().merchant)
-    assert key.last_four not in owner.get("dashboard_keys").text
+    assert "No keys yet" in owner.get("dashboard_keys").text
     assert owner.post("dashboard_revoke_key", key_id=key.public_id).status_code == 404
 
 

@@ -57,7 +57,7 @@ def test_an_item_shows_evidence_and_checkouts_of_a_near_price(
     owner: Desk, item: InboxItem
 ) -> None:
     near = make_checkout(owner.merchant, amount=24, order_ref="o-24", customer_ref="c1")
-    make_checkout(owner.merchant, amount=90, order_ref="o-90")
+    make_checkout(owner.merchant, amount=90, order_ref="order-90")
     InboxItem.objects.filter(pk=item.pk).update(
         candidates=[{"checkout": near.public_id, "why_not": "not the only one"}]
     )
@@ -68,7 +68,7 @@ def test_an_item_shows_evidence_and_checkouts_of_a_near_price(
     assert "Not the only one." in page
     assert "1.00 more than it needs" in page
     assert "Customer c1" in page
-    assert "o-90" not in page
+    assert "order-90" not in page
 
 
 def test_near_checkouts_are_live_ones_of_this_merchant_nearest_first(

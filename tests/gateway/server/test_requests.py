@@ -7,7 +7,7 @@ import pytest
 from django.core.exceptions import TooManyFieldsSent
 from django.http.multipartparser import MultiPartParserError
 
-from gateway.server.requests import PlainRequest
+from gateway.server.requests import Handler, PlainRequest
 
 UNPARSABLE = [
     "; a*=nope''x",
@@ -17,16 +17,25 @@ UNPARSABLE = [
 ]
 
 
-def request_with(content_type: str, body: bytes = b"", query: str = "") -> PlainRequest:
-    environ: dict[str, Any] = {
+TOO_MANY = "&".join(["a"] * 1001)
+
+
+def environ_of(
+    content_type: str, body: bytes = b"", query: str = "", path: str = "/"
+) -> dict[str, Any]:
+    return {
         "REQUEST_METHOD": "POST",
-        "PATH_INFO": "/",
+        "PATH_INFO": path,
         "QUERY_STRING": query,
         "CONTENT_TYPE": content_type,
         "CONTENT_LENGTH": str(len(body)),
         "wsgi.input": io.BytesIO(body),
+        "wsgi.url_scheme": "http",
     }
-    return PlainRequest(environ)
+
+
+def request_with(content_type: str, body: bytes = b"", query: str = "") -> PlainRequest:
+    return PlainRequest(environ_of(content_type, body, query))
 
 
 def part(headers: bytes) -> bytes:
@@ -79,7 +88,19 @@ def test_a_form_is_refused_if_a_parts_header_cannot_be_parsed() -> None:
 
 
 def test_too_many_parameters_are_refused_once_and_then_there_are_none() -> None:
-    request = request_with("", query="&".join(["a"] * 1001))
+    request = request_with("", query=TOO_MANY)
     with pytest.raises(TooManyFieldsSent):
         request.GET  # noqa: B018
     assert not request.GET
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/account/login/", "/dashboard/", "/c/abc"])
+@pytest.mark.parametrize("redirects", [False, True])
+def test_too_many_parameters_with_an_unknown_host_are_refused(
+    path: str, redirects: bool, settings: Any
+) -> None:
+    settings.ALLOWED_HOSTS, settings.SECURE_SSL_REDIRECT = ["ours.example"], redirects
+    environ = environ_of("", path=path, query=TOO_MANY)
+    request = PlainRequest(environ | {"HTTP_HOST": "theirs.example"})
+    assert Handler().get_response(request).status_code == 400

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -119,33 +120,37 @@ def refusing() -> Iterator[None]:
         yield
 
 
-def sent_and_refused_later(node: GasNode) -> Settlement:
-    """A settlement of a node that took the first attempt, mined nothing, and refused the second."""
-    [settlement] = sweep(WAITING, node=node, now=timezone.now())
-    with refusing():
-        look(node, now=timezone.now() + LATE)
-    assert GasTransaction.objects.get().attempts.count() == 2
-    return settlement
+@contextmanager
+def given_up(node: GasNode, base_node: Anvil) -> Iterator[tuple[Settlement, datetime]]:
+    """A settlement of a node that took the first attempt, mined nothing, and refused the second, and when it is given up.
+
+    Nothing is mined unasked meanwhile. At the end the settlement is as a look then leaves it.
+    """
+    later = timezone.now() + GIVE_UP_AFTER + LATE
+    base_node.set_automine(False)
+    try:
+        [settlement] = sweep(WAITING, node=node, now=timezone.now())
+        with refusing():
+            look(node, now=timezone.now() + LATE)
+        assert GasTransaction.objects.get().attempts.count() == 2
+        yield settlement, later
+    finally:
+        base_node.set_automine(True)
+    look(node, now=later)
+    settlement.refresh_from_db()
 
 
 def test_what_was_given_up_and_is_mined_after_all_is_settled(
     node: GasNode, base_node: Anvil
 ) -> None:
     [deposit] = paid(base_node, 25_000_000)
-    later = timezone.now() + GIVE_UP_AFTER + LATE
-    base_node.set_automine(False)
-    try:
-        settlement = sent_and_refused_later(node)
+    with given_up(node, base_node) as (settlement, later):
         with refusing():
             look(node, now=later)
         assert GasTransaction.objects.get().purpose == Purpose.CANCEL
         settlement.refresh_from_db()
         assert settlement.status == SettlementStatus.SENT
         base_node.mine(CONFIRMATIONS)
-    finally:
-        base_node.set_automine(True)
-    look(node, now=later)
-    settlement.refresh_from_db()
     assert (settlement.status, settlement.units_moved) == (
         SettlementStatus.SETTLED,
         25_000_000,
@@ -162,20 +167,13 @@ def test_what_was_given_up_fails_once_the_empty_transaction_is_final(
     node: GasNode, base_node: Anvil
 ) -> None:
     [deposit] = paid(base_node, 25_000_000)
-    later = timezone.now() + GIVE_UP_AFTER + LATE
-    base_node.set_automine(False)
-    try:
-        settlement = sent_and_refused_later(node)
+    with given_up(node, base_node) as (settlement, later):
         look(node, now=later)
         base_node.mine()
         look(node, now=later)
         settlement.refresh_from_db()
         assert settlement.status == SettlementStatus.SENT
         base_node.mine(CONFIRMATIONS)
-    finally:
-        base_node.set_automine(True)
-    look(node, now=later)
-    settlement.refresh_from_db()
     assert (settlement.status, settlement.error) == (
         SettlementStatus.FAILED,
         "No node took its transaction.",
