@@ -1,14 +1,13 @@
-"""PostgreSQL backend: fewer health checks, a limit on idle transactions, and times read in C.
+"""PostgreSQL backend: fewer health checks, and a limit on idle transactions.
 
 No session settings are used: behind a pooler, many clients share a session. The settings are defaults of the role instead.
 """
 
 import time
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.db.backends.postgresql import base
-from psycopg.types.datetime import TimestamptzLoader
 
 log = structlog.get_logger(__name__)
 
@@ -37,18 +36,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     _used_at = 0.0
     _was_looked_at = False
-
-    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Connect, and have psycopg read times in C. It knows that the session is in UTC; Django's reader is in Python."""
-        connection = super().get_new_connection(conn_params)
-        connection.adapters.register_loader("timestamptz", TimestamptzLoader)
-        return connection
-
-    def create_cursor(self, name: str | None = None) -> Any:
-        """Return a cursor. Raises ValueError for a name: the settings allow no cursors that PostgreSQL keeps."""
-        if name is not None:
-            raise ValueError("cursors with names are not supported")
-        return self.connection.cursor()
 
     def close_if_health_check_failed(self) -> None:
         """Check the connection unless it was used within the last second."""
