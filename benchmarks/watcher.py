@@ -153,7 +153,7 @@ def _decode_raw(logs: list[Any], usdc: str) -> int:
 
     token = TokenSpec(symbol="USDC", address=usdc, decimals=6, accepted=True)
     found = evm_decode.transfer_logs(
-        (log.told for log in evm_decode.sided_logs(logs)), tokens={usdc.lower(): token}
+        evm_decode.sided_logs(logs), tokens={usdc.lower(): token}
     )
     if len(found) != DECODED:
         raise RuntimeError(f"{len(found)} logs decoded")

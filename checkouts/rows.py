@@ -132,9 +132,9 @@ _TRANSFERS = """
            t.block_height, k.head, t.detected_at, t.confirmed_at, t.orphaned_at
     FROM (
         SELECT checkout_id AS owner, transfer_id FROM checkouts_payment
-        WHERE checkout_id = ANY(%(ids)s::bigint[])
+        WHERE checkout_id = ANY(%(ids)b::bigint[])
         UNION ALL
-        SELECT handed_by_id, transfer_id FROM checkouts_payment WHERE handed_by_id = ANY(%(ids)s::bigint[])
+        SELECT handed_by_id, transfer_id FROM checkouts_payment WHERE handed_by_id = ANY(%(ids)b::bigint[])
     ) p
     JOIN wallets_transfer t ON t.id = p.transfer_id
     LEFT JOIN wallets_chaincursor k ON k.chain = t.chain

@@ -245,14 +245,14 @@ class Owner(NamedTuple):
 
 _OWNERS = """
     SELECT d.key, d.id, NULL::bigint, d.merchant_id, d.purpose
-    FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_depositaddress d ON d.key = wanted.key
+    FROM unnest(%(keys)b::bytea[]) AS wanted(key) JOIN wallets_depositaddress d ON d.key = wanted.key
     WHERE d.mode = 'live'
 """
 # For a wallet that moved between merchants, the current owner.
 _WALLET_OWNERS = """
     UNION ALL
     (SELECT DISTINCT ON (w.key) w.key, NULL::bigint, w.id, w.merchant_id, w.purpose
-     FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_receivingwallet w ON w.key = wanted.key
+     FROM unnest(%(keys)b::bytea[]) AS wanted(key) JOIN wallets_receivingwallet w ON w.key = wanted.key
      WHERE w.chain = %(chain)s
      ORDER BY w.key, w.retired_at DESC NULLS FIRST)
 """
@@ -279,7 +279,7 @@ class Watch(NamedTuple):
 
 _WATCHES = """
     SELECT w.key, w.id, w.merchant_id
-    FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_watchedwallet w ON w.key = wanted.key
+    FROM unnest(%(keys)b::bytea[]) AS wanted(key) JOIN wallets_watchedwallet w ON w.key = wanted.key
     WHERE w.chain = %(chain)s AND w.mode = 'live' AND w.removed_at IS NULL
     ORDER BY w.id
 """
@@ -331,7 +331,7 @@ _PAID = """
     FROM wallets_depositaddress d
     CROSS JOIN LATERAL (
         SELECT FROM wallets_transfer t WHERE t.deposit_id = d.id AND t.chain = %(chain)s LIMIT 1) AS paid
-    WHERE d.key = ANY(%(keys)s::bytea[]) AND d.mode = 'live'
+    WHERE d.key = ANY(%(keys)b::bytea[]) AND d.mode = 'live'
 """
 
 

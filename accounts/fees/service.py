@@ -38,8 +38,8 @@ def insert_fees(paid: str) -> str:
 
 _COMPLETED: Final = """
     SELECT *
-    FROM unnest(%(merchants)s::bigint[], %(kinds)s::text[], %(subjects)s::text[], %(chains)s::text[],
-                %(tokens)s::text[], %(received)s::numeric[])
+    FROM unnest(%(merchants)b::bigint[], %(kinds)b::text[], %(subjects)b::text[], %(chains)b::text[],
+                %(tokens)b::text[], %(received)s::numeric[])
          AS paid (merchant_id, kind, subject_id, chain, token, received)
 """
 _CHARGE: Final = (
@@ -54,7 +54,7 @@ _TURN: Final = """
            %(now)s::timestamptz
     FROM (
         SELECT DISTINCT ON (subject_id) * FROM accounts_feeentry
-        WHERE kind = %(kind)s AND subject_id = ANY(%(subjects)s::text[])
+        WHERE kind = %(kind)s AND subject_id = ANY(%(subjects)b::text[])
         ORDER BY subject_id, number DESC
     ) last
     WHERE number %% 2 = %(odd)s

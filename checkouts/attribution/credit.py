@@ -81,7 +81,7 @@ class Outcome:
 _PAY = """
     INSERT INTO checkouts_payment (checkout_id, transfer_id, reason, credited_at)
     SELECT checkout_id, transfer_id, reason, %s::timestamptz
-    FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS p(checkout_id, transfer_id, reason)
+    FROM unnest(%b::bigint[], %b::bigint[], %b::text[]) AS p(checkout_id, transfer_id, reason)
 """
 
 

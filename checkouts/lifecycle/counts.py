@@ -18,14 +18,14 @@ CHECKOUT_COUNTS: Final = SumTable(
 )
 _COUNT = """
     INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value)
-    SELECT * FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::bigint[])
+    SELECT * FROM unnest(%b::bigint[], %b::text[], %b::text[], %b::bigint[])
 """
 _ADD_TO_DAYS = """
     INSERT INTO checkouts_dailytotal
         (merchant_id, mode, day, chain, token, created, completed, expired, volume, first_id, last_id)
     SELECT merchant_id, mode, day, chain, token, count(made), sum(completed), sum(expired), sum(volume), min(made), max(made)
-    FROM unnest(%s::bigint[], %s::text[], %s::date[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::numeric[],
-                %s::bigint[]) AS n (merchant_id, mode, day, chain, token, completed, expired, volume, made)
+    FROM unnest(%b::bigint[], %b::text[], %b::date[], %b::text[], %b::text[], %b::bigint[], %b::bigint[], %s::numeric[],
+                %b::bigint[]) AS n (merchant_id, mode, day, chain, token, completed, expired, volume, made)
     GROUP BY 1, 2, 3, 4, 5
 """
 

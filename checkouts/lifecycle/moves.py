@@ -290,8 +290,8 @@ _UPDATE = """
     UPDATE checkouts_checkout c
     SET status = u.status, exception = u.exception, amount_received = u.received,
         underpaid_reported = u.reported, event_count = u.event_count, paid_at = u.paid_at
-    FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::numeric[], %s::numeric[], %s::int[],
-                %s::timestamptz[])
+    FROM unnest(%b::bigint[], %b::text[], %b::text[], %s::numeric[], %s::numeric[], %b::int[],
+                %b::timestamptz[])
          AS u(id, status, exception, received, reported, event_count, paid_at)
     WHERE c.id = u.id
 """

@@ -98,7 +98,9 @@ def test_anvils_logs_are_like_a_mainnets(name: str, paid: tuple[Anvil, str]) -> 
     node, _ = paid
     logs = node.rpc("eth_getLogs", {"fromBlock": FIRST})
     assert_alike(
-        lambda answer: [evm_decode.transfer_log(log) for log in answer],
+        lambda answer: evm_decode.transfer_logs(
+            evm_decode.sided_logs(answer), tokens={}
+        ),
         [sample(f"{name}.getLogs").result],
         [[log for log in logs if len(log["topics"]) == 3]],
     )

@@ -50,10 +50,10 @@ _RECORD_MOVEMENTS: Final = """
                 WHERE d.key = n.sender_key AND d.mode = 'live' AND d.merchant_id = n.merchant_id)),
         'detected', %(now)s::timestamptz
     FROM unnest(
-        %(wallet_id)s::bigint[], %(merchant_id)s::bigint[], %(direction)s::text[], %(chain)s::text[],
-        %(tx_hash)s::text[], %(position)s::int[], %(token)s::text[], %(token_address)s::text[], %(units)s::numeric[],
-        %(sender)s::text[], %(recipient)s::text[], %(sender_key)s::bytea[], %(block_height)s::bigint[],
-        %(block_hash)s::text[], %(block_time)s::timestamptz[]) AS n(
+        %(wallet_id)b::bigint[], %(merchant_id)b::bigint[], %(direction)b::text[], %(chain)b::text[],
+        %(tx_hash)b::text[], %(position)b::int[], %(token)b::text[], %(token_address)b::text[], %(units)s::numeric[],
+        %(sender)b::text[], %(recipient)b::text[], %(sender_key)b::bytea[], %(block_height)b::bigint[],
+        %(block_hash)b::text[], %(block_time)b::timestamptz[]) AS n(
         wallet_id, merchant_id, direction, chain, tx_hash, position, token, token_address, units, sender, recipient,
         sender_key, block_height, block_hash, block_time)
     ON CONFLICT (wallet_id, tx_hash, position, token, direction) DO UPDATE SET
@@ -70,9 +70,9 @@ _RECORD_OUTFLOWS: Final = """
         detected_at)
     SELECT n.*, 'detected', %(now)s::timestamptz
     FROM unnest(
-        %(deposit_id)s::bigint[], %(chain)s::text[], %(tx_hash)s::text[], %(position)s::int[], %(token)s::text[],
-        %(units)s::numeric[], %(recipient)s::text[], %(block_height)s::bigint[], %(block_hash)s::text[],
-        %(block_time)s::timestamptz[]) AS n
+        %(deposit_id)b::bigint[], %(chain)b::text[], %(tx_hash)b::text[], %(position)b::int[], %(token)b::text[],
+        %(units)s::numeric[], %(recipient)b::text[], %(block_height)b::bigint[], %(block_hash)b::text[],
+        %(block_time)b::timestamptz[]) AS n
     ON CONFLICT (chain, tx_hash, position, deposit_id, token) DO UPDATE SET
         units = EXCLUDED.units, recipient = EXCLUDED.recipient, block_height = EXCLUDED.block_height,
         block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,
@@ -168,7 +168,7 @@ _DETACH: Final = """
 """
 _ORPHAN_LOST: Final = """
     UPDATE wallets_watchedmovement SET state = 'orphaned', orphaned_at = %(now)s::timestamptz
-    WHERE id = ANY(%(ids)s::bigint[]) AND mode = 'live' AND state <> 'orphaned'
+    WHERE id = ANY(%(ids)b::bigint[]) AND mode = 'live' AND state <> 'orphaned'
 """
 
 

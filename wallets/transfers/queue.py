@@ -78,19 +78,19 @@ _CLAIM: Final = {
         transfer="id",
         kind=kind,
         now="%(now)s::timestamptz",
-        source="unnest(%(ids)s::bigint[]) AS t(id)",
+        source="unnest(%(ids)b::bigint[]) AS t(id)",
     )
     for kind in ClaimKind
 }
 _TAKE_OFF: Final = """
     UPDATE wallets_transfer
-    SET queued_at = CASE WHEN id = ANY(%(postponed)s::bigint[]) THEN %(later)s::timestamptz END,
-        decided_at = CASE WHEN id = ANY(%(decided)s::bigint[]) THEN %(now)s::timestamptz ELSE decided_at END
-    WHERE id = ANY(%(ids)s::bigint[])
+    SET queued_at = CASE WHEN id = ANY(%(postponed)b::bigint[]) THEN %(later)s::timestamptz END,
+        decided_at = CASE WHEN id = ANY(%(decided)b::bigint[]) THEN %(now)s::timestamptz ELSE decided_at END
+    WHERE id = ANY(%(ids)b::bigint[])
 """
 _PUT_ON: Final = """
     UPDATE wallets_transfer SET queued_at = %(now)s::timestamptz
-    WHERE id = ANY(%(ids)s::bigint[]) AND queued_at IS NULL
+    WHERE id = ANY(%(ids)b::bigint[]) AND queued_at IS NULL
 """
 
 

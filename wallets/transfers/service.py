@@ -49,10 +49,10 @@ _RECORD = """
         block_height, block_hash, block_time, wallet_id, labels, purpose, state, detected_at, queued_at)
     SELECT n.*, 'detected', %(now)s::timestamptz, %(now)s::timestamptz
     FROM unnest(
-        %(chain)s::text[], %(tx_hash)s::text[], %(position)s::int[], %(token)s::text[], %(token_address)s::text[],
-        %(units)s::numeric[], %(sender)s::text[], %(recipient)s::text[], %(deposit_id)s::bigint[],
-        %(merchant_id)s::bigint[], %(mode)s::text[], %(block_height)s::bigint[], %(block_hash)s::text[],
-        %(block_time)s::timestamptz[], %(wallet_id)s::bigint[], %(labels)s::jsonb[], %(purpose)s::text[]) AS n
+        %(chain)b::text[], %(tx_hash)b::text[], %(position)b::int[], %(token)b::text[], %(token_address)b::text[],
+        %(units)s::numeric[], %(sender)b::text[], %(recipient)b::text[], %(deposit_id)b::bigint[],
+        %(merchant_id)b::bigint[], %(mode)b::text[], %(block_height)b::bigint[], %(block_hash)b::text[],
+        %(block_time)b::timestamptz[], %(wallet_id)b::bigint[], %(labels)s::jsonb[], %(purpose)b::text[]) AS n
     ON CONFLICT (chain, tx_hash, position, recipient, token) DO UPDATE SET
         token_address = EXCLUDED.token_address, units = EXCLUDED.units, sender = EXCLUDED.sender,
         block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,
@@ -97,17 +97,17 @@ def transfer_subject(pk: int) -> str:
 _CONFIRM = """
     UPDATE wallets_transfer
     SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
-    WHERE id = ANY(%(ids)s::bigint[]) AND mode = %(mode)s AND state = 'detected'
+    WHERE id = ANY(%(ids)b::bigint[]) AND mode = %(mode)s AND state = 'detected'
 """
 _ORPHAN = """
     UPDATE wallets_transfer
     SET state = 'orphaned', orphaned_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
-    WHERE id = ANY(%(ids)s::bigint[]) AND mode = %(mode)s AND state <> 'orphaned'
+    WHERE id = ANY(%(ids)b::bigint[]) AND mode = %(mode)s AND state <> 'orphaned'
 """
 _REVIVE = """
     UPDATE wallets_transfer
     SET state = 'detected', orphaned_at = NULL, confirmed_at = NULL, queued_at = %(now)s::timestamptz
-    WHERE id = ANY(%(ids)s::bigint[]) AND mode = %(mode)s AND state = 'orphaned'
+    WHERE id = ANY(%(ids)b::bigint[]) AND mode = %(mode)s AND state = 'orphaned'
 """
 
 

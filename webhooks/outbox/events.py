@@ -25,14 +25,14 @@ SAMPLE_PREFIX = "evt_sample"
 _LOCK_COUNTERS = """
 INSERT INTO webhooks_eventcounter AS counter (merchant_id, mode, value)
 SELECT merchant_id, mode, 0
-FROM unnest(%(merchants)s::bigint[], %(modes)s::text[]) AS stream (merchant_id, mode)
+FROM unnest(%(merchants)b::bigint[], %(modes)b::text[]) AS stream (merchant_id, mode)
 ORDER BY merchant_id, mode
 ON CONFLICT (merchant_id, mode) DO UPDATE SET value = counter.value
 RETURNING merchant_id, mode, value
 """
 
 _KNOWN_OCCURRENCES = """
-SELECT occurrence FROM webhooks_event WHERE occurrence = ANY(%(occurrences)s::text[])
+SELECT occurrence FROM webhooks_event WHERE occurrence = ANY(%(occurrences)b::text[])
 """
 
 # Bodies go in binary (%b): escaping them as text would cost more than the insert.
@@ -41,15 +41,15 @@ INSERT INTO webhooks_event
     (public_id, merchant_id, mode, type, subject_id, occurrence, sequence, body, created_at)
 SELECT public_id, merchant_id, mode, type, subject_id, occurrence, sequence, body, %(now)s::timestamptz
 FROM unnest(
-    %(public_ids)s::text[], %(merchants)s::bigint[], %(modes)s::text[], %(types)s::text[], %(subjects)s::text[],
-    %(occurrences)s::text[], %(sequences)s::bigint[], %(bodies)b::bytea[]
+    %(public_ids)b::text[], %(merchants)b::bigint[], %(modes)b::text[], %(types)b::text[], %(subjects)b::text[],
+    %(occurrences)b::text[], %(sequences)b::bigint[], %(bodies)b::bytea[]
 ) AS event (public_id, merchant_id, mode, type, subject_id, occurrence, sequence, body)
 RETURNING id, public_id
 """
 
 _ADVANCE_COUNTERS = """
 UPDATE webhooks_eventcounter AS counter SET value = stream.value
-FROM unnest(%(merchants)s::bigint[], %(modes)s::text[], %(values)s::bigint[])
+FROM unnest(%(merchants)b::bigint[], %(modes)b::text[], %(values)b::bigint[])
     AS stream (merchant_id, mode, value)
 WHERE counter.merchant_id = stream.merchant_id AND counter.mode = stream.mode
 """
@@ -63,7 +63,7 @@ INSERT INTO webhooks_delivery (
 SELECT delivery.public_id, delivery.event_id, delivery.endpoint_id,
     CASE WHEN endpoint.disabled_at IS NULL THEN 'pending' ELSE 'held' END, 0, %(now)s::timestamptz, true,
     endpoint.merchant_id, endpoint.mode, delivery.event_type, %(now)s::timestamptz
-FROM unnest(%(public_ids)s::text[], %(events)s::bigint[], %(endpoints)s::bigint[], %(types)s::text[])
+FROM unnest(%(public_ids)b::text[], %(events)b::bigint[], %(endpoints)b::bigint[], %(types)b::text[])
     AS delivery (public_id, event_id, endpoint_id, event_type)
 JOIN webhooks_endpoint AS endpoint ON endpoint.id = delivery.endpoint_id
 """
@@ -71,7 +71,7 @@ JOIN webhooks_endpoint AS endpoint ON endpoint.id = delivery.endpoint_id
 # No endpoint has an empty URL: it stands for the default endpoint.
 _FIND_ENDPOINTS = """
 SELECT address.merchant_id, address.mode, address.url, found.id
-FROM unnest(%(merchants)s::bigint[], %(modes)s::text[], %(urls)s::text[]) AS address (merchant_id, mode, url)
+FROM unnest(%(merchants)b::bigint[], %(modes)b::text[], %(urls)b::text[]) AS address (merchant_id, mode, url)
 CROSS JOIN LATERAL (
     SELECT id FROM webhooks_endpoint
     WHERE merchant_id = address.merchant_id AND mode = address.mode

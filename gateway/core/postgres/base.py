@@ -4,8 +4,10 @@ No session settings are used: behind a pooler, many clients share a session. The
 """
 
 import time
-from typing import Final
+from datetime import UTC
+from typing import Any, Final
 
+import psycopg
 import structlog
 from django.db.backends.postgresql import base
 
@@ -26,6 +28,24 @@ _ARE_LIMITED: Final = """
 """
 _FRESH_SECONDS = 1.0
 
+_OWN_LOADER: Any = psycopg.adapters.get_loader(
+    base.TIMESTAMPTZ_OID, psycopg.pq.Format.TEXT
+)
+
+
+class UtcLoader(psycopg.adapt.Loader):
+    """Reads times with psycopg's own loader, in C: Django's is in Python and takes twenty times as long.
+
+    Both read them in the session's time zone, which Django sets to UTC.
+    """
+
+    # Django registers its own loader for a cursor unless this is the connection's time zone.
+    timezone = UTC
+
+    def __new__(cls, oid: int, context: Any = None) -> Any:
+        """Return psycopg's loader, of which there can be no subclass."""
+        return _OWN_LOADER(oid, context)
+
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """PostgreSQL with a health check only after the connection was idle. Django would check with every request.
@@ -36,6 +56,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     _used_at = 0.0
     _was_looked_at = False
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """Return Django's, with our reader of times."""
+        params: dict[str, Any] = super().get_connection_params()
+        params["context"].adapters.register_loader("timestamptz", UtcLoader)
+        return params
 
     def close_if_health_check_failed(self) -> None:
         """Check the connection unless it was used within the last second."""

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, NoReturn
 
 from wallets.chains.base import (
@@ -21,7 +22,16 @@ TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df52
 PADDING: Final = "0x" + "0" * 24
 """The padding before an address in a topic."""
 
+SidedLog = tuple[bytes, bytes, Mapping[str, Any]]
+"""The two sides of a Transfer log (sender, recipient), and the log as received."""
+
 _TRANSFER_TOPICS: Final = 3
+_KEY_BYTES: Final = 20
+_FIELDS: Final = itemgetter(
+    *("topics", "transactionHash", "logIndex", "address"),
+    *("data", "blockNumber", "blockHash"),
+)
+_unhex: Final = bytes.fromhex
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,15}", re.ASCII)
 # Receipts of older java-tron nodes have Tron's prefix byte before the emitter.
@@ -74,6 +84,13 @@ def _word_of(text: str) -> str:
     return text.lower()
 
 
+@lru_cache(maxsize=_REMEMBERED)
+def _amount_of(text: str) -> int:
+    if not _WORD.fullmatch(text):
+        _refuse("an amount is not 32 bytes")
+    return int(text, 16)
+
+
 @dataclass(frozen=True, slots=True)
 class Header(BlockRef):
     """A block, and its bloom filter as `evm_blooms` reads it."""
@@ -119,19 +136,6 @@ def told_time(order: Mapping[str, Any], receipt: Mapping[str, Any]) -> datetime 
     return datetime.fromtimestamp(times.pop(), UTC)
 
 
-class SidedLog(NamedTuple):
-    """A Transfer log as received, with its two sides (20 bytes each)."""
-
-    sender: bytes
-    recipient: bytes
-    told: Mapping[str, Any]
-
-    @property
-    def sides(self) -> tuple[bytes, bytes]:
-        """Return sender and recipient."""
-        return self.sender, self.recipient
-
-
 def sided_logs(logs: Any, *, block_hash: str | None = None) -> list[SidedLog]:
     """Return the two sides of Transfer logs, checking only what that needs: most logs are not ours.
 
@@ -152,15 +156,19 @@ def sided_logs(logs: Any, *, block_hash: str | None = None) -> list[SidedLog]:
             _, sender, recipient = topics
             if len(sender) != 66 or len(recipient) != 66:
                 _refuse("a topic is not 32 bytes")
-            sides = bytes.fromhex(sender[26:]), bytes.fromhex(recipient[26:])
-            found.append(SidedLog(*sides, log))
+            found.append((_unhex(sender[26:]), _unhex(recipient[26:]), log))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         _refuse("a log is malformed")
     return found
 
 
+def sides_of(told: Iterable[Sequence[SidedLog]]) -> set[bytes]:
+    """Return the senders and recipients of several answers' logs."""
+    return {side for logs in told for log in logs for side in log[:2]}
+
+
 def transfer_logs(
-    logs: Iterable[Mapping[str, Any]],
+    logs: Iterable[SidedLog],
     *,
     tokens: Mapping[str, object],
     paddings: tuple[str, ...] = (PADDING,),
@@ -170,7 +178,7 @@ def transfer_logs(
     `tokens` are the allow-listed contracts in lower case; one of `paddings` stands before each address. Raises
     MalformedAnswerError, ReorgDuringReadError.
     """
-    read = (transfer_log(log, paddings=paddings) for log in logs)
+    read = [transfer_log(log, paddings) for log in logs]
     return [
         log
         for log in read
@@ -178,23 +186,32 @@ def transfer_logs(
     ]
 
 
-def transfer_log(
-    log: Mapping[str, Any], *, paddings: tuple[str, ...] = (PADDING,)
-) -> TransferLog:
-    """Parse one Transfer log of three topics, from any emitter. Raises MalformedAnswerError, ReorgDuringReadError."""
-    if log.get("removed") not in (None, False):
+def transfer_log(log: SidedLog, paddings: tuple[str, ...] = (PADDING,)) -> TransferLog:
+    """Parse one Transfer log, from any emitter. Raises MalformedAnswerError, ReorgDuringReadError."""
+    sender, recipient, told = log
+    if told.get("removed") not in (None, False):
         raise ReorgDuringReadError("a log was removed while it was read")
-    _, sender, recipient = log["topics"]
-    return TransferLog(
-        tx_hash=word(log.get("transactionHash")),
-        log_index=quantity(log.get("logIndex")),
-        token=address(log.get("address")),
-        units=int(word(log.get("data")), 16),
-        sender=_address_topic(sender, paddings),
-        recipient=_address_topic(recipient, paddings),
-        height=quantity(log.get("blockNumber")),
-        block_hash=word(log.get("blockHash")),
-    )
+    try:
+        topics, tx_hash, index, emitter, data, height, block_hash = _FIELDS(told)
+        # `fromhex` skips spaces, which make a side shorter.
+        if len(sender) != _KEY_BYTES or len(recipient) != _KEY_BYTES:
+            _refuse("a topic is not 32 bytes")
+        if not (topics[1].startswith(paddings) and topics[2].startswith(paddings)):
+            _refuse("a topic is longer than an address")
+        # By position: names would double what this costs.
+        return TransferLog(
+            _word_of(tx_hash),
+            _number_of(index),
+            _address_of(emitter),
+            _amount_of(data),
+            sender,
+            recipient,
+            _number_of(height),
+            _word_of(block_hash),
+        )
+    except (KeyError, TypeError):
+        # Of an absent field, or one that is no text.
+        _refuse("a log is malformed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,13 +328,6 @@ def _address_of(text: str) -> str:
     if not _ADDRESS.fullmatch(text):
         _refuse("an address is not an address")
     return f"0x{text[-40:].lower()}"
-
-
-def _address_topic(answer: Any, paddings: tuple[str, ...]) -> bytes:
-    text = word(answer)
-    if not text.startswith(paddings):
-        _refuse("a topic is longer than an address")
-    return bytes.fromhex(text[26:])
 
 
 def _refuse(message: str) -> NoReturn:

@@ -138,7 +138,8 @@ class Finder:
             yield position, log
 
     def _log(self, entry: Mapping[str, Any]) -> TransferLog:
-        return decode.transfer_log(entry, paddings=self.dialect.paddings)
+        [sided] = decode.sided_logs([entry])
+        return decode.transfer_log(sided, self.dialect.paddings)
 
     def _is_large(self, transfers: list[TokenTransfer]) -> bool:
         large = self.spec.large_units

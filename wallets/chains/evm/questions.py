@@ -219,7 +219,7 @@ def _check_silence(
 
     Raises MalformedAnswerError if they hold requested logs.
     """
-    sides = {side for logs in told for one in logs for side in one.sides}
+    sides = decode.sides_of(told)
     doubtful = [
         one
         for one, logs in zip(question.filters, told, strict=True)
