@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.deploy.failover import __main__ as failover
 from tests.deploy.failover.__main__ import missing
+from tests.deploy.failover.cluster import Cluster, StartError
 from tests.deploy.failover.judging import (
     Window,
     doubled,
@@ -26,6 +28,7 @@ ACCEPTED = [
     Order("c", began=3.0),
 ]
 KEPT = [("a", "chk_1"), ("b", "chk_2")]
+_LONGEST_OUTAGE = 60.0
 
 
 @pytest.mark.faults
@@ -50,11 +53,50 @@ def test_no_accepted_checkout_is_lost_or_doubled_when_the_primary_dies(
     calm, killed = report["lines"]
     record_property("seconds without a new checkout", killed["creation"])
     assert (report["lost"], report["doubled"]) == ([], [])
-    # It was the primary that died: creation stood as long as its successor needs to be sure.
-    assert killed["creation"] > calm["creation"]
+    # It was the primary that died: creation stood as long as its successor needs to be sure. The aim is 25 seconds, and 19 to 24 were
+    # measured (docs/studies/failover.md). A busy machine with two cores may take longer, but not twice as long and more.
+    assert calm["creation"] < killed["creation"] < _LONGEST_OUTAGE
     assert calm["accepted"] > 0
     assert killed["accepted"] > 0
     assert report["paid"] > 0
+
+
+@pytest.mark.parametrize("error", [OSError("no bridge"), KeyboardInterrupt()])
+def test_a_cluster_that_does_not_start_ends_what_was_started(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ended: list[str] = []
+
+    def start(cluster: Cluster) -> None:
+        cluster._exits.callback(ended.append, "the machines")
+        raise error
+
+    monkeypatch.setattr(Cluster, "_start_parts", start)
+    expected = StartError if isinstance(error, Exception) else type(error)
+    with pytest.raises(expected), Cluster(tmp_path):
+        raise AssertionError("it did not start")
+    assert ended == ["the machines"]
+
+
+def test_a_failed_start_is_told_with_the_logs_and_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    homes: list[Path] = []
+
+    def start(cluster: Cluster) -> None:
+        homes.append(cluster.home)
+        (cluster.home / "db1-etcd.log").write_text("the port is in use")
+        raise TimeoutError("no leader")
+
+    monkeypatch.setattr(Cluster, "_start_parts", start)
+    monkeypatch.setattr(failover, "missing", list)
+    monkeypatch.setenv("FLORIN_FAILOVER_INSIDE", "1")
+    assert failover.main(["primary"]) == 1
+    told = capsys.readouterr().err
+    assert "the port is in use" in told
+    assert "The machines did not start: no leader" in told
+    assert "Mend what the one that failed says" in told
+    assert not homes[0].exists()
 
 
 def test_an_accepted_checkout_that_is_not_in_the_database_is_lost() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.deploy.failover.cluster import PATRONI
+from tests.deploy.failover.cluster import PATRONI, StartError
 
 PROGRAMS: Final = (
     "etcd",
@@ -25,6 +25,8 @@ PROGRAMS: Final = (
     "setpriv",
     "unshare",
 )
+_NOT_STARTED: Final = """The machines did not start: {}
+Above are the ends of their logs. Mend what the one that failed says, or try again if the host was busy. Everything that was started is ended."""
 _INSIDE: Final = "FLORIN_FAILOVER_INSIDE"
 _NAMESPACES: Final = (
     "unshare",
@@ -51,7 +53,7 @@ def missing() -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run it; return 1 where something is missing, lost or doubled."""
-    from tests.deploy.failover.troubles import TROUBLES, run
+    from tests.deploy.failover.troubles import TROUBLES, run, show_logs
 
     parser = argparse.ArgumentParser(prog="script/failover", description=__doc__)
     parser.add_argument(
@@ -79,6 +81,10 @@ def main(arguments: Sequence[str]) -> int:
             name for name in options.troubles or TROUBLES for _ in range(options.rounds)
         ]
         report = run(home, names, rate=options.rate, brief=options.brief)
+    except StartError as error:
+        show_logs(home)
+        sys.stderr.write(f"{_NOT_STARTED.format(error)}\n")
+        return 1
     finally:
         shutil.rmtree(home, ignore_errors=True)
     if options.report:

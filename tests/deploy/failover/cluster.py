@@ -78,8 +78,12 @@ class Program:
     env: Mapping[str, str] | None = None
 
 
+class StartError(Exception):
+    """Something of the cluster did not start. What did is ended."""
+
+
 class Cluster:
-    """Use it as a context manager; it ends all that it started."""
+    """Use it as a context manager; it ends all that it started, also if a part does not start. Raises StartError."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -94,6 +98,19 @@ class Cluster:
         self.machines: dict[str, Machine] = {}
 
     def __enter__(self) -> Self:
+        try:
+            self._start_parts()
+        except BaseException as error:
+            self._exits.close()
+            if isinstance(error, Exception):
+                raise StartError(str(error)) from error
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exits.close()
+
+    def _start_parts(self) -> None:
         open_network()
         for name, number in _NUMBERS.items():
             self.machines[name] = Machine(name, number, self.home)
@@ -110,10 +127,6 @@ class Cluster:
         self._open_books()
         self._define_webs()
         self._start_webs()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._exits.close()
 
     # What runs where.
 

@@ -183,7 +183,7 @@ def run(home: Path, names: Sequence[str], *, rate: float, brief: bool) -> Report
                 windows.append((trouble.title, Window(began, time.time())))
                 if not settled:
                     unsettled.append(trouble.title)
-                    _show_logs(home)
+                    show_logs(home)
                     break
         finally:
             load.finish()
@@ -275,7 +275,7 @@ def heard(cluster: Cluster) -> dict[str, float]:
     return times
 
 
-def _show_logs(home: Path) -> None:
+def show_logs(home: Path) -> None:
     """Show the end of each log: its folder is removed."""
     for log in sorted(home.glob("*.log")):
         sys.stderr.write(f"== {log.name}\n{log.read_text(errors='replace')[-1_500:]}\n")
