@@ -126,6 +126,12 @@ class X402Payment(models.Model):
                 condition=Q(mode=Mode.LIVE, final_at=None, reversed_at=None),
                 name="x402_payment_unfinal",
             ),
+            # What a payer paid a moment ago, which its balance may not include yet.
+            models.Index(
+                fields=["payer", "verified_at"],
+                condition=Q(mode=Mode.LIVE),
+                name="x402_payment_by_payer",
+            ),
             # Watched until its money is in the merchant's wallet.
             models.Index(
                 fields=["id"],

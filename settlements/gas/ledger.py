@@ -51,8 +51,6 @@ def intend(
     Idempotent by purpose and `reference`, until the transaction is dropped. Raises NoGasError, and ChainError if no node
     reports gas prices.
     """
-    if known := find(purpose, reference):
-        return known
     keys = gas_keys()
     if not keys:
         raise NoGasError("there is no gas key")
@@ -194,6 +192,8 @@ def _locked(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:
 
 def _least_busy(accounts: Sequence[GasAccount]) -> GasAccount:
     """Return the account with the fewest pending transactions: a stuck one delays only its own."""
+    if len(accounts) == 1:
+        return accounts[0]
     busy = dict(
         GasTransaction.objects.filter(account__in=accounts, state__in=ON_THEIR_WAY)
         .values_list("account")

@@ -33,7 +33,7 @@ _OPEN: Final = (AuthorizationState.TAKEN, AuthorizationState.SENT)
 
 def find(request: StandardRequest) -> Authorization | None:
     """Return the row of an authorisation."""
-    return _rows(request).select_related("transaction", "payment").first()
+    return _rows(request).first()
 
 
 def find_for(caller: Caller, request: StandardRequest) -> Authorization | None:

@@ -234,10 +234,12 @@ def _claim_transfer(payment: X402Payment, now: datetime) -> None:
         mode=Mode.LIVE,
         purpose=ClaimKind.X402,
     ).exclude(state=TransferState.ORPHANED)
-    transfer = found.first()
-    if transfer is None:
+    transfer_id = found.values_list("pk", flat=True).first()
+    if transfer_id is None:
         expect_machines(payment.merchant_id, now=now)
         return
-    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=now)
-    payment.transfer = transfer
+    TransferClaim.objects.create(
+        transfer_id=transfer_id, kind=ClaimKind.X402, claimed_at=now
+    )
+    payment.transfer_id = transfer_id
     payment.save(update_fields=["transfer"])

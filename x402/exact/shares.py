@@ -9,9 +9,7 @@ from typing import Any, Final
 from cachetools import TTLCache, cached
 from django.conf import settings
 from django.db import connection
-from django.db.models import Q
 
-from accounts.states import Mode
 from gateway.core.api.rate_limits import (
     Limit,
     hit,
@@ -19,13 +17,10 @@ from gateway.core.api.rate_limits import (
 from settlements.errors import NoGasError
 from settlements.gas.ledger import COSTS
 from settlements.gas.policy import gas_policy
-from settlements.states import Purpose, TransactionState
 from wallets.chains.specs import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import StandardRequest
-from x402.models import Authorization
-from x402.states import AuthorizationState
 
 FREE_FAILURES: Final = 1
 """How many of a payer's authorisations may fail on the chain per hour, at our cost, before the payer has to wait."""
@@ -63,12 +58,23 @@ _COST_OF: Final = f"""
     SELECT {COSTS}
     FROM settlements_gastransaction t JOIN x402_authorization z ON z.transaction_id = t.id
     JOIN settlements_gasaccount g ON g.id = t.account_id
-    WHERE z.merchant_id = %(merchant)s AND g.chain = %(chain)s AND t.created_at >= %(since)s::timestamptz
-      AND t.state <> 'dropped'
+    WHERE z.merchant_id = %s AND g.chain = %s AND t.created_at >= %s::timestamptz AND t.state <> 'dropped'
 """  # noqa: S608 - only our own text is put in
 _GOOD: Final = f"{_COST_OF} AND z.state <> 'failed'"
 _FAILED: Final = f"{_COST_OF} AND z.state = 'failed'"
 _OPEN: Final = f"{_COST_OF} AND z.state = 'sent'"
+_Asked = tuple[str, datetime]
+
+# Dropped and cancelled ones were not the payer's fault.
+_FAILED_AT: Final = """
+    SELECT z.created_at
+    FROM x402_authorization z LEFT JOIN settlements_gastransaction t ON t.id = z.transaction_id
+    WHERE z.mode = 'live' AND z.chain = %s AND z.token = %s AND z.payer = %s
+      AND z.state = 'failed' AND z.created_at > %s
+      AND (z.transaction_id IS NOT NULL OR z.network_fee > 0)
+      AND (t.id IS NULL OR (t.state <> 'dropped' AND t.purpose <> 'cancel'))
+    ORDER BY z.created_at DESC LIMIT %s
+"""
 
 
 def refuse_greedy(merchant_id: int, chain: str, *, payment: int, now: datetime) -> None:
@@ -80,13 +86,11 @@ def refuse_greedy(merchant_id: int, chain: str, *, payment: int, now: datetime) 
     good, failed = _of_a_day(merchant_id, chain, now)
     if good > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
-    lately = _sum(_FAILED, merchant_id, chain, now - WINDOW)
+    # The sweep finishes open ones that are older.
+    asked = ((_FAILED, now - WINDOW), (_OPEN, now - _DAY))
+    lately, open_now = _sums(merchant_id, chain, asked)
     costs = FailedCosts(
-        day=max(failed, lately),
-        lately=lately,
-        # The sweep finishes older ones.
-        open=_sum(_OPEN, merchant_id, chain, now - _DAY),
-        payment=payment,
+        day=max(failed, lately), lately=lately, open=open_now, payment=payment
     )
     refuse_failed(costs, share, chain)
 
@@ -149,23 +153,10 @@ def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
 
     A payer's contract may change its answer about a signature between our check and the transaction.
     """
-    failed = Authorization.objects.filter(
-        mode=Mode.LIVE,
-        chain=request.spec.name,
-        token=request.token,
-        payer=request.signed.payer,
-        state=AuthorizationState.FAILED,
-        created_at__gt=now - _HOUR,
-    ).filter(Q(transaction__isnull=False) | Q(network_fee__gt=0))
-    # Neither of these was the payer's fault.
-    ours = failed.exclude(transaction__state=TransactionState.DROPPED).exclude(
-        transaction__purpose=Purpose.CANCEL
-    )
-    times = list(
-        ours.order_by("-created_at").values_list("created_at", flat=True)[
-            :_MOST_COUNTED
-        ]
-    )
+    payer = (request.spec.name, request.token, request.signed.payer)
+    with connection.cursor() as cursor:
+        cursor.execute(_FAILED_AT, [*payer, now - _HOUR, _MOST_COUNTED])
+        times = [moment for (moment,) in cursor]
     if len(times) <= FREE_FAILURES:
         return
     wait = min(timedelta(minutes=2 ** (len(times) - FREE_FAILURES - 1)), LONGEST_WAIT)
@@ -189,19 +180,16 @@ def _of_a_day(merchant_id: int, chain: str, now: datetime) -> tuple[int, int]:
 
     Cached: summing it up for each settlement is too slow.
     """
-    good, failed = (
-        _sum(statement, merchant_id, chain, now - _DAY)
-        for statement in (_GOOD, _FAILED)
-    )
-    return good, failed
+    return _sums(merchant_id, chain, ((_GOOD, now - _DAY), (_FAILED, now - _DAY)))
 
 
-def _sum(statement: str, merchant_id: int, chain: str, since: datetime) -> int:
-    parameters: dict[str, Any] = {
-        "merchant": merchant_id,
-        "chain": chain,
-        "since": since,
-    }
+def _sums(
+    merchant_id: int, chain: str, asked: tuple[_Asked, _Asked]
+) -> tuple[int, int]:
+    """Return two sums of costs, each with its condition and since its moment, by one statement."""
+    (first, begins), (second, since) = asked
+    parameters: list[Any] = [merchant_id, chain, begins, merchant_id, chain, since]
     with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return int(cursor.fetchone()[0])
+        cursor.execute(f"SELECT ({first}), ({second})", parameters)
+        one, other = cursor.fetchone()
+    return int(one), int(other)

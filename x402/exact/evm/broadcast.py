@@ -45,7 +45,7 @@ from x402.exact.promises import (
 from x402.exact.shares import refuse_greedy
 from x402.models import Authorization
 
-_FIRST_PAUSES: Final = (0.003, 0.005, 0.01)
+_FIRST_PAUSES: Final = (0.0, 0.005, 0.013)
 
 
 def send(
