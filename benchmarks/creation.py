@@ -88,7 +88,7 @@ def _at(
                 notes.append(f"{name}: {result.failures} answers were no success")
     product = contenders["product"]
     claims = [
-        Claim("product / pgbench", ratio(product, base), 0.20),
+        Claim("product / pgbench", ratio(product, base), 0.35),
         Claim(
             "product / idiomatic DRF", ratio(product, contenders["idiomatic DRF"]), 4.0
         ),

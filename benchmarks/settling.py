@@ -23,7 +23,7 @@ from demo.localnet.funding import prepare_chain
 from tests.x402.exact.bodies import body_of
 
 PATH: Final = "/api/v1/x402/settle"
-MORE_MS: Final = 30.0
+MORE_MS: Final = 20.0
 _UNITS: Final = 10_000
 # Each of the server's threads opens its own connections.
 _WARM: Final = 30

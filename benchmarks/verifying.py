@@ -139,7 +139,7 @@ def _rates(
         notes += [f"{one.failures} no success" for one in (made, told) if one.failures]
     # Answers still pending at a round's end are not counted.
     notes.append(f"{answered} answers, {_payments() - before} payments used up")
-    claims = [Claim("verifying / creating checkouts", ratio(verifying, creating), 0.9)]
+    claims = [Claim("verifying / creating checkouts", ratio(verifying, creating), 1.0)]
     name = f"x402 verification, {clients} clients"
     return Report(name, [creating, verifying], claims, notes)
 

@@ -24,7 +24,8 @@ BACKLOG = 12_000
 CELERY_BACKLOG = 1_000
 ENDPOINTS = 16
 HEALTHY, DEAD = 1_000, 200
-LATENCY_EVENTS = 50
+LATENCY_EVENTS, LATENCY_BESIDE = 50, 200
+STUCK = 100_000
 BODY = json.dumps({"id": "chk_live_1", "metadata": {"note": "x" * 1_200}}).encode()
 
 
@@ -37,6 +38,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         make_secret(merchant)
         return [
             _latency(receiver, merchant),
+            _beside_backlog(receiver, merchant),
             _backlog(receiver, merchant, rounds),
             _fairness(receiver, merchant, rounds),
         ]
@@ -121,16 +123,36 @@ def _publish(merchant: int, urls: list[str]) -> None:
 
 def _latency(receiver: Endpoint, merchant: int) -> Report:
     series = Series("committed event to received POST", "ms")
+    _send_single(receiver, merchant, series, LATENCY_EVENTS)
+    claims = [Claim("p50 in ms, idle", series.median, 50, at_most=True)]
+    return Report("webhook latency", [series], claims)
+
+
+def _beside_backlog(receiver: Endpoint, merchant: int) -> Report:
+    """Single events, while very many wait for another endpoint, which never answers."""
+    series = Series("committed event to received POST", "ms")
+    for _ in range(0, STUCK, 1_000):
+        _publish(merchant, [receiver.url("dead", 0)] * 1_000)
+    _send_single(receiver, merchant, series, LATENCY_BESIDE)
+    _empty()
+    p99 = statistics.quantiles(series.rounds, n=100)[-1]
+    claims = [Claim("p99 in ms", p99, 15, at_most=True)]
+    note = f"{STUCK:,} deliveries wait for an endpoint that never answers"
+    return Report("webhook latency beside a backlog", [series], claims, [note])
+
+
+def _send_single(
+    receiver: Endpoint, merchant: int, series: Series, number: int
+) -> None:
+    """Publish so many events, each after the one before has arrived; add the time of each."""
     with _sender():
         _publish(merchant, [receiver.url("warm", 0)])
         receiver.await_all("warm", 1)
-        for number in range(LATENCY_EVENTS):
-            _publish(merchant, [receiver.url("one", number % ENDPOINTS)])
+        for count in range(number):
+            _publish(merchant, [receiver.url("one", count % ENDPOINTS)])
             committed = time.time()
             [arrived] = receiver.await_all("one", 1)
             series.rounds.append(max(arrived - committed, 0) * 1000)
-    claims = [Claim("p50 in ms, idle", series.median, 50, at_most=True)]
-    return Report("webhook latency", [series], claims)
 
 
 def _backlog(receiver: Endpoint, merchant: int, rounds: int) -> Report:
