@@ -99,19 +99,11 @@ def _pay(
     """Pay a checkout with this webhook address; return when the payment was in its block."""
     from django.db import connection
 
-    from demo.wallet import pay
-
     try:
         _, option = detection.choose(merchant, chain, webhook_url=url)
     finally:
         connection.close()
     together.wait(detection.PATIENCE)
     time.sleep(random.uniform(0, POLL_SECONDS))
-    entry = running.chains[chain].as_json()
-    pay(
-        entry,
-        token=option["tokens"][0],
-        to=option["address"],
-        amount=option["payAmount"],
-    )
+    detection.send(running, chain, option)
     return time.time()

@@ -87,18 +87,11 @@ def _measure(running: SixChains, merchant: int, samples: int) -> Report:
 def _one_payment(running: SixChains, merchant: int, chain: str) -> float:
     """Return the seconds from the transfer's being in a block to its checkout's having moved."""
     from checkouts.models import Checkout
-    from demo.wallet import pay
 
     checkout_id, option = choose(merchant, chain)
     # The watchers are told apart from our clock: a payment may come at any moment between two looks.
     time.sleep(random.uniform(POLL_SECONDS, 2 * POLL_SECONDS))
-    entry = running.chains[chain].as_json()
-    pay(
-        entry,
-        token=option["tokens"][0],
-        to=option["address"],
-        amount=option["payAmount"],
-    )
+    send(running, chain, option)
     paid_at = time.perf_counter()
     row = Checkout.objects.filter(pk=checkout_id).exclude(status="pending")
     while not row.exists():
@@ -106,6 +99,18 @@ def _one_payment(running: SixChains, merchant: int, chain: str) -> float:
             raise RuntimeError(f"a payment on {chain} was not seen")
         time.sleep(_LOOK_EVERY)
     return time.perf_counter() - paid_at
+
+
+def send(running: SixChains, chain: str, option: dict[str, str]) -> None:
+    """Pay a checkout by one of its options; return once the payment is in a block."""
+    from demo.wallet import pay
+
+    pay(
+        running.chains[chain].as_json(),
+        token=option["tokens"][0],
+        to=option["address"],
+        amount=option["payAmount"],
+    )
 
 
 def choose(

@@ -20,6 +20,7 @@ from wallets.chains.base import (
     ChainError,
     ChainUnavailableError,
 )
+from wallets.chains.rpc.client import Call
 from wallets.chains.rpc.notices import Notices
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
@@ -114,7 +115,7 @@ def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None
             pause = pace.after(outcome)
             # After a failure a notice changes nothing: the node needs its pause.
             if chain.notices and not isinstance(outcome, Exception) and pause:
-                chain.notices.subscribe(watcher.subscriptions())
+                chain.notices.subscribe(_subscriptions(watcher, outcome))
                 stop.wait(_left(_SHORTEST_PAUSE, started))
                 chain.notices.wait(_left(pause, started))
             else:
@@ -158,6 +159,18 @@ def _one_pass(watcher: ChainWatcher) -> Outcome | Exception:
         log.exception("watcher failed", chain=watcher.spec.name)
         connection.close()
         return error
+
+
+def _subscriptions(watcher: ChainWatcher, outcome: Outcome) -> Sequence[Call]:
+    """Return what to subscribe to: nothing while another watcher reads the chain, and nothing after an error."""
+    if outcome not in {Outcome.IDLE, Outcome.QUIET}:
+        return []
+    try:
+        return watcher.subscriptions()
+    except Exception:
+        # Any error is caught: polling must go on.
+        log.exception("no subscriptions", chain=watcher.spec.name)
+        return []
 
 
 def _let_go(watcher: ChainWatcher) -> None:

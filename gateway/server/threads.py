@@ -75,20 +75,24 @@ class Threads:
         self._look = self._loop.call_later(_LOOK_SECONDS, self._replace)
 
     def _work(self, worker: _Worker) -> None:
-        call_soon = self._loop.call_soon_threadsafe
         while True:
             self._places.get()
             worker.is_replaced = False
             while not worker.is_replaced:
-                job, done = self._jobs.get()
-                worker.since = time.monotonic()
-                try:
-                    result = job()
-                except BaseException as error:  # noqa: BLE001 - it is raised where the job is waited for
-                    call_soon(_fail, done, error)
-                else:
-                    call_soon(_finish, done, result)
-                worker.since = None
+                self._run_next(worker)
+
+    def _run_next(self, worker: _Worker) -> None:
+        """Run a job. In a function of its own, which keeps nothing of it while the thread rests."""
+        job, done = self._jobs.get()
+        worker.since = time.monotonic()
+        call_soon = self._loop.call_soon_threadsafe
+        try:
+            result = job()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the job is waited for
+            call_soon(_fail, done, error)
+        else:
+            call_soon(_finish, done, result)
+        worker.since = None
 
 
 def _finish(done: "asyncio.Future[Any]", result: Any) -> None:

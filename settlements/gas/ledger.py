@@ -49,7 +49,7 @@ def intend(
     """Assign a nonce to a call, sign it and store it; nothing is sent.
 
     Idempotent by purpose and `reference`, until the transaction is dropped. Raises NoGasError, and ChainError if no node
-    reports gas prices.
+    reports gas prices, for a known reference too.
     """
     keys = gas_keys()
     if not keys:

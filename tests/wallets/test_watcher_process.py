@@ -14,11 +14,12 @@ from tests.waiting import PATIENCE_SECONDS, comes_true, wait_until
 from tests.wallets.accountchains import OnSolana, make_expected
 from tests.wallets.accountchains import spec_of as account_spec
 from tests.wallets.evmkin import spec_of
-from tests.wallets.factories import local_spec, make_deposit
+from tests.wallets.factories import local_spec, make_deposit, make_watcher
 from wallets.chains.base import ChainUnavailableError
 from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor, Transfer
-from wallets.watcher_process import WatchedChain, _Pace, watch
+from wallets.watcher_process import WatchedChain, _Pace, _subscriptions, watch
+from wallets.watchers.blocks import Watcher
 from wallets.watchers.passes import Outcome
 
 if TYPE_CHECKING:
@@ -140,6 +141,35 @@ def test_a_pushed_payment_on_solana_is_read_before_the_next_poll(
         # The control: without the push the payment waits for the poll.
         patience = PATIENCE_SECONDS if pushed else 3
         assert comes_true(a_new_payment_is_read, seconds=patience) == pushed
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_error_about_subscriptions_does_not_end_the_polling(
+    base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_watcher: object) -> None:
+        raise ValueError("no account can be derived")
+
+    monkeypatch.setattr(Watcher, "subscriptions", fail)
+    make_deposit()
+    spec = local_spec(base_node.url, POLL_SECONDS="0.2", WS_URL="ws://127.0.0.1:9")
+    with watched(WatchedChain(spec)):
+        for _ in range(2):
+            base_node.mine()
+            wait_until(lambda: height() >= base_node.block_number())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("outcome", "number"),
+    [(Outcome.IDLE, 1), (Outcome.STANDBY, 0), (Outcome.HALTED, 0)],
+)
+def test_only_who_reads_the_chain_is_subscribed(
+    base_node: Anvil, outcome: Outcome, number: int
+) -> None:
+    watcher = make_watcher(base_node.url)
+    assert len(_subscriptions(watcher, outcome)) == number
+    watcher.close()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Final
 
 import structlog
 
 from wallets.chains.base import Account, AccountAdapter, Head
 from wallets.chains.rpc.client import Call
+from wallets.chains.rpc.notices import MOST
 from wallets.chains.specs import ChainSpec
 from wallets.watchers.account_forks import AccountForks
 from wallets.watchers.account_ingest import (
@@ -112,7 +114,9 @@ class AccountWatcher(ChainWatcher):
             open_accounts(lease, self.spec, self._pulse(head, now=now, pause=0.0))
             self._has_new_watched = False
         due = due_accounts(self.spec, now=now, most_others=self._reader.most_at_once)
-        self._expected = [one.account for one in due if one.turn is Turn.EXPECTED]
+        expected = [one.account for one in due if one.turn is Turn.EXPECTED]
+        # In a fixed order: which ones are read first changes with each pass.
+        self._expected = sorted(expected, key=attrgetter("key"))[:MOST]
         reads = self._read(due, head)
         if reads.readings or reads.error is None:
             self._commit(lease, due, reads, head, now)

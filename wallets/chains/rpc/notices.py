@@ -4,15 +4,18 @@ A notice only wakes the watcher, which reads from its nodes as always. A false n
 watcher polls.
 """
 
+import socket
 import threading
 from collections.abc import Iterable
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import orjson
 import structlog
 from websockets.exceptions import WebSocketException
-from websockets.sync.client import connect
+from websockets.frames import Frame
+from websockets.sync.client import ClientConnection, connect
 from websockets.sync.connection import Connection
 
 from wallets.chains.base import ChainError, ChainUnavailableError
@@ -29,6 +32,21 @@ _TURN_SECONDS: Final = 1.0
 # A header has about 2 KB. The logs of a transaction on Solana are cut off at 10 KB.
 _MOST_BYTES: Final = 64 * 1024
 _LONGEST_PAUSE: Final = 60.0
+# After each notice, so that a node which sends very many is held back.
+_PACE_SECONDS: Final = 0.05
+
+
+class _Connection(ClientConnection):
+    """Ends at a frame that neither adds to a message nor ends it: no limit of bytes stops endless ones from filling memory."""
+
+    def process_event(self, event: Any) -> None:
+        """Take a frame."""
+        if isinstance(event, Frame) and not event.fin and not event.data:
+            # The thread that reads finds the end, and `recv` raises ConnectionClosedError.
+            with suppress(OSError):
+                self.socket.shutdown(socket.SHUT_RDWR)
+            return
+        super().process_event(event)
 
 
 class Notices:
@@ -94,24 +112,45 @@ class Notices:
             max_size=_MOST_BYTES,
             compression=None,
             proxy=None,
-        ) as socket:
+            create_connection=_Connection,
+        ) as node:
             made: set[bytes] = set()
+            accepted = refused = 0
             while not self._closed.is_set() and self._wanted and len(made) <= 2 * MOST:
                 for call in self._wanted - made:
-                    socket.send(call, text=True)
+                    node.send(call, text=True)
                     made.add(call)
-                self._receive(socket)
+                message = _receive(node)
+                if "method" in message:
+                    self._failures = 0
+                    self._noticed.set()
+                    self._closed.wait(_PACE_SECONDS)
+                elif "result" in message:
+                    accepted += 1
+                elif message:
+                    refused += 1
+                    self._tell_refused(accepted, refused)
 
-    def _receive(self, socket: Connection) -> None:
-        """Wait a second for a message. Raises ChainUnavailableError if the node refuses."""
-        try:
-            message = orjson.loads(socket.recv(timeout=_TURN_SECONDS))
-        except TimeoutError:
-            return
-        except orjson.JSONDecodeError as error:
-            raise ChainUnavailableError("The node sends no JSON.") from error
-        if not isinstance(message, dict) or not message.keys() & {"method", "result"}:
+    def _tell_refused(self, accepted: int, refused: int) -> None:
+        """Log once per connection that a node takes no further subscription. Raises ChainUnavailableError if it took none."""
+        if not accepted:
             raise ChainUnavailableError("The node refuses to push notices.")
-        self._failures = 0
-        if "method" in message:
-            self._noticed.set()
+        if refused == 1:
+            log.warning(
+                "node takes no more subscriptions",
+                node=self._label,
+                accepted=accepted,
+            )
+
+
+def _receive(node: Connection) -> dict[str, Any]:
+    """Wait a second for a message; return it, empty without one. Raises ChainUnavailableError for anything but an object."""
+    try:
+        message = orjson.loads(node.recv(timeout=_TURN_SECONDS))
+    except TimeoutError:
+        return {}
+    except orjson.JSONDecodeError as error:
+        raise ChainUnavailableError("The node sends no JSON.") from error
+    if not isinstance(message, dict) or not message:
+        raise ChainUnavailableError("The node sends no JSON-RPC.")
+    return message

@@ -179,6 +179,63 @@ def test_there_are_never_too_many_subscriptions() -> None:
         assert {call[0] for call in node.connections[1]} == {"c"}
 
 
+def test_a_node_that_takes_few_subscriptions_is_kept_and_told_of_once() -> None:
+    connections: list[int] = []
+
+    def take_two(socket: ServerConnection) -> None:
+        connections.append(0)
+        for _ in range(2):
+            socket.recv()
+            socket.send('{"jsonrpc":"2.0","id":1,"result":7}')
+        for _ in range(3):
+            socket.recv()
+            socket.send('{"jsonrpc":"2.0","id":1,"error":{"code":-32005}}')
+        socket.send('{"method":"logsNotification"}')
+        with suppress(ConnectionClosed):
+            socket.recv()
+
+    calls: list[Call] = [("follow", [str(number)]) for number in range(5)]
+    with (
+        capture_logs() as logs,
+        answering(take_two) as url,
+        listening(url, calls) as notices,
+    ):
+        assert notices.wait(PATIENCE_SECONDS)
+        assert len(connections) == 1
+    assert [entry["event"] for entry in logs] == ["node takes no more subscriptions"]
+    assert SECRET not in str(logs)
+
+
+def test_a_node_that_accepts_and_hangs_up_is_asked_ever_less_often() -> None:
+    def accept_and_hang_up(socket: ServerConnection) -> None:
+        socket.recv()
+        socket.send('{"jsonrpc":"2.0","id":1,"result":7}')
+        socket.close()
+
+    with answering(accept_and_hang_up) as url, listening(url) as notices:
+        wait_until(lambda: notices._failures > 1)
+
+
+def test_endless_empty_fragments_end_the_connection() -> None:
+    opened, ended = threading.Event(), threading.Event()
+
+    def send_fragments(socket: ServerConnection) -> None:
+        socket.recv()
+        opened.set()
+        try:
+            # The beginning of a text, and then what adds nothing to it.
+            socket.socket.sendall(b"\x01\x00")
+            while True:
+                socket.socket.sendall(b"\x00\x00" * 1_000)
+        except OSError:
+            ended.set()
+
+    with answering(send_fragments) as url, listening(url) as notices:
+        assert opened.wait(PATIENCE_SECONDS)
+        assert ended.wait(PATIENCE_SECONDS)
+        assert not notices.wait(0)
+
+
 def test_closing_ends_a_wait_at_once() -> None:
     notices = Notices("ws://127.0.0.1:9")
     notices.close()
