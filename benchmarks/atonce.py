@@ -15,7 +15,7 @@ from benchmarks.webhooks import Endpoint, make_secret
 from wallets.chains.registry import CHAINS
 
 OPEN = 100_000
-# On Solana and TON each merchant's wallet is read by itself.
+# On Solana and TON each merchant's wallet is read separately.
 PER_MERCHANT = 10_000
 # What reading, crediting, completing and sending may take after the poll.
 ALLOWED_SECONDS = 0.4

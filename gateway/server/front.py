@@ -34,7 +34,7 @@ Django = Callable[[Environ, Callable[..., Any]], HttpResponseBase]
 
 # Files up to this size are sent in one piece.
 _ONE_PIECE: Final = 1024 * 1024
-# One thread in this many may continue waiting requests: the others answer new ones.
+# One thread in this many may continue waiting requests. Those that take long are replaced, so new ones are answered too.
 _CONCLUDING: Final = 4
 
 
