@@ -113,6 +113,8 @@ def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None
             started = time.monotonic()
             outcome = _one_pass(watcher)
             pause = pace.after(outcome)
+            if outcome is Outcome.IDLE:
+                pause = watcher.longest_pause(pause)
             # After a failure a notice changes nothing: the node needs its pause.
             if chain.notices and not isinstance(outcome, Exception) and pause:
                 chain.notices.subscribe(_subscriptions(watcher, outcome))

@@ -189,3 +189,23 @@ def test_a_flood_of_notices_does_not_crowd_passes(
     with watched(chain):
         wait_until(lambda: len(passes) > 5)
     assert min(later - earlier for earlier, later in pairwise(passes)) >= 0.1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_pushed", [False, True])
+def test_what_is_nearly_final_is_not_left_until_the_next_poll(
+    base_node: Anvil, monkeypatch: pytest.MonkeyPatch, is_pushed: bool
+) -> None:
+    passes: list[float] = []
+
+    def one_pass(_watcher: object) -> Outcome:
+        passes.append(time.monotonic())
+        return Outcome.IDLE
+
+    monkeypatch.setattr("wallets.watcher_process._one_pass", one_pass)
+    monkeypatch.setattr(Watcher, "longest_pause", lambda _self, _poll: 0.2)
+    pushes = {"WS_URL": "ws://127.0.0.1:9"} if is_pushed else {}
+    spec = local_spec(base_node.url, POLL_SECONDS=str(PATIENCE_SECONDS), **pushes)
+    with watched(WatchedChain(spec)):
+        wait_until(lambda: len(passes) > 2)
+    assert min(later - earlier for earlier, later in pairwise(passes)) >= 0.2

@@ -3,6 +3,7 @@
 Accounts with expected payments come first, then other receiving accounts, then watched-only ones.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from wallets.chains.base import Account, AccountAdapter, Head
+from wallets.chains.base import Account, AccountAdapter, AccountReading, Head
 from wallets.chains.rpc.client import Call
 from wallets.chains.rpc.notices import MOST
 from wallets.chains.specs import ChainSpec
@@ -167,19 +168,19 @@ class AccountWatcher(ChainWatcher):
     ) -> None:
         missing = self._forks.look(reads.readings, head=head, now=now)
         pulse = self._next_pulse(reads, head, now)
+        final_height = self._adapter.final_height(head, read_height=head.block.height)
         new = commit_accounts(
             lease,
             self.spec,
             readings=reads.readings,
             broken=reads.broken,
             missing=missing,
-            final_height=self._adapter.final_height(
-                head, read_height=head.block.height
-            ),
+            final_height=final_height,
             accounts_read_at=self._read_through(due, reads, now),
             pulse=pulse,
         )
         self._meter.wrote(pulse.usage)
+        self._to_final = self._seconds_to_final(reads.readings, final_height)
         for key, error in reads.broken.items():
             log.error(
                 "account not read", chain=self.spec.name, key=key.hex(), error=error
@@ -188,6 +189,14 @@ class AccountWatcher(ChainWatcher):
             log.warning("reorganisation", chain=self.spec.name, transfers=len(lost))
         if new:
             log.info("transfers found", chain=self.spec.name, count=new)
+
+    def _seconds_to_final(
+        self, readings: Sequence[AccountReading], final_height: int
+    ) -> float:
+        """Return how long the newest transfer of these takes to be final; infinite if all are."""
+        heights = [one.block_height for each in readings for one in each.transfers]
+        missing = max(heights, default=final_height) - final_height
+        return missing * self.spec.block_seconds if missing > 0 else math.inf
 
     def _pass_on(self, lease: Lease, reads: AccountReads, now: datetime) -> None:
         """Let the other accounts have their turn first next time, although the nodes may be at fault."""

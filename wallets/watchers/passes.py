@@ -1,5 +1,6 @@
 """The base of all watchers' passes: lease, idle pauses, failures, and the check of the chain's identity."""
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -59,6 +60,8 @@ class ChainWatcher(ABC):
         # The fence under which the nodes were last checked to serve the known chain.
         self._identified_fence: int | None = None
         self._lease_seconds = LEASE_SECONDS
+        # How long what the last pass found takes to be final, in seconds.
+        self._to_final = math.inf
 
     def tick(self, *, now: datetime) -> Outcome:
         """Run one pass, begun at `now`. Raises ChainError, after recording it, and LeaseLostError."""
@@ -70,6 +73,7 @@ class ChainWatcher(ABC):
         if self._may_rest(lease, now):
             return Outcome.QUIET
         begun = self._clock()
+        self._to_final = math.inf
         try:
             return self._pass(lease, now)
         except ChainError as error:
@@ -87,6 +91,10 @@ class ChainWatcher(ABC):
     def close(self) -> None:
         """Close the connections to the nodes."""
         self._chain.close()
+
+    def longest_pause(self, poll: float) -> float:
+        """Return the pause after an idle pass, in seconds: less than a poll's if what it found is final before that."""
+        return min(poll, self._to_final)
 
     def subscriptions(self) -> Sequence[Call]:
         """Return the JSON-RPC calls by which a node's WebSocket pushes what to read now."""

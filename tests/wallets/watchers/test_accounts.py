@@ -57,6 +57,43 @@ def test_what_is_as_deep_as_the_chain_asks_is_confirmed_in_the_same_pass() -> No
     assert states() == [CONFIRMED]
 
 
+def test_a_payment_that_is_final_before_the_next_poll_is_looked_at_then() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    assert watched.watcher.longest_pause(1.0) == 1.0
+    watched.ledger.confirmations = 2
+    watched.pay(wallet)
+    watched.tick(after=1)
+    assert states() == [DETECTED]
+    wait = watched.watcher.longest_pause(1.0)
+    assert wait == watched.spec.block_seconds < 1.0
+    watched.ledger.height += 1
+    watched.tick(after=wait)
+    assert states() == [CONFIRMED]
+    assert watched.watcher.longest_pause(1.0) == 1.0
+
+
+def test_a_payment_that_is_final_much_later_changes_no_pause() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    watched.ledger.confirmations = 100
+    watched.pay(wallet)
+    watched.tick(after=1)
+    assert states() == [DETECTED]
+    assert watched.watcher.longest_pause(1.0) == 1.0
+
+
+def test_a_node_that_lags_is_not_asked_more_often() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    watched.ledger.confirmations = 2
+    watched.pay(wallet)
+    watched.tick(after=1)
+    watched.ledger.height -= 1
+    assert watched.tick(after=1) is Outcome.IDLE
+    assert watched.watcher.longest_pause(1.0) == 1.0
+
+
 def test_a_wallet_is_read_from_the_head_on_and_vouched_for_from_its_first_reading() -> (
     None
 ):
