@@ -88,6 +88,28 @@ def test_a_released_endpoint_is_free_and_nobody_releases_anothers() -> None:
     assert take("two") == [endpoint.pk]
 
 
+@pytest.mark.parametrize("step", ["take", "renew", "release"])
+def test_a_lease_waits_for_no_disk_and_nothing_after_it_is_affected(step: str) -> None:
+    (endpoint,) = endpoints_with_work(1)
+    steps: dict[str, Callable[[], Any]] = {
+        "take": take,
+        "renew": lambda: renew("one", [endpoint.pk], now=NOON, lease=LEASE),
+        "release": lambda: release("one", [endpoint.pk]),
+    }
+    if step != "take":
+        take()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = 'on'")
+        cursor.execute("SAVEPOINT before")
+        steps[step]()
+        cursor.execute("SHOW synchronous_commit")
+        assert cursor.fetchone() == ("off",)
+        # As at the end of a transaction.
+        cursor.execute("ROLLBACK TO before")
+        cursor.execute("SHOW synchronous_commit")
+        assert cursor.fetchone() == ("on",)
+
+
 def test_endpoints_are_taken_in_turn_however_long_a_backlog_is() -> None:
     endpoints = endpoints_with_work(4, each=5)
     keys = [endpoint.pk for endpoint in endpoints]
@@ -221,12 +243,10 @@ def test_without_the_lock_or_the_lease_endpoints_are_shared(
     monkeypatch: pytest.MonkeyPatch, without: str
 ) -> None:
     """The negative control: both are what the test above depends on."""
-    assert without in claims._FREE_ENDPOINTS
-    broken = claims._FREE_ENDPOINTS.replace(without, "")
-    monkeypatch.setattr(claims, "_FREE_ENDPOINTS", broken)
+    assert without in claims._TAKE
     # Rivals that choose before either has written are what a busy day brings; a pause in between makes them certain.
     slow = claims._TAKE.replace("FROM free", "FROM free, pg_sleep(0.02)")
-    monkeypatch.setattr(claims, "_TAKE", slow)
+    monkeypatch.setattr(claims, "_TAKE", slow.replace(without, ""))
     endpoints_with_work(100)
     taken = [key for mine in at_once(_take_everything) for key in mine]
     assert len(taken) > len(set(taken))
