@@ -1,12 +1,15 @@
 """Threads: few while jobs are quick, more while some take long, and few again after that."""
 
 import asyncio
+import weakref
+from functools import partial
 from threading import Condition, Event
 
 import pytest
 
 from gateway.server import threads
 from gateway.server.threads import QUICK, Threads
+from tests.waiting import wait_until
 
 SECONDS = 20
 
@@ -141,5 +144,19 @@ def test_an_error_is_raised_where_the_job_is_waited_for() -> None:
         with pytest.raises(KeyError, match="told"):
             await jobs.pool.run(fail)
         assert await jobs.pool.run(lambda: 7) == 7
+
+    asyncio.run(check())
+
+
+def test_a_resting_thread_keeps_nothing_of_its_last_job() -> None:
+    async def check() -> None:
+        pool = started(1).pool
+        held = Jobs(pool)
+        known = weakref.ref(held)
+        # Its only thread rests after this job.
+        pool._workers[0].is_replaced = True
+        await pool.run(partial(repr, held))
+        del held
+        await asyncio.to_thread(wait_until, lambda: known() is None)
 
     asyncio.run(check())

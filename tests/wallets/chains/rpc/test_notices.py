@@ -2,8 +2,10 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 
 import pytest
 from structlog.testing import capture_logs
@@ -116,6 +118,36 @@ def test_a_flood_of_notices_is_one_notice() -> None:
         assert notices.wait(PATIENCE_SECONDS)
         # The last of them may be read after the first wait.
         wait_until(lambda: not notices.wait(0.1))
+
+
+class Noted(threading.Event):
+    """An event that remembers when it was set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[float] = []
+
+    def set(self) -> None:
+        self.times.append(time.monotonic())
+        super().set()
+
+
+def test_a_flood_of_notices_is_read_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    noticed, enough = Noted(), threading.Event()
+
+    def flood(socket: ServerConnection) -> None:
+        socket.recv()
+        for _ in range(100):
+            socket.send('{"method":"eth_subscription"}')
+        enough.wait(PATIENCE_SECONDS)
+
+    with answering(flood) as url, listening(url, calls=()) as notices:
+        monkeypatch.setattr(notices, "_noticed", noticed)
+        notices.subscribe([HEADS])
+        wait_until(lambda: len(noticed.times) > 5)
+        enough.set()
+    pauses = [later - earlier for earlier, later in pairwise(noticed.times[:6])]
+    assert min(pauses) >= 0.05
 
 
 class Subscribed:
