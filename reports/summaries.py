@@ -90,17 +90,12 @@ class Summary:
 
 
 class _Group(NamedTuple):
-    """The totals of one day, network and token; for movements, of wallets with the same tags.
-
-    `is_told` says that other groups include the same money.
-    """
+    """The totals of one day, network and token."""
 
     day: date
     chain: str
     token: str
     sums: Sums
-    tags: tuple[str, ...] = ()
-    is_told: bool = False
 
 
 def summary_of(wanted: ReportFilter) -> Summary:
@@ -110,30 +105,30 @@ def summary_of(wanted: ReportFilter) -> Summary:
     """
     by_token: dict[tuple[str, str], Sums] = defaultdict(Sums)
     by_day: dict[date, Sums] = defaultdict(Sums)
-    by_tag: dict[str, Sums] = defaultdict(Sums)
     for group in _groups(wanted):
-        if not group.is_told:
-            by_token[group.chain, group.token] += group.sums
-            by_day[group.day] += group.sums
-        for tag in group.tags:
-            by_tag[tag] += group.sums
+        by_token[group.chain, group.token] += group.sums
+        by_day[group.day] += group.sums
     return Summary(
         total=sum(by_token.values(), Sums()),
         by_token=dict(sorted(by_token.items())),
         by_day=dict(sorted(by_day.items(), reverse=True)),
-        by_tag=dict(sorted(by_tag.items())),
+        by_tag=dict(sorted(_by_tag(wanted).items())),
         balances=_balances(wanted),
         fees=fees_of(wanted),
     )
 
 
 def _groups(wanted: ReportFilter) -> Iterator[_Group]:
-    """Return the groups to add up. Recorded-only tokens may be worth anything, and are left out."""
+    """Return the groups to add up."""
     for found in (_transfers(wanted), _movements(wanted)):
         for group in found:
-            # Days without remaining rows are kept with zero.
-            if is_accepted(group.chain, group.token) and group.sums != Sums():
+            if _counts(group.chain, group.token, group.sums):
                 yield group
+
+
+def _counts(chain: str, token: str, sums: Sums) -> bool:
+    # Recorded-only tokens may be worth anything. Days without remaining rows are kept with zero.
+    return is_accepted(chain, token) and sums != Sums()
 
 
 _FINAL: Final = Q(state=TransferState.CONFIRMED)
@@ -197,29 +192,38 @@ def _transfers(wanted: ReportFilter) -> Iterator[_Group]:
             yield _Group(row["day"], row["chain"], row["token"], _sums(row))
 
 
-_OF_WALLETS: Final = ("day", "chain_name", "token", "tags", "is_payment")
-
-
 def _movements(wanted: ReportFilter) -> Iterator[_Group]:
-    wallets = watched_wallets(wanted)
+    # With a tag there are no transfers, which would include the payments.
+    keys = ("day", "chain_name", "token")
+    for row in _moved(wanted, *keys, with_payments=bool(wanted.tag)):
+        yield _Group(row["day"], row["chain_name"], row["token"], _sums(row))
+
+
+def _by_tag(wanted: ReportFilter) -> dict[str, Sums]:
+    found: dict[str, Sums] = defaultdict(Sums)
+    for row in _moved(wanted, "chain_name", "token", "tags", with_payments=True):
+        sums = _sums(row)
+        if _counts(row["chain_name"], row["token"], sums):
+            for tag in row["tags"]:
+                found[tag] += sums
+    return found
+
+
+def _moved(
+    wanted: ReportFilter, *keys: str, with_payments: bool
+) -> Iterator[dict[str, Any]]:
+    """Return the sums of watched wallets' movements for each of these keys' values; some come twice."""
     span = span_of(wanted.since, wanted.until)
-    kept = WatchedDay.objects.filter(wallet__in=wallets)
+    kept = WatchedDay.objects.filter(wallet__in=watched_wallets(wanted))
     kept = kept.filter(day__gte=span.first, day__lt=span.end)
-    parts = [_grouped(_with_wallet(kept), _of_movements(_kept_count), *_OF_WALLETS)]
-    for since, until in span.rest:
-        raw = all_movements(replace(wanted, since=since, until=until))
-        raw = _with_wallet(_with_day(raw))
-        parts.append(_grouped(raw, _of_movements(_raw_count), *_OF_WALLETS))
-    for part in parts:
-        for row in part:
-            yield _Group(
-                row["day"],
-                row["chain_name"],
-                row["token"],
-                _sums(row),
-                tuple(row["tags"]),
-                is_told=row["is_payment"] and not wanted.tag,
-            )
+    rest = [
+        _with_day(all_movements(replace(wanted, since=since, until=until)))
+        for since, until in span.rest
+    ]
+    counted = [(kept, _kept_count), *((raw, _raw_count) for raw in rest)]
+    for rows, count in counted:
+        some = rows if with_payments else rows.filter(is_payment=False)
+        yield from _grouped(_with_wallet(some), _of_movements(count), *keys)
 
 
 def _balances(wanted: ReportFilter) -> list[Balance]:
