@@ -37,7 +37,7 @@ INSERT INTO checkouts_checkout (
     id, public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata, customer_email,
     redirect_url, webhook_url, customer_ref, product_ref, order_ref, creation_ref, offers, deposit_nonce,
     amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at, paid_at)
-SELECT n, 'chk_live_' || n, 'code' || n, %(merchant)s, 'live', status, '', price, 'USD', 'Ethiopia Guji, 3 x 250 g',
+SELECT n, 'chk_live_' || n, 'c0de' || n, %(merchant)s, 'live', status, '', price, 'USD', 'Ethiopia Guji, 3 x 250 g',
        '{"cart":["guji","sidamo"]}', '', 'https://shop.example/thanks', '', 'customer-' || n %% 50000, 'product-7',
        'order-' || n, 'order-' || n, '{"base": {"tokens": ["USDC"], "address": "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf"},
          "polygon": {"tokens": ["USDC", "USDT"], "address": "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf"}}'::jsonb,

@@ -195,7 +195,7 @@ _FEW: Final = 20_000
 _MARK = """
     SELECT key, passed FROM (
         SELECT min(first_id) OVER newer AS key, sum(made) OVER newer AS passed,
-               max(last_id) OVER (ORDER BY day DESC ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS older
+               max(last_id) OVER (ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS older
         FROM (
             SELECT day, sum(created) AS made, min(first_id) AS first_id, max(last_id) AS last_id FROM checkouts_dailytotal
             WHERE merchant_id = %s AND mode = %s AND chain = '' GROUP BY day

@@ -32,7 +32,7 @@ from reports.payloads import (
     transaction_payload,
 )
 from reports.summaries import summary_of
-from reports.totals import report_total
+from reports.totals import ReportTotals
 
 READ = Limit("reports", 30)
 
@@ -56,14 +56,11 @@ class ReportViewSet(ApiViewSet):
         What was received, what left watched wallets and what they hold, over the last 30 days, or over the range from `from` to
         `to`, at most 366 days.
         """
-        principal = principal_of_request(request)
+        principal, now = principal_of_request(request), timezone.now()
         wanted = parse_summary(
-            principal.merchant_id,
-            principal.mode,
-            request.query_params,
-            now=timezone.now(),
+            principal.merchant_id, principal.mode, request.query_params, now=now
         )
-        return Response(summary_payload(wanted, summary_of(wanted)))
+        return Response(summary_payload(wanted, summary_of(wanted, now=now)))
 
     @extend_schema(
         operation_id="listReportTransactions",
@@ -89,6 +86,7 @@ class ReportViewSet(ApiViewSet):
         if parse_format(query) == "csv":
             cells = csv_cells(report_rows(wanted))
             return csv_response(f"transactions-{principal.mode}", CSV_HEADER, cells)
-        data = [transaction_payload(row) for row in report_page(wanted, page)]
-        total = report_total(wanted) if page.include_total else None
+        totals = ReportTotals(wanted)
+        data = [transaction_payload(row) for row in report_page(wanted, page, totals)]
+        total = totals.count() if page.include_total else None
         return Response(list_body(data, page, total))

@@ -13,7 +13,7 @@ from gateway.core.api.keyset import CHUNK_ROWS
 from gateway.core.api.pagination import Page
 from reports.inputs import ReportFilter
 from reports.selectors import movements_wanted, transfers_wanted
-from reports.totals import pass_over_days
+from reports.totals import ReportTotals
 from wallets.models import Transfer, WatchedMovement
 from wallets.states import Direction
 from wallets.transfers.block_pages import (
@@ -60,10 +60,13 @@ class _Place:
     table: int
 
 
-def report_page(wanted: ReportFilter, page: Page) -> list[ReportRow]:
+def report_page(
+    wanted: ReportFilter, page: Page, totals: ReportTotals
+) -> list[ReportRow]:
     """Return a page of a report, newest first. Raises InvalidRequestError for an unknown starting_after."""
     if page.starting_after is None:
-        return _told(_places(wanted, None, page.offset, page.limit))
+        rest, offset = totals.pass_over_days(page.offset)
+        return _told(_places(rest, None, offset, page.limit))
     after = _named(wanted, page.starting_after)
     return _told(_places(wanted, after, 0, page.limit))
 
@@ -82,7 +85,6 @@ def _places(
     wanted: ReportFilter, after: _Place | None, offset: int, limit: int
 ) -> list[_Place]:
     """Return the positions of a page's rows: from each table's index, without reading rows that are not shown."""
-    wanted, offset = pass_over_days(wanted, offset)
     most = offset + limit + 1
     # Each limited separately: only then does the database walk both indexes, and read no more of them than needed.
     transfers = _behind(transfers_wanted(wanted), _TRANSFER, after)[:most]

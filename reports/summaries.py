@@ -1,25 +1,28 @@
 """Adds up a merchant's incoming payments and watched movements, by network and token, by day and by tag.
 
-Whole days come from daily totals; only the rest at both ends of a report is read row by row.
+Whole days come from daily totals. Of the first and the last day, only rows are read: those in the range, or those to take off
+that day's totals, whichever are fewer.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, date
+from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
-from django.db.models import Aggregate, Count, F, Q, QuerySet, Sum
-from django.db.models.functions import TruncDate
+from django.db.models import Aggregate, Count, Expression, F, Q, QuerySet, Sum, Value
 
+from gateway.core.postgres.snapshot import snapshot
 from reports.fees import fees_of
 from reports.inputs import ReportFilter
 from reports.selectors import all_movements, transfers_wanted, watched_wallets
-from reports.spans import span_of
+from reports.spans import Cover, Part, cover_of
 from wallets.models import TransferDay, WatchedBalance, WatchedDay
 from wallets.networks import is_accepted
 from wallets.states import Direction, TransferState
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,9 @@ class Sums:
             self.credited + other.credited,
             self.uncredited + other.uncredited,
         )
+
+    def __neg__(self) -> "Sums":
+        return Sums(*(-getattr(self, name) for name in _NAMES))
 
     @property
     def count(self) -> int:
@@ -89,46 +95,42 @@ class Summary:
     fees: Decimal
 
 
-class _Group(NamedTuple):
-    """The totals of one day, network and token."""
-
-    day: date
-    chain: str
-    token: str
-    sums: Sums
-
-
-def summary_of(wanted: ReportFilter) -> Summary:
+def summary_of(wanted: ReportFilter, *, now: datetime) -> Summary:
     """Add up the accepted tokens of a filter with both bounds; each counts as one USD.
 
     Orphaned transfers are excluded.
     """
     by_token: dict[tuple[str, str], Sums] = defaultdict(Sums)
     by_day: dict[date, Sums] = defaultdict(Sums)
-    for group in _groups(wanted):
-        by_token[group.chain, group.token] += group.sums
-        by_day[group.day] += group.sums
+    by_tag: dict[str, Sums] = defaultdict(Sums)
+    with snapshot():
+        cover = _cover(wanted, now)
+        for one in (*_transfers(wanted, cover), *_movements(wanted, cover)):
+            by_token[one.chain, one.token] += one.sums
+            by_day[one.key] += one.sums
+        for one in _tagged(wanted, cover):
+            for tag in one.key:
+                by_tag[tag] += one.sums
+        balances, fees = _balances(wanted), fees_of(wanted)
     return Summary(
         total=sum(by_token.values(), Sums()),
-        by_token=dict(sorted(by_token.items())),
-        by_day=dict(sorted(by_day.items(), reverse=True)),
-        by_tag=dict(sorted(_by_tag(wanted).items())),
-        balances=_balances(wanted),
-        fees=fees_of(wanted),
+        by_token=dict(sorted(_some(by_token))),
+        by_day=dict(sorted(_some(by_day), reverse=True)),
+        by_tag=dict(sorted(_some(by_tag))),
+        balances=balances,
+        fees=fees,
     )
 
 
-def _groups(wanted: ReportFilter) -> Iterator[_Group]:
-    """Return the groups to add up."""
-    for found in (_transfers(wanted), _movements(wanted)):
-        for group in found:
-            if _counts(group.chain, group.token, group.sums):
-                yield group
+def _cover(wanted: ReportFilter, now: datetime) -> Cover:
+    if wanted.since is None or wanted.until is None:
+        raise ValueError("a summary needs both bounds")
+    return cover_of(wanted.since, wanted.until, now=now)
 
 
-def _counts(chain: str, token: str, sums: Sums) -> bool:
-    # Recorded-only tokens may be worth anything. Days without remaining rows are kept with zero.
-    return is_accepted(chain, token) and sums != Sums()
+def _some(sums: Mapping[Key, Sums]) -> Iterator[tuple[Key, Sums]]:
+    """Leave out those of nothing, such as days of which all rows were taken off."""
+    return ((key, one) for key, one in sums.items() if one != Sums())
 
 
 _FINAL: Final = Q(state=TransferState.CONFIRMED)
@@ -169,61 +171,79 @@ def _of_movements(count: _Counter) -> dict[str, Aggregate]:
     }
 
 
-def _transfers(wanted: ReportFilter) -> Iterator[_Group]:
-    # Its addresses are not watched wallets: they have no tags.
+class _Group(NamedTuple):
+    """The totals of a network and token, for a day, or for wallets with the same tags."""
+
+    chain: str
+    token: str
+    key: Any
+    sums: Sums
+
+
+def _transfers(wanted: ReportFilter, cover: Cover) -> Iterator[_Group]:
+    # Their addresses are not watched wallets: they have no tags.
     if wanted.tag:
         return
-    span = span_of(wanted.since, wanted.until)
     kept = TransferDay.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
-    kept = kept.filter(day__gte=span.first, day__lt=span.end)
+    kept = kept.filter(day__gte=cover.first, day__lt=cover.end)
     if wanted.chain:
         kept = kept.filter(chain=wanted.chain)
-    parts = [
-        _grouped(
-            kept, _of_transfers(_kept_count, ~Q(claim="")), "day", "chain", "token"
-        )
-    ]
-    for since, until in span.rest:
-        raw = transfers_wanted(replace(wanted, since=since, until=until))
-        sums = _of_transfers(_raw_count, Q(claim__isnull=False))
-        parts.append(_grouped(_with_day(raw), sums, "day", "chain", "token"))
-    for part in parts:
-        for row in part:
-            yield _Group(row["day"], row["chain"], row["token"], _sums(row))
+    yield from _groups(kept, _of_transfers(_kept_count, ~Q(claim="")), F("day"))
+    sums = _of_transfers(_raw_count, Q(claim__isnull=False))
+    for part in cover.parts:
+        raw = transfers_wanted(_within(wanted, part))
+        yield from _groups(raw, sums, _day_of(part), part)
 
 
-def _movements(wanted: ReportFilter) -> Iterator[_Group]:
-    # With a tag there are no transfers, which would include the payments.
-    keys = ("day", "chain_name", "token")
-    for row in _moved(wanted, *keys, with_payments=bool(wanted.tag)):
-        yield _Group(row["day"], row["chain_name"], row["token"], _sums(row))
+def _movements(wanted: ReportFilter, cover: Cover) -> Iterator[_Group]:
+    # Transfers include the payments; with a tag there are no transfers.
+    some = Q() if wanted.tag else Q(is_payment=False)
+    return _watched(wanted, cover, some, F("day"), _day_of)
 
 
-def _by_tag(wanted: ReportFilter) -> dict[str, Sums]:
-    found: dict[str, Sums] = defaultdict(Sums)
-    for row in _moved(wanted, "chain_name", "token", "tags", with_payments=True):
-        sums = _sums(row)
-        if _counts(row["chain_name"], row["token"], sums):
-            for tag in row["tags"]:
-                found[tag] += sums
-    return found
+def _tagged(wanted: ReportFilter, cover: Cover) -> Iterator[_Group]:
+    tags = F("wallet__tags")
+    return _watched(wanted, cover, Q(), tags, lambda _part: tags)
 
 
-def _moved(
-    wanted: ReportFilter, *keys: str, with_payments: bool
-) -> Iterator[dict[str, Any]]:
-    """Return the sums of watched wallets' movements for each of these keys' values; some come twice."""
-    span = span_of(wanted.since, wanted.until)
-    kept = WatchedDay.objects.filter(wallet__in=watched_wallets(wanted))
-    kept = kept.filter(day__gte=span.first, day__lt=span.end)
-    rest = [
-        _with_day(all_movements(replace(wanted, since=since, until=until)))
-        for since, until in span.rest
-    ]
-    counted = [(kept, _kept_count), *((raw, _raw_count) for raw in rest)]
-    for rows, count in counted:
-        some = rows if with_payments else rows.filter(is_payment=False)
-        yield from _grouped(_with_wallet(some), _of_movements(count), *keys)
+def _watched(
+    wanted: ReportFilter,
+    cover: Cover,
+    some: Q,
+    key: F,
+    part_key: Callable[[Part], Expression | F],
+) -> Iterator[_Group]:
+    kept = WatchedDay.objects.filter(some, wallet__in=watched_wallets(wanted))
+    kept = kept.filter(day__gte=cover.first, day__lt=cover.end)
+    kept = kept.annotate(chain=F("wallet__chain"))
+    yield from _groups(kept, _of_movements(_kept_count), key)
+    for part in cover.parts:
+        raw = all_movements(_within(wanted, part)).filter(some)
+        yield from _groups(raw, _of_movements(_raw_count), part_key(part), part)
+
+
+def _within(wanted: ReportFilter, part: Part) -> ReportFilter:
+    return replace(wanted, since=part.since, until=part.until)
+
+
+def _day_of(part: Part) -> Value:
+    return Value(part.since.date())
+
+
+def _groups(
+    rows: QuerySet[Any],
+    sums: Mapping[str, Aggregate],
+    key: Expression | F,
+    part: Part | None = None,
+) -> Iterator[_Group]:
+    """Return the totals of accepted tokens: recorded-only ones may be worth anything."""
+    is_left_out = part is not None and part.is_left_out
+    found = rows.annotate(key=key).values_list("chain", "token", "key")
+    for chain, token, value, *told in found.annotate(**sums).order_by():
+        if is_accepted(chain, token):
+            numbers = dict(zip(sums, (int(one or 0) for one in told), strict=True))
+            added = Sums(**numbers)
+            yield _Group(chain, token, value, -added if is_left_out else added)
 
 
 def _balances(wanted: ReportFilter) -> list[Balance]:
@@ -235,24 +255,3 @@ def _balances(wanted: ReportFilter) -> list[Balance]:
         Balance(row["wallet__chain"], row["token"], int(row["held"]))
         for row in sums.order_by("wallet__chain", "token")
     ]
-
-
-def _grouped(
-    rows: QuerySet[Any], sums: Mapping[str, Aggregate], *keys: str
-) -> Iterator[dict[str, Any]]:
-    yield from rows.values(*keys).annotate(**sums).order_by()
-
-
-def _with_day(rows: QuerySet[Any]) -> QuerySet[Any]:
-    found: QuerySet[Any] = rows.annotate(day=TruncDate("block_time", tzinfo=UTC))
-    return found
-
-
-def _with_wallet(rows: QuerySet[Any]) -> QuerySet[Any]:
-    named = {"chain_name": F("wallet__chain"), "tags": F("wallet__tags")}
-    found: QuerySet[Any] = rows.annotate(**named)
-    return found
-
-
-def _sums(row: Mapping[str, Any]) -> Sums:
-    return Sums(**{name: int(row[name] or 0) for name in _NAMES if name in row})

@@ -17,43 +17,58 @@ from wallets.states import Direction
 _FEW: Final = 5_000
 
 
-def report_total(wanted: ReportFilter) -> int:
-    """Count the rows of a filter. Daily totals do not know addresses, which a wallet filter needs."""
-    if wanted.wallet:
-        return _counted(wanted)
-    span = span_of(wanted.since, wanted.until)
-    parts = [replace(wanted, since=since, until=until) for since, until in span.rest]
-    total = sum(_counted(part) for part in parts)
-    if not span.has_days:
-        return total
-    return total + _kept(_transfer_days(wanted, span)) + _kept(_days(wanted, span))
+class ReportTotals:
+    """How many rows a filter has, in all and day by day. Each is read at most once."""
 
+    def __init__(self, wanted: ReportFilter) -> None:
+        self._wanted = wanted
+        self._span = span_of(wanted.since, wanted.until)
+        self._by_day: Counter[date] | None = None
 
-def pass_over_days(wanted: ReportFilter, offset: int) -> tuple[ReportFilter, int]:
-    """Skip the newest whole days that an offset covers; return the rest of the filter and the offset."""
-    span = span_of(wanted.since, wanted.until)
-    if offset < _FEW or wanted.wallet or not span.has_days:
-        return wanted, offset
-    end = midnight(span.end)
-    passed = sum(
-        _counted(replace(wanted, since=since, until=until))
-        for since, until in span.rest
-        if since >= end
-    )
-    if passed > offset:
-        return wanted, offset
-    for day, rows in sorted(_by_day(wanted, span).items(), reverse=True):
-        if passed + rows > offset:
-            break
-        passed, end = passed + rows, midnight(day)
-    return replace(wanted, until=end), offset - passed
+    def count(self) -> int:
+        """Count the rows. Daily totals do not know addresses, which a wallet filter needs."""
+        wanted, span = self._wanted, self._span
+        if wanted.wallet:
+            return _counted(wanted)
+        parts = [
+            replace(wanted, since=since, until=until) for since, until in span.rest
+        ]
+        return sum(map(_counted, parts)) + self._in_days()
+
+    def pass_over_days(self, offset: int) -> tuple[ReportFilter, int]:
+        """Skip the newest whole days that an offset covers; return the rest of the filter and the offset."""
+        wanted, span = self._wanted, self._span
+        if offset < _FEW or wanted.wallet or not span.has_days:
+            return wanted, offset
+        end = midnight(span.end)
+        passed = sum(
+            _counted(replace(wanted, since=since, until=until))
+            for since, until in span.rest
+            if since >= end
+        )
+        if passed > offset:
+            return wanted, offset
+        self._by_day = _by_day(wanted, span)
+        for day, rows in sorted(self._by_day.items(), reverse=True):
+            if passed + rows > offset:
+                break
+            passed, end = passed + rows, midnight(day)
+        return replace(wanted, until=end), offset - passed
+
+    def _in_days(self) -> int:
+        wanted, span = self._wanted, self._span
+        if self._by_day is not None:
+            return self._by_day.total()
+        if not span.has_days:
+            return 0
+        return _kept(_transfer_days(wanted, span)) + _kept(_days(wanted, span))
 
 
 def _by_day(wanted: ReportFilter, span: Span) -> Counter[date]:
     found: Counter[date] = Counter()
     for days in (_transfer_days(wanted, span), _days(wanted, span)):
-        rows = days.values("day").annotate(rows=Sum("count")).order_by()
-        found.update({row["day"]: int(row["rows"]) for row in rows})
+        rows = days.values_list("day").annotate(rows=Sum("count")).order_by()
+        found.update({day: int(count) for day, count in rows})
     return found
 
 

@@ -76,8 +76,9 @@ class Held:
 @reads_replica
 def reports(request: SeatedRequest) -> HttpResponse:
     """Show the merchant's incoming payments, and the movements of its watched wallets."""
-    days = _parse_days(request.GET, today=timezone.now().astimezone(UTC).date())
-    summary = summary_of(_filter(request.seat, days))
+    now = timezone.now()
+    days = _parse_days(request.GET, today=now.astimezone(UTC).date())
+    summary = summary_of(_filter(request.seat, days), now=now)
     context = {
         "ranges": RANGES,
         "days": days,

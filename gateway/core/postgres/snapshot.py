@@ -1,0 +1,26 @@
+"""Several reads of the database as it was at one moment."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from django.db import connections, transaction
+
+from gateway.core.postgres.replica import read_alias
+
+_ONE: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Let all statements in the block see the same rows, on the replica where that is read. Nothing can be written in it.
+
+    Within a transaction that has begun already, that one's rules apply.
+    """
+    connection = connections[read_alias()]
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        cursor.execute(_ONE)
+        yield
