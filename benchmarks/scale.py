@@ -161,6 +161,8 @@ def _compare(
             (little, big), askers, sizes.values(), strict=True
         ):
             _open(database)
+            # Web processes keep their connections, and what these have learned of the tables.
+            REQUESTS[name](asker)
             with _watching(queries if series is big and turn else {}):
                 began = time.perf_counter()
                 REQUESTS[name](asker)

@@ -87,6 +87,6 @@ class ReportViewSet(ApiViewSet):
             cells = csv_cells(report_rows(wanted))
             return csv_response(f"transactions-{principal.mode}", CSV_HEADER, cells)
         totals = ReportTotals(wanted)
-        data = [transaction_payload(row) for row in report_page(wanted, page, totals)]
+        data = [transaction_payload(row) for row in report_page(totals, page)]
         total = totals.count() if page.include_total else None
         return Response(list_body(data, page, total))

@@ -60,10 +60,9 @@ class _Place:
     table: int
 
 
-def report_page(
-    wanted: ReportFilter, page: Page, totals: ReportTotals
-) -> list[ReportRow]:
+def report_page(totals: ReportTotals, page: Page) -> list[ReportRow]:
     """Return a page of a report, newest first. Raises InvalidRequestError for an unknown starting_after."""
+    wanted = totals.wanted
     if page.starting_after is None:
         rest, offset = totals.pass_over_days(page.offset)
         return _told(_places(rest, None, offset, page.limit))

@@ -1,4 +1,4 @@
-"""Splits a time range into whole days, which have totals, and the rest at both ends."""
+"""Splits a time range into whole days, which have totals, and parts of days at both ends."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta

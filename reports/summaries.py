@@ -1,7 +1,7 @@
 """Adds up a merchant's incoming payments and watched movements, by network and token, by day and by tag.
 
-Whole days come from daily totals. Of the first and the last day, only rows are read: those in the range, or those to take off
-that day's totals, whichever are fewer.
+Whole days come from daily totals. Of the first and the last day, the rows in the range are added, or the day's totals are, less
+its other rows: whichever takes fewer hours of rows.
 """
 
 from collections import defaultdict
@@ -98,7 +98,7 @@ class Summary:
 def summary_of(wanted: ReportFilter, *, now: datetime) -> Summary:
     """Add up the accepted tokens of a filter with both bounds; each counts as one USD.
 
-    Orphaned transfers are excluded.
+    Orphaned transfers are excluded. Call it outside a transaction: it reads all in a snapshot of its own.
     """
     by_token: dict[tuple[str, str], Sums] = defaultdict(Sums)
     by_day: dict[date, Sums] = defaultdict(Sums)

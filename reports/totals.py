@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from typing import Final
 
 from django.db.models import QuerySet, Sum
@@ -18,34 +18,27 @@ _FEW: Final = 5_000
 
 
 class ReportTotals:
-    """How many rows a filter has, in all and day by day. Each is read at most once."""
+    """How many rows a filter has, in all and day by day. What one question read is kept for the next."""
 
     def __init__(self, wanted: ReportFilter) -> None:
-        self._wanted = wanted
+        self.wanted = wanted
         self._span = span_of(wanted.since, wanted.until)
         self._by_day: Counter[date] | None = None
+        self._parts: dict[tuple[datetime, datetime], int] = {}
 
     def count(self) -> int:
         """Count the rows. Daily totals do not know addresses, which a wallet filter needs."""
-        wanted, span = self._wanted, self._span
-        if wanted.wallet:
-            return _counted(wanted)
-        parts = [
-            replace(wanted, since=since, until=until) for since, until in span.rest
-        ]
-        return sum(map(_counted, parts)) + self._in_days()
+        if self.wanted.wallet:
+            return _counted(self.wanted)
+        return sum(map(self._in_part, self._span.rest)) + self._in_days()
 
     def pass_over_days(self, offset: int) -> tuple[ReportFilter, int]:
         """Skip the newest whole days that an offset covers; return the rest of the filter and the offset."""
-        wanted, span = self._wanted, self._span
+        wanted, span = self.wanted, self._span
         if offset < _FEW or wanted.wallet or not span.has_days:
             return wanted, offset
         end = midnight(span.end)
-        passed = sum(
-            _counted(replace(wanted, since=since, until=until))
-            for since, until in span.rest
-            if since >= end
-        )
+        passed = sum(self._in_part(part) for part in span.rest if part[0] >= end)
         if passed > offset:
             return wanted, offset
         self._by_day = _by_day(wanted, span)
@@ -55,8 +48,15 @@ class ReportTotals:
             passed, end = passed + rows, midnight(day)
         return replace(wanted, until=end), offset - passed
 
+    def _in_part(self, part: tuple[datetime, datetime]) -> int:
+        if part not in self._parts:
+            since, until = part
+            rows = replace(self.wanted, since=since, until=until)
+            self._parts[part] = _counted(rows)
+        return self._parts[part]
+
     def _in_days(self) -> int:
-        wanted, span = self._wanted, self._span
+        wanted, span = self.wanted, self._span
         if self._by_day is not None:
             return self._by_day.total()
         if not span.has_days:
@@ -65,10 +65,13 @@ class ReportTotals:
 
 
 def _by_day(wanted: ReportFilter, span: Span) -> Counter[date]:
+    received, moved = (
+        days.values_list("day").annotate(rows=Sum("count")).order_by()
+        for days in (_transfer_days(wanted, span), _days(wanted, span))
+    )
     found: Counter[date] = Counter()
-    for days in (_transfer_days(wanted, span), _days(wanted, span)):
-        rows = days.values_list("day").annotate(rows=Sum("count")).order_by()
-        found.update({day: int(count) for day, count in rows})
+    for day, rows in received.union(moved, all=True):
+        found[day] += int(rows)
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from wallets.chains.base import Account, AccountAdapter, AccountReading, Head
+from wallets.chains.base import Account, AccountAdapter, Head
 from wallets.chains.rpc.client import Call
 from wallets.chains.rpc.notices import MOST
 from wallets.chains.specs import ChainSpec
@@ -82,6 +82,7 @@ class AccountWatcher(ChainWatcher):
         self._watched_due = 0.0
         self._has_new_watched = False
         self._expected: list[Account] = []
+        self._last_height = -1
 
     def subscriptions(self) -> Sequence[Call]:
         """Return the calls for the accounts to which somebody was expected to pay in the last pass."""
@@ -131,6 +132,7 @@ class AccountWatcher(ChainWatcher):
         self._forks.forget()
         self._expected_since.clear()
         self._watched_due = 0.0
+        self._last_height = -1
 
     def _doubt_local_chain(self) -> None:
         if self.spec.is_local and self._clock() >= self._identity_due:
@@ -180,7 +182,7 @@ class AccountWatcher(ChainWatcher):
             pulse=pulse,
         )
         self._meter.wrote(pulse.usage)
-        self._to_final = self._seconds_to_final(reads.readings, final_height)
+        self._to_final = self._seconds_to_final(due, reads, head, final_height)
         for key, error in reads.broken.items():
             log.error(
                 "account not read", chain=self.spec.name, key=key.hex(), error=error
@@ -191,12 +193,31 @@ class AccountWatcher(ChainWatcher):
             log.info("transfers found", chain=self.spec.name, count=new)
 
     def _seconds_to_final(
-        self, readings: Sequence[AccountReading], final_height: int
+        self,
+        due: Sequence[DueAccount],
+        reads: AccountReads,
+        head: Head,
+        final_height: int,
     ) -> float:
-        """Return how long the newest transfer of these takes to be final; infinite if all are."""
-        heights = [one.block_height for each in readings for one in each.transfers]
-        missing = max(heights, default=final_height) - final_height
-        return missing * self.spec.block_seconds if missing > 0 else math.inf
+        """Return how long the next expected payment takes to be final; infinite without one.
+
+        Also infinite if the chain has not grown since the last pass, and no sooner than the budget allows: otherwise a chain
+        that stands still would be asked without a pause.
+        """
+        has_grown = head.block.height > self._last_height
+        self._last_height = head.block.height
+        expected = {one.account.key for one in due if one.turn is Turn.EXPECTED}
+        missing = [
+            one.block_height - final_height
+            for reading in reads.readings
+            if has_grown and reading.key in expected
+            for one in reading.transfers
+            if one.recipient_key == reading.key and one.block_height > final_height
+        ]
+        if not missing:
+            return math.inf
+        pause = min(missing) * self.spec.block_seconds
+        return max(pause, self._budget.seconds_until(0))
 
     def _pass_on(self, lease: Lease, reads: AccountReads, now: datetime) -> None:
         """Let the other accounts have their turn first next time, although the nodes may be at fault."""

@@ -60,7 +60,7 @@ class ChainWatcher(ABC):
         # The fence under which the nodes were last checked to serve the known chain.
         self._identified_fence: int | None = None
         self._lease_seconds = LEASE_SECONDS
-        # How long what the last pass found takes to be final, in seconds.
+        # How long the next payment that the last pass found takes to be final, in seconds.
         self._to_final = math.inf
 
     def tick(self, *, now: datetime) -> Outcome:
@@ -93,7 +93,7 @@ class ChainWatcher(ABC):
         self._chain.close()
 
     def longest_pause(self, poll: float) -> float:
-        """Return the pause after an idle pass, in seconds: less than a poll's if what it found is final before that."""
+        """Return the pause after an idle pass, in seconds: less than a poll's if a payment that it found is final sooner."""
         return min(poll, self._to_final)
 
     def subscriptions(self) -> Sequence[Call]:

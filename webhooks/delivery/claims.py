@@ -15,8 +15,9 @@ from webhooks.health import PROBATION_AFTER
 
 _PROMOTED_AT_ONCE = 1_000
 
-# A lease lost in a crash of PostgreSQL has another sender repeat deliveries, which may happen at any time. So the sender
-# waits neither for the disk nor for a standby: this ends with the statement's own transaction.
+# If PostgreSQL crashes, the leases of its last moment may be lost: until the next renewal another sender may serve the same
+# endpoint and repeat deliveries, or one that was released waits for the lease's end. So the sender waits neither for the disk
+# nor for a standby. The setting ends with the statement's own transaction.
 _WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true)"
 
 _PROMOTE = """

@@ -13,9 +13,9 @@ _ONE: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 @contextmanager
 def snapshot() -> Iterator[None]:
-    """Let all statements in the block see the same rows, on the replica where that is read. Nothing can be written in it.
+    """Let all reads in the block see the same rows, on the replica where that is read. They can write nothing.
 
-    Within a transaction that has begun already, that one's rules apply.
+    Within a transaction that has begun already, as tests have one, that one's rules apply.
     """
     connection = connections[read_alias()]
     if connection.in_atomic_block:

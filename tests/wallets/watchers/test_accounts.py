@@ -83,15 +83,56 @@ def test_a_payment_that_is_final_much_later_changes_no_pause() -> None:
     assert watched.watcher.longest_pause(1.0) == 1.0
 
 
-def test_a_node_that_lags_is_not_asked_more_often() -> None:
+@pytest.mark.parametrize("grown", [0, -1])
+def test_a_chain_that_does_not_grow_is_not_asked_more_often(grown: int) -> None:
     watched, wallet = Watched(), make_account(expected_until=LATER)
     watched.tick()
     watched.ledger.confirmations = 2
     watched.pay(wallet)
     watched.tick(after=1)
-    watched.ledger.height -= 1
+    assert watched.watcher.longest_pause(1.0) < 1.0
+    watched.ledger.height += grown
     assert watched.tick(after=1) is Outcome.IDLE
+    assert states() == [DETECTED]
     assert watched.watcher.longest_pause(1.0) == 1.0
+
+
+def test_the_next_payment_to_be_final_ends_the_pause_and_not_the_newest() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    watched.ledger.confirmations = 10
+    watched.pay(wallet)
+    watched.ledger.height += 7
+    watched.pay(wallet)
+    watched.tick(after=1)
+    assert watched.watcher.longest_pause(1.0) == watched.spec.block_seconds
+
+
+def test_what_nobody_waits_for_ends_no_pause() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    idle = make_account()
+    watched.tick()
+    watched.ledger.confirmations = 2
+    watched.pay(idle, by=wallet)
+    watched.tick(after=61)
+    assert states() == [DETECTED]
+    assert watched.watcher.longest_pause(1.0) == 1.0
+
+
+def test_no_pause_ends_before_the_budget_allows_a_request() -> None:
+    spec = solana_spec(REQUESTS_PER_MINUTE="60")
+    watched, wallet = Watched(spec=spec), make_account(expected_until=LATER)
+    watched.tick()
+    watched.ledger.confirmations = 2
+    watched.pay(wallet)
+
+    def cost(_account: Account) -> None:
+        watched.ledger.requests += 20
+
+    watched.ledger.trouble = cost
+    watched.tick(after=60)
+    assert states() == [DETECTED]
+    assert 10.0 < watched.watcher.longest_pause(60.0) < 60.0
 
 
 def test_a_wallet_is_read_from_the_head_on_and_vouched_for_from_its_first_reading() -> (
