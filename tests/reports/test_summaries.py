@@ -1,26 +1,33 @@
 """`GET /reports/summary`: its sums are those of the transfers, to the last unit."""
 
 import random
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
 from django.db import connection
 from django.db.models import Sum
 
+from accounts.models import Merchant
 from accounts.states import Mode
+from reports import summaries
 from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
+from reports.spans import Cover, Part, cover_of, span_of
+from reports.summaries import summary_of
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, make_merchant
 from tests.reports.answers import summary
 from tests.reports.takings import copy, days_later, earn, lose, receive, see
+from tests.wallets.days import make_movement, make_watched
 from wallets.models import Transfer
-from wallets.states import TransferState
+from wallets.states import Direction, TransferState
 from wallets.transfers.block_pages import (
     NEWEST_FIRST,
     older_than,
 )
+from wallets.transfers.totals import fold_days
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
 
@@ -128,6 +135,61 @@ def test_sums_are_those_of_the_transfers_to_the_last_unit(shop: ApiClient) -> No
             told = sum(Decimal(part[field]) for part in parts)
             assert told * 10**6 == units
     assert len(body["by_day"]) > 5
+
+
+def only_added(since: datetime, until: datetime, *, now: datetime) -> Cover:
+    """The same range, with nothing taken off."""
+    span = span_of(since, until)
+    return Cover(span.first, span.end, tuple(Part(*times) for times in span.rest))
+
+
+def history(merchant: Merchant, chance: random.Random) -> list[datetime]:
+    """Transfers and movements of every kind; return their times."""
+    wallets = [make_watched(merchant, tags=tags) for tags in (["till"], ["till", "eu"])]
+    moments = [
+        NOON + timedelta(seconds=chance.randrange(-300_000, 300_000)) for _ in range(60)
+    ]
+    for moment in moments:
+        units, at = chance.randrange(1, 10**12), {"block_time": moment}
+        chain, token = chance.choice((("base", "USDC"), ("polygon", "USDT")))
+        make = chance.choice((earn, receive, see, lose))
+        # USDT on Base is recorded only.
+        unknown = chance.random() < 0.1
+        make(merchant, units, chain=chain, token="USDT" if unknown else token, **at)
+        make_movement(
+            chance.choice(wallets),
+            units,
+            direction=chance.choice(list(Direction)),
+            is_payment=chance.random() < 0.3,
+            state=chance.choice(list(TransferState)),
+            **at,
+        )
+        chance.choice((fold_days, list))()
+    return moments
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_taken_off_a_day_leave_what_the_others_add_up_to(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance, merchant = random.Random(seed), make_merchant()
+    moments = history(merchant, chance)
+    taken_off = 0
+    for _ in range(6):
+        since, until = sorted(chance.sample(moments, 2))
+        cover = cover_of(since, until, now=until)
+        taken_off += any(part.is_left_out for part in cover.parts)
+        everything = ReportFilter(merchant.pk, Mode.LIVE, since=since, until=until)
+        by_tag, by_chain = (
+            replace(everything, tag="eu"),
+            replace(everything, chain="polygon"),
+        )
+        for wanted in (everything, by_tag, by_chain):
+            told = summary_of(wanted, now=until)
+            with monkeypatch.context() as patch:
+                patch.setattr(summaries, "cover_of", only_added)
+                assert told == summary_of(wanted, now=until)
+    assert taken_off > 3
 
 
 def test_reports_read_an_index_however_many_others_received() -> None:

@@ -1,5 +1,6 @@
 """A sender's visit to the database: release, renew, take, read."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -55,11 +56,15 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A visit's result: endpoints now served (with their merchants), endpoints lost to others, work to do."""
+    """A visit's result: endpoints now served (with their merchants), endpoints lost to others, work to do.
+
+    `filled` are the endpoints that had as much work as was asked for, and may have more.
+    """
 
     taken: Mapping[int, int]
     lost: Collection[int]
     work: Sequence[Work]
+    filled: Collection[int]
     after: int
 
 
@@ -75,8 +80,10 @@ def claim_batch(demand: Demand, *, now: datetime) -> Batch:
     claimed = []
     if rooms:
         claimed = claims.due_deliveries(demand.sender, rooms, held=demand.held, now=now)
+    found = Counter(delivery.endpoint for delivery in claimed)
+    filled = [key for key, room in rooms.items() if found[key] >= room.count]
     after = max(taken) if len(taken) == demand.limit and taken else 0
-    return Batch(taken, lost, _with_secrets(claimed, now), after)
+    return Batch(taken, lost, _with_secrets(claimed, now), filled, after)
 
 
 def _lost(demand: Demand, now: datetime) -> set[int]:

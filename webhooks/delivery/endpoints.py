@@ -28,7 +28,7 @@ class Served:
     held: set[int] = field(default_factory=set)
     lanes: int = 0
     failures: int = 0
-    # Whether the database may have more deliveries for it than fitted.
+    # Whether the database may have more deliveries for it than were read.
     wants_more: bool = False
     used_at: float = field(default_factory=time.monotonic)
 
@@ -40,7 +40,6 @@ class Served:
                 self.failures = item.claimed.endpoint_failures
             self.queue.append(item)
             self.held.add(item.claimed.delivery)
-        self.wants_more = len(self.held) >= ENDPOINT_ROOM
         self.used_at = time.monotonic()
 
     def missing_lanes(self) -> int:
@@ -76,6 +75,7 @@ class Served:
         if awaits_verdict or len(self.held) > ENDPOINT_ROOM // 2:
             self.wants_more = True
             return None
+        self.wants_more = False
         return Room(ENDPOINT_ROOM - len(self.held), idle=not self.held)
 
     def is_idle(self, *, seconds: float = LINGER_SECONDS) -> bool:

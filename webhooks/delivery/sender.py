@@ -158,6 +158,10 @@ class Sender:
             served = self._roster.served.get(work.claimed.endpoint)
             if served is not None:
                 served.accept([work])
+        # Not by what is held now: some of it was recorded since the visit began.
+        for endpoint in batch.filled:
+            if served := self._roster.served.get(endpoint):
+                served.wants_more = True
         if not self._stopping:
             for served in self._roster.served.values():
                 self._open_lanes(served)
@@ -243,7 +247,6 @@ class Sender:
                 continue
             served.recorded(outcome.claimed.delivery)
             if served.wants_more and served.room() is not None:
-                served.wants_more = False
                 self._look.set()
 
     async def _finish_lanes(self) -> None:

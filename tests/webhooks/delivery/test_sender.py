@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,8 @@ from tests.waiting import wait_until
 from tests.webhooks.factories import make_deliveries, make_endpoint, new_event
 from tests.webhooks.receiver import Receiver, Reply, dripping, receiving
 from tests.webhooks.senders import sending
-from webhooks.delivery import attempts
+from webhooks.delivery import attempts, sender
+from webhooks.delivery.batches import Batch, Demand, claim_batch
 from webhooks.endpoints.secrets import secrets_of
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.outbox.events import publish
@@ -303,6 +304,24 @@ def test_the_bell_makes_delivery_sooner_than_the_poll() -> None:
         wait_until(lambda: delivered() == 7)
     # By polling alone the median would be half a second.
     assert sorted(waits)[3] < 0.3
+
+
+def test_a_backlog_never_waits_for_the_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    def claim(demand: Demand, *, now: datetime) -> Batch:
+        batch = claim_batch(demand, now=now)
+        # Much of what was held at the beginning is recorded meanwhile, as on a busy machine.
+        held = Delivery.objects.filter(pk__in=demand.held)
+        wait_until(lambda: not held.exclude(status=DeliveryStatus.DELIVERED).exists())
+        return batch
+
+    monkeypatch.setattr(sender, "claim_batch", claim)
+    poll = 15.0
+    with receiving() as receiver:
+        make_deliveries(endpoint_for(receiver), 250)
+        began = time.monotonic()
+        with sending(poll_seconds=poll):
+            wait_until(lambda: delivered() == 250)
+            assert time.monotonic() - began < poll
 
 
 def test_stopping_finishes_what_is_under_way_and_gives_endpoints_back() -> None:
