@@ -65,7 +65,7 @@ def _measure(
         p95 = statistics.quantiles(told.rounds, n=20)[-1] / 1000
         most = POLL_SECONDS + ALLOWED_SECONDS
         claims.append(Claim(f"{name}: p95 seconds, {how}", p95, most, at_most=True))
-    note = f"{samples} payments a chain, final in their first block, {OPEN:,} others open, of {OPEN // PER_MERCHANT} merchants; medians, and the range of all"
+    note = f"{samples} payments a chain, final in their first block (TON: with the next), {OPEN:,} others open, of {OPEN // PER_MERCHANT} merchants; medians, and the range of all"
     return Report("six chains at once", list(series.values()), claims, [note])
 
 

@@ -18,7 +18,7 @@ _FEW: Final = 5_000
 
 
 class ReportTotals:
-    """How many rows a filter has, in all and day by day. What one question read is kept for the next."""
+    """How many rows a filter has, in all and day by day. Days and parts of days that one question read are kept for the next."""
 
     def __init__(self, wanted: ReportFilter) -> None:
         self.wanted = wanted

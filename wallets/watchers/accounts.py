@@ -199,7 +199,7 @@ class AccountWatcher(ChainWatcher):
         head: Head,
         final_height: int,
     ) -> float:
-        """Return how long the next expected payment takes to be final; infinite without one.
+        """Return how long the next expected payment of these takes to be final; infinite without one.
 
         Also infinite if the chain has not grown since the last pass, and no sooner than the budget allows: otherwise a chain
         that stands still would be asked without a pause.

@@ -20,6 +20,7 @@ from webhooks.endpoints.secrets import (
     ensure_secret,
     sealed_secrets,
 )
+from webhooks.health import PROBATION_AFTER
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +59,8 @@ class Work:
 class Batch:
     """A visit's result: endpoints now served (with their merchants), endpoints lost to others, work to do.
 
-    `filled` are the endpoints that had as much work as was asked for, and may have more.
+    `filled` are the endpoints that may have more: those that had as much work as was asked for, and those on probation, which get
+    one probe at a time.
     """
 
     taken: Mapping[int, int]
@@ -81,7 +83,12 @@ def claim_batch(demand: Demand, *, now: datetime) -> Batch:
     if rooms:
         claimed = claims.due_deliveries(demand.sender, rooms, held=demand.held, now=now)
     found = Counter(delivery.endpoint for delivery in claimed)
-    filled = [key for key, room in rooms.items() if found[key] >= room.count]
+    filled = {key for key, room in rooms.items() if found[key] >= room.count}
+    filled |= {
+        delivery.endpoint
+        for delivery in claimed
+        if delivery.endpoint_failures >= PROBATION_AFTER
+    }
     after = max(taken) if len(taken) == demand.limit and taken else 0
     return Batch(taken, lost, _with_secrets(claimed, now), filled, after)
 

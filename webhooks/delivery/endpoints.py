@@ -61,6 +61,7 @@ class Served:
 
     def drop_queue(self) -> None:
         """Drop what was not sent; the database still has it."""
+        self.wants_more = self.wants_more or bool(self.queue)
         while self.queue:
             self.held.discard(self.queue.popleft().claimed.delivery)
 

@@ -87,6 +87,19 @@ def test_more_is_read_once_half_of_the_room_is_free() -> None:
     assert full.wants_more
 
 
+def test_what_was_dropped_is_read_again() -> None:
+    served = serving(3)
+    wishes = [served.wants_more]
+    served.drop_queue()
+    wishes.append(served.wants_more)
+    assert served.room() == Room(ENDPOINT_ROOM, idle=True)
+    # Asked for, and nothing is dropped the second time.
+    wishes.append(served.wants_more)
+    served.drop_queue()
+    wishes.append(served.wants_more)
+    assert wishes == [False, True, False, False]
+
+
 def test_on_probation_nothing_is_read_while_a_probe_is_under_way() -> None:
     served = serving(1, failures=PROBATION_AFTER)
     assert served.room() is None

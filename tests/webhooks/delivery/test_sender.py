@@ -23,6 +23,7 @@ from tests.webhooks.senders import sending
 from webhooks.delivery import attempts, sender
 from webhooks.delivery.batches import Batch, Demand, claim_batch
 from webhooks.endpoints.secrets import secrets_of
+from webhooks.health import PROBATION_AFTER
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.outbox.events import publish
 from webhooks.states import DeliveryStatus
@@ -306,6 +307,18 @@ def test_the_bell_makes_delivery_sooner_than_the_poll() -> None:
     assert sorted(waits)[3] < 0.3
 
 
+def test_what_waited_for_a_probe_does_not_wait_for_the_poll() -> None:
+    poll = 5.0
+    with receiving() as receiver:
+        endpoint = endpoint_for(receiver)
+        make_deliveries(endpoint, 10)
+        Endpoint.objects.update(consecutive_failures=PROBATION_AFTER)
+        began = time.monotonic()
+        with sending(poll_seconds=poll):
+            wait_until(lambda: delivered() == 10)
+            assert time.monotonic() - began < poll
+
+
 def test_a_backlog_never_waits_for_the_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     def claim(demand: Demand, *, now: datetime) -> Batch:
         batch = claim_batch(demand, now=now)
@@ -315,7 +328,7 @@ def test_a_backlog_never_waits_for_the_poll(monkeypatch: pytest.MonkeyPatch) -> 
         return batch
 
     monkeypatch.setattr(sender, "claim_batch", claim)
-    poll = 15.0
+    poll = 5.0
     with receiving() as receiver:
         make_deliveries(endpoint_for(receiver), 250)
         began = time.monotonic()
