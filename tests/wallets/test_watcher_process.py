@@ -172,10 +172,8 @@ def test_only_who_reads_the_chain_is_subscribed(
     watcher.close()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_flood_of_notices_does_not_crowd_passes(
-    base_node: Anvil, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def idle_passes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The times of passes, of which each finds nothing."""
     passes: list[float] = []
 
     def one_pass(_watcher: object) -> Outcome:
@@ -183,6 +181,14 @@ def test_a_flood_of_notices_does_not_crowd_passes(
         return Outcome.IDLE
 
     monkeypatch.setattr("wallets.watcher_process._one_pass", one_pass)
+    return passes
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_flood_of_notices_does_not_crowd_passes(
+    base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = idle_passes(monkeypatch)
     chain = WatchedChain(local_spec(base_node.url, WS_URL="ws://127.0.0.1:9"))
     assert chain.notices is not None
     monkeypatch.setattr(chain.notices, "wait", lambda _seconds: True)
@@ -196,13 +202,7 @@ def test_a_flood_of_notices_does_not_crowd_passes(
 def test_what_is_nearly_final_is_not_left_until_the_next_poll(
     base_node: Anvil, monkeypatch: pytest.MonkeyPatch, is_pushed: bool
 ) -> None:
-    passes: list[float] = []
-
-    def one_pass(_watcher: object) -> Outcome:
-        passes.append(time.monotonic())
-        return Outcome.IDLE
-
-    monkeypatch.setattr("wallets.watcher_process._one_pass", one_pass)
+    passes = idle_passes(monkeypatch)
     monkeypatch.setattr(Watcher, "longest_pause", lambda _self, _poll: 0.2)
     pushes = {"WS_URL": "ws://127.0.0.1:9"} if is_pushed else {}
     spec = local_spec(base_node.url, POLL_SECONDS=str(PATIENCE_SECONDS), **pushes)

@@ -57,14 +57,20 @@ def test_what_is_as_deep_as_the_chain_asks_is_confirmed_in_the_same_pass() -> No
     assert states() == [CONFIRMED]
 
 
-def test_a_payment_that_is_final_before_the_next_poll_is_looked_at_then() -> None:
+def found(*, confirmations: int) -> Watched:
+    """A watcher that has just found a payment which needs so many blocks, its own included."""
     watched, wallet = Watched(), make_account(expected_until=LATER)
     watched.tick()
     assert watched.watcher.longest_pause(1.0) == 1.0
-    watched.ledger.confirmations = 2
+    watched.ledger.confirmations = confirmations
     watched.pay(wallet)
     watched.tick(after=1)
     assert states() == [DETECTED]
+    return watched
+
+
+def test_a_payment_that_is_final_before_the_next_poll_is_looked_at_then() -> None:
+    watched = found(confirmations=2)
     wait = watched.watcher.longest_pause(1.0)
     assert wait == watched.spec.block_seconds < 1.0
     watched.ledger.height += 1
@@ -74,22 +80,12 @@ def test_a_payment_that_is_final_before_the_next_poll_is_looked_at_then() -> Non
 
 
 def test_a_payment_that_is_final_much_later_changes_no_pause() -> None:
-    watched, wallet = Watched(), make_account(expected_until=LATER)
-    watched.tick()
-    watched.ledger.confirmations = 100
-    watched.pay(wallet)
-    watched.tick(after=1)
-    assert states() == [DETECTED]
-    assert watched.watcher.longest_pause(1.0) == 1.0
+    assert found(confirmations=100).watcher.longest_pause(1.0) == 1.0
 
 
 @pytest.mark.parametrize("grown", [0, -1])
 def test_a_chain_that_does_not_grow_is_not_asked_more_often(grown: int) -> None:
-    watched, wallet = Watched(), make_account(expected_until=LATER)
-    watched.tick()
-    watched.ledger.confirmations = 2
-    watched.pay(wallet)
-    watched.tick(after=1)
+    watched = found(confirmations=2)
     assert watched.watcher.longest_pause(1.0) < 1.0
     watched.ledger.height += grown
     assert watched.tick(after=1) is Outcome.IDLE
