@@ -280,7 +280,8 @@ def test_a_local_chain_that_was_replaced_is_read_anew() -> None:
     watched.pay(wallet, 26)
     assert watched.tick(after=1) is Outcome.AHEAD
     watched.tick()
-    assert list(Transfer.objects.values_list("units", "state")) == [
+    found = Transfer.objects.order_by("units").values_list("units", "state")
+    assert list(found) == [
         (25, CONFIRMED),
         (26, CONFIRMED),
     ]
