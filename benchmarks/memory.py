@@ -5,7 +5,6 @@ what the machine has to have.
 """
 
 import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +20,8 @@ from benchmarks.report import Report, Series
 from gateway.processes.stack import comes_true
 
 _MB: Final = 1024 * 1024
+# Made by script/bench.
+_PYTHON: Final = stack.ROOT / "var/run/bin/python"
 _CLIENTS: Final = 8
 _START_SECONDS: Final = 90
 # The text of a command line that names a process, and what its children are called.
@@ -66,7 +67,7 @@ def _views(key: str) -> Iterator[bytes]:
 def services() -> Iterator[int]:
     """Run all processes of an installation over the engines that run; yield the port of its web service."""
     port = stack.free_port()
-    command = [sys.executable, "manage.py", "up", "--port", str(port)]
+    command = [str(_PYTHON), "manage.py", "up", "--port", str(port)]
     running = subprocess.Popen(
         command, cwd=stack.ROOT, stdout=subprocess.PIPE, text=True
     )

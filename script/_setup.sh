@@ -88,31 +88,28 @@ install_lock() {
         die "The packages of $1 could not be installed."
 }
 
-# Makes var/x402, where the public x402 standard's own library is, which tests let pay and sell: its import name is ours too.
-setup_x402() (
-    python=var/x402/bin/python
-    installed=var/x402/.installed
-    make_venv var/x402
-    if is_current "$installed" requirements/x402.txt; then
+# setup_beside LOCK: makes var/LOCK, an environment of its own beside .venv, with the packages of requirements/LOCK.txt.
+setup_beside() (
+    python=var/$1/bin/python
+    installed=var/$1/.installed
+    make_venv "var/$1"
+    if is_current "$installed" "requirements/$1.txt"; then
         return
     fi
-    say "Installing the packages of requirements/x402.txt."
-    install_lock requirements/x402.txt
-    stamp "$installed" requirements/x402.txt
+    say "Installing the packages of requirements/$1.txt."
+    install_lock "requirements/$1.txt"
+    stamp "$installed" "requirements/$1.txt"
 )
 
-# Makes var/patroni by the system's own Python: the account that PostgreSQL runs as can read that one.
+# The public x402 standard's own library, which tests let pay and sell: its import name is ours too.
+setup_x402() {
+    setup_beside x402
+}
+
+# By the system's own Python: the account that PostgreSQL runs as can read that one.
 setup_patroni() (
-    python=var/patroni/bin/python
-    installed=var/patroni/.installed
     supports /usr/bin/python3 || return 1
-    PYTHON=/usr/bin/python3 make_venv var/patroni
-    if is_current "$installed" requirements/patroni.txt; then
-        return
-    fi
-    say "Installing the packages of requirements/patroni.txt."
-    install_lock requirements/patroni.txt
-    stamp "$installed" requirements/patroni.txt
+    PYTHON=/usr/bin/python3 setup_beside patroni
 )
 
 has_anvil() {
