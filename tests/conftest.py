@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Generator, Iterator
 
+import hypothesis
 import pytest
 import structlog
 from django.conf import settings
@@ -34,6 +35,18 @@ MEASURED_CASES = 1
 
 CLEANED_EACH = 3
 """Tables are cleaned once in so many tests."""
+
+# A busy machine may hold up a test, and Valkey, longer than the product would wait for a counter.
+hypothesis.settings.register_profile(
+    "unhurried",
+    parent=hypothesis.settings.get_profile(
+        hypothesis.settings.get_current_profile_name()
+    ),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("unhurried")
+valkey._PATIENCE_SECONDS = 5.0
 
 _numbers = itertools.count(1)
 _ran = itertools.count(1)

@@ -33,7 +33,8 @@ RUNNERS: Final[Mapping[str, tuple[Sequence[str], str]]] = {
 MALFORMED: Final = ("", "t", "v1", "v1=00", "t=1,v1", "t=1,v1=\u00e9", "t=\u00e9,v1=00")
 """Headers without a valid signature. A verifier refuses them without an exception, which could end the program."""
 
-_SECONDS: Final = 120
+# A Go program is compiled first, with what it imports.
+_SECONDS: Final = 600
 
 
 @dataclass(frozen=True)

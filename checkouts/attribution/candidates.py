@@ -272,7 +272,7 @@ _NAMED = f"""
         SELECT checkout_id FROM checkouts_amountreservation
         WHERE merchant_id = a.merchant AND mode = a.mode AND price = a.cents AND suffix = a.suffix
           AND released_at IS NOT NULL AND reserved_at <= a.block_time + %(grace)s
-        ORDER BY reserved_at DESC LIMIT 1) r
+        ORDER BY reserved_at DESC, id DESC LIMIT 1) r
 """  # noqa: S608 - nothing but constants is put in
 
 _IN_TIME = """

@@ -111,11 +111,9 @@ def undo_decision(
 
 def apply_decisions(*, now: datetime) -> int:
     """Apply the decisions that can no longer be undone; return how many. Safe to run concurrently."""
-    due = InboxDecision.objects.filter(_WAITING, due_at__lte=now).order_by("due_at")
-    return sum(
-        _apply_safely(pk, now)
-        for pk in list(due.values_list("pk", flat=True)[:_AT_ONCE])
-    )
+    due = InboxDecision.objects.filter(_WAITING, due_at__lte=now)
+    first = due.order_by("due_at", "pk").values_list("pk", flat=True)[:_AT_ONCE]
+    return sum(_apply_safely(pk, now) for pk in list(first))
 
 
 def _apply_safely(pk: int, now: datetime) -> bool:

@@ -20,13 +20,17 @@ UNAVAILABLE = Counter(
     "Commands passed over because Valkey did not answer.",
 )
 _RETRY_SECONDS = 1.0
+# No request should wait long for a counter.
+_PATIENCE_SECONDS = 0.25
 
 
 @cache
 def client() -> redis.Redis:
-    """Return this process's client. Its time-outs are short: no request should wait long for a counter."""
+    """Return this process's client."""
     return redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=0.25, socket_connect_timeout=0.25
+        settings.REDIS_URL,
+        socket_timeout=_PATIENCE_SECONDS,
+        socket_connect_timeout=_PATIENCE_SECONDS,
     )
 
 

@@ -58,15 +58,14 @@ class StatusReport:
 def make_report(*, now: datetime) -> StatusReport:
     """Read the state from the database."""
     lately = Q(ended_at=None) | Q(ended_at__gte=now - SHOWN)
+    incidents = Incident.objects.filter(lately).order_by("-began_at", "-pk")
     chains = chain_health(now=now)
     return StatusReport(
         checked_at=now,
         chains=chains,
         troubles=find_troubles(chains, now=now),
         webhook_seconds=usual_delivery_seconds(now=now),
-        incidents=list(
-            Incident.objects.filter(lately).order_by("-began_at")[:_MOST_INCIDENTS]
-        ),
+        incidents=list(incidents[:_MOST_INCIDENTS]),
     )
 
 

@@ -89,7 +89,7 @@ def plan_reminders(*, now: datetime) -> int:
         link__status=LinkStatus.ACTIVE,
         link__merchant__closed_at=None,
     ).exclude(email="")
-    subscriptions = list(ending.order_by("paid_until")[:BATCH])
+    subscriptions = list(ending.order_by("paid_until", "pk")[:BATCH])
     promise_mails(subscriptions, MailKind.DUE, now=now)
     return len(subscriptions)
 

@@ -155,7 +155,8 @@ def test_nothing_moves_for_who_asked_for_stillness(
     assert still.evaluate(MOVING) == 0
     lively = open_context(reduced_motion="no-preference").new_page()
     lively.goto(address)
-    assert lively.evaluate(MOVING) > 0
+    # One may have ended by now, but is remembered.
+    assert lively.evaluate("document.getAnimations().length") > 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

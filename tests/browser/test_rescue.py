@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -171,8 +172,9 @@ def test_what_a_buyer_types_survives_news(page: Page, live_server: Any) -> None:
     page.get_by_text("Paid but not showing up?").click()
     field = page.get_by_label("Transaction hash or explorer link")
     field.press_sequentially("0x12")
-    pay(checkout, 20_000_000, confirmations=12)
-    move(checkout, CheckoutStatus.UNDERPAID)
+    with transaction.atomic():
+        pay(checkout, 20_000_000, confirmations=12)
+        move(checkout, CheckoutStatus.UNDERPAID)
     expect(page.get_by_role("heading", name="Almost there")).to_be_visible()
     expect(field).to_be_focused()
     field.press_sequentially("34")
@@ -193,11 +195,13 @@ def test_an_answer_follows_the_payment_and_nothing_is_said_twice(
     )
     page.goto(f"{live_server.url}/c/{checkout.code}?found={UNKNOWN}")
     expect(page.locator("#answer")).to_contain_text("usually credit it within a minute")
-    pay(checkout, tx_hash=UNKNOWN)
-    move(checkout, CheckoutStatus.PROCESSING)
+    with transaction.atomic():
+        pay(checkout, tx_hash=UNKNOWN)
+        move(checkout, CheckoutStatus.PROCESSING)
     expect(page.locator("#answer")).to_contain_text("the network is confirming it")
-    Transfer.objects.update(state="confirmed", confirmed_at=timezone.now())
-    move(checkout, CheckoutStatus.COMPLETED)
+    with transaction.atomic():
+        Transfer.objects.update(state="confirmed", confirmed_at=timezone.now())
+        move(checkout, CheckoutStatus.COMPLETED)
     expect(page.locator("#answer")).to_contain_text("We received your payment")
     said = page.evaluate("said")
     assert len(said) == len(set(said)) == 2

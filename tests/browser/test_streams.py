@@ -18,6 +18,7 @@ from tests.checkouts.page.streaming.servers import (
 )
 from tests.dashboard.people import make_desk
 from tests.factories import make_transfer
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = [
     pytest.mark.browser,
@@ -71,7 +72,7 @@ def asked(page: Page) -> list[str]:
 
 def await_asked(page: Page, asked: list[str], *wanted: str) -> None:
     """Wait until the page has asked for exactly this; Playwright hears of it while it waits itself."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while asked != list(wanted):
         assert time.monotonic() < deadline, asked
         page.wait_for_timeout(20)

@@ -1,6 +1,7 @@
 """Fixtures that tests of several folders share."""
 
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import Any
 
 import psycopg
@@ -15,6 +16,7 @@ from checkouts.lifecycle.bells import CHANNEL
 from tests.checkouts.factories import make_chains_well
 from tests.checkouts.questions import prepare
 from tests.factories import make_merchant, make_wallet
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -56,6 +58,11 @@ def hear(
 
         def heard(act: Callable[[], None]) -> list[str]:
             act()
-            return [notice.payload for notice in ear.notifies(timeout=0.2)]
+            # Notices come in the order of their transactions.
+            with connection.cursor() as cursor:
+                cursor.execute(f"NOTIFY {CHANNEL}, 'end'")
+            heard = ear.notifies(timeout=PATIENCE_SECONDS)
+            payloads = (notice.payload for notice in heard)
+            return list(takewhile(lambda payload: payload != "end", payloads))
 
         yield heard

@@ -55,8 +55,9 @@ def make_chains_well(settings: Any) -> None:
         for port, name in enumerate(names, start=1)
     }
     now = timezone.now()
+    later = now + timedelta(hours=1)
     for name in names:
-        make_live_chain(name, head_time=now, due_at=now + timedelta(hours=1))
+        make_live_chain(name, head_time=now, due_at=later, lease_until=later)
 
 
 def make_page_checkout(merchant: Merchant | None = None, **overrides: Any) -> Checkout:

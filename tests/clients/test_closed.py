@@ -86,7 +86,7 @@ def test_a_facilitator_that_is_gone_serves_nothing(
 
 
 def test_an_endless_answer_ends(open_shop: OpenShop, facilitator: StandIn) -> None:
-    shop = open_shop(seconds=0.2)
+    shop = open_shop(seconds=1.0)
     assert shop.get().status == 402
     # More is promised than comes.
     late = Told(raw=b"{}", headers=(("Content-Length", "900000"),))

@@ -60,6 +60,8 @@ def holding(statement: str, *parameters: Any) -> Iterator[Any]:
     try:
         other.set_autocommit(False)
         with other.cursor() as cursor:
+            # Others may take long to arrive on a busy machine.
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             cursor.execute(statement, parameters)
             yield cursor
         other.commit()

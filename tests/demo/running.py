@@ -19,7 +19,7 @@ from gateway.processes.stack import port_is_free
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 STOP_SECONDS = 120.0
 # What this test session set for itself must not reach the command under test.
 OURS = (

@@ -24,6 +24,6 @@ def test_wallets_of_two_processes_never_sign_with_one_number(base_node: Anvil) -
     for job in jobs:
         job.start()
     for job in jobs:
-        job.join(60)
+        job.join(180)
     assert [job.exitcode for job in jobs] == [0, 0, 0]
     assert evm_balance(base_node)(BUYER) == 3_000_000

@@ -139,7 +139,8 @@ class Release:
         process = self.start_web(port)
         try:
             wait_until(lambda: answers(port, "/readyz"))
-            with httpx.Client(base_url=f"http://{HOST}:{port}") as client:
+            url = f"http://{HOST}:{port}"
+            with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
                 yield client
         finally:
             process.end()

@@ -156,7 +156,7 @@ class Machine:
             folder,
             WEB_PORTS=",".join(map(str, self.ports)),
             FLORIN_RUN=str(folder / "run"),
-            PROXY_SECONDS="4",
+            PROXY_SECONDS="8",
         )
         self._running: dict[str, Process] = {}
         self.release = release

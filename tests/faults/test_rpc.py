@@ -127,10 +127,10 @@ def test_a_node_that_turns_into_another_chains_is_passed_over(
     installation.misbehave(answers_for(installation.nodes["polygon"]))
     installation.pay_all(installation.create_checkouts(2))
     installation.pay_all(installation.create_checkouts(1), chain="polygon")
-    settle(installation, seconds=20)
+    settle(installation)
     installation.behave()
     installation.pay_all(installation.create_checkouts(1))
-    settle(installation, seconds=20)
+    settle(installation)
 
 
 @pytest.mark.parametrize(

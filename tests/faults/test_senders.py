@@ -55,6 +55,8 @@ def caught_in_a_request(installation: Installation, seed: int) -> tuple[str, Blo
     installation.receiver.reply = blocking
     earn_events(installation)
     wait_until(lambda: installation.receiver.in_flight == LANES)
+    # Its lease may have run out on a busy machine, until it is renewed.
+    wait_until(installation.sender_of_webhooks)
     return installation.sender_of_webhooks(), blocking
 
 

@@ -1,6 +1,7 @@
 """Transactions as a file: all of them, harmless, and in the same memory however many there are."""
 
 import csv
+import gc
 import io
 import tracemalloc
 from collections.abc import Callable, Iterable
@@ -80,6 +81,7 @@ def _keep(pieces: Iterable[str]) -> int:
 def peak_of(merchant: Merchant, consume: Callable[[Iterable[str]], int]) -> int:
     """The most bytes that were held while a merchant's file was made."""
     rows = report_rows(ReportFilter(merchant.pk, Mode.LIVE))
+    gc.collect()
     tracemalloc.start()
     try:
         assert consume(csv_pieces(CSV_HEADER, csv_cells(rows))) > 100

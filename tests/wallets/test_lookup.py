@@ -131,8 +131,9 @@ def test_one_deadline_stands_over_all_chains(
         silent.fault = hangs
         configure(settings, TRON_RPC_URLS=silent.url, TON_RPC_URLS=silent.url)
         tx_hash, began = pay(base_node), time.monotonic()
-        looked = look_up(tx_hash, deadline_seconds=1.5)
-        assert time.monotonic() - began < 3.0
+        looked = look_up(tx_hash, deadline_seconds=4.0)
+        # The silent node hangs for ten.
+        assert time.monotonic() - began < 9.0
     assert [one.chain for one in looked.transactions] == ["base"]
     assert looked.unasked == ("ton", "tron")
 
@@ -145,6 +146,7 @@ def test_a_chain_that_hangs_takes_only_so_many_threads(
     tx_hash = pay(base_node)
     proxy.fault = hangs
     assert look_up(tx_hash, deadline_seconds=0.1).unasked == ("base",)
+    wait_until(lambda: proxy.requests)
     asked = proxy.requests
     assert look_up(tx_hash, deadline_seconds=0.1).unasked == ("base",)
     assert proxy.requests == asked

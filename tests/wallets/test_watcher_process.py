@@ -173,7 +173,7 @@ def test_only_who_reads_the_chain_is_subscribed(
 
 
 def idle_passes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The times of passes, of which each finds nothing."""
+    """The times of passes, of which each finds nothing: a moment after they began."""
     passes: list[float] = []
 
     def one_pass(_watcher: object) -> Outcome:
@@ -194,7 +194,7 @@ def test_a_flood_of_notices_does_not_crowd_passes(
     monkeypatch.setattr(chain.notices, "wait", lambda _seconds: True)
     with watched(chain):
         wait_until(lambda: len(passes) > 5)
-    assert min(later - earlier for earlier, later in pairwise(passes)) >= 0.1
+    assert min(later - earlier for earlier, later in pairwise(passes)) >= 0.09
 
 
 @pytest.mark.django_db(transaction=True)
@@ -208,4 +208,4 @@ def test_what_is_nearly_final_is_not_left_until_the_next_poll(
     spec = local_spec(base_node.url, POLL_SECONDS=str(PATIENCE_SECONDS), **pushes)
     with watched(WatchedChain(spec)):
         wait_until(lambda: len(passes) > 2)
-    assert min(later - earlier for earlier, later in pairwise(passes)) >= 0.2
+    assert min(later - earlier for earlier, later in pairwise(passes)) >= 0.19

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from gateway.core.bell import ring
 from webhooks.delivery.sender import Sender
 from webhooks.delivery.transport import Transport
+from webhooks.outbox.events import BELL
 
 _number = itertools.count(1)
 
@@ -18,7 +20,7 @@ class RunningSender:
     """A sender in a thread, with an event loop of its own."""
 
     def __init__(self, *, deadline_seconds: float, lease: timedelta, **options: Any):
-        # Shorter than in production only so that stopping, which waits for a poll to end, is quick.
+        # Shorter than in production only for tests without Valkey, where stopping waits for a poll to end.
         self._options = {"poll_seconds": 0.2} | options
         self._deadline_seconds = deadline_seconds
         self._lease = lease
@@ -49,10 +51,15 @@ class RunningSender:
             self._started.set()
             await self._sender.run()
 
-    def stop(self) -> None:
-        """Stop as SIGTERM would."""
+    def ask_to_stop(self) -> None:
+        """Ask it as SIGTERM would, and wake it, so that nobody waits for its poll."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._sender.stop)
+            ring(BELL)
+
+    def stop(self) -> None:
+        """Ask it to stop and wait until it has."""
+        self.ask_to_stop()
         self._thread.join(30)
         assert not self._thread.is_alive()
 
@@ -61,7 +68,7 @@ class RunningSender:
 def sending(
     senders: int = 1,
     *,
-    deadline_seconds: float = 5.0,
+    deadline_seconds: float = 30.0,
     lease: timedelta = timedelta(seconds=15),
     **options: Any,
 ) -> Iterator[list[RunningSender]]:

@@ -79,7 +79,8 @@ def close_known(
 
 def open_differences() -> list[SourceDifference]:
     """Return open differences, oldest first."""
-    return list(SourceDifference.objects.filter(closed_at=None).order_by("found_at"))
+    rows = SourceDifference.objects.filter(closed_at=None)
+    return list(rows.order_by("found_at", "pk"))
 
 
 def close_differences(ids: Collection[int], *, now: datetime) -> int:

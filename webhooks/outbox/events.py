@@ -64,8 +64,9 @@ SELECT delivery.public_id, delivery.event_id, delivery.endpoint_id,
     CASE WHEN endpoint.disabled_at IS NULL THEN 'pending' ELSE 'held' END, 0, %(now)s::timestamptz, true,
     endpoint.merchant_id, endpoint.mode, delivery.event_type, %(now)s::timestamptz
 FROM unnest(%(public_ids)b::text[], %(events)b::bigint[], %(endpoints)b::bigint[], %(types)b::text[])
-    AS delivery (public_id, event_id, endpoint_id, event_type)
+    WITH ORDINALITY AS delivery (public_id, event_id, endpoint_id, event_type, place)
 JOIN webhooks_endpoint AS endpoint ON endpoint.id = delivery.endpoint_id
+ORDER BY delivery.place
 """
 
 # No endpoint has an empty URL: it stands for the default endpoint.

@@ -88,7 +88,7 @@ def test_fifty_logins_at_once_take_little_memory_and_time(
 ) -> None:
     took = fifty_at_once(kind, environment)
     assert took["mb"] < 200
-    assert took["seconds"] < 5
+    assert took["seconds"] < 15
     assert len(took["answers"]) == 50
     # Who has no turn within two seconds is told so; nobody is let in.
     assert set(took["answers"]) <= {False, 429}

@@ -25,7 +25,8 @@ from tests.factories import NOON, make_merchant, make_wallet
 
 pytestmark = pytest.mark.django_db
 
-# Times the longest transaction for as many payments to few checkouts, in the same run: a busy machine slows both down.
+# Times the longest transaction for as many payments to few checkouts, in the same run: a busy machine slows both down. A rush
+# takes the time for looking around besides, whatever the machine.
 MOST_TIMES_CALM = 8
 
 
@@ -92,7 +93,8 @@ def test_a_rush_at_one_price_keeps_no_other_merchant_waiting(
             f"\nthe longest batches of 501 transfers among {size:,} checkouts of their price: {times} s;"
             f" {longest_calm:.2f} s among ten\n"
         )
-    assert min(longest) < MOST_TIMES_CALM * longest_calm
+    most = MOST_TIMES_CALM * longest_calm + 2 * decisions._LOOKING_SECONDS
+    assert min(longest) < most
 
 
 def test_those_who_wait_for_a_chain_to_be_read_are_passed_over_by_an_index(monkeypatch):

@@ -353,9 +353,15 @@ class Cluster:
         return {}
 
     def the(self, role: str) -> str:
-        """Return the name of the database machine with a role."""
-        [name] = (name for name, has in self.roles().items() if has == role)
-        return name
+        """Return the name of the database machine with a role, once Patroni says that one has it."""
+        found: list[str] = []
+
+        def is_told() -> bool:
+            found[:] = [name for name, has in self.roles().items() if has == role]
+            return len(found) == 1
+
+        wait_until(is_told)
+        return found[0]
 
     def watching(self) -> str:
         """Return the name of the web machine that reads the chain; empty if none does."""

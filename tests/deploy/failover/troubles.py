@@ -26,7 +26,7 @@ from tests.waiting import comes_true, wait_until
 _CALM_SECONDS: Final = 10.0
 _BRIEF_SECONDS: Final = 3.0
 _ORDER_SECONDS: Final = 120.0
-_LAST_SECONDS: Final = 90.0
+_LAST_SECONDS: Final = 300.0
 Undo = Callable[[], None]
 
 

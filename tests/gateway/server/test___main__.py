@@ -39,7 +39,7 @@ def test_workers_share_what_was_imported_before_they_were_forked(tmp_path):
 
     def has_answered() -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        with closing(connection), suppress(ConnectionError):
+        with closing(connection), suppress(OSError):
             connection.request("GET", "/")
             answers.append(connection.getresponse().read().decode())
         return bool(answers)

@@ -22,7 +22,7 @@ def of_a_demo(test: Callable[..., None]) -> Callable[..., None]:
     for mark in (
         pytest.mark.slow,
         pytest.mark.unmeasured,
-        pytest.mark.xdist_group("traced payment"),
+        pytest.mark.xdist_group("traced_payment"),
     ):
         test = mark(test)
     return test

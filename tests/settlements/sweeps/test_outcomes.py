@@ -16,7 +16,12 @@ from settlements.gas.ledger import (
     intend,
 )
 from settlements.gas.node import GasNode
-from settlements.models import GasTransaction, Settlement, TroubledForwarder
+from settlements.models import (
+    GasAttempt,
+    GasTransaction,
+    Settlement,
+    TroubledForwarder,
+)
 from settlements.states import Purpose, SettlementStatus, TransactionState
 from settlements.sweeps.calls import (
     FACTORY,
@@ -140,6 +145,7 @@ def test_a_final_block_that_is_gone_after_all_ends_nothing(
     [deposit] = paid(base_node, 25_000_000)
     [settlement] = sweep(WAITING, node=node, now=timezone.now())
     GasTransaction.objects.update(state=TransactionState.MINED)
+    base_node.receipt(GasAttempt.objects.get().tx_hash)
     base_node.reorg(1)
     look(node)
     settlement.refresh_from_db()

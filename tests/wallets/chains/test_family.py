@@ -68,11 +68,11 @@ HOSTILE = [
 def test_nothing_typed_raises_another_error_or_takes_long(
     text: str, family: ChainFamily
 ) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for ask in (family.canonical_address, family.address_key):
         with pytest.raises(AddressError):
             ask(text)
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 @given(st.text() | st.from_regex(r"\A[1-9A-HJ-NP-Za-km-z]{32,48}\Z"))

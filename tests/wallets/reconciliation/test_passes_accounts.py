@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import orjson
@@ -129,8 +129,8 @@ class Books:
         self.to = ledger.new_wallet()
         self.wallet = make_wallet(make_merchant(), ledger.chain, self.to)
         # A chain's clock need not be ours.
-        past = timezone.now().replace(year=2001)
-        far = timezone.now().replace(year=2100)
+        past = datetime(2001, 1, 1, tzinfo=UTC)
+        far = datetime(2100, 1, 1, tzinfo=UTC)
         ReceivingWallet.objects.update(created_at=past, expected_until=far)
         self.read()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ def books(tron_node: TronNode) -> Iterator[TronBooks]:
 def give_wallet(address: str) -> None:
     """A merchant's wallet, given before anything was paid."""
     wallet = make_wallet(make_merchant(), "tron", address)
-    wallet.created_at = timezone.now().replace(year=2001)
+    wallet.created_at = datetime(2001, 1, 1, tzinfo=UTC)
     wallet.save()
 
 

@@ -12,7 +12,7 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import token_address
 from tests.nodes.proxy import RpcProxy, garbage, honest
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
 from wallets.chains.adapters import open_pool
@@ -149,6 +149,6 @@ def test_it_goes_on_after_an_error_of_ours(
         patch.setattr(
             "wallets.reconciliation.confirmation.LargeAmounts._waiting", fails
         )
-        assert happened.wait(10)
+        assert happened.wait(PATIENCE_SECONDS)
     pay_large(base_node, audit)
     wait_until(lambda: is_confirmed(audit))

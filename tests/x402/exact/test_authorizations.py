@@ -52,7 +52,6 @@ def is_kept(row: Authorization) -> bool:
         ({}, False),
         ({"state": "taken"}, False),
         ({"state": "taken", "taken_until": timezone.now() + timedelta(days=1)}, True),
-        ({"created_at": timezone.now() - UNSENT_KEPT + timedelta(hours=1)}, True),
         ({"state": "sent"}, True),
         ({"state": "settled"}, True),
         ({"tx_hash": "0x06"}, True),
@@ -62,6 +61,11 @@ def test_what_came_to_nothing_is_forgotten_after_a_week(
     values: dict[str, Any], kept: bool
 ) -> None:
     assert is_kept(make_row(**values)) is kept
+
+
+def test_what_came_to_nothing_lately_is_kept() -> None:
+    lately = timezone.now() - UNSENT_KEPT + timedelta(hours=1)
+    assert is_kept(make_row(created_at=lately))
 
 
 def test_what_the_ledger_has_a_transaction_of_is_kept() -> None:

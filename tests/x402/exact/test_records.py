@@ -1,6 +1,7 @@
 """One settle of an authorisation is answered `success`; its Idempotency-Key gets that answer again, and nobody else does."""
 
 import json
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -96,7 +97,10 @@ def test_a_test_key_is_answered_as_a_live_one(
     for _ in range(2):
         # A simulated payment is each merchant's own.
         tester = client_of(make_merchant(), Mode.TEST)
-        body = body_of(authorize(base_node, pay_to_of(tester), UNITS), usdc)
+        # Some nonces are meant to fail in test mode.
+        nonce = "0x00" + secrets.token_hex(31)
+        signed = authorize(base_node, pay_to_of(tester), UNITS, nonce=nonce)
+        body = body_of(signed, usdc)
         answer = settle(tester, body, key=key)
         assert answer["success"], answer
         assert verify(tester, body)["invalidReason"] == USED

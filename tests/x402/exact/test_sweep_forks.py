@@ -88,12 +88,15 @@ def finish(after: timedelta = 2 * LEASE) -> None:
 def pays_more(node: Anvil, told: Signed, usdc: str) -> None:
     """Our transaction waits for too long, and is sent again for more."""
     send_again(timedelta(minutes=2))
+    # The node takes a transaction a moment before it has a block for it.
+    node.mine()
 
 
 def is_overtaken(node: Anvil, told: Signed, usdc: str) -> None:
     """Somebody else is faster this time, so that ours fails."""
-    node.send(node.accounts[5], to=usdc, data=told.call())
+    node.receipt(node.send(node.accounts[5], to=usdc, data=told.call()))
     send_again(timedelta())
+    node.mine()
 
 
 @pytest.mark.parametrize("happens", [pays_more, is_overtaken])
@@ -159,13 +162,13 @@ def fees_of(payment: X402Payment) -> Decimal:
 def test_a_strangers_transaction_that_is_gone_may_be_followed_by_anothers(
     base_node: Anvil, seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
 ) -> None:
-    base_node.send(base_node.accounts[5], to=usdc, data=told.call())
+    base_node.receipt(base_node.send(base_node.accounts[5], to=usdc, data=told.call()))
     assert settle(seller, body_of(told, usdc))["success"]
     payment = reorganise(base_node, watcher)
     assert payment.status == PaymentStatus.REVERSED
     finish()
     assert Authorization.objects.get().state == AuthorizationState.SENT
-    base_node.send(base_node.accounts[6], to=usdc, data=told.call())
+    base_node.receipt(base_node.send(base_node.accounts[6], to=usdc, data=told.call()))
     finish()
     returned = X402Payment.objects.get()
     assert returned.status == PaymentStatus.VERIFIED
@@ -176,7 +179,7 @@ def test_a_strangers_transaction_that_is_gone_may_be_followed_by_anothers(
 def test_a_payment_is_waited_for_no_longer_than_it_holds_others_back(
     base_node: Anvil, seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
 ) -> None:
-    base_node.send(base_node.accounts[5], to=usdc, data=told.call())
+    base_node.receipt(base_node.send(base_node.accounts[5], to=usdc, data=told.call()))
     body = body_of(told, usdc)
     assert settle(seller, body)["success"]
     reorganise(base_node, watcher)
@@ -206,7 +209,7 @@ def test_the_same_transaction_in_another_block_returns_when_its_watcher_sees_it(
 def test_money_that_bought_something_else_meanwhile_brings_nothing_back(
     base_node: Anvil, seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
 ) -> None:
-    base_node.send(base_node.accounts[5], to=usdc, data=told.call())
+    base_node.receipt(base_node.send(base_node.accounts[5], to=usdc, data=told.call()))
     assert settle(seller, body_of(told, usdc))["success"]
     reorganise(base_node, watcher)
     tx_hash = base_node.send(base_node.accounts[6], to=usdc, data=told.call())

@@ -52,7 +52,8 @@ def live(request: SeatedRequest) -> HttpResponse:
     seat = request.seat
     named = [name for name in request.GET.getlist("id") if "\x00" not in name]
     everything = wallets_wanted(WalletFilter(seat.merchant.pk, seat.mode))
-    rows = watched_rows(everything.filter(public_id__in=named[:PAGE_ROWS]))
+    shown = everything.filter(public_id__in=named[:PAGE_ROWS])
+    rows = watched_rows(shown.order_by("pk"))
     context = {
         "rows": rows,
         "importing": _still_importing(rows),

@@ -18,9 +18,10 @@ from gateway.processes.stack import (
     HOST,
     stream_arguments,
 )
+from tests.contract.servers import free_port
 from tests.database import own_database
 from tests.tree import ROOT
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 MOST_STREAMS = 12
 
@@ -87,7 +88,7 @@ class Reader:
         parts = self.received.split(b'{"status":"')[1:]
         return [part.split(b'"')[0].decode() for part in parts]
 
-    def await_statuses(self, *wanted: str, seconds: float = 10.0) -> None:
+    def await_statuses(self, *wanted: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until exactly these were told."""
         wait_until(lambda: self.statuses == list(wanted), seconds=seconds)
 
@@ -149,14 +150,3 @@ def _environment() -> dict[str, str]:
         "PGAPPNAME": "streams",
         "TRUSTED_PROXIES": HOST,
     }
-
-
-def free_port() -> int:
-    """A loopback port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-BY_SWEEP = 20.0

@@ -25,6 +25,7 @@ from checkouts.page.streaming.hub import (
 )
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import RateLimitError
+from tests.waiting import PATIENCE_SECONDS
 
 PENDING = PageFacts(CheckoutStatus.PENDING, "", "0", False, None, (), ())
 SEEN = PENDING._replace(status=CheckoutStatus.PROCESSING)
@@ -55,7 +56,10 @@ class Books:
 
 
 def in_a_hub(
-    books: Books, story: Callable[[Hub], Awaitable[None]], *, seconds: float = 5.0
+    books: Books,
+    story: Callable[[Hub], Awaitable[None]],
+    *,
+    seconds: float = PATIENCE_SECONDS,
 ) -> None:
     """Run a story beside a running hub."""
 
@@ -219,7 +223,7 @@ def test_a_stream_without_news_beats(monkeypatch: pytest.MonkeyPatch) -> None:
             if len(sent) == 3:
                 stream.end()
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await _follow(stream, send)
 
     asyncio.run(story())

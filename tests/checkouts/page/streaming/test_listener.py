@@ -17,7 +17,6 @@ from tests.checkouts.factories import (
     move,
 )
 from tests.checkouts.page.streaming.servers import (
-    BY_SWEEP,
     StreamServer,
 )
 from tests.waiting import wait_until
@@ -36,10 +35,10 @@ def test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed(
             # While nobody listens.
             move(checkout, CheckoutStatus.UNDERPAID)
             ring_pages([checkout.pk])
-        reader.await_statuses("pending", "underpaid", seconds=BY_SWEEP)
+        reader.await_statuses("pending", "underpaid")
         move(checkout, CheckoutStatus.PENDING)
         ring_pages([checkout.pk])
-        reader.await_statuses("pending", "underpaid", "pending", seconds=BY_SWEEP)
+        reader.await_statuses("pending", "underpaid", "pending")
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def test_a_signed_message_moves_jettons_and_is_in_a_block_at_once(
     [receipt] = ton_node.get("transactions", hash=tx_hash)["transactions"]
     assert receipt["account"] == ton_node.jetton_wallet(wallet.address)
     assert before < receipt["mc_block_seqno"] <= ton_node.head()
-    assert receipt["now"] == pytest.approx(time.time(), abs=10)
+    assert receipt["now"] == pytest.approx(time.time(), abs=60)
 
 
 def test_what_a_payer_does_not_have_is_not_listed_as_a_transfer(
@@ -118,7 +118,7 @@ def test_a_reset_undoes_what_a_test_did(ton_node: TonNode) -> None:
     assert ton_node.balance(wallet.address) == 0
     assert ton_node.balance(ton_node.payer.address) == PAYER_UNITS
     block = ton_node.get("masterchainInfo")["last"]
-    assert int(block["gen_utime"]) == pytest.approx(time.time(), abs=10)
+    assert int(block["gen_utime"]) == pytest.approx(time.time(), abs=60)
     assert ton_node.pay(wallet.address, 1)
 
 

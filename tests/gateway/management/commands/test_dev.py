@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ class Dev:
 
     def ready(self) -> str:
         """What /readyz says, and nothing while a server begins anew."""
-        with suppress(OSError):
+        with suppress(OSError, HTTPException):
             return self.page("/readyz")
         return ""
 

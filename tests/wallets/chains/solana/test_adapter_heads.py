@@ -22,7 +22,7 @@ def test_a_node_with_a_head_that_cannot_be_is_left_for_another(
             raise MalformedAnswerError("too high")
 
     asked = proxy.requests
-    assert reader.head(check=check).block == refused[0] == newest
+    assert reader.head(check=check).block.height >= refused[0].height >= newest.height
     assert proxy.requests == asked + 1
 
 
@@ -33,4 +33,5 @@ def test_a_node_that_answers_too_much_leaves_the_head_to_another(
     urls = [proxy.url, solana_node.url]
     reader = open_on(*(reversed(urls) if is_spare else urls))
     proxy.fault = faults.too_large("getGenesisHash", "getAccountInfo", "getSlot")
-    assert reader.head().block.height == solana_node.slot("confirmed")
+    before = solana_node.slot("confirmed")
+    assert before <= reader.head().block.height <= solana_node.slot("confirmed")

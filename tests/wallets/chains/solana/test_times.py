@@ -17,8 +17,8 @@ def test_slots_are_counted_as_if_none_took_longer(solana_node: SolanaNode) -> No
     low = reader.head().block
     back = times.before(low.time - timedelta(seconds=4))
     high = reader.head().block
-    # Four tenths of a second each; the head may have moved on while it was asked for.
-    assert max(low.height - 10, 0) <= back.height <= max(high.height, 0)
+    # Four tenths of a second each; the head may have moved on while it was asked for, and its time by a second.
+    assert max(low.height - 13, 0) <= back.height <= max(high.height, 0)
     assert back == times.at(back.height)
     assert times.before(low.time - timedelta(days=9_000)).height == 0
     reader.close()

@@ -81,7 +81,7 @@ def test_a_node_with_a_head_that_cannot_be_is_left_for_another(
         if block.height == 10**9:
             raise MalformedAnswerError("too high")
 
-    assert adapter.head(check=check).block.height == newest.height
+    assert newest.height <= adapter.head(check=check).block.height < 10**9
     adapter.close()
 
 

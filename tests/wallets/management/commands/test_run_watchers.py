@@ -153,8 +153,9 @@ def test_it_ends_in_time_while_no_node_answers(start: Start, base_node: Anvil) -
         wait_until(lambda: is_read(base_node))
         for proxy in proxies:
             proxy.fault = faults.hangs
-        asked = sum(proxy.requests for proxy in proxies)
-        wait_until(lambda: sum(proxy.requests for proxy in proxies) > asked)
+        # The others are asked for surveys too, which a pass does without.
+        asked = proxies[0].requests
+        wait_until(lambda: proxies[0].requests > asked)
         watchers.process.send_signal(signal.SIGTERM)
         assert watchers.process.wait(START_SECONDS) == 0
     assert watchers.said("cut off while reading")
