@@ -338,9 +338,8 @@ def test_the_address_goes_when_the_time_is_over_and_the_page_ends_expired(
     open_page: Callable[..., Page],
 ) -> None:
     now = timezone.now()
-    checkout = make_page_checkout(
-        created_at=now - timedelta(minutes=30), expires_at=now + timedelta(seconds=10)
-    )
+    times = (now - timedelta(minutes=30), now + timedelta(seconds=10))
+    checkout = make_page_checkout(created_at=times[0], expires_at=times[1])
     page = open_page(checkout)
     expect(page.locator("#address")).to_have_text(ADDRESS)
     expect(page.get_by_role("timer")).to_have_class(re.compile("is-short"))

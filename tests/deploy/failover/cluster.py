@@ -354,14 +354,13 @@ class Cluster:
 
     def the(self, role: str) -> str:
         """Return the name of the database machine with a role, once Patroni says that one has it."""
-        found: list[str] = []
 
-        def is_told() -> bool:
-            found[:] = [name for name, has in self.roles().items() if has == role]
-            return len(found) == 1
+        def holders() -> list[str]:
+            return [name for name, has in self.roles().items() if has == role]
 
-        wait_until(is_told)
-        return found[0]
+        wait_until(holders, pause=0.2)
+        [name] = holders()
+        return name
 
     def watching(self) -> str:
         """Return the name of the web machine that reads the chain; empty if none does."""
