@@ -114,7 +114,7 @@ _MOVEMENTS = """
 INSERT INTO wallets_watchedmovement (
     wallet_id, merchant_id, mode, direction, chain, tx_hash, position, token, token_address, units, counterparty, is_payment,
     block_height, block_hash, block_time, state, detected_at, confirmed_at)
-SELECT id %% %(wallets)s + 1, merchant_id, mode, CASE WHEN id %% 3 = 0 THEN 'out' ELSE 'in' END, 'base',
+SELECT id / 20 %% %(wallets)s + 1, merchant_id, mode, CASE WHEN id %% 3 = 0 THEN 'out' ELSE 'in' END, 'base',
        '0x' || md5('m' || id) || md5('n' || id), 0, 'USDC', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 1000000 + id, '0x',
        id %% 4 = 0, id, '0x', created_at, 'confirmed', created_at, created_at
 FROM checkouts_checkout WHERE id %% 10 = 0
