@@ -7,13 +7,16 @@ import hypothesis
 import pytest
 import structlog
 from django.conf import settings
+from django.db.models.sql.compiler import SQLCompiler
 from pytest_django.plugin import blocking_manager_key
 
 from accounts.keys.authentication import key_cache
 from gateway.core import valkey
 from gateway.core.api import rate_limits
 from gateway.core.logging import logging_config
+from tests import any_order
 from tests.emptying import clean_tables, empty_instead_of_flushing
+from tests.exhaustive import EXHAUSTIVE
 from tests.measuring import unmeasured
 from tests.pgbouncer import keep_fitting
 from tests.statics import look_once
@@ -47,6 +50,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("unhurried")
 valkey._PATIENCE_SECONDS = 5.0
+if EXHAUSTIVE:
+    setattr(SQLCompiler, "execute_sql", any_order.execute_sql)  # noqa: B010 - its type is overloaded
 
 _numbers = itertools.count(1)
 _ran = itertools.count(1)
