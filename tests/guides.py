@@ -34,7 +34,7 @@ MALFORMED: Final = ("", "t", "v1", "v1=00", "t=1,v1", "t=1,v1=\u00e9", "t=\u00e9
 """Headers without a valid signature. A verifier refuses them without an exception, which could end the program."""
 
 # A Go program is compiled first, with what it imports.
-_SECONDS: Final = 600
+_SECONDS: Final = 400
 
 
 @dataclass(frozen=True)

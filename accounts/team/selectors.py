@@ -22,7 +22,7 @@ def open_invitations(merchant: Merchant, *, now: datetime) -> list[Invitation]:
     waiting = Invitation.objects.filter(
         merchant=merchant, ended_at=None, expires_at__gt=now
     )
-    return list(waiting.order_by("-created_at"))
+    return list(waiting.order_by("-created_at", "-pk"))
 
 
 def merchants_of(user: User) -> list[Merchant]:

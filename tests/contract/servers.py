@@ -22,6 +22,7 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 HOST = "127.0.0.1"
 THREADS = 4
+_given: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,8 @@ def own_environment() -> dict[str, str]:
 
 
 def free_port() -> int:
-    """A free port below those the system hands out: nobody else is given it meanwhile."""
+    """A free port below those the system hands out, and none that this process was given before."""
     candidates = (random.randrange(20_000, 30_000) for _ in range(1_000))
-    return next(filter(port_is_free, candidates))
+    port = next(p for p in candidates if p not in _given and port_is_free(p))
+    _given.add(port)
+    return port

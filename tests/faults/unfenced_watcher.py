@@ -1,7 +1,11 @@
-"""`manage.py run_watchers` without the fence: what the fence is for happens."""
+"""`manage.py run_watchers` without the fence, and without the database's limit on frozen transactions: what both are for happens."""
+
+import os
 
 import django
 
+# On a busy machine it sleeps for longer than the ten seconds after which PostgreSQL would end its transaction.
+os.environ["PGOPTIONS"] = "-c idle_in_transaction_session_timeout=0"
 django.setup()
 
 from django.core.management import call_command  # noqa: E402

@@ -60,7 +60,7 @@ class RunningSender:
     def stop(self) -> None:
         """Ask it to stop and wait until it has."""
         self.ask_to_stop()
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
 

@@ -19,7 +19,7 @@ from webhooks.signatures import new_secret, sign
 
 BODY = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
 # A Go program is compiled first, with what it imports.
-START_SECONDS = 600.0
+START_SECONDS = 400.0
 
 
 def headers_at(timestamp: int, secret: str) -> dict[str, str]:

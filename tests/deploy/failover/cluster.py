@@ -354,13 +354,14 @@ class Cluster:
 
     def the(self, role: str) -> str:
         """Return the name of the database machine with a role, once Patroni says that one has it."""
+        found: dict[str, str] = {}
 
-        def holders() -> list[str]:
-            return [name for name, has in self.roles().items() if has == role]
+        def is_told() -> bool:
+            found.update({has: name for name, has in self.roles().items()})
+            return role in found
 
-        wait_until(holders, pause=0.2)
-        [name] = holders()
-        return name
+        wait_until(is_told, pause=0.2)
+        return found[role]
 
     def watching(self) -> str:
         """Return the name of the web machine that reads the chain; empty if none does."""

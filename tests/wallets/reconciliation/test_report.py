@@ -21,7 +21,7 @@ def test_a_node_that_does_not_answer_is_told_and_delays_nothing(
     configure: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(report, "PATIENCE_SECONDS", 5.0)
+    monkeypatch.setattr(report, "PATIENCE_SECONDS", 3.0)
     read_all(base)
     with RpcProxy(base_node.url) as hanging, RpcProxy(base_node.url) as refusing:
         hanging.fault = faults.hangs

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,8 +51,8 @@ def pay(server: Server, key: str | None, body: Any) -> Answer:
 @contextmanager
 def paying(
     server: Server, seller: ApiClient, node: Anvil, usdc: str, *, payers: int
-) -> Iterator[list[Future[Answer]]]:
-    """Payers who all come at once."""
+) -> Iterator[Mapping[Future[Answer], Any]]:
+    """Payers who all come at once: what each is answered, and with what body it asked."""
     to = pay_to_of(seller)
     first, *bodies = [
         body_of(authorize(node, to, UNITS), usdc) for _ in range(payers + 1)
@@ -60,7 +60,7 @@ def paying(
     # A process loads its libraries first, which takes as long as a node that hangs.
     assert post(server, seller.key, "/x402/settle", first).body["success"]
     with ThreadPoolExecutor(payers) as threads:
-        yield [threads.submit(pay, server, seller.key, body) for body in bodies]
+        yield {threads.submit(pay, server, seller.key, one): one for one in bodies}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -104,6 +104,13 @@ def test_whoever_pays_is_served(
                 base_node.mine()
             base_node.set_automine(True)
         told = [one.result().body for one in asked]
+        if payers == 40:
+            # A machine that stands still looks like a node that hangs, and some are refused. They may ask again.
+            told += [
+                pay(server, seller.key, body).body
+                for one, body in asked.items()
+                if not one.result().body.get("success")
+            ]
     served = [one["transaction"] for one in told if one.get("success")]
     refused = [one for one in told if not one.get("success")]
     assert len(set(served)) == len(served)
@@ -115,8 +122,7 @@ def test_whoever_pays_is_served(
     assert X402Payment.objects.count() == len(served) + 1
     assert GasTransaction.objects.count() == len(served) + 1
     if payers == 40:
-        # A machine that stands still looks like a node that hangs: some are refused then.
-        assert len(served) > payers // 2
+        assert len(served) == payers
 
 
 @pytest.mark.django_db(transaction=True)

@@ -53,7 +53,7 @@ def live(request: SeatedRequest) -> HttpResponse:
     named = [name for name in request.GET.getlist("id") if "\x00" not in name]
     everything = wallets_wanted(WalletFilter(seat.merchant.pk, seat.mode))
     shown = everything.filter(public_id__in=named[:PAGE_ROWS])
-    rows = watched_rows(shown.order_by("pk"))
+    rows = watched_rows(shown.order_by("-pk"))
     context = {
         "rows": rows,
         "importing": _still_importing(rows),

@@ -36,7 +36,7 @@ from wallets.models import ChainCursor
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 # The median of three: the machine may stand still during one. The sweep finds two of three as soon in one case of five.
-BY_BELL = 3.0
+AT_ONCE = 3.0
 
 
 def pay(checkout: Checkout) -> None:
@@ -62,7 +62,7 @@ def test_a_payment_is_told_at_once_to_each_page_of_its_checkout_and_to_no_other(
                     reader.await_statuses("pending", "processing")
                 took.append(time.monotonic() - began)
         assert bystander.statuses == ["pending"]
-    assert median(took) < BY_BELL
+    assert median(took) < AT_ONCE
 
 
 def test_a_reserved_amount_is_told_for_another_tab_shows_it_too(
@@ -77,17 +77,21 @@ def test_a_reserved_amount_is_told_for_another_tab_shows_it_too(
             began = time.monotonic()
             reader.await_statuses("pending", "pending")
             took.append(time.monotonic() - began)
-    assert median(took) < BY_BELL
+    assert median(took) < AT_ONCE
 
 
 def test_confirmations_are_told_as_blocks_come_though_no_block_rings(
     server: StreamServer,
 ) -> None:
-    checkout = make_seen()
-    with server.read(checkout.code) as reader:
-        reader.await_statuses("processing")
-        ChainCursor.objects.filter(chain="base").update(head=HEAD + 1)
-        reader.await_statuses("processing", "processing")
+    took = []
+    for _ in range(3):
+        with server.read(make_seen().code) as reader:
+            reader.await_statuses("processing")
+            ChainCursor.objects.filter(chain="base").update(head=HEAD + 1)
+            began = time.monotonic()
+            reader.await_statuses("processing", "processing")
+            took.append(time.monotonic() - began)
+    assert median(took) < AT_ONCE
 
 
 def test_a_change_whose_bell_was_missed_is_found_by_the_sweep(

@@ -11,6 +11,7 @@ import pytest
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from wallets.chains.base import ChainUnavailableError
+from wallets.chains.rpc import deadlines
 from wallets.chains.rpc.client import Node
 
 
@@ -56,8 +57,10 @@ def answering(answer: bytes) -> AbstractContextManager[str]:
 
 
 def test_a_node_that_hangs_costs_its_time_and_no_more(
-    proxy: RpcProxy, node: Node
+    proxy: RpcProxy, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Or its silence would end the call as soon.
+    monkeypatch.setattr(deadlines, "SILENT_SECONDS", 60.0)
     proxy.fault = faults.hangs
     started = time.monotonic()
     with pytest.raises(ChainUnavailableError):
