@@ -57,7 +57,12 @@ def caught_in_a_request(installation: Installation, seed: int) -> tuple[str, Blo
     wait_until(lambda: installation.receiver.in_flight == LANES)
     # Its lease may have run out on a busy machine, until it is renewed.
     names: list[str] = []
-    wait_until(lambda: names.append(installation.sender_of_webhooks()) or names[-1])
+
+    def is_served() -> bool:
+        names.append(installation.sender_of_webhooks())
+        return bool(names[-1])
+
+    wait_until(is_served)
     return names[-1], blocking
 
 

@@ -368,8 +368,7 @@ class Cluster:
         # What it was connected to may be gone.
         self.database.close()
         owner = self.database.value(
-            "SELECT owner FROM wallets_chaincursor"
-            " WHERE chain = %s AND lease_until > clock_timestamp()",
+            "SELECT owner FROM wallets_chaincursor WHERE chain = %s AND lease_until > clock_timestamp()",
             CHAIN,
         )
         try:
