@@ -10,7 +10,7 @@ from typing import Final
 from django.conf import settings
 
 from gateway.docs.reference import REFERENCE, reference
-from gateway.docs.rendering import Rendered, render
+from gateway.docs.rendering import IMAGES_URL, Rendered, render
 
 _ROOT: Path = settings.BASE_DIR
 SECTIONS: Final[dict[str, list[str]]] = {
@@ -81,6 +81,10 @@ _SLUGS = {
     "docs/adr/README.md": "decisions",
     "README.md": "",
 }
+_OWN_ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:8000\b")
+"""The demo's address in the files. Served pages name the server that they come from."""
+_CODE: Final = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _FOLDERS = {"adr": "decisions/", "diagrams": "diagrams/"}
 
 
@@ -103,6 +107,10 @@ class Page:
     def markdown_url(self) -> str:
         """Return the URL path of its Markdown."""
         return f"/docs/{self.slug}.md"
+
+    def markdown(self) -> str:
+        """Return its Markdown as it is served: links lead to other pages' Markdown on this server, or are plain text."""
+        return _markdown(self.slug)
 
     def rendered(self) -> Rendered:
         """Return the page as HTML, with its headings."""
@@ -147,7 +155,11 @@ def _page_of(path: Path, section: str) -> Page:
     title = _TITLE.search(path.read_text())
     if title is None:
         raise ValueError(f"{path.name} has no title.")
-    return Page(_slug_of(path), title[1], section, path.read_text, path.parent)
+
+    def read() -> str:
+        return _OWN_ADDRESS.sub(settings.BASE_URL, path.read_text())
+
+    return Page(_slug_of(path), title[1], section, read, path.parent)
 
 
 def _slug_of(path: Path) -> str:
@@ -156,6 +168,36 @@ def _slug_of(path: Path) -> str:
         return _SLUGS[name]
     folder = _FOLDERS.get(path.parent.name, "")
     return folder + path.stem.lower()
+
+
+@cache
+def _markdown(slug: str) -> str:
+    page = pages()[slug]
+    parts = _CODE.split(page.read())
+    parts[::2] = [
+        _LINK.sub(lambda found: _link(page, found), part) for part in parts[::2]
+    ]
+    return "".join(parts)
+
+
+def _link(page: Page, found: re.Match[str]) -> str:
+    is_image, words, target = found.groups()
+    if is_image:
+        return f"![{words}]({settings.BASE_URL}{IMAGES_URL}{target.rsplit('/', 1)[-1]})"
+    address = address_of(page, target)
+    if address is None:
+        return words
+    place, mark, anchor = address.partition("#")
+    slug = place.removeprefix("/docs/").removesuffix("/")
+    if place == "/docs/":
+        slug = "index"
+    elif not place.startswith("/docs/") or slug not in pages():
+        return (
+            found[0]
+            if not place.startswith("/")
+            else f"[{words}]({settings.BASE_URL}{address})"
+        )
+    return f"[{words}]({settings.BASE_URL}/docs/{slug}.md{mark}{anchor})"
 
 
 @cache

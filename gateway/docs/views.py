@@ -23,7 +23,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a page, as Markdown if the client prefers that."""
     found = _page(slug)
     if _prefers_markdown(request):
-        answer = HttpResponse(found.read(), content_type=_MARKDOWN)
+        answer = HttpResponse(found.markdown(), content_type=_MARKDOWN)
     else:
         before, after = neighbours(found)
         with translation.override("en"):
@@ -55,7 +55,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 def markdown(_request: HttpRequest, slug: str) -> HttpResponse:
     """Send a page's Markdown."""
-    text = llms_text() if slug == "index" else _page(slug).read()
+    text = llms_text() if slug == "index" else _page(slug).markdown()
     return HttpResponse(text, content_type=_MARKDOWN)
 
 
@@ -116,7 +116,7 @@ def llms_text() -> str:
 @cache
 def _full_text() -> str:
     return "\n\n".join(
-        f"<!-- {each.url} -->\n\n{each.read()}"
+        f"<!-- {each.url} -->\n\n{each.markdown()}"
         for _, found in sections()
         for each in found
     )

@@ -16,7 +16,7 @@ def test_the_files_are_what_the_product_serves(tmp_path: Path) -> None:
     for page in pages().values():
         served = Client().get(page.url).content
         assert (tmp_path / page.url[1:] / "index.html").read_bytes() == served
-        assert (tmp_path / page.markdown_url[1:]).read_text() == page.read()
+        assert (tmp_path / page.markdown_url[1:]).read_text() == page.markdown()
 
 
 def test_everything_that_a_page_asks_for_is_there(tmp_path: Path) -> None:
