@@ -29,7 +29,7 @@ def change_password(person: User, client: Client) -> Change:
 def set_password(person: User, client: Client) -> Change:
     person.set_unusable_password()
     person.save()
-    client.force_login(person)
+    client.cookies = log_in(person).cookies
     form = {"password1": GOOD, "password2": GOOD}
     return lambda client: client.post("/account/password/set/", form)
 

@@ -8,6 +8,7 @@ from allauth.account.adapter import get_adapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
@@ -185,6 +186,15 @@ def test_who_has_a_passkey_is_asked_for_it_first(person: User, key: str) -> None
     methods = get_adapter().get_reauthentication_methods(person)
     ids = [one["id"] for one in methods]
     assert ids == ["mfa_reauthenticate:webauthn", "mfa_reauthenticate"]
+
+
+def test_a_mailed_code_is_no_reauthentication(person: User, key: str) -> None:
+    stale = log_in(person, fresh=False)
+    for path in ("reauthenticate/code/", "reauthenticate/code/confirm/"):
+        for answer in (stale.get(f"/account/{path}"), stale.post(f"/account/{path}")):
+            assert answer.status_code in {302, 403, 404}
+            assert "/code/" not in answer.headers.get("Location", "")
+    assert not mail.outbox
 
 
 def test_recovery_codes_are_shown_once(person: User, key: str) -> None:
