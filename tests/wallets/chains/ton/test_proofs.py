@@ -1,10 +1,13 @@
 """Signatures of TON wallets: over the message itself, by the key of a standard wallet at the address."""
 
+import base64
+
 import pytest
 
 from tests.wallets.signing import SEED, Signer
 from wallets.chains.ton.address import address_key
 from wallets.chains.ton.proofs import is_signed
+from wallets.chains.ton.wallets import standard_wallets
 
 ME, OTHER = Signer("ton"), Signer("ton", SEED[::-1])
 WALLET = address_key(ME.address)
@@ -33,3 +36,10 @@ def test_what_is_no_signature_signs_nothing(text: str) -> None:
 @pytest.mark.parametrize("key", ["", "ab", "g" * 64])
 def test_without_the_key_nothing_is_signed(key: str) -> None:
     assert not is_signed(WALLET, MESSAGE, SIGNATURE, public_key=key)
+
+
+def test_the_wallet_of_a_key_without_a_secret_is_nobodys() -> None:
+    key = (1).to_bytes(32, "little")
+    signature = base64.b64encode(key + bytes(32)).decode()
+    for wallet in standard_wallets(key):
+        assert not is_signed(wallet, MESSAGE, signature, public_key=key.hex())
