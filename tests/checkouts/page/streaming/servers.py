@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -58,12 +58,14 @@ class Reader:
 
     def hang_up(self) -> None:
         """End the connection, as a closed tab does."""
-        if not self.is_ended:
+        # A server may reset a connection that it closed before it read everything: that is an end, too.
+        with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def _take(self) -> None:
-        while chunk := self._socket.recv(65_536):
-            self.received += chunk
+        with suppress(ConnectionError):
+            while chunk := self._socket.recv(65_536):
+                self.received += chunk
         self.is_ended = True
 
     @property
