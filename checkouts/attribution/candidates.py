@@ -3,7 +3,7 @@
 Each statement uses an index, so its cost is independent of the number of open checkouts; a test checks the query plans.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +16,7 @@ import orjson
 from django.db import connection
 
 from checkouts.attribution.deposit_rules import (
+    BLOCK_SECOND,
     TransferFacts,
     unfit,
 )
@@ -87,6 +88,8 @@ class Surroundings:
         self._checkouts: dict[int, Candidate] = {}
         self._labelled: dict[int, dict[int, None]] = defaultdict(dict)
         self._around: dict[int, dict[int, None]] = defaultdict(dict)
+        self._counted: Counter[int] = Counter()
+        self._naming: set[int] = set()
         self._former: dict[int, int] = {}
         self._crowded: set[int] = set()
         self._near_crowd: set[int] = set()
@@ -99,12 +102,7 @@ class Surroundings:
             return
         self._find_named(arrivals)
         # A transfer that names its checkout belongs to it, even if other checkouts have a near price.
-        unnamed = [
-            arrival
-            for arrival in arrivals
-            if arrival.pk not in self._labelled and arrival.pk not in self._around
-        ]
-        self._find_around(unnamed)
+        self._find_around([a for a in arrivals if a.pk not in self._naming])
         self._load()
 
     def known(self, transfer_id: int) -> Known:
@@ -118,8 +116,13 @@ class Surroundings:
             is_near_crowd=transfer_id in self._near_crowd,
         )
 
+    def named_first(self, arrivals: Iterable[Arrival]) -> list[Arrival]:
+        """Return the transfers with those first whose label or exact amount names a checkout."""
+        return sorted(arrivals, key=lambda arrival: arrival.pk not in self._naming)
+
     def count(self, checkout_id: int, units: int) -> None:
         """Record that a checkout was credited with this many base units."""
+        self._counted[checkout_id] += units
         if known := self._checkouts.get(checkout_id):
             self._checkouts[checkout_id] = replace(
                 known, seen_units=known.seen_units + units
@@ -137,6 +140,7 @@ class Surroundings:
                 continue
             found = self._labelled if how == "label" else self._around
             found[transfer_id][checkout_id] = None
+            self._naming.add(transfer_id)
 
     def _find_around(self, arrivals: Sequence[Arrival]) -> None:
         """Find the checkouts with a matching amount, suffix or near price.
@@ -184,7 +188,9 @@ class Surroundings:
         for checkout_id, price, suffix, reserved_at in _rows(_RESERVED, {"ids": ids}):
             reserved[checkout_id].append(Reserved(to_units(price), suffix, reserved_at))
         for row in _rows(_CHECKOUTS, {"ids": ids}):
-            self._checkouts[row[0]] = _candidate(row, reserved.get(row[0], []))
+            known = _candidate(row, reserved.get(row[0], []))
+            seen = known.seen_units + self._counted[known.pk]
+            self._checkouts[known.pk] = replace(known, seen_units=seen)
 
 
 def _columns(arrivals: Sequence[Arrival]) -> dict[str, Any]:
@@ -199,6 +205,7 @@ def _columns(arrivals: Sequence[Arrival]) -> dict[str, Any]:
         "highest": [],
         "block_time": [a.facts.block_time for a in arrivals],
         "grace": GRACE,
+        "second": BLOCK_SECOND,
     }
 
 
@@ -276,18 +283,18 @@ _NAMED = f"""
 """  # noqa: S608 - nothing but constants is put in
 
 _IN_TIME = """
-    c.created_at < a.block_time + interval '1 second'
+    c.created_at < a.block_time + %(second)s
     AND c.expires_at >= a.block_time - greatest(%(rival_span)s, %(grace)s)
 """
 
-# After an exchange's round fee, only the digits below a cent are left.
+# After an exchange's round fee, only the digits below a cent are left. Those of a lower price make them doubtful.
 _SUFFIX = f"""
     WITH {_ARRIVED}
     SELECT a.id, ARRAY(
         SELECT c.id
         FROM checkouts_amountreservation r JOIN checkouts_checkout c ON c.id = r.checkout_id
         WHERE r.merchant_id = a.merchant AND r.mode = a.mode AND r.suffix = a.suffix AND r.released_at IS NULL
-          AND r.price > a.cents AND c.status <> 'completed' AND {_IN_TIME}
+          AND c.status NOT IN ('completed', 'processing') AND {_IN_TIME}
         LIMIT %(most)s)
     FROM arrived a
 """  # noqa: S608 - nothing but constants is put in
@@ -300,7 +307,7 @@ _ALIKE = f"""
         FROM checkouts_amountreservation r JOIN checkouts_checkout c ON c.id = r.checkout_id
         WHERE r.merchant_id = a.merchant AND r.mode = a.mode AND r.price = a.cents AND r.released_at IS NULL
           AND r.suffix > a.suffix - a.alike AND r.suffix < a.suffix + a.alike
-          AND c.status <> 'completed' AND {_IN_TIME}
+          AND c.status NOT IN ('completed', 'processing') AND {_IN_TIME}
         LIMIT %(most)s)
     FROM arrived a
 """  # noqa: S608 - nothing but constants is put in
@@ -310,7 +317,7 @@ _PRICED = f"""
     WITH {_ARRIVED}
     SELECT a.id,
         ARRAY(SELECT c.id FROM checkouts_checkout c
-         WHERE c.merchant_id = a.merchant AND c.mode = a.mode AND c.status IN ('pending', 'processing', 'underpaid')
+         WHERE c.merchant_id = a.merchant AND c.mode = a.mode AND c.status IN ('pending', 'underpaid')
            AND c.amount BETWEEN a.lowest AND a.highest AND {_IN_TIME}
          LIMIT %(most)s),
         ARRAY(SELECT c.id FROM checkouts_checkout c
@@ -321,7 +328,7 @@ _PRICED = f"""
         ARRAY(SELECT c.id FROM checkouts_checkout c
          WHERE c.merchant_id = a.merchant AND c.mode = a.mode AND c.status = 'expired'
            AND c.expires_at > a.block_time - %(rival_span)s
-           AND c.created_at < a.block_time + interval '1 second'
+           AND c.created_at < a.block_time + %(second)s
            AND (c.amount BETWEEN a.lowest AND a.highest
                 OR c.amount_received > 0 AND c.amount - c.amount_received BETWEEN a.lowest - 0.01 AND a.highest)
          LIMIT %(most)s)

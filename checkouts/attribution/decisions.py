@@ -111,7 +111,7 @@ def _first_look(arrivals: Sequence[Arrival], doubts: _Doubts) -> dict[int, Verdi
     for start in range(0, len(arrivals), _LOOKED_AT):
         some = arrivals[start : start + _LOOKED_AT]
         around.look_around(some)
-        verdicts |= {arrival.pk: _judge(arrival, around, doubts) for arrival in some}
+        verdicts |= {a.pk: _judge(a, around, doubts) for a in around.named_first(some)}
         if time.monotonic() >= ends_at:
             break
     return verdicts
@@ -176,24 +176,23 @@ def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
 class _Work:
     """A batch to decide, with the first look's verdicts on wallet transfers.
 
-    A transfer unmatched at first stays unmatched and is not judged again: it touches no checkout, so a lock would change
-    nothing. Most payments of a rush are of this kind.
+    A transfer unmatched at first stays unmatched: it touches no checkout, so a lock would change nothing. Most payments of a
+    rush are of this kind. It is judged again only if this batch paid a checkout that cast doubt on it.
     """
 
     def __init__(
         self,
         undecided: Sequence[QueuedTransfer],
         arrivals: Sequence[Arrival],
-        guessed: Mapping[int, Verdict],
+        guessed: dict[int, Verdict],
         doubts: _Doubts,
     ) -> None:
         self._undecided = undecided
         self._doubts = doubts
         self._guessed = guessed
-        self._arrivals = {a.pk: a for a in arrivals}
-        self._named = [
-            a for a in arrivals if a.pk in guessed and guessed[a.pk].checkout
-        ]
+        looked_at = [arrival for arrival in arrivals if arrival.pk in guessed]
+        self._named = [a for a in looked_at if guessed[a.pk].checkout]
+        self._unnamed = [a for a in looked_at if not guessed[a.pk].checkout]
 
     def likely(self) -> set[int]:
         """Return the ids of the checkouts that the transfers probably belong to."""
@@ -201,22 +200,37 @@ class _Work:
         return {checkout.pk for checkout in meant if checkout is not None}
 
     def decide(self, checkouts: LockedCheckouts) -> Outcome:
-        """Decide every transfer in queue order, from the locked rows."""
+        """Decide every transfer from the locked rows: first those that say whose they are, then by price.
+
+        What one checkout's own payment covers, no other payment of the batch is for. Otherwise the queue's order stays.
+        """
         outcome = Outcome()
         around = _surroundings(self._named)
-        named = {arrival.pk for arrival in self._named}
         for transfer in self._undecided:
-            arrival = self._arrivals.get(transfer.pk)
-            if arrival is None:
+            if transfer.wallet_id is None:
                 _decide_deposit(transfer, checkouts, outcome, around)
             elif transfer.pk not in self._guessed:
                 outcome.left.append(transfer)
-            else:
-                known = self._guessed[transfer.pk]
-                if transfer.pk in named:
-                    known = _judge(arrival, around, self._doubts)
-                _note(transfer, known, checkouts.by_pk, outcome)
+        known = self._guessed | self._judge(around, self._named)
+        paid = {checkout.pk for _, checkout, _ in outcome.credited}
+        paid |= {v.checkout.pk for v in known.values() if v.checkout}
+        doubtful = [
+            arrival
+            for arrival in self._unnamed
+            if any(p.checkout.pk in paid for p in known[arrival.pk].passed_over)
+        ]
+        around.look_around(doubtful)
+        known |= self._judge(around, doubtful)
+        for transfer in self._undecided:
+            if transfer.pk in known:
+                _note(transfer, known[transfer.pk], checkouts.by_pk, outcome)
         return outcome
+
+    def _judge(
+        self, around: Surroundings, arrivals: Sequence[Arrival]
+    ) -> dict[int, Verdict]:
+        named_first = around.named_first(arrivals)
+        return {a.pk: _judge(a, around, self._doubts) for a in named_first}
 
 
 def _note(

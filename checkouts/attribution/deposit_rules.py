@@ -7,10 +7,13 @@ merchant's own wallet are identified by amount, in `checkouts.attribution.exact_
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from checkouts.pricing import DUST_UNITS
 from checkouts.states import GRACE, CheckoutStatus, InboxReason
+
+BLOCK_SECOND: Final = timedelta(seconds=1)
+"""Blocks tell their time in whole seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,23 +120,49 @@ def is_offered(
 
 def not_in_time(transfer: TransferFacts, checkout: CheckoutFacts) -> ToInbox | None:
     """Return why the transfer came too late for the checkout; None if it was in time."""
-    late_by = transfer.block_time - checkout.expires_at
-    if checkout.status == CheckoutStatus.COMPLETED:
-        return ToInbox(InboxReason.EXTRA, "the checkout was paid already")
-    if checkout.is_cancelled:
-        return ToInbox(InboxReason.LATE, "arrived after the checkout was cancelled")
-    if late_by > GRACE:
-        return ToInbox(
-            InboxReason.LATE,
-            f"arrived {_seconds(late_by)} s after the checkout expired",
-        )
-    if checkout.status == CheckoutStatus.EXPIRED:
-        return ToInbox(
-            InboxReason.LATE_OUTAGE,
-            "sent in time, but we could not read the chain before the checkout expired",
-        )
-    return None
+    reason = lateness(
+        transfer.block_time,
+        status=checkout.status,
+        expires_at=checkout.expires_at,
+        is_cancelled=checkout.is_cancelled,
+    )
+    if reason is None:
+        return None
+    found = _LATENESS[reason]
+    if reason is InboxReason.LATE and not checkout.is_cancelled:
+        late_by = transfer.block_time - checkout.expires_at
+        found = f"arrived {int(late_by.total_seconds())} s after the checkout expired"
+    return ToInbox(reason, found)
 
 
-def _seconds(span: timedelta) -> int:
-    return int(span.total_seconds())
+_LATENESS: Final = {
+    InboxReason.EXTRA: "the checkout was paid already",
+    InboxReason.LATE: "arrived after the checkout was cancelled",
+    InboxReason.LATE_OUTAGE: "sent in time, but we could not read the chain before the checkout expired",
+}
+
+
+def lateness(
+    block_time: datetime,
+    *,
+    status: CheckoutStatus,
+    expires_at: datetime,
+    is_cancelled: bool,
+) -> InboxReason | None:
+    """Return as what money of this block is too late for a checkout; None if it is in time."""
+    if status == CheckoutStatus.COMPLETED:
+        return InboxReason.EXTRA
+    if is_cancelled or block_time - expires_at > GRACE:
+        return InboxReason.LATE
+    return InboxReason.LATE_OUTAGE if status == CheckoutStatus.EXPIRED else None
+
+
+def is_older(block_time: datetime, created_at: datetime, *, named: bool) -> bool:
+    """Return whether a block is older than a checkout.
+
+    Blocks count whole seconds, so one of the checkout's own second is not. Money that names the checkout has a minute, for
+    clocks that differ.
+    """
+    if named:
+        return created_at - block_time > GRACE
+    return created_at - block_time >= BLOCK_SECOND

@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from checkouts.attribution.deposit_rules import (
     CheckoutFacts,
     Decision,
     ToInbox,
+    TransferFacts,
+    is_older,
 )
 from checkouts.exact_amounts import price_of
 from checkouts.pricing import needed_units
-from checkouts.states import InboxReason
+from checkouts.states import GRACE, LIVE, CheckoutStatus, InboxReason
 from gateway.core.money import from_units, to_units
 
 
@@ -70,6 +72,32 @@ class Candidate(CheckoutFacts):
     def price_units(self) -> int:
         """Return what its page asks for now, rounded up to a cent: the price, or the part still due."""
         return _price_units(self.amount_units, self.seen_units)
+
+
+def is_live(transfer: TransferFacts, checkout: Candidate) -> bool:
+    """Whether the checkout can be credited by its price: it asks for money, and the block lies within its time."""
+    return (
+        checkout.status in LIVE
+        and not checkout.is_covered
+        and not is_older(transfer.block_time, checkout.created_at, named=False)
+        and transfer.block_time <= checkout.expires_at + GRACE
+    )
+
+
+def is_rival(transfer: TransferFacts, checkout: Candidate, span: timedelta) -> bool:
+    """Whether its buyer may be paying late. A rival past its expiry may still be live, waiting for a chain to be read."""
+    is_over = (
+        checkout.status == CheckoutStatus.EXPIRED
+        or checkout.expires_at + GRACE < transfer.block_time
+    )
+    return (
+        is_over
+        and bool(span)
+        and transfer.block_time - checkout.expires_at < span
+        and not is_older(transfer.block_time, checkout.created_at, named=False)
+        and checkout.status != CheckoutStatus.COMPLETED
+        and not checkout.is_covered
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from checkouts.attribution.deposit_rules import (
     ToInbox,
     TransferFacts,
     is_offered,
+    is_older,
     not_in_time,
     not_offered,
     unfit,
@@ -25,11 +26,13 @@ from checkouts.attribution.evidence import (
     Reserved,
     Verdict,
     ambiguous,
+    is_live,
+    is_rival,
     undecided,
 )
 from checkouts.exact_amounts import CENT_UNITS, is_cut_of, is_rounded_of
 from checkouts.pricing import tolerance
-from checkouts.states import GRACE, LIVE, CheckoutStatus, InboxReason
+from checkouts.states import GRACE, InboxReason
 from gateway.core.money import from_units, to_units
 
 MOST_CANDIDATES: Final = 100
@@ -38,7 +41,6 @@ MOST_CANDIDATES: Final = 100
 MOST_NEAR: Final = 20
 """How many checkouts of a near price are loaded: with this many none is unique, and a person needs no more."""
 
-_SECOND: Final = timedelta(seconds=1)
 _LOST: Final = "a restore may have lost the checkout that is meant"
 
 # The suffix of a price is zero, so amounts rounded to five decimals can be compared like the others.
@@ -93,7 +95,7 @@ class _Field:
         self.known = known
         here = [c for c in known.candidates if is_offered(transfer, c, place="wallet")]
         self.live = [c for c in here if is_live(transfer, c)]
-        self.rivals = [c for c in here if _is_rival(transfer, c, rival_span)]
+        self.rivals = [c for c in here if is_rival(transfer, c, rival_span)]
         self.asks_rivals = True
         counted = {c.pk for c in (*self.live, *self.rivals)}
         self.others = [c for c in known.candidates if c.pk not in counted]
@@ -119,34 +121,6 @@ class _Field:
         if not 0 < self.transfer.units - price < CENT_UNITS:
             return []
         return [r.units for r in self.held(candidate) if r.price_units == price]
-
-
-def is_live(transfer: TransferFacts, checkout: Candidate) -> bool:
-    """Whether the checkout can be credited by its price: not final, and the block lies within its time.
-
-    Blocks count whole seconds, so one may seem older than a checkout of the same second.
-    """
-    return (
-        checkout.status in LIVE
-        and checkout.created_at - transfer.block_time < _SECOND
-        and transfer.block_time <= checkout.expires_at + GRACE
-    )
-
-
-def _is_rival(transfer: TransferFacts, checkout: Candidate, span: timedelta) -> bool:
-    """Whether its buyer may be paying late. A rival past its expiry may still be live, waiting for a chain to be read."""
-    is_over = (
-        checkout.status == CheckoutStatus.EXPIRED
-        or checkout.expires_at + GRACE < transfer.block_time
-    )
-    return (
-        is_over
-        and bool(span)
-        and transfer.block_time - checkout.expires_at < span
-        and checkout.created_at - transfer.block_time < _SECOND
-        and checkout.status != CheckoutStatus.COMPLETED
-        and not checkout.is_covered
-    )
 
 
 def _named(field: _Field) -> Verdict | None:
@@ -178,13 +152,19 @@ def _belongs(transfer: TransferFacts, checkout: Candidate, how: str) -> Verdict:
         not_offered(transfer, checkout, place="wallet")
         or _too_early(transfer, checkout)
         or not_in_time(transfer, checkout)
+        or _not_asked(checkout)
     )
     return Verdict(refusal or Credit(f"named by {how}"), checkout)
 
 
+def _not_asked(checkout: Candidate) -> ToInbox | None:
+    if not checkout.is_covered:
+        return None
+    return ToInbox(InboxReason.EXTRA, "the transfers seen before pay it in full")
+
+
 def _too_early(transfer: TransferFacts, checkout: Candidate) -> ToInbox | None:
-    """Whether the transfer is older than the checkout, beyond clock differences."""
-    if transfer.block_time >= checkout.created_at - GRACE:
+    if not is_older(transfer.block_time, checkout.created_at, named=True):
         return None
     return ToInbox(InboxReason.UNMATCHED, "mined before this checkout was made")
 
@@ -233,7 +213,7 @@ def _among_live(
         return undecided("this price", [*cut, *others], rivals)
     is_round = field.transfer.units == cut[0].price_units
     how = "round price" if is_round else "shortened exact amount"
-    return _unless_short(field, cut[0]) or Verdict(
+    return _unless_digits(field, cut[0], short=True) or Verdict(
         Credit(f"the only live checkout of this {how}"), cut[0]
     )
 
@@ -278,9 +258,8 @@ def _interchangeable(candidates: Sequence[Candidate]) -> bool:
 
 
 def _oldest(candidates: Sequence[Candidate]) -> Verdict:
-    """Rule 3: the oldest checkout that still needs money; if none does, the oldest."""
-    needy = [c for c in candidates if not c.is_covered] or candidates
-    oldest = min(needy, key=lambda c: (c.created_at, c.pk))
+    """Rule 3: the oldest checkout."""
+    oldest = min(candidates, key=lambda c: (c.created_at, c.pk))
     reason = "the oldest of checkouts for the same customer, product and price"
     return Verdict(Credit(reason), oldest)
 
@@ -307,34 +286,36 @@ def _by_tolerance(field: _Field) -> Verdict | None:
                 PassedOver(near[0], "only its price is near"),
             ],
         )
-    return _unless_short(field, near[0]) or Verdict(
+    return _unless_digits(field, near[0]) or Verdict(
         Credit("the only live checkout of about this price"), near[0]
     )
 
 
-def _unless_short(field: _Field, chosen: Candidate) -> Verdict | None:
-    """Return a doubtful verdict if the digits below a cent are another checkout's, whose payment may lack a round fee.
+def _unless_digits(
+    field: _Field, chosen: Candidate, *, short: bool = False
+) -> Verdict | None:
+    """Return a doubtful verdict if the digits below a cent are another checkout's; `short` asks dearer ones only.
 
     The chosen checkout may have the same digits: two prices can have the same suffix.
     """
     suffix = field.transfer.units % CENT_UNITS
-    if not suffix:
-        return None
-    short = [
+    has_them = _falls_short if short else _has_digits
+    others = [
         candidate
         for candidate in (*field.live, *field.rivals)
-        if candidate is not chosen and _falls_short(field, candidate, suffix)
+        if suffix and candidate is not chosen and has_them(field, candidate, suffix)
     ]
-    if not short:
+    if not others:
         return None
-    passed = [PassedOver(c, "it has these digits, but a higher price") for c in short]
+    passed = [PassedOver(c, "it has these digits, but another price") for c in others]
     return ambiguous(
-        "near the price of one checkout, with the digits below a cent of another",
-        [
-            PassedOver(chosen, "its price is near, but others have these digits"),
-            *passed,
-        ],
+        "one checkout fits, and the digits below a cent are another's",
+        [PassedOver(chosen, "it fits, but others have these digits"), *passed],
     )
+
+
+def _has_digits(field: _Field, candidate: Candidate, suffix: int) -> bool:
+    return any(reserved.suffix == suffix for reserved in field.held(candidate))
 
 
 def _is_near(units: int, price_units: int) -> bool:
@@ -370,7 +351,7 @@ def _by_suffix(field: _Field) -> Verdict | None:
         return None
     if len(meant) == 1 and not rivals:
         reason = "short of its price, with the digits below a cent of its exact amount"
-        return Verdict(Credit(reason), meant[0])
+        return _unless_digits(field, meant[0]) or Verdict(Credit(reason), meant[0])
     return undecided("these digits below a cent", meant, rivals)
 
 
@@ -394,4 +375,6 @@ def _by_nothing(field: _Field) -> Verdict:
 def _why_not_live(field: _Field, candidate: Candidate) -> str:
     if not is_offered(field.transfer, candidate, place="wallet"):
         return "this token was not offered for it here"
+    if candidate.is_covered:
+        return "it was paid already"
     return "it was not live then"

@@ -44,7 +44,7 @@ def attribute_transfers(*, now: datetime, batch: int = BATCH) -> int:
 
 @transaction.atomic
 def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
-    transfers = _take(queued)
+    transfers = _changed_first(_take(queued))
     if not transfers:
         return 0
     outcome, checkouts = decide(transfers)
@@ -76,6 +76,17 @@ def _take(queued: QuerySet[Transfer]) -> list[QueuedTransfer]:
         skip_locked=True, of=("self",), no_key=True
     ).values_list(*columns)
     return [QueuedTransfer._make(row) for row in rows]
+
+
+def _changed_first(transfers: list[QueuedTransfer]) -> list[QueuedTransfer]:
+    """Return only the decided transfers if a reorg changed some: their checkouts may ask for money again.
+
+    The others stay in the queue for the next batch, which then sees what those checkouts need.
+    """
+    decided = [t for t in transfers if t.decided_at is not None]
+    if any(t.state != TransferState.CONFIRMED for t in decided):
+        return decided
+    return transfers
 
 
 def _returned(

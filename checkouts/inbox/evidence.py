@@ -12,6 +12,7 @@ from checkouts.inbox.successors import (
     late_units,
 )
 from checkouts.models import Checkout, InboxItem
+from checkouts.payloads import remaining_units
 from checkouts.pricing import needed_units, overpaid_above_units
 from checkouts.states import InboxAct, InboxReason
 from gateway.core.money import readable_units, to_units
@@ -70,9 +71,13 @@ def suggestion_of(
     if late is not None and late.is_enough:
         return Suggestion(late=late)
     named = item.checkout
-    if InboxAct.CREDIT in acts and named is not None and not named.is_final:
+    if InboxAct.CREDIT in acts and named is not None and _asks(named):
         return Suggestion(choice=choices_of(item.transfer, [named], {})[0])
     return None
+
+
+def _asks(checkout: Checkout) -> bool:
+    return not checkout.is_final and bool(remaining_units(checkout))
 
 
 @dataclass(frozen=True, slots=True)

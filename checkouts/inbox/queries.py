@@ -126,7 +126,7 @@ def named_checkouts(seat: Seat, public_ids: Iterable[str]) -> dict[str, Checkout
 def near_checkouts(
     seat: Seat, units: int, *, but: Iterable[int] = ()
 ) -> list[Checkout]:
-    """Return live checkouts that ask for about `units` base units, nearest first, without those in `but`.
+    """Return checkouts that ask for about `units` base units, nearest first, without those in `but`.
 
     For a partly paid one, what is missing counts.
     """
@@ -135,14 +135,15 @@ def near_checkouts(
         # No price is near. On a test network, amounts may exceed what a column holds.
         return []
     span = max(amount * _NEAR_SHARE, _NEAR_LEAST)
-    live = checkouts_of(seat).live().exclude(pk__in=list(but))
+    # One in `processing` is paid, and asks for nothing more.
+    asking = [CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID]
+    live = checkouts_of(seat).filter(status__in=asking).exclude(pk__in=list(but))
     # Each query uses an index, however many checkouts are live.
     above = live.filter(amount__gte=amount, amount__lte=amount + span)
     below = live.filter(amount__lt=amount, amount__gte=amount - span)
-    partly = live.filter(
-        amount_received__gt=0,
-        status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID],
-    ).annotate(missing=F("amount") - F("amount_received"))
+    partly = live.filter(amount_received__gt=0).annotate(
+        missing=F("amount") - F("amount_received")
+    )
     found = [
         *above.order_by("amount", "expires_at")[:MOST_NEAR],
         *below.order_by("-amount", "-expires_at")[:MOST_NEAR],

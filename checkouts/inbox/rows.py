@@ -9,6 +9,7 @@ from typing import Final
 from accounts.models import User
 from accounts.states import Mode
 from accounts.team.seats import Seat
+from checkouts.attribution.deposit_rules import is_older
 from checkouts.inbox.queries import (
     asked_amounts,
     find_checkouts,
@@ -185,33 +186,38 @@ def _choice(
     passed: Mapping[str, str],
 ) -> Choice:
     units = int(transfer.units)
-    missing = remaining_units(checkout) or to_units(checkout.amount)
+    missing, is_exact = remaining_units(checkout), units in asked
     received = to_units(checkout.amount_received)
     return Choice(
         checkout=checkout,
         price=readable_units(to_units(checkout.amount)),
         received=readable_units(received) if received else "",
-        difference=_difference(units - missing),
+        difference=_difference(units, missing),
         fits=completes(checkout, units),
-        age=_age(checkout, transfer.block_time),
+        age=_age(checkout, transfer.block_time, named=is_exact),
         asked=tuple(readable_units(amount) for amount in asked),
-        is_exact=units in asked,
+        is_exact=is_exact,
         why_not=sentence(passed.get(checkout.public_id, "")),
         is_likely=checkout.public_id in passed,
     )
 
 
-def _difference(units: int) -> str:
-    if units == 0:
+def _difference(units: int, missing: int) -> str:
+    if not missing:
+        return "needs nothing more"
+    if units == missing:
         return "exactly what it needs"
-    how = "more" if units > 0 else "less"
-    return f"{readable_units(abs(units))} {how} than it needs"
+    how = "more" if units > missing else "less"
+    return f"{readable_units(abs(units - missing))} {how} than it needs"
 
 
-def _age(checkout: Checkout, came_at: datetime) -> str:
-    before = came_at - checkout.created_at
-    if before < timedelta(0):
+def _age(checkout: Checkout, came_at: datetime, *, named: bool) -> str:
+    """Return which came first, as the rules see it."""
+    if is_older(came_at, checkout.created_at, named=named):
         return "made after the money came"
+    before = came_at - checkout.created_at
+    if before < _SECOND:
+        return "made as the money came"
     return f"made {span(before)} before the money came"
 
 

@@ -126,6 +126,7 @@ def standing_of(checkout: Checkout) -> Standing:
         missing_units=remaining_units(checkout),
         created_at=checkout.created_at,
         expires_at=checkout.expires_at,
+        is_cancelled=checkout.cancelled_at is not None,
     )
 
 

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
+from checkouts.attribution.deposit_rules import is_older, lateness
 from checkouts.pricing import DUST_UNITS
-from checkouts.states import GRACE, CheckoutStatus, RescueVerdict
+from checkouts.states import CheckoutStatus, InboxReason, RescueVerdict
 
 
 class Whose(StrEnum):
@@ -155,6 +156,7 @@ class Standing:
     missing_units: int
     created_at: datetime
     expires_at: datetime
+    is_cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +223,18 @@ def _judge(transaction: Transaction, standing: Standing) -> list[Finding]:
 def _late_by(transaction: Transaction, standing: Standing) -> timedelta | None:
     if transaction.block_time is None:
         return None
-    late = transaction.block_time - standing.expires_at
-    return late if late > GRACE else None
+    if _lateness(transaction.block_time, standing) is not InboxReason.LATE:
+        return None
+    return transaction.block_time - standing.expires_at
+
+
+def _lateness(block_time: datetime, standing: Standing) -> InboxReason | None:
+    return lateness(
+        block_time,
+        status=standing.status,
+        expires_at=standing.expires_at,
+        is_cancelled=standing.is_cancelled,
+    )
 
 
 def _case(movement: Movement, transaction: Transaction, standing: Standing) -> Case:
@@ -242,7 +254,7 @@ def _case(movement: Movement, transaction: Transaction, standing: Standing) -> C
         return Case.IN_LINE
     if not is_named:
         return Case.UNNAMED if record.is_decided else Case.READING
-    return _in_time(record, transaction, standing)
+    return _in_time(record, transaction.block_time, standing)
 
 
 def credited_case(standing: Standing, *, is_final: bool) -> Case:
@@ -256,9 +268,8 @@ def credited_case(standing: Standing, *, is_final: bool) -> Case:
 
 
 def _is_earlier(transaction: Transaction, standing: Standing) -> bool:
-    """Whether it is older than the checkout, allowing for clock differences as the attribution rules do."""
     mined_at = transaction.block_time
-    return mined_at is not None and mined_at < standing.created_at - GRACE
+    return mined_at is not None and is_older(mined_at, standing.created_at, named=True)
 
 
 def _unfit(movement: Movement) -> Case | None:
@@ -276,12 +287,17 @@ def _unfit(movement: Movement) -> Case | None:
     return Case.DUST if movement.units < DUST_UNITS else None
 
 
-def _in_time(record: Record, transaction: Transaction, standing: Standing) -> Case:
+_TOO_LATE = {
+    InboxReason.EXTRA: Case.EXTRA,
+    InboxReason.LATE: Case.LATE,
+    InboxReason.LATE_OUTAGE: Case.FOUND_LATE,
+}
+
+
+def _in_time(record: Record, block_time: datetime, standing: Standing) -> Case:
     """Return the case of money meant for the checkout but not credited."""
-    if standing.status == CheckoutStatus.COMPLETED:
-        return Case.EXTRA
-    if _late_by(transaction, standing) is not None:
-        return Case.LATE
-    if standing.status == CheckoutStatus.EXPIRED or record.is_decided:
-        return Case.FOUND_LATE
-    return Case.READING
+    if (reason := _lateness(block_time, standing)) is not None:
+        return _TOO_LATE[reason]
+    if not record.is_decided:
+        return Case.READING
+    return Case.FOUND_LATE if standing.missing_units else Case.EXTRA

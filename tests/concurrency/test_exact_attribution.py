@@ -1,6 +1,5 @@
 """Many workers, one wallet: money that several checkouts compete for, while buyers choose and checkouts expire."""
 
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -11,7 +10,6 @@ from checkouts.attribution import (
     decisions,
     queue,
 )
-from checkouts.attribution.candidates import Surroundings
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.exact.reservations import choose_exact_amount
 from checkouts.lifecycle.expiry import expire_due_checkouts
@@ -76,16 +74,11 @@ def test_two_workers_with_a_round_payment_each_pay_two_interchangeable_checkouts
 
 def decide_without_looking_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what was seen before the locks were taken stand."""
-    real = decisions._surroundings
-    seen: dict[int, Surroundings] = {}
-
-    def look_once(arrivals: Any) -> Surroundings:
-        worker = threading.get_ident()
-        if worker not in seen:
-            seen[worker] = real(arrivals)
-        return seen[worker]
-
-    monkeypatch.setattr(decisions, "_surroundings", look_once)
+    monkeypatch.setattr(
+        decisions._Work,
+        "_judge",
+        lambda self, _around, arrivals: {a.pk: self._guessed[a.pk] for a in arrivals},
+    )
 
 
 def test_without_a_second_look_under_the_lock_one_checkout_would_be_paid_twice(

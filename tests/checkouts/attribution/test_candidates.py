@@ -85,15 +85,16 @@ def test_what_a_partly_paid_checkout_still_needs_is_found(till):
     assert found(till, 15 * DOLLAR) == {checkout.pk, expired.pk}
 
 
-def test_the_digits_of_higher_prices_find_them_and_rivals_with_these_digits(till):
+def test_digits_find_all_that_ask_for_money_and_rivals_with_these_digits(till):
     wanted = till.checkout(suffix=3_700)
     rival = till.checkout(
         "30.00", suffix=3_700, status=CheckoutStatus.EXPIRED, **ago(10)
     )
     till.checkout(suffix=200)
-    till.checkout("15.00", suffix=3_700)
+    cheaper = till.checkout("15.00", suffix=3_700)
     till.checkout("40.00", suffix=3_700, status=CheckoutStatus.COMPLETED)
-    assert found(till, 20_003_700) == {wanted.pk, rival.pk}
+    till.checkout("50.00", suffix=3_700, status=CheckoutStatus.PROCESSING)
+    assert found(till, 20_003_700) == {wanted.pk, rival.pk, cheaper.pk}
 
 
 def test_neither_other_merchants_nor_the_other_mode_are_looked_at(till):

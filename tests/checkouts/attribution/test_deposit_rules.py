@@ -10,6 +10,7 @@ from checkouts.attribution.deposit_rules import (
     ToInbox,
     TransferFacts,
     decide_deposit,
+    is_older,
 )
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.factories import NOON
@@ -146,3 +147,20 @@ def test_the_address_of_another_chains_wallet_pays_a_wallet_not_set_for_this_cha
     wrong = decide_deposit(to_polygon, checkout)
     assert isinstance(wrong, ToInbox)
     assert wrong.reason == InboxReason.WRONG_NETWORK
+
+
+@pytest.mark.parametrize(
+    ("before", "by_price", "by_name"),
+    [
+        (timedelta(seconds=-1), False, False),
+        (timedelta(0), False, False),
+        (timedelta(microseconds=999_999), False, False),
+        (timedelta(seconds=1), True, False),
+        (timedelta(seconds=60), True, False),
+        (timedelta(seconds=60, microseconds=1), True, True),
+    ],
+)
+def test_a_block_of_the_checkouts_own_second_is_not_older(before, by_price, by_name):
+    """A name has a minute, for clocks that differ."""
+    older = [is_older(NOON - before, NOON, named=named) for named in (False, True)]
+    assert older == [by_price, by_name]

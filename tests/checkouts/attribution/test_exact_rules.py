@@ -88,6 +88,21 @@ RULE_1 = [
         belongs=1,
     ),
     Case(
+        "1 exact amount of one that earlier transfers cover: extra",
+        PRICE + 3_700,
+        [candidate(1, 3_700, seen_units=PRICE - 250_000), B],
+        reason=InboxReason.EXTRA,
+        belongs=1,
+    ),
+    Case(
+        "1 reference of one that earlier transfers cover: extra",
+        HIGH,
+        [candidate(2, 100, price=HIGH)],
+        reason=InboxReason.EXTRA,
+        belongs=1,
+        more={"labelled": [candidate(1, 3_700, seen_units=PRICE)]},
+    ),
+    Case(
         "1 exact amount in time, read after we gave up: our outage",
         PRICE + 3_700,
         [candidate(1, 3_700, **EXPIRED)],

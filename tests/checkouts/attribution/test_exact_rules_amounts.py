@@ -132,10 +132,28 @@ RULE_2 = [
         1,
     ),
     Case(
-        "2 a covered one is still asked for its price",
+        "2 a covered one asks for nothing more",
         PRICE,
         [replace(A, status=CheckoutStatus.PROCESSING, seen_units=PRICE)],
-        1,
+        reason=UNMATCHED,
+    ),
+    Case(
+        "2 a covered one casts no doubt on another of its price",
+        PRICE,
+        [replace(A, status=CheckoutStatus.PROCESSING, seen_units=PRICE - 250_000), B],
+        2,
+    ),
+    Case(
+        "2 one short of the tolerance still casts doubt",
+        PRICE,
+        [replace(UNDERPAID, seen_units=PRICE - 250_001), B],
+        reason=AMBIGUOUS,
+    ),
+    Case(
+        "2 a covered one's shortened amount is nobody's",
+        PRICE + 3_000,
+        [replace(A, seen_units=PRICE), candidate(2, 3_042)],
+        2,
     ),
     Case(
         "2 rival: expired unpaid 29 minutes before",
@@ -238,9 +256,15 @@ RULE_3 = [
         3,
     ),
     Case(
-        "3 all covered: the oldest",
+        "3 all covered: nobody",
         PRICE,
         [replace(YOUNGER, seen_units=PRICE), replace(OLDER, seen_units=PRICE)],
+        reason=UNMATCHED,
+    ),
+    Case(
+        "3 a covered stranger among them is no doubt",
+        PRICE,
+        [YOUNGER, OLDER, candidate(9, 300, seen_units=PRICE)],
         7,
     ),
     Case(

@@ -27,10 +27,37 @@ RULE_5 = [
         reason=AMBIGUOUS,
     ),
     Case(
-        "5 the digits of a lower price are no candidate",
+        "5 the digits of a lower price too: a person decides",
         SHORT,
         [A, candidate(2, 3_700, price=20_000_000)],
+        reason=AMBIGUOUS,
+    ),
+    Case(
+        "5 the digits of one that is paid already are no doubt",
+        SHORT,
+        [A, candidate(2, 3_700, price=HIGH, seen_units=HIGH)],
         1,
+    ),
+    Case(
+        "5 short of a covered one: nobody's",
+        SHORT,
+        [candidate(1, 3_700, seen_units=PRICE), B],
+        reason=UNMATCHED,
+    ),
+    Case(
+        "4 near a covered one and short of another: nobody's",
+        201_500_000,
+        [
+            candidate(1, 2_700, price=200_000_000, seen_units=200_002_700),
+            candidate(2, 1_300, price=204_000_000),
+        ],
+        reason=UNMATCHED,
+    ),
+    Case(
+        "4 the digits of a lower price: a person decides",
+        PRICE + 103_700,
+        [B, candidate(2, 3_700, price=20_000_000)],
+        reason=AMBIGUOUS,
     ),
     Case("5 no digits, no name", PRICE - 1_500_000, [A], reason=UNMATCHED),
     Case("5 other digits", SHORT + 1, [A], reason=UNMATCHED),

@@ -1,16 +1,22 @@
 """What an item says of its money, and which checkouts are near it."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import transaction
 
 from accounts.states import Mode
+from checkouts.inbox.evidence import suggestion_of
 from checkouts.inbox.queries import (
     near_checkouts,
 )
+from checkouts.inbox.rows import choices_of
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import (
     CheckoutStatus,
+    InboxAct,
+    InboxReason,
 )
 from tests.checkouts.inboxes import LATER, late_item
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute
@@ -69,6 +75,42 @@ def test_an_item_shows_evidence_and_checkouts_of_a_near_price(
     assert "1.00 more than it needs" in page
     assert "Customer c1" in page
     assert "order-90" not in page
+
+
+@pytest.mark.parametrize(
+    ("later", "age"),
+    [
+        (timedelta(0), "made as the money came"),
+        (timedelta(milliseconds=999), "made as the money came"),
+        (timedelta(seconds=1), "made after the money came"),
+        (timedelta(seconds=-1), "made 1 s before the money came"),
+    ],
+)
+def test_a_checkout_of_the_blocks_own_second_was_not_made_after_the_money(
+    item: InboxItem, later: timedelta, age: str
+) -> None:
+    came_at = item.transfer.block_time
+    checkout = make_checkout(created_at=came_at + later)
+    [choice] = choices_of(item.transfer, [checkout], {})
+    assert choice.age == age
+
+
+def test_a_checkout_that_is_paid_in_full_is_neither_near_nor_suggested(
+    owner: Desk, item: InboxItem
+) -> None:
+    paid = make_checkout(
+        owner.merchant,
+        amount=25,
+        amount_received=25,
+        status=CheckoutStatus.PROCESSING,
+        order_ref="order-paid",
+    )
+    assert "order-paid" not in owner.get(ITEM, item_id=item.pk).text
+    InboxItem.objects.filter(pk=item.pk).update(checkout=paid, reason=InboxReason.EXTRA)
+    item.refresh_from_db()
+    assert suggestion_of(item, set(InboxAct), None) is None
+    [choice] = choices_of(item.transfer, [paid], {})
+    assert (choice.difference, choice.fits) == ("needs nothing more", False)
 
 
 def test_near_checkouts_are_live_ones_of_this_merchant_nearest_first(

@@ -32,6 +32,9 @@ SHORT = Standing(CheckoutStatus.UNDERPAID, 500_000, CREATED, EXPIRES)
 SEEN = Standing(CheckoutStatus.PROCESSING, 0, CREATED, EXPIRES)
 PAID = Standing(CheckoutStatus.COMPLETED, 0, CREATED, EXPIRES)
 OVER = Standing(CheckoutStatus.EXPIRED, 25_000_000, CREATED, EXPIRES)
+CANCELLED = Standing(
+    CheckoutStatus.EXPIRED, 25_000_000, CREATED, EXPIRES, is_cancelled=True
+)
 OVER_AND_FULL = Standing(CheckoutStatus.EXPIRED, 0, CREATED, EXPIRES)
 
 CREDITED = Record(is_credited=True, is_decided=True)
@@ -98,6 +101,16 @@ TABLE: dict[str, tuple[Transaction, Standing, Case]] = {
     ),
     "in time and found late": (sent(moved(record=MEANT)), OVER, Case.FOUND_LATE),
     "paid already": (sent(moved(record=MEANT)), PAID, Case.EXTRA),
+    "more money for one that others pay in full, not final": (
+        sent(to_wallet(record=MEANT)),
+        SEEN,
+        Case.EXTRA,
+    ),
+    "after it was cancelled, within the minute that clocks have": (
+        sent(moved(record=MEANT), at=EXPIRES + GRACE),
+        CANCELLED,
+        Case.LATE,
+    ),
     "paid already, and late": (sent(moved(), at=LATE), PAID, Case.EXTRA),
     "dust": (sent(moved(units=DUST_UNITS - 1)), PENDING, Case.DUST),
     "a chain not offered": (
