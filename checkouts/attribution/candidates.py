@@ -9,9 +9,8 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-import base58
 import orjson
 from django.db import connection
 
@@ -29,19 +28,13 @@ from checkouts.attribution.exact_rules import (
     MOST_CANDIDATES,
     MOST_NEAR,
 )
+from checkouts.attribution.labels import memos_in, references_in
 from checkouts.exact_amounts import (
     CENT_UNITS,
-    REFERENCE_BYTES,
     shown_alike,
 )
 from checkouts.states import GRACE, CheckoutStatus
 from gateway.core.money import from_units, to_units
-
-# Digits of base 58 that 32 bytes may take.
-_REFERENCE_LENGTHS: Final = range(32, 45)
-_MEMO_LENGTH: Final = 16
-# Crockford's base 32 reads these letters as digits (https://www.crockford.com/base32.html).
-_READ_AS: Final = str.maketrans("oil", "011", "-")
 
 
 class Arrival(NamedTuple):
@@ -344,26 +337,3 @@ _RESERVED = """
     SELECT checkout_id, price, suffix, reserved_at FROM checkouts_amountreservation
     WHERE checkout_id = ANY(%(ids)s::bigint[]) AND released_at IS NULL
 """
-
-
-# Texts that payers attach to a transfer: Solana Pay references and TON comments. They are untrusted.
-def references_in(labels: Iterable[str]) -> set[bytes]:
-    """Return the labels that may be references (`AmountReservation.reference`): base58 of 32 bytes."""
-    read = (_reference(label.strip()) for label in labels)
-    return {reference for reference in read if reference is not None}
-
-
-def _reference(label: str) -> bytes | None:
-    if len(label) not in _REFERENCE_LENGTHS or not label.isascii():
-        return None
-    try:
-        key = base58.b58decode(label)
-    except ValueError:
-        return None
-    return key if len(key) == REFERENCE_BYTES else None
-
-
-def memos_in(labels: Iterable[str]) -> set[str]:
-    """Return the labels that may be memos (`AmountReservation.memo`), with case and digits normalised as stored."""
-    read = (label.strip().lower().translate(_READ_AS) for label in labels)
-    return {memo for memo in read if len(memo) == _MEMO_LENGTH and memo.isalnum()}

@@ -30,6 +30,7 @@ from checkouts.attribution.evidence import (
     is_rival,
     undecided,
 )
+from checkouts.attribution.labels import code_like
 from checkouts.exact_amounts import CENT_UNITS, is_cut_of, is_rounded_of
 from checkouts.pricing import tolerance
 from checkouts.states import GRACE, InboxReason
@@ -69,9 +70,21 @@ def decide_exact(
     if named := _named(field):
         return named
     verdict = _by_price(field)
-    if doubts_prices and verdict.checkout is not None:
-        return ambiguous(_LOST, [PassedOver(verdict.checkout, "its price fits")])
-    return verdict
+    if verdict.checkout is None:
+        return verdict
+    why = _LOST if doubts_prices else _names_another(transfer)
+    passed = PassedOver(verdict.checkout, "its price fits")
+    return ambiguous(why, [passed]) if why else verdict
+
+
+def _names_another(transfer: TransferFacts) -> str:
+    """Return that a comment seems to name a checkout that we do not know; empty if none does."""
+    code = code_like(transfer.labels)
+    return (
+        f"its comment has {code}, which looks like a checkout's code and is none of yours"
+        if code
+        else ""
+    )
 
 
 def _by_price(field: "_Field") -> Verdict:

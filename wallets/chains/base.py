@@ -42,7 +42,7 @@ MISTYPED: Final = "has a wrong checksum: a character was mistyped."
 """The AddressError's text for a wrong checksum."""
 
 MOST_LABELS: Final = 64
-LABEL_LENGTH: Final = 128
+LABEL_LENGTH: Final = 512
 
 
 @dataclass(frozen=True, slots=True)

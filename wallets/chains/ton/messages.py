@@ -1,6 +1,6 @@
 """The message that a jetton wallet receives with a transfer (TEP-74), and the payer's comment in it."""
 
-import codecs
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +10,8 @@ from wallets.chains.ton.cells import Cell, CellError, Slice, read_cells
 OP_INTERNAL_TRANSFER: Final = 0x178D4519
 """TEP-74: `internal_transfer`, from the sender's jetton wallet to the receiver's."""
 
-_OP_TEXT: Final = 0
+_OP_TEXT: Final = bytes(4)
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 # No character needs more than four bytes.
 _MOST_TEXT_BYTES: Final = 4 * LABEL_LENGTH
 
@@ -42,24 +43,30 @@ def _comment(message: Slice) -> str | None:
         message.skip_address()
         message.coins()
         payload = Slice(message.reference()) if message.unsigned(1) else message
-        # Encrypted text (0x2167da4b), for example: only the recipient could read it.
-        if payload.unsigned(32) != _OP_TEXT:
-            return None
         return _text(payload)
-    except (CellError, UnicodeDecodeError):
+    except CellError:
         return None
 
 
 def _text(payload: Slice) -> str | None:
-    """Read text that continues in each cell's first reference (TEP-64, snake format), up to a label's length."""
+    """Read text that continues in each cell's first reference (TEP-64, snake format), up to a label's length.
+
+    Some wallets leave out the opcode of text. Then it must be readable: other payloads are for programs, or encrypted.
+    """
     data = payload.rest()
     following: Cell | None = payload.references[0] if payload.references else None
     while following is not None and len(data) < _MOST_TEXT_BYTES:
         part = Slice(following)
         data += part.rest()
         following = part.references[0] if part.references else None
-    is_whole = following is None and len(data) <= _MOST_TEXT_BYTES
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    text = decoder.decode(data[:_MOST_TEXT_BYTES], final=is_whole)
+    has_opcode = data.startswith(_OP_TEXT)
+    data = data.removeprefix(_OP_TEXT)[:_MOST_TEXT_BYTES]
+    text = data.decode(errors="ignore")
+    lost = len(data) - len(text.encode())
+    # At most the last character is cut.
+    is_text = lost <= (3 if len(data) == _MOST_TEXT_BYTES else 0)
+    is_text = is_text and not _CONTROLS.search(text)
+    if not has_opcode and not is_text:
+        return None
     # Neither the database nor logs can hold NUL.
     return text.replace("\0", "")[:LABEL_LENGTH] or None

@@ -15,7 +15,7 @@ from demo.localnet.ton.messages import (
 from demo.localnet.ton.messages import snake as cells_of
 from demo.localnet.ton.node import TonNode
 from tests.wallets.tonlab import account_at, later, open_ton, read_on
-from wallets.chains.base import Account, AccountReading
+from wallets.chains.base import LABEL_LENGTH, Account, AccountReading
 from wallets.chains.ton.adapter import TonAdapter
 from wallets.chains.ton.progress import OVERLAP_SECONDS, PENDING_SECONDS
 from wallets.chains.ton.questions import AT_ONCE
@@ -87,7 +87,7 @@ def test_a_comment_longer_than_a_label_is_cut(
 ) -> None:
     ton_node.pay(account.address, 1, "я" * 1_000, by_ref=True)
     [paid] = read_on(adapter, account).transfers
-    assert paid.labels == ("я" * 128,)
+    assert paid.labels == ("я" * LABEL_LENGTH,)
 
 
 @pytest.mark.parametrize("by_ref", [False, True], ids=["inline", "by reference"])

@@ -10,6 +10,7 @@ from tonsdk.boc import Cell as Written
 from tonsdk.utils import Address
 
 from demo.localnet.ton.messages import snake
+from wallets.chains.base import LABEL_LENGTH
 from wallets.chains.ton.cells import (
     MOST_BYTES,
     Cell,
@@ -102,7 +103,7 @@ def test_a_changed_byte_is_read_or_refused_and_nothing_else(at: int, byte: int) 
     except CellError:
         return
     assert 0 <= found.units < 2**120
-    assert found.comment is None or len(found.comment) <= 128
+    assert found.comment is None or len(found.comment) <= LABEL_LENGTH
 
 
 @settings(deadline=None)

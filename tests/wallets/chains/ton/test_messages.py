@@ -10,6 +10,7 @@ from tonsdk.utils import Address
 
 from demo.localnet.ton.messages import snake
 from tests.wallets.chains.ton.test_cells import SENDER, message, written
+from wallets.chains.base import LABEL_LENGTH
 from wallets.chains.ton.cells import CellError
 from wallets.chains.ton.messages import (
     OP_INTERNAL_TRANSFER,
@@ -91,6 +92,9 @@ def test_what_the_master_gave_has_no_sender() -> None:
         pytest.param(bytes.fromhex("2167da4b") + bytes(9), None, id="encrypted"),
         pytest.param(b"\xde\xad\xbe\xef text", None, id="of another kind"),
         pytest.param(bytes(4) + b"F-7K2M", "F-7K2M", id="short"),
+        pytest.param(bytes(4) + b"F-7K2M \xff", "F-7K2M ", id="a byte that is no text"),
+        pytest.param("F-7K2M №".encode(), "F-7K2M №", id="no opcode"),
+        pytest.param(b"F-7K2M\n\x07", None, id="no opcode, and no text"),
     ],
 )
 def test_a_payload_is_a_comment_where_it_is_plain_text(
@@ -102,13 +106,13 @@ def test_a_payload_is_a_comment_where_it_is_plain_text(
 @pytest.mark.parametrize("length", [123, 124, 127, 128, 129, 500, 512, 513, 5_000])
 def test_a_long_comment_goes_on_in_further_cells_and_is_cut(length: int) -> None:
     text = "".join(random.Random(length).choices("abcдеж№", k=length))
-    assert comment_of(bytes(4) + text.encode(), by_ref=True) == text[:128]
+    assert comment_of(bytes(4) + text.encode(), by_ref=True) == text[:LABEL_LENGTH]
 
 
 @pytest.mark.parametrize("character", ["x", "я", "№", "😀"])
 def test_a_cut_comment_ends_with_a_whole_character(character: str) -> None:
     text = character * 1_000
-    assert comment_of(bytes(4) + text.encode(), by_ref=True) == text[:128]
+    assert comment_of(bytes(4) + text.encode(), by_ref=True) == text[:LABEL_LENGTH]
 
 
 def test_a_comment_of_half_bytes_is_none() -> None:
