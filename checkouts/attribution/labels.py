@@ -69,8 +69,9 @@ def code_like(labels: Iterable[str]) -> str:
     """
     for label in labels:
         text = plain(label).lower()
-        words = [re.sub(r"[^0-9a-z]", "", one) for one in _IN_GROUPS.findall(text)]
-        for word in (*_WORDS.findall(text), *words):
+        words: list[str] = _WORDS.findall(text)
+        words += [re.sub(r"[^0-9a-z]", "", one) for one in _IN_GROUPS.findall(text)]
+        for word in words:
             if _looks_like_code(word):
                 return word
     return ""
