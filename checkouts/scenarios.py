@@ -38,7 +38,12 @@ _SCENARIOS: dict[TestScenario, tuple[StepKind, ...]] = {
     TestScenario.OVERPAID: (StepKind.PAY_OVER,),
     TestScenario.LATE: (StepKind.EXPIRE, StepKind.PAY_LATE),
     TestScenario.EXPIRED: (StepKind.EXPIRE,),
-    TestScenario.REORG: (StepKind.DETECT, StepKind.ORPHAN, StepKind.RETURN),
+    # Before it is final, and once more afterwards.
+    TestScenario.REORG: (
+        StepKind.DETECT,
+        *(StepKind.ORPHAN, StepKind.RETURN),
+        *(StepKind.ORPHAN, StepKind.RETURN),
+    ),
 }
 
 

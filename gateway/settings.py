@@ -304,6 +304,8 @@ WEBHOOK_EVENT_TYPES = [
     "checkout.completed",
     "checkout.expired",
     "checkout.underpaid",
+    "checkout.reversed",
+    "checkout.restored",
     "x402.payment.reversed",
     "x402.payment.returned",
     "gateway.restored",

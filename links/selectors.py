@@ -131,10 +131,11 @@ def _completed(rows: QuerySet[LinkCheckout]) -> QuerySet[LinkCheckout]:
 def takings_of(links: Sequence[PaymentLink]) -> dict[int, Takings]:
     """Return each link's totals, in one query of the checkouts themselves, so that they are always current.
 
-    A reorg reduces a checkout's sum, and so this one.
+    A reorg reduces a checkout's sum, and so this one. A payment that it took back whole does not count.
     """
     rows = (
         _completed(LinkCheckout.objects.filter(link__in=[link.pk for link in links]))
+        .exclude(received=0)
         .values("link")
         .annotate(count=Count("pk"), amount=Sum("received"))
     )

@@ -117,9 +117,8 @@ class Detail:
 
     @property
     def receipt_url(self) -> str:
-        """Return the buyer's receipt's address; empty before it is paid."""
-        is_paid = self.status == CheckoutStatus.COMPLETED
-        return f"{self.url}/receipt" if is_paid else ""
+        """Return the buyer's receipt's address; empty before it is paid, and while the payment is reversed."""
+        return f"{self.url}/receipt" if self.is_receipt_mailable else ""
 
     @property
     def is_open(self) -> bool:

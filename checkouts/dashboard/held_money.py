@@ -14,7 +14,7 @@ from checkouts.inbox.rows import (
 )
 from checkouts.inbox.service import ACTS
 from checkouts.models import Checkout, InboxDecision, InboxItem
-from checkouts.states import InboxAct, InboxStatus
+from checkouts.states import InboxAct, InboxReason, InboxStatus
 
 _MOST_SHOWN: Final = 5
 # Crediting needs a choice of another checkout, which the item's own page offers.
@@ -27,7 +27,7 @@ _LABELS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class WaitingMoney:
-    """An open inbox item of a checkout. `acts` are values and labels; with `leads`, the first is the recommended one.
+    """An open inbox item of a checkout; with `is_lost`, money that its network took back. `acts` are values and labels; with `leads`, the first is the recommended one.
 
     `doing` describes a decision that can still be undone; then there are no acts. `seen` is the newest decision's key.
     """
@@ -37,6 +37,7 @@ class WaitingMoney:
     network: str
     came_at: datetime
     why: str
+    is_lost: bool
     acts: tuple[tuple[str, str], ...]
     leads: bool
     doing: str
@@ -67,12 +68,14 @@ def _waiting(item: InboxItem, now: datetime) -> WaitingMoney:
     leads = late is not None and late.is_enough
     if not leads:
         allowed.discard(InboxAct.ACCEPT_LATE)
+    is_lost = item.reason == InboxReason.REVERSED
     return WaitingMoney(
         item_id=item.pk,
         amount=f"{row.amount} {row.token}",
         network=row.chain_title,
         came_at=row.came_at,
-        why=_why(row),
+        why=row.words.meaning if is_lost else _why(row),
+        is_lost=is_lost,
         acts=tuple((act.value, label) for act, label in _LABELS if act in allowed),
         leads=leads,
         doing=waits.what if waits else "",

@@ -11,11 +11,8 @@ from accounts.states import Mode
 from accounts.team.seats import Seat
 from checkouts.dashboard.deliveries import ShownDelivery
 from checkouts.dashboard.escrow import ShownEscrow
-from checkouts.inbox.words import (
-    OUTCOMES,
-    REASONS,
-    VERDICTS,
-)
+from checkouts.inbox.rows import outcome_of
+from checkouts.inbox.words import REASONS, VERDICTS
 from checkouts.models import (
     AmountReservation,
     BuyerReport,
@@ -27,9 +24,9 @@ from checkouts.models import (
 from checkouts.payloads import checkout_url
 from checkouts.rows import TransferRow
 from checkouts.states import (
+    CheckoutException,
     CheckoutStatus,
     InboxReason,
-    InboxStatus,
     RescueVerdict,
 )
 from gateway.core.money import from_units, readable, readable_units
@@ -146,11 +143,16 @@ def _moves(checkout: Checkout) -> Iterator[Step]:
     for kind, at in events.order_by("pk").values_list("type", "created_at"):
         if kind == "checkout.underpaid":
             yield Step(at, "Underpaid", "The buyer is asked for the rest", "warn")
+        if kind == "checkout.reversed":
+            yield Step(at, "Reversed", "Hold the goods back if you still can", "bad")
+        if kind == "checkout.restored":
+            yield Step(at, "Restored", "The money is back and final", "ok")
         if kind == "checkout.expired":
             yield _end(checkout, at)
     if checkout.status == CheckoutStatus.COMPLETED and checkout.paid_at is not None:
         url = f"{checkout_url(checkout.code)}/receipt"
-        link = Link("Receipt", url, is_outside=True)
+        has_receipt = checkout.exception != CheckoutException.REVERSED
+        link = Link("Receipt", url, is_outside=True) if has_receipt else None
         yield Step(checkout.paid_at, "Completed", "", "ok", link)
 
 
@@ -160,17 +162,22 @@ def _end(checkout: Checkout, at: datetime) -> Step:
     return Step(at, "Expired", "Not paid in time", "warn")
 
 
+# No money of these is in the inbox.
+_IN_INBOX = {
+    InboxReason.RIVAL: "Notice in the inbox",
+    InboxReason.REVERSED: "Alarm in the inbox",
+}
+
+
 def _inbox(history: History) -> Iterator[Step]:
     for item in InboxItem.objects.filter(checkout=history.checkout).order_by("pk"):
         reason = REASONS[InboxReason(item.reason)].short
         url = history.seat.url("dashboard_inbox_item", item_id=item.pk)
         link = Link("Inbox item", url)
-        is_notice = item.reason == InboxReason.RIVAL
-        what = "Notice in the inbox" if is_notice else "Payment moved to the inbox"
+        what = _IN_INBOX.get(item.reason, "Payment moved to the inbox")
         yield Step(item.created_at, what, reason, "warn", link)
         if item.resolved_at is not None:
-            outcome = OUTCOMES[InboxStatus(item.status)]
-            title = f"Inbox item {outcome.lower()}"
+            title = f"Inbox item {outcome_of(item).lower()}"
             yield Step(item.resolved_at, title, link=link)
 
 

@@ -51,7 +51,7 @@ SCENARIOS: Final = MappingProxyType(
         TestScenario.OVERPAID: "Twice the price is paid",
         TestScenario.LATE: "Expires, then the money arrives",
         TestScenario.EXPIRED: "Expires without a payment",
-        TestScenario.REORG: "Paid, reversed by the network, and paid again",
+        TestScenario.REORG: "Reversed by the network and paid again, before and after it completes",
     }
 )
 

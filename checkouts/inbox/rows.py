@@ -65,9 +65,16 @@ def item_row(item: InboxItem, *, decision: InboxDecision | None = None) -> ItemR
         words=REASONS[InboxReason(item.reason)],
         explanation=_why(item),
         checkout=item.checkout,
-        outcome=OUTCOMES[InboxStatus(item.status)],
+        outcome=outcome_of(item),
         decision=decision,
     )
+
+
+def outcome_of(item: InboxItem) -> str:
+    """Return an item's decision in one word; an alarm ends by itself once the network has the money again."""
+    if (item.reason, item.status) == (InboxReason.REVERSED, InboxStatus.CREDITED):
+        return "Restored"
+    return OUTCOMES[InboxStatus(item.status)]
 
 
 def item_rows(items: Iterable[InboxItem]) -> list[ItemRow]:

@@ -1,13 +1,14 @@
 """Counts of checkouts by status and their daily totals, kept as inserted differences."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 from django.db import connection
 
+from checkouts.models import Checkout
 from gateway.core.daily_totals import SumTable
 
 # Merchant, mode and status.
@@ -27,6 +28,19 @@ _ADD_TO_DAYS = """
     FROM unnest(%b::bigint[], %b::text[], %b::date[], %b::text[], %b::text[], %b::bigint[], %b::bigint[], %s::numeric[],
                 %b::bigint[]) AS n (merchant_id, mode, day, chain, token, completed, expired, volume, made)
     GROUP BY 1, 2, 3, 4, 5
+"""
+# The day, chain and token of its completion, as `CHECKOUT_DAYS.raw` finds them.
+_ADD_VOLUMES = """
+    INSERT INTO checkouts_dailytotal
+        (merchant_id, mode, day, chain, token, created, completed, expired, volume)
+    SELECT c.merchant_id, c.mode, (c.paid_at AT TIME ZONE 'UTC')::date, last.chain, last.token, 0, 0, 0,
+        CASE c.exception WHEN 'reversed' THEN -c.amount ELSE c.amount END
+    FROM checkouts_checkout c
+    CROSS JOIN LATERAL (
+        SELECT t.chain, t.token FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
+        WHERE p.checkout_id = c.id AND p.credited_at <= c.paid_at ORDER BY t.id DESC LIMIT 1
+    ) last
+    WHERE c.id = ANY(%s)
 """
 
 
@@ -58,6 +72,16 @@ def add_to_days(changes: Iterable[DayChange]) -> None:
     if columns:
         with connection.cursor() as cursor:
             cursor.execute(_ADD_TO_DAYS, columns)
+
+
+def add_volumes(turned: Sequence[Checkout]) -> None:
+    """Take the prices of checkouts that were reversed out of their days' volumes, and put those of restored ones back.
+
+    The rows have their new exceptions already.
+    """
+    if turned:
+        with connection.cursor() as cursor:
+            cursor.execute(_ADD_VOLUMES, [[checkout.pk for checkout in turned]])
 
 
 def count(changes: Counter[CountKey]) -> None:

@@ -18,6 +18,7 @@ from checkouts.lifecycle.counts import (
     CountKey,
     DayChange,
     add_to_days,
+    add_volumes,
     count,
     day_of,
 )
@@ -29,7 +30,9 @@ from checkouts.lifecycle.fees import (
 from checkouts.lifecycle.receipts import promise_receipts
 from checkouts.lifecycle.reversals import (
     Reversal,
-    tell_of_reversals,
+    alert,
+    mark_restored,
+    mark_reversed,
 )
 from checkouts.models import Checkout
 from checkouts.payloads import checkout_payload
@@ -56,6 +59,8 @@ EVENT_OF = {
     CheckoutStatus.EXPIRED: "checkout.expired",
     CheckoutStatus.UNDERPAID: "checkout.underpaid",
 }
+REVERSED = "checkout.reversed"
+RESTORED = "checkout.restored"
 
 Transfers = Mapping[int, Sequence[TransferRow]]
 
@@ -114,6 +119,7 @@ class _Movement:
     def __init__(self) -> None:
         self.changed: dict[int, Checkout] = {}
         self.told: list[_Told] = []
+        self.doubted: list[Checkout] = []
         self.reversals: list[Reversal] = []
         self.counts: Counter[CountKey] = Counter()
         self.ended: list[Checkout] = []
@@ -181,15 +187,25 @@ class _Movement:
         # Repeated each time: a second transfer may be removed after the alert about the first.
         self.reversals += [(checkout, transfer) for transfer in lost]
         exception = _exception(checkout, sums, is_reversed=bool(lost))
+        if CheckoutException.REVERSED in (exception, checkout.exception):
+            self.doubted.append(checkout)
+            if exception != checkout.exception:
+                self.turned.append(checkout)
         if exception == checkout.exception:
             return
-        if CheckoutException.REVERSED in (exception, checkout.exception):
-            self.turned.append(checkout)
         checkout.exception = exception
         self.changed[checkout.pk] = checkout
 
     def _tell(self, checkout: Checkout) -> None:
         self.told.append(_Told(checkout, EVENT_OF[CheckoutStatus(checkout.status)]))
+
+    def _tell_of_reversals(self, lost: Iterable[Reversal]) -> None:
+        """Add an event for each checkout that lost money, again or for the first time, and for each that has all back."""
+        hit = {checkout.pk for checkout, _ in lost} | {c.pk for c in self.turned}
+        for checkout in self.doubted:
+            if checkout.pk in hit:
+                is_lost = checkout.exception == CheckoutException.REVERSED
+                self.told.append(_Told(checkout, REVERSED if is_lost else RESTORED))
 
     def _completed(self) -> list[Checkout]:
         completed = EVENT_OF[CheckoutStatus.COMPLETED]
@@ -197,6 +213,8 @@ class _Movement:
 
     def write(self, transfers: Transfers, now: datetime) -> None:
         """Write everything, events last: their counter is the last lock in the order."""
+        lost = mark_reversed(self.reversals, now=now)
+        self._tell_of_reversals(lost)
         releases = releases_of([told.checkout for told in self.told])
         events = [
             self._event(
@@ -210,10 +228,12 @@ class _Movement:
             _update(list(self.changed.values()))
             count(self.counts)
             add_to_days(_day(one, transfers.get(one.pk, [])) for one in self.ended)
+            add_volumes(self.turned)
         # One can complete and be reversed at once: another of its transfers was final and was removed.
         charge_completed(self._completed(), transfers, now=now)
         follow_reversals(self.turned, now=now)
-        tell_of_reversals(self.reversals, now=now)
+        alert(lost, now=now)
+        mark_restored(self.doubted, self.turned, now=now)
         promise_receipts(self._completed(), now=now)
         publish(events, now=now)
 

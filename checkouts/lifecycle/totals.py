@@ -16,7 +16,8 @@ from wallets.transfers.totals import DAY_TABLES
 
 log = structlog.get_logger(__name__)
 
-# A completed checkout counts under the chain and token of its last transfer credited by then.
+# A completed checkout counts under the chain and token of its last transfer credited by then; while it is reversed, without its
+# price.
 CHECKOUT_DAYS: Final = SumTable(
     "checkouts_dailytotal",
     ("merchant_id", "mode", "day", "chain", "token"),
@@ -39,7 +40,8 @@ CHECKOUT_DAYS: Final = SumTable(
         WHERE status = 'expired' AND expires_at >= %(since)s::date::timestamp AT TIME ZONE 'UTC'
           AND expires_at < %(until)s::date::timestamp AT TIME ZONE 'UTC'
         UNION ALL
-        SELECT c.merchant_id, c.mode, (c.paid_at AT TIME ZONE 'UTC')::date, last.chain, last.token, 0, 1, 0, c.amount, NULL
+        SELECT c.merchant_id, c.mode, (c.paid_at AT TIME ZONE 'UTC')::date, last.chain, last.token, 0, 1, 0,
+               CASE c.exception WHEN 'reversed' THEN 0 ELSE c.amount END, NULL
         FROM checkouts_checkout c
         CROSS JOIN LATERAL (
             SELECT t.chain, t.token FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id

@@ -24,6 +24,8 @@ class Payment(models.Model):
     # The attribution rule that credited it, as text for people.
     reason = models.CharField(max_length=200)
     credited_at = models.DateTimeField()
+    # When its reversal after completion was told; null again once the transfer is final again.
+    reversed_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [

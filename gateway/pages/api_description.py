@@ -90,6 +90,16 @@ _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
         "A checkout was underpaid",
         "The transfers are final and too small. Sent again after each top-up that is still too small.",
     ),
+    "checkout.reversed": (
+        CheckoutEvent,
+        "A completed checkout's payment was reversed",
+        "A reorg removed a transfer after completion. Hold the order. Sent again if a further transfer is removed.",
+    ),
+    "checkout.restored": (
+        CheckoutEvent,
+        "A reversed checkout is paid again",
+        "All its money is back and final. You can deliver.",
+    ),
     "x402.payment.reversed": (
         X402PaymentEvent,
         "An x402 payment was reversed",

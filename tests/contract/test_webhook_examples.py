@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from checkouts.attribution.queue import attribute_transfers
 from gateway.restores.service import note_restore
 from tests.contract.client import ApiClient
 from tests.contract.examples import check_event_example
@@ -37,6 +38,17 @@ def _reversed(client: ApiClient) -> None:
     _become(TransferState.ORPHANED, orphaned_at=timezone.now())
 
 
+def _lost(client: ApiClient) -> None:
+    _completed(client)
+    _become(TransferState.ORPHANED, orphaned_at=timezone.now())
+
+
+def _back(client: ApiClient) -> None:
+    _lost(client)
+    now = timezone.now()
+    _become(TransferState.CONFIRMED, orphaned_at=None, confirmed_at=now)
+
+
 def _returned(client: ApiClient) -> None:
     _reversed(client)
     _become(TransferState.DETECTED, orphaned_at=None)
@@ -51,12 +63,15 @@ def _restored(client: ApiClient) -> None:
 def _become(state: TransferState, **values: object) -> None:
     Transfer.objects.update(state=state, queued_at=timezone.now(), **values)
     follow_transfers(now=timezone.now())
+    attribute_transfers(now=timezone.now())
 
 
 CAUSES = {
     "checkout.completed": _completed,
     "checkout.underpaid": _underpaid,
     "checkout.expired": _expired,
+    "checkout.reversed": _lost,
+    "checkout.restored": _back,
     "x402.payment.reversed": _reversed,
     "x402.payment.returned": _returned,
     "gateway.restored": _restored,

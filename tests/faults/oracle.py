@@ -110,18 +110,33 @@ def _checkouts(installation: Florin) -> Iterator[str]:
             coalesce(sum(t.units) FILTER (WHERE t.state <> 'orphaned'), 0),
             coalesce(sum(t.units) FILTER (WHERE t.state = 'confirmed'), 0),
             (SELECT count(*) FROM webhooks_event e
-             WHERE e.subject_id = c.public_id AND e.type = 'checkout.completed')
+             WHERE e.subject_id = c.public_id AND e.type = 'checkout.completed'),
+            coalesce((SELECT e.type = 'checkout.reversed' FROM webhooks_event e
+             WHERE e.subject_id = c.public_id AND e.type IN ('checkout.reversed', 'checkout.restored')
+             ORDER BY e.sequence DESC LIMIT 1), false)
         FROM checkouts_checkout c
         LEFT JOIN checkouts_payment p ON p.checkout_id = c.id
         LEFT JOIN wallets_transfer t ON t.id = p.transfer_id
         GROUP BY c.id
     """)
-    for public_id, status, exception, amount, received, seen, confirmed, told in rows:
+    for (
+        public_id,
+        status,
+        exception,
+        amount,
+        received,
+        seen,
+        confirmed,
+        told,
+        reversed_,
+    ) in rows:
         if received * 10**6 != seen:
             yield f"{public_id} says it received {received} and was credited {seen}"
         wanted = _status(status, exception, amount, seen=seen, confirmed=confirmed)
         if status != wanted:
             yield f"{public_id} is {status} and should be {wanted}"
+        if reversed_ != (exception == "reversed"):
+            yield f"{public_id} is {exception or 'in order'} and was told otherwise"
         if told != (status == "completed"):
             yield f"{public_id} is {status} and was told completed {told} times"
 
@@ -155,7 +170,7 @@ def _counts(installation: Florin) -> Iterator[str]:
     )
     summed = installation.database.rows(
         "SELECT count(*), count(paid_at), count(*) FILTER (WHERE status = 'expired'),"
-        " sum(amount) FILTER (WHERE paid_at IS NOT NULL) FROM checkouts_checkout"
+        " sum(amount) FILTER (WHERE paid_at IS NOT NULL AND exception <> 'reversed') FROM checkouts_checkout"
     )
     if [[n or 0 for n in row] for row in days] != [
         [n or 0 for n in row] for row in summed

@@ -27,6 +27,12 @@ ALLOWED_MOVES = {
     ("underpaid", "expired"),
 }
 TOLD = ("completed", "expired", "underpaid")
+_EXCEPTIONAL = {
+    "reversed": ["checkout.reversed"],
+    "overpaid": ["checkout.restored"],
+    None: ["checkout.restored"],
+    "underpaid": [],
+}
 
 
 def rows(statement: str) -> list[tuple[Any, ...]]:
@@ -124,7 +130,10 @@ def statuses_move_as_the_contract_says() -> None:
 
 
 def each_move_with_an_event_has_one() -> None:
-    """Invariant 5: events follow moves one to one; only a shortfall is told again, and only when its sum changed."""
+    """Invariant 5: events follow moves one to one; only a shortfall is told again, and only when its sum changed.
+
+    A reversal is no move: its event says that the money is less than before, and each return follows a reversal.
+    """
     told: dict[int, list[tuple[str, str]]] = defaultdict(list)
     events = rows(
         "SELECT c.id, e.type, e.body FROM webhooks_event e JOIN checkouts_checkout c ON c.public_id = e.subject_id"
@@ -133,7 +142,7 @@ def each_move_with_an_event_has_one() -> None:
     for checkout_id, kind, body in events:
         data = body_of(body)["data"]
         told[checkout_id].append((kind, data["amount_received"]))
-        assert kind == f"checkout.{data['status']}"
+        assert kind in (f"checkout.{data['status']}", *_EXCEPTIONAL[data["exception"]])
     made = moves()
     for checkout_id in told.keys() | made.keys():
         _compare(
@@ -143,6 +152,14 @@ def each_move_with_an_event_has_one() -> None:
                 for kind, sums in told[checkout_id]
             ],
         )
+    none(
+        "SELECT c.id FROM checkouts_checkout c CROSS JOIN LATERAL (SELECT e.type FROM webhooks_event e"
+        "  WHERE e.subject_id = c.public_id AND e.type IN ('checkout.reversed', 'checkout.restored')"
+        "  ORDER BY e.sequence DESC LIMIT 1) last"
+        " WHERE (c.exception = 'reversed') <> (last.type = 'checkout.reversed')"
+        " UNION ALL SELECT c.id FROM checkouts_checkout c WHERE c.exception = 'reversed' AND NOT EXISTS"
+        "  (SELECT FROM webhooks_event e WHERE e.subject_id = c.public_id AND e.type = 'checkout.reversed')"
+    )
     none(
         "SELECT c.id FROM checkouts_checkout c WHERE c.event_count <>"
         " (SELECT count(*) FROM webhooks_event e WHERE e.subject_id = c.public_id)"
@@ -154,6 +171,10 @@ def _compare(moved: list[str], told: list[tuple[str, str]]) -> None:
     for final in ("completed", "expired"):
         assert kinds[final] == moved.count(final) <= 1, (moved, told)
     assert kinds["underpaid"] >= moved.count("underpaid"), (moved, told)
+    turns = [kind for kind, _ in told if kind in ("reversed", "restored")]
+    assert not turns or "completed" in kinds, (moved, told)
+    for before, after in pairwise(["restored", *turns]):
+        assert (before, after) != ("restored", "restored"), (moved, told)
     again = sum(
         before[0] == after[0] == "underpaid" and before[1] != after[1]
         for before, after in pairwise(told)
@@ -248,7 +269,8 @@ def days_are_those_of_the_rows() -> None:
         " FULL JOIN (SELECT merchant_id, mode, day, sum(c) AS c, sum(p) AS p, sum(e) AS e, sum(v) AS v FROM ("
         "   SELECT merchant_id, mode, date(created_at AT TIME ZONE 'UTC') AS day, 1 AS c, 0 AS p, 0 AS e, 0 AS v"
         "    FROM checkouts_checkout"
-        "   UNION ALL SELECT merchant_id, mode, date(paid_at AT TIME ZONE 'UTC'), 0, 1, 0, amount"
+        "   UNION ALL SELECT merchant_id, mode, date(paid_at AT TIME ZONE 'UTC'), 0, 1, 0,"
+        "     CASE exception WHEN 'reversed' THEN 0 ELSE amount END"
         "    FROM checkouts_checkout WHERE status = 'completed'"
         "   UNION ALL SELECT merchant_id, mode, date(expires_at AT TIME ZONE 'UTC'), 0, 0, 1, 0"
         "    FROM checkouts_checkout WHERE status = 'expired') facts GROUP BY 1, 2, 3) r"

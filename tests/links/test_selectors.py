@@ -42,6 +42,7 @@ def test_payments_and_sums_count_completed_checkouts_alone(seller: ApiClient) ->
     for status in CheckoutStatus:
         if status != CheckoutStatus.COMPLETED:
             make_link_checkout(link, status, amount_received=Decimal(7))
+    make_link_checkout(link, exception="reversed", amount_received=Decimal(0))
     make_link_checkout(make_link(seller.merchant))
     body = seller.get(f"/links/{link.public_id}").body
     assert (body["payments_count"], body["amount_collected"]) == (2, "50.003700")

@@ -50,7 +50,12 @@ def test_late_money_that_is_short_is_not_offered_to_be_accepted(owner: Desk) -> 
 def test_money_that_was_not_needed_and_alarms_are_shown_too(owner: Desk) -> None:
     extra = extra_item(merchant=owner.merchant)
     assert acts(checkout_page(owner, extra)) == [["refunded", "dismiss"]]
-    assert acts(checkout_page(owner, reverse_a_payment(owner))) == [["dismiss"]]
+    alarm = checkout_page(owner, reverse_a_payment(owner))
+    assert acts(alarm) == [["dismiss"]]
+    text = " ".join(alarm.text.split())
+    assert 'took <span class="number">25.00 USDC</span> on Base back' in text
+    assert "waits in your inbox" not in text
+    assert "Hold the goods back" in text
 
 
 def test_what_is_decided_offers_nothing_more_and_then_is_gone(owner: Desk) -> None:

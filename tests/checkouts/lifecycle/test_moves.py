@@ -290,7 +290,7 @@ def test_a_transfer_orphaned_after_completion_is_an_exception_and_an_alert():
     assert fresh(checkout).exception == CheckoutException.REVERSED
     assert fresh(checkout).paid_at == paid_at
     assert received(checkout) == 0
-    assert events_of(checkout) == ["completed"]
+    assert events_of(checkout) == ["completed", "reversed"]
     alert = InboxItem.objects.get()
     assert (alert.reason, alert.status) == (InboxReason.REVERSED, InboxStatus.OPEN)
     assert (alert.transfer, alert.checkout) == (transfer, checkout)
@@ -311,8 +311,9 @@ def test_a_reversed_transfer_that_returns_lifts_the_exception():
     assert fresh(checkout).exception == CheckoutException.NONE
     assert received(checkout) == 25 * DOLLAR
     assert status_of(checkout) == COMPLETED
-    assert events_of(checkout) == ["completed"]
+    assert events_of(checkout) == ["completed", "reversed", "restored"]
     assert inbox_of(checkout) == [InboxReason.REVERSED]
+    assert InboxItem.objects.get().status == InboxStatus.CREDITED
 
 
 def test_every_transfer_taken_after_completion_has_an_alert():

@@ -1,4 +1,4 @@
-"""Owners are mailed when a network takes back what had paid a completed checkout."""
+"""What a network takes back from a completed checkout, or returns, is told: by event, mail and alert, once."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -6,16 +6,29 @@ from decimal import Decimal
 import pytest
 from django.core import mail
 from django.db import transaction
+from django.db.models import Sum
 
 from accounts.models import Membership, Merchant
 from accounts.states import Mode, Role
-from checkouts.models import Checkout
+from checkouts.inbox.service import apply_decisions, decide_item
+from checkouts.lifecycle.totals import differences
+from checkouts.models import Checkout, DailyTotal, InboxItem, Payment
+from checkouts.states import InboxAct, InboxStatus
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
-from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, inbox_of
+from tests.checkouts.watcher import (
+    DOLLAR,
+    SOON,
+    Watcher,
+    attribute,
+    events_of,
+    inbox_of,
+    last_body,
+)
 from tests.factories import make_checkout, make_merchant, make_user
 from wallets.models import Transfer
 from wallets.transfers.service import orphan_transfers
+from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db
 
@@ -65,19 +78,101 @@ def test_owners_are_mailed_once_and_told_what_is_gone(merchant: Merchant) -> Non
     assert inbox_of(checkout) == ["reversed"]
 
 
-def test_the_same_transfer_lost_twice_is_told_once(merchant: Merchant) -> None:
-    checkout, watcher = make_checkout(merchant), Watcher()
+def test_each_reversal_and_each_return_is_told_once(merchant: Merchant) -> None:
+    """Event, mail and alert; also if the money comes, and goes before it is final again."""
+    checkout = make_checkout(merchant, webhook_url="https://shop.example/hook")
+    watcher = Watcher()
     [transfer] = completed(checkout, watcher)
     for _ in range(2):
-        watcher.loses(transfer)
-        attribute()
-        send_due_mails(now=LATER)
-        # Whether it was told is asked of the inbox: sent mail is forgotten some day.
-        OutgoingMail.objects.all().delete()
-        transfer = watcher.finds_again(transfer)
+        for _ in range(2):
+            watcher.loses(transfer)
+            attribute()
+            attribute()
+            assert InboxItem.objects.get().status == InboxStatus.OPEN
+            transfer = watcher.finds_again(transfer)
+            attribute()
         watcher.confirms()
         attribute()
-    assert len(mail.outbox) == 1
+        assert InboxItem.objects.get().status == InboxStatus.CREDITED
+    assert events_of(checkout) == ["completed", *["reversed", "restored"] * 2]
+    urls = Delivery.objects.values_list("endpoint__url", flat=True)
+    assert list(urls) == ["https://shop.example/hook"] * 5
+    send_due_mails(now=LATER)
+    told = sorted(message.subject.split(":")[0] for message in mail.outbox)
+    assert told == ["Payment restored"] * 2 + ["The network reversed a payment"] * 2
+
+
+def test_a_further_reversal_is_told_and_a_return_in_part_is_not() -> None:
+    """Overpaid, then paid exactly, then unpaid: the second loss is the one that matters."""
+    checkout, watcher = make_checkout(), Watcher()
+    first, second = completed(checkout, watcher, 25 * DOLLAR, 25 * DOLLAR)
+    for transfer, left in ((second, 25), (first, 0)):
+        watcher.loses(transfer)
+        attribute()
+        assert last_body(checkout)["data"]["amount_received"] == f"{left}.000000"
+    assert events_of(checkout) == ["completed", "reversed", "reversed"]
+    watcher.finds_again(first)
+    watcher.confirms()
+    attribute()
+    assert events_of(checkout)[3:] == []
+    watcher.finds_again(second)
+    watcher.confirms()
+    attribute()
+    assert events_of(checkout)[3:] == ["restored"]
+    assert last_body(checkout)["data"]["exception"] == "overpaid"
+
+
+def test_without_the_mark_on_the_payment_a_reversal_would_be_told_again() -> None:
+    """The negative control: a change of another transfer recomputes a checkout that is reversed."""
+    checkout, base = make_checkout(), Watcher()
+    [lost] = completed(checkout, base, 25 * DOLLAR)
+    base.loses(lost)
+    attribute()
+    for marked in (True, False):
+        if not marked:
+            Payment.objects.update(reversed_at=None)
+        Transfer.objects.update(queued_at=SOON)
+        attribute()
+        assert events_of(checkout).count("reversed") == (1 if marked else 2)
+
+
+def test_an_alarm_that_a_person_dismissed_stays_dismissed(merchant: Merchant) -> None:
+    checkout, watcher = make_checkout(merchant), Watcher()
+    [transfer] = completed(checkout, watcher)
+    watcher.loses(transfer)
+    attribute()
+    item = InboxItem.objects.get()
+    actor = make_user("dismisses@shop.test")
+    decide_item(item, act=InboxAct.DISMISS, now=SOON, actor=actor)
+    apply_decisions(now=LATER)
+    transfer = watcher.finds_again(transfer)
+    watcher.confirms()
+    attribute()
+    watcher.loses(transfer)
+    attribute()
+    assert InboxItem.objects.get().status == InboxStatus.DISMISSED
+    assert events_of(checkout)[1:] == ["reversed", "restored", "reversed"]
+
+
+def test_a_reversed_checkout_counts_no_volume_until_it_is_restored() -> None:
+    checkout, watcher = make_checkout(), Watcher()
+    [transfer] = completed(checkout, watcher)
+    volumes = [volume()]
+    watcher.loses(transfer)
+    attribute()
+    volumes.append(volume())
+    watcher.finds_again(transfer)
+    watcher.confirms()
+    attribute()
+    assert [*volumes, volume()] == [25, 0, 25]
+
+
+def volume() -> Decimal:
+    """The volume of all days, which is also what their rows say."""
+    today = SOON.date()
+    assert differences(since=today, until=today + timedelta(days=1)) == []
+    total: Decimal = DailyTotal.objects.aggregate(sum=Sum("volume"))["sum"]
+    return total
 
 
 def test_transfers_lost_together_are_told_together(merchant: Merchant) -> None:

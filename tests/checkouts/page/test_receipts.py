@@ -98,7 +98,13 @@ def test_too_much_and_taken_back_are_on_the_receipt(client: Client) -> None:
     move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
     text = receipt_of(client, checkout)
     assert "Reversed by the network" in text
+    assert "This receipt is withdrawn." in text
     assert "badge--ok" not in text
+    assert "25.00" not in text
+    assert "Print receipt" not in text
+    assert "/receipt" not in page_of(client, checkout)
+    move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.NONE)
+    assert "withdrawn" not in receipt_of(client, checkout)
 
 
 def test_a_receipt_of_test_mode_says_that_no_money_moved(client: Client) -> None:
