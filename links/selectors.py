@@ -133,9 +133,9 @@ def takings_of(links: Sequence[PaymentLink]) -> dict[int, Takings]:
 
     A reorg reduces a checkout's sum, and so this one. A payment that it took back whole does not count.
     """
+    paid = _completed(LinkCheckout.objects.filter(link__in=[one.pk for one in links]))
     rows = (
-        _completed(LinkCheckout.objects.filter(link__in=[link.pk for link in links]))
-        .exclude(received=0)
+        paid.filter(~Q(received=0))
         .values("link")
         .annotate(count=Count("pk"), amount=Sum("received"))
     )

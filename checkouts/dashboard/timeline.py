@@ -174,7 +174,7 @@ def _inbox(history: History) -> Iterator[Step]:
         reason = REASONS[InboxReason(item.reason)].short
         url = history.seat.url("dashboard_inbox_item", item_id=item.pk)
         link = Link("Inbox item", url)
-        what = _IN_INBOX.get(item.reason, "Payment moved to the inbox")
+        what = _IN_INBOX.get(InboxReason(item.reason), "Payment moved to the inbox")
         yield Step(item.created_at, what, reason, "warn", link)
         if item.resolved_at is not None:
             title = f"Inbox item {outcome_of(item).lower()}"

@@ -54,9 +54,11 @@ def _into(status: str) -> Checkout:
     )
     watcher = Watcher()
     pay(checkout, (3 if status == UNDERPAID else 25) * DOLLAR, watcher=watcher)
-    if status in ("reversed", "restored"):
-        watcher.loses(transfer := checkout.payments.get().transfer)
-        attribute()
+    if status not in ("reversed", "restored"):
+        return checkout
+    transfer = checkout.payments.get().transfer
+    watcher.loses(transfer)
+    attribute()
     if status == "restored":
         watcher.finds_again(transfer)
         watcher.confirms()
