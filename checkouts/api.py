@@ -9,11 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
+from accounts.states import Mode
 from checkouts import schemas
 from checkouts.creation.forms import (
+    notices_of,
     parse_choice,
     parse_create,
 )
+from checkouts.creation.references import METADATA_KEYS
 from checkouts.creation.service import create_checkout
 from checkouts.exact.reservations import choose_exact_amount
 from checkouts.lifecycle.cancellation import cancel_checkout
@@ -77,8 +80,9 @@ class CheckoutViewSet(ApiViewSet):
         amount and currency make one checkout: a repeat answers 200 with the first. 409 `state_conflict`: the merchant account
         is closed.
         """
-        wanted = parse_create(json_body(request), url_policy())
-        principal = principal_of_request(request)
+        principal, sent = principal_of_request(request), json_body(request)
+        is_test = principal.mode == Mode.TEST
+        wanted = parse_create(sent, url_policy(), is_test=is_test)
         now = timezone.now()
         created = create_checkout(
             principal.merchant_id, principal.mode, wanted, now=now
@@ -89,6 +93,7 @@ class CheckoutViewSet(ApiViewSet):
         body["available_chains"] = available_chains(
             created.row, reserved=reserved, now=now
         )
+        body["notices"] = notices_of(sent, wanted)
         return Response(body, status=201 if created.is_new else 200)
 
     @extend_schema(
@@ -102,6 +107,10 @@ class CheckoutViewSet(ApiViewSet):
             ),
             OpenApiParameter(
                 "created_before", str, description="ISO 8601; only earlier ones."
+            ),
+            *(
+                OpenApiParameter(name, str, description="Only those with this one.")
+                for name in METADATA_KEYS
             ),
         ],
         responses={200: schemas.CheckoutList, **schemas.errors(400, 401, 429)},

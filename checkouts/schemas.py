@@ -53,7 +53,11 @@ class NewCheckout(s.Serializer[None]):
         allow_null=True,
         help_text="At most 4,096 bytes; returned in webhooks untouched.",
     )
-    customer_email = s.EmailField(required=False, allow_null=True)
+    customer_email = s.CharField(
+        required=False,
+        allow_null=True,
+        help_text="Where the receipt goes. An address that cannot be written to is left out, and `notices` says so.",
+    )
     redirect_url = s.URLField(required=False, allow_null=True)
     webhook_url = s.URLField(required=False, allow_null=True)
     expires_in = s.IntegerField(
@@ -185,10 +189,19 @@ class ChainOption(s.Serializer[None]):
     )
 
 
+class Notice(s.Serializer[None]):
+    """A field of the request that was left out, and why."""
+
+    param = s.CharField()
+    code = s.ChoiceField(choices=["email_unusable"])
+    message = s.CharField()
+
+
 class CreatedCheckout(Checkout):
     """A checkout with the chains it can be paid on."""
 
     available_chains = ChainOption(many=True)
+    notices = Notice(many=True)
 
 
 class OptionChoice(s.Serializer[None]):

@@ -5,12 +5,11 @@ from datetime import datetime
 from typing import Final
 
 import structlog
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import connection, transaction
 
 from gateway.core.broker import wake_task
-from mails.models import RECIPIENT_LENGTH, OutgoingMail
+from mails.addresses import writable
+from mails.models import OutgoingMail
 from mails.words import one_line
 
 log = structlog.get_logger(__name__)
@@ -101,12 +100,7 @@ def _insert(mails: Sequence[OutgoingMail], now: datetime) -> list[OutgoingMail]:
 
 
 def _is_possible(mail: OutgoingMail) -> bool:
-    try:
-        validate_email(mail.recipient)
-    except ValidationError:
-        is_address = False
-    else:
-        is_address = len(mail.recipient) <= RECIPIENT_LENGTH
+    is_address = writable(mail.recipient) == mail.recipient != ""
     if not is_address:
         log.warning("nobody can have this address: no mail", mail=mail.key)
     return is_address

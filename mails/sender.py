@@ -7,9 +7,17 @@ a mail that crashes its process waits like any other failed one.
 import secrets
 import time
 from datetime import datetime, timedelta
+from email import message_from_bytes
+from email.policy import SMTPUTF8
 from email.utils import parseaddr
 from hashlib import sha256
-from smtplib import SMTP, SMTPDataError, SMTPRecipientsRefused, SMTPSenderRefused
+from smtplib import (
+    SMTP,
+    SMTPDataError,
+    SMTPNotSupportedError,
+    SMTPRecipientsRefused,
+    SMTPSenderRefused,
+)
 from typing import Final
 
 import structlog
@@ -18,6 +26,7 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 
 from gateway.core.leases import leases
+from mails.addresses import is_international
 from mails.models import OutgoingMail
 from mails.words import MailWords, one_line, words_of
 
@@ -47,7 +56,12 @@ _CLAIM = """
     RETURNING *
 """
 # Errors about one mail. Any other error would affect the next mail too.
-_REFUSALS = (SMTPDataError, SMTPRecipientsRefused, SMTPSenderRefused)
+_REFUSALS = (
+    SMTPDataError,
+    SMTPNotSupportedError,
+    SMTPRecipientsRefused,
+    SMTPSenderRefused,
+)
 
 
 def send_due_mails(*, now: datetime) -> int:
@@ -99,7 +113,7 @@ class _Run:
             if words is not None:
                 # Otherwise each mail would have its own connection.
                 self._server.open()
-                message_of(mail, words, self._server).send()
+                _send(message_of(mail, words, self._server))
         except Exception as error:  # noqa: BLE001 - the words' writer's, the backend's, the server's: all are one failed try
             self._fail(mail, error)
         else:
@@ -140,6 +154,19 @@ def _hang_up(server: BaseEmailBackend) -> None:
 def _give_up(mail: OutgoingMail) -> None:
     log.error("mail given up", mail=mail.key, tries=MOST_TRIES)
     OutgoingMail.objects.filter(pk=mail.pk).update(due_at=None)
+
+
+def _send(message: EmailMultiAlternatives) -> None:
+    """Send a message. Django encodes a local part that is not ASCII as no server reads it, so smtplib sends those by SMTPUTF8."""
+    session = getattr(message.connection, "connection", None)
+    if not isinstance(session, SMTP) or not is_international(message.to[0]):
+        message.send()
+        return
+    written = message_from_bytes(message.message().as_bytes(), policy=SMTPUTF8)
+    local, _, domain = message.to[0].rpartition("@")
+    address = f"{local}@{domain.encode('idna').decode()}"
+    written.replace_header("To", address)
+    session.send_message(written)
 
 
 def message_of(

@@ -11,8 +11,6 @@ from django.urls import get_resolver
 
 from accounts.states import Role
 from accounts.team.permissions import Act, may
-from gateway.core.api.rate_limits import PER_ADDRESS
-from gateway.core.api.views import ApiViewSet
 from tests.deploy.florinctl import florinctl
 from tests.scrapes import scrape_everything
 from tests.tree import ROOT
@@ -136,12 +134,15 @@ def test_the_table_of_limits_says_what_is_counted() -> None:
     rows = re.findall(r"^\| `([\w.]+)` \| (\d+) \|", text, re.MULTILINE)
     views = [
         pattern.callback.cls
-        for pattern in get_resolver().url_patterns
-        for pattern in getattr(pattern, "url_patterns", [])
-        if issubclass(getattr(pattern.callback, "cls", object), ApiViewSet)
+        for group in get_resolver().url_patterns
+        for pattern in getattr(group, "url_patterns", [group])
+        if issubclass(getattr(pattern.callback, "cls", object), ApiView)
     ]
     keyed = [view for view in views if view.key_required]
-    limits = {PER_ADDRESS, SETTLE, *(view.other_limit for view in keyed)}
-    limits |= {limit for view in keyed for limit in view.limits.values()}
+    limits = {SETTLE, *(view.other_limit for view in keyed)}
+    limits |= {view.keyless_limit for view in views}
+    limits |= {
+        limit for view in keyed for limit in getattr(view, "limits", {}).values()
+    }
     counted = {limit.scope: limit.most for limit in limits if limit.scope != "other"}
     assert {name: int(requests) for name, requests in rows} == counted

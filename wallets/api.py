@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.core.api.openapi import errors
+from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from wallets.chains.specs import ChainSpec
 from wallets.networks import chains
@@ -23,6 +24,7 @@ class ChainViewSet(ApiViewSet):
     # The route needs no key, so requests count by client address and a wrong key has no effect.
     authentication_classes = ()
     key_required = False
+    keyless_limit = Limit("chains", 60)
 
     @extend_schema(
         operation_id="listChains",

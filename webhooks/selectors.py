@@ -113,7 +113,7 @@ def _type(query: Mapping[str, str]) -> str | None:
 
 
 def _sequence(text: str | None) -> int | None:
-    if text is None:
+    if not text:
         return None
     digits = text if text.isascii() and text.isdigit() and len(text) <= 19 else ""
     if not digits or int(digits) > _MAX_SEQUENCE:

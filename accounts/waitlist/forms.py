@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
-
 from accounts.models import (
     COMPANY_LENGTH,
     COUNTRY_LENGTH,
@@ -19,7 +16,8 @@ from gateway.core.api.fields import (
     refuse,
     text_in,
 )
-from gateway.core.money import parse_usd
+from gateway.core.money import ENDLESS, parse_usd
+from mails.addresses import writable
 
 Body = Mapping[str, Any]
 
@@ -38,10 +36,8 @@ def _email(body: Body) -> str:
     value = text_in(body, "email", EMAIL_LENGTH).strip()
     if not value:
         raise missing("email")
-    try:
-        validate_email(value)
-    except ValidationError as error:
-        raise refuse("email", "email is not an e-mail address.") from error
+    if not writable(value):
+        raise refuse("email", "email is not an e-mail address.")
     name, _, host = value.rpartition("@")
     # A few letters have more characters in lower case, such as the Turkish "İ".
     return text_in({"email": f"{name}@{host.lower()}"}, "email", EMAIL_LENGTH)
@@ -64,5 +60,11 @@ def _monthly_volume(body: Body) -> Decimal | None:
             "monthly_volume",
             'monthly_volume must look like "50000" or "50000.00", digits only.',
             "amount_invalid",
+        )
+    if amount >= ENDLESS:
+        raise refuse(
+            "monthly_volume",
+            "monthly_volume must have at most 15 digits before the point.",
+            "amount_out_of_range",
         )
     return amount

@@ -87,6 +87,7 @@ class NewCheckoutForm(forms.Form):
     def __init__(self, *args: Any, is_test: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.wanted: NewCheckout | None = None
+        self.is_test = is_test
         if not is_test:
             del self.fields["test_scenario"]
 
@@ -97,7 +98,9 @@ class NewCheckoutForm(forms.Form):
             return fields
         body = {name: value for name, value in fields.items() if value != ""}
         try:
-            self.wanted = parse_create(body | {"currency": "USD"}, url_policy())
+            self.wanted = parse_create(
+                body | {"currency": "USD"}, url_policy(), is_test=self.is_test
+            )
         except InvalidRequestError as error:
             add_refusal(self, error)
         return fields

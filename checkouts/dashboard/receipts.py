@@ -26,6 +26,7 @@ from gateway.core.api.errors import InvalidRequestError
 from gateway.core.money import readable
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal
+from mails.addresses import writable
 
 _USED_ONCE = "The address is used for this e-mail only. The checkout does not keep it."
 _TEST = "In test mode, enter the address of a team member."
@@ -35,15 +36,22 @@ class ReceiptForm(forms.Form):
     """The address for a receipt. `nonce` detects a double click."""
 
     nonce = forms.UUIDField(initial=uuid4, widget=forms.HiddenInput)
-    email = forms.EmailField(
+    # No e-mail input: browsers refuse letters that internationalised addresses have.
+    email = forms.CharField(
         label="E-mail address of the buyer",
         max_length=254,
-        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "email"}),
     )
 
     def __init__(self, *args: Any, is_test: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].help_text = _TEST if is_test else _USED_ONCE
+
+    def clean_email(self) -> str:
+        """Validate the address. Raises ValidationError."""
+        if not (email := writable(self.cleaned_data["email"])):
+            raise forms.ValidationError("Enter a valid email address.")
+        return email
 
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)

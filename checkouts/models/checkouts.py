@@ -167,6 +167,17 @@ class Checkout(models.Model):
                 condition=UNKEYED_REFERENCE,
                 name="checkout_by_order_ref",
             ),
+            # The API's list of a customer, or of a product. Checkouts without these references are not in them.
+            models.Index(
+                fields=["merchant", "mode", "customer_ref", "-id"],
+                condition=Q(customer_ref__gt=""),
+                name="checkout_by_customer_ref",
+            ),
+            models.Index(
+                fields=["merchant", "mode", "product_ref", "-id"],
+                condition=Q(product_ref__gt=""),
+                name="checkout_by_product_ref",
+            ),
         ]
 
     def __str__(self) -> str:

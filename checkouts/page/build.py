@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from math import ceil
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import unquote_plus, urlencode, urlsplit, urlunsplit
 
 from accounts.brand.facts import brand_of
 from accounts.states import Mode
@@ -118,14 +118,20 @@ def typed_amount(amount: Decimal) -> str:
 
 
 def return_url(checkout: Checkout) -> str:
-    """Return the merchant's redirect_url with `checkout_id` and `status` appended; empty if there is none."""
+    """Return the merchant's redirect_url with `checkout_id` and `status`, which replace its own; empty if there is none."""
     parts = urlsplit(checkout.redirect_url)
     # Checked at creation; checked again, because the page handles money.
     if parts.scheme not in {"http", "https"}:
         return ""
-    ours = urlencode({"checkout_id": checkout.public_id, "status": checkout.status})
-    # The merchant's query stays byte for byte: it may be signed, or not be a list of pairs.
-    query = f"{parts.query}&{ours}" if parts.query else ours
+    ours = {"checkout_id": checkout.public_id, "status": checkout.status}
+    # The rest of the merchant's query stays byte for byte: it may be signed, or not be a list of pairs.
+    kept = [
+        pair
+        for pair in parts.query.split("&")
+        if unquote_plus(pair.partition("=")[0]) not in ours
+    ]
+    given = "&".join(kept)
+    query = f"{given}&{urlencode(ours)}" if given else urlencode(ours)
     return urlunsplit(parts._replace(query=query))
 
 

@@ -21,7 +21,11 @@ TOKEN_DECIMALS = 6
 USD_DIGITS = 20
 
 CENT = Decimal("0.01")
-_USD = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,2})?", re.ASCII)
+_USD = re.compile(r"[0-9]+(?:\.[0-9]{1,2})?", re.ASCII)
+_MOST_DIGITS = 15
+
+ENDLESS = Decimal(10) ** _MOST_DIGITS
+"""What a USD amount with more digits counts as: more than any limit, and cheap to compare."""
 
 
 def from_units(units: int | Decimal, decimals: int = TOKEN_DECIMALS) -> Decimal:
@@ -35,10 +39,14 @@ def to_units(amount: Decimal, decimals: int = TOKEN_DECIMALS) -> int:
 
 
 def parse_usd(text: str) -> Decimal | None:
-    """Read a USD amount written in plain ASCII digits with at most two decimals; None for anything else."""
+    """Read a USD amount written in plain ASCII digits with at most two decimals; None for anything else.
+
+    One with more digits than any amount here has is `ENDLESS`.
+    """
     if not _USD.fullmatch(text):
         return None
-    return Decimal(text).quantize(CENT)
+    whole = text.partition(".")[0].lstrip("0")
+    return ENDLESS if len(whole) > _MOST_DIGITS else Decimal(text).quantize(CENT)
 
 
 def format_usd(amount: Decimal) -> str:

@@ -11,6 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from gateway.core import json
+from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiView
 
 _MEDIA_TYPE = "application/vnd.oai.openapi+json"
@@ -21,6 +22,7 @@ class OpenApiDocumentView(ApiView):
     """Serves the document to everybody, counted by the client's address."""
 
     key_required = False
+    keyless_limit = Limit("openapi", 60)
     authentication_classes = ()
 
     @extend_schema(exclude=True)

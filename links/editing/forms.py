@@ -16,10 +16,7 @@ from checkouts.creation.fields import (
     redirect_url_in,
     webhook_url_in,
 )
-from checkouts.creation.references import (
-    MAX_LENGTH,
-    reference_in,
-)
+from checkouts.creation.references import reference_of
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from gateway.core import json
 from gateway.core.api.fields import (
@@ -59,8 +56,8 @@ def parse_link(body: Body, urls: UrlPolicy) -> LinkFields:
         metadata=metadata_text(metadata),
         redirect_url=redirect_url_in(body, urls),
         webhook_url=webhook_url_in(body, urls),
-        customer_ref=_reference(body, metadata, "customer_ref"),
-        product_ref=_reference(body, metadata, "product_ref"),
+        customer_ref=reference_of(body, metadata, "customer_ref"),
+        product_ref=reference_of(body, metadata, "product_ref"),
         escrow=escrow_in(body),
     )
 
@@ -227,11 +224,6 @@ def _refuse_others(body: Body, names: tuple[str, ...], owner: LinkType) -> None:
     for name in names:
         if body.get(name) is not None:
             raise refuse(name, f"{name} belongs to links of type {owner}.")
-
-
-def _reference(body: Body, metadata: Any, name: str) -> str:
-    given = text_in(body, name, MAX_LENGTH)
-    return given or (reference_in(metadata, name) if isinstance(metadata, dict) else "")
 
 
 def parse_donation(text: str, link: PaymentLink) -> Decimal:

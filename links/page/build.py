@@ -48,7 +48,6 @@ class Problem(StrEnum):
     NONE = ""
     STALE = "stale"
     AMOUNT = "amount"
-    EMAIL = "email"
     UNAVAILABLE = "unavailable"
 
 

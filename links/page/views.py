@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -39,6 +37,7 @@ from links.payloads import link_url
 from links.states import LinkType
 from links.subscriptions.service import stop_reminders
 from links.tokens import StaleFormError, form_name, new_form, subscription_id_of
+from mails.addresses import writable
 
 # Limits per client for one link, and for all links.
 PAGE = Limit("link.page", 60)
@@ -112,42 +111,42 @@ def _count(request: HttpRequest, code: str) -> None:
 
 def _pay(visit: _Visit) -> HttpResponse:
     try:
-        code = pay(visit.link.pk, _intent(visit), now=timezone.now())
+        intent = _intent(visit)
+        code = pay(visit.link.pk, intent, now=timezone.now())
     except NotPayableError:
         return _show(_Visit(visit.request, _link(visit.link.code), visit.subscription))
     except StaleFormError:
         return _show(visit, Problem.STALE, status=400)
-    except ValidationError:
-        return _show(visit, Problem.EMAIL, status=400)
     except errors.InvalidRequestError:
         return _show(visit, Problem.AMOUNT, status=400)
     except errors.ConflictError:
         return _show(visit, Problem.UNAVAILABLE, status=409)
-    return _see_other(keep_language(_checkout_address(code), visit.request))
+    # The payment goes on without an address that cannot be written to; the checkout's page says so.
+    notice = "?notice=email" if _typed_email(visit) and not intent.email else ""
+    address = _checkout_address(code) + notice
+    return _see_other(keep_language(address, visit.request))
 
 
 def _intent(visit: _Visit) -> PayIntent:
-    """Parse the form. Raises StaleFormError, InvalidRequestError for the amount, ValidationError for the mail."""
+    """Parse the form. Raises StaleFormError, InvalidRequestError for the amount."""
     sent = visit.request.POST
     link = visit.link
     form = form_name(sent.get("form", ""), link.code)
     amount = None
     if link.type == LinkType.DONATION:
         amount = parse_donation(sent.get("amount", ""), link)
-    is_new = link.type == LinkType.SUBSCRIPTION and visit.subscription is None
-    email = sent.get("email", "").strip() if is_new else ""
-    if email:
-        _check_email(email)
     return PayIntent(
-        form=form, amount=amount, email=email, subscription=visit.subscription
+        form=form,
+        amount=amount,
+        email=writable(_typed_email(visit)),
+        subscription=visit.subscription,
     )
 
 
-def _check_email(email: str) -> None:
-    """Raise ValidationError for an invalid mail address."""
-    validate_email(email)
-    if len(email) > EMAIL_LENGTH:
-        raise ValidationError("longer than an address may be")
+def _typed_email(visit: _Visit) -> str:
+    """Return what a new subscriber typed."""
+    is_new = visit.link.type == LinkType.SUBSCRIPTION and visit.subscription is None
+    return visit.request.POST.get("email", "").strip() if is_new else ""
 
 
 def _checkout_address(code: str) -> str:

@@ -24,7 +24,7 @@ def test_a_deep_page_has_the_rows_it_had_without_the_days(
         hours = number * 4 + chance.randrange(-jitter, jitter + 1)
         make_checkout(merchant, created_at=NOON + timedelta(hours=hours))
         make_checkout(created_at=NOON + timedelta(hours=hours))
-    wanted = CheckoutFilter(merchant.pk, Mode.LIVE, None, None, None)
+    wanted = CheckoutFilter(merchant.pk, Mode.LIVE, None, None, None, {})
 
     def ids(offset: int, limit: int) -> list[str]:
         page = Page(limit, offset, None, include_total=False)

@@ -67,7 +67,7 @@ def moment(text: str) -> datetime:
 
 def test_a_new_checkout_has_exactly_the_promised_fields(tester: ApiClient) -> None:
     body = tester.created(description="Coffee", metadata={"a": 1})
-    assert set(body) == SPEC_FIELDS | ADDED_FIELDS | {"available_chains"}
+    assert set(body) == SPEC_FIELDS | ADDED_FIELDS | {"available_chains", "notices"}
     assert body["status"] == "pending"
     assert (body["amount"], body["currency"]) == ("25.00", "USD")
     assert body["description"] == "Coffee"

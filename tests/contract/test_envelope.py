@@ -136,6 +136,20 @@ def test_other_bodies_are_415(tester: ApiClient, content_type: str) -> None:
     assert answer.refusal == (415, "media_type_unsupported", None)
 
 
+@pytest.mark.parametrize("path", ["/checkouts", "/links", "/x402/verify", "/wallets"])
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "identity, gzip", "x"])
+def test_an_encoded_body_is_415(tester: ApiClient, path: str, encoding: str) -> None:
+    answer = tester.send("POST", path, b"{}", HTTP_CONTENT_ENCODING=encoding)
+    assert answer.refusal == (415, "media_type_unsupported", None)
+    assert "Content-Encoding" in answer.error["message"]
+
+
+def test_identity_and_a_byte_order_mark_change_nothing(tester: ApiClient) -> None:
+    body = b"\xef\xbb\xbf" + padded(100)
+    answer = tester.send("POST", "/checkouts", body, HTTP_CONTENT_ENCODING="Identity")
+    assert answer.status == 201
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -149,7 +163,7 @@ def test_other_bodies_are_415(tester: ApiClient, content_type: str) -> None:
         b'{"amount": NaN}',
         b'{"amount": Infinity}',
         b"\xff\xfe{\x00}\x00",
-        b"\xef\xbb\xbf{}",
+        b"\xef\xbb\xbf",
         b"[" * 100_000,
         b'{"a":' * 50_000,
         b"{}{}",

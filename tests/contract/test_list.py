@@ -68,10 +68,10 @@ def test_limits_at_the_bounds_are_taken(tester: ApiClient, limit: int) -> None:
     [
         *(
             ("limit", value)
-            for value in ("0", "101", "-1", "1.5", "x", "", " 1", "1e1")
+            for value in ("0", "101", "-1", "1.5", "x", " ", " 1", "1e1")
         ),
         *(("limit", value) for value in ("٣", "9" * 400, "\x00", "+5", "1_0")),
-        *(("offset", value) for value in ("-1", "x", "", "1.0", str(2**31), "9" * 400)),
+        *(("offset", value) for value in ("-1", "x", "1.0", str(2**31), "9" * 400)),
         *(
             ("status", value)
             for value in ("paid", "Pending", "pending,expired", "\x00")
@@ -90,7 +90,7 @@ def test_limits_at_the_bounds_are_taken(tester: ApiClient, limit: int) -> None:
                 "2026-11-20T12:00:00Z\x00",
             )
         ),
-        *(("include_total", value) for value in ("yes", "1", "TRUE", "")),
+        *(("include_total", value) for value in ("yes", "1", "TRUE")),
         ("starting_after", "chk_test_nobody"),
         ("starting_after", "\x00"),
         ("starting_after", "é" * 500),
@@ -101,6 +101,55 @@ def test_values_that_cannot_be_are_a_400_that_names_them(
 ) -> None:
     answer = tester.get("/checkouts", {name: value})
     assert answer.refusal == (400, "parameter_invalid", name)
+
+
+EVERY_LIST = {
+    "/checkouts": "status order_ref customer_ref product_ref created_after created_before",
+    "/links": "status",
+    "/link_templates": "",
+    "/events": "after type checkout_id",
+    "/x402/payments": "chain token status resource created_after created_before",
+    "/wallets": "chain tag",
+    "/reports/summary": "from to chain tag",
+    "/reports/transactions": "format from to chain token direction tag wallet",
+}
+
+
+@pytest.mark.parametrize("path", EVERY_LIST)
+def test_an_empty_parameter_counts_as_absent(tester: ApiClient, path: str) -> None:
+    names = f"limit offset starting_after include_total {EVERY_LIST[path]}".split()
+    plain, empty = tester.get(path), tester.get(path, dict.fromkeys(names, ""))
+    assert (plain.status, empty.status) == (200, 200), empty.body
+    if path != "/reports/summary":  # its times are those of the request
+        assert empty.body == plain.body
+
+
+def test_references_narrow_the_list_to_those_that_are_equal(tester: ApiClient) -> None:
+    refs = ("order_ref", "customer_ref", "product_ref")
+    first = tester.created(order_ref="o", customer_ref="c", product_ref="p")["id"]
+    other = tester.created(amount="26", order_ref="o", customer_ref="C")["id"]
+    unkeyed = tester.created(order_ref="tmp", product_ref="p")["id"]
+    # Successors and links' checkouts have an order_ref that no creation is keyed by.
+    rows = Checkout.objects.filter(public_id=unkeyed)
+    rows.update(order_ref="o", creation_ref=None)
+    for query, expected in [
+        ({"order_ref": "o"}, [unkeyed, other, first]),
+        ({"order_ref": "O"}, []),
+        ({"customer_ref": "c"}, [first]),
+        ({"product_ref": "p"}, [unkeyed, first]),
+        ({"product_ref": "p", "order_ref": "o", "customer_ref": "c"}, [first]),
+        ({"order_ref": "o", "status": "expired"}, []),
+        ({"order_ref": "o", "limit": 1, "offset": 1}, [other]),
+        ({"order_ref": "o", "starting_after": other}, [first]),
+        ({"product_ref": " p"}, []),
+    ]:
+        answer = tester.get("/checkouts", query)
+        assert ids(answer) == expected, query
+        if not {"limit", "starting_after"} & set(query):
+            assert answer.body["total"] == len(expected)
+    for name in refs:
+        refused = tester.get("/checkouts", {name: "a\x00"})
+        assert refused.refusal == (400, "parameter_invalid", name)
 
 
 def test_unknown_parameters_are_ignored(tester: ApiClient, five: list[str]) -> None:

@@ -105,6 +105,21 @@ def test_the_request_over_the_limit_says_when_to_come_back(
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("public", ["/chains", "/openapi.json"])
+def test_what_needs_no_key_and_what_has_no_valid_one_are_counted_apart(
+    public: str,
+) -> None:
+    poller = ApiClient()
+    wrong = ApiClient(key="sk_live_nobodys", address=poller.address)
+    assert [poller.get(public).status for _ in range(61)] == [200] * 60 + [429]
+    assert wrong.get("/checkouts").code == "key_invalid"
+    for _ in range(59):
+        poller.get("/checkouts")
+    assert wrong.get("/checkouts").status == 429
+    assert ApiClient(address=some_address()).get("/chains").status == 200
+
+
+@pytest.mark.django_db
 def test_a_refused_post_creates_nothing(tester: ApiClient) -> None:
     for _ in range(60):
         tester.create(amount="nothing")
@@ -187,7 +202,7 @@ def test_the_public_route_is_counted_by_address_whatever_key_comes_along(
 @pytest.mark.django_db
 def test_unknown_routes_and_documents_are_counted_too() -> None:
     stranger = ApiClient()
-    for path in ["/nowhere", "/openapi.json"] * 30:
+    for path in ["/nowhere", "/openapi.json"] * 60:
         assert stranger.get(path).status in {200, 404}
     for path in ("/nowhere", "/openapi.json"):
         assert stranger.get(path).status == 429

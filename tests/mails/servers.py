@@ -37,7 +37,9 @@ class _Handler(socketserver.StreamRequestHandler):
 
     def _answer(self, line: str, recipients: list[str]) -> None:
         verb = line.upper()
-        if verb.startswith("RCPT") and REFUSED in line:
+        if verb.startswith("EHLO") and self.server.is_international:
+            self._say("250-8BITMIME\r\n250 SMTPUTF8")
+        elif verb.startswith("RCPT") and REFUSED in line:
             self._say("550 no such user")
         elif verb.startswith("RCPT"):
             recipients.append(line.partition("<")[2].rstrip(">"))
@@ -62,12 +64,15 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 @contextmanager
-def running_mail_server(*, is_silent: bool = False) -> Iterator[MailServer]:
+def running_mail_server(
+    *, is_silent: bool = False, is_international: bool = False
+) -> Iterator[MailServer]:
     """A server that runs as long as the block."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Handler) as server:
         server.daemon_threads = True
         seen = MailServer(server.server_address[1])
         server.seen, server.is_silent = seen, is_silent  # type: ignore[attr-defined]
+        server.is_international = is_international  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:

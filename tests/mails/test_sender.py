@@ -4,6 +4,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from email.header import decode_header, make_header
 from itertools import pairwise
 from types import FrameType
 from typing import Any
@@ -79,6 +80,31 @@ def test_a_mail_goes_once_in_text_and_html(settings: Any) -> None:
     assert sent["Message-ID"].endswith("@example.test>")
     row = fresh(row)
     assert (row.sent_at, row.due_at, row.tries) == (SOON, None, 1)
+
+
+def test_an_internationalised_address_gets_its_mail_as_it_is_written(
+    settings: Any,
+) -> None:
+    make_mail(recipient="ürsula@köln.example", subject="Grüße", html="<p>Hello.")
+    with running_mail_server(is_international=True) as server:
+        use_server(settings, server.port)
+        assert send_due_mails(now=SOON) == 1
+    assert server.recipients == [["ürsula@xn--kln-sna.example"]]
+    [message] = server.messages
+    assert str(make_header(decode_header(message["Subject"]))) == "Grüße"
+    assert message.get_content_type() == "multipart/alternative"
+
+
+def test_a_server_that_takes_no_such_address_gets_the_next_mail_at_once(
+    settings: Any,
+) -> None:
+    row = make_mail(recipient="ürsula@example.test", key="first")
+    make_mail(key="second", now=SOON)
+    with running_mail_server() as server:
+        use_server(settings, server.port)
+        assert send_due_mails(now=SOON) == 2
+    assert server.recipients == [[ADA]]
+    assert fresh(row).sent_at is None
 
 
 def test_what_is_not_due_waits() -> None:

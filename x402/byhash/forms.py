@@ -26,7 +26,9 @@ from x402.inputs import FAILING, SCHEME, Proof, Requirements, VerifyRequest
 from x402.models import RESOURCE_LENGTH
 from x402.states import Reason
 
+_MOST_DIGITS: Final = 15
 _AMOUNT: Final = re.compile(r"(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?", re.ASCII)
+_ENDLESS: Final = re.compile(r"[1-9][0-9]{15,}(?:\.[0-9]{1,6})?", re.ASCII)
 # No chain's hash is longer, and none is padded.
 _HASH: Final = re.compile(r"(?:0x)?[0-9A-Za-z+/_-]{43,88}=?", re.ASCII)
 _LONGEST_NAME: Final = 64
@@ -135,6 +137,12 @@ def _units(body: Body, path: str) -> int:
             path,
             f'{path} must be a string such as "0.01"; a JSON number has lost precision already.',
             "amount_not_string",
+        )
+    if isinstance(value, str) and _ENDLESS.fullmatch(value):
+        raise refuse(
+            path,
+            f"{path} must have at most {_MOST_DIGITS} digits before the point.",
+            "amount_out_of_range",
         )
     if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
         raise refuse(

@@ -1,4 +1,4 @@
-"""Reads a list's query string, and returns `{data, total, limit, offset}`."""
+"""Reads a list's query string, where an empty parameter counts as absent, and returns `{data, total, limit, offset}`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.fields import check_characters
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -36,9 +37,8 @@ def parse_page(query: Mapping[str, str]) -> Page:
 def parse_text(query: Mapping[str, str], name: str) -> str | None:
     """Read a search text; None where it is absent or empty. Raises InvalidRequestError."""
     text = query.get(name) or None
-    if text is not None and "\x00" in text:
-        # PostgreSQL would reject the whole statement.
-        raise InvalidRequestError(f"{name} must not contain NUL.", param=name)
+    if text is not None:
+        check_characters(text, name)
     return text
 
 
@@ -73,7 +73,7 @@ def _integer(
     query: Mapping[str, str], name: str, *, default: int, low: int, high: int
 ) -> int:
     text = query.get(name)
-    if text is None:
+    if not text:
         return default
     digits = text if text.isascii() and text.isdigit() and len(text) <= 10 else ""
     if not digits or not low <= int(digits) <= high:
@@ -85,7 +85,7 @@ def _integer(
 
 def _flag(query: Mapping[str, str], name: str, *, default: bool) -> bool:
     text = query.get(name)
-    if text is None:
+    if not text:
         return default
     if text not in {"true", "false"}:
         raise InvalidRequestError(f"{name} must be true or false.", param=name)

@@ -34,6 +34,9 @@ class ApiView(APIView):
 
     other_limit: ClassVar[Limit] = Limit("other", 60)
     key_required: ClassVar[bool] = True
+    # Counted by the client's address where a request has no valid key. A route that needs none has its own, so that polling
+    # it never makes a wrong key a 429.
+    keyless_limit: ClassVar[Limit] = rate_limits.PER_ADDRESS
     http_method_names = [
         "get",
         "head",
@@ -58,7 +61,7 @@ class ApiView(APIView):
             count_address(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
             raise
         if principal is None:
-            count_address(request._request)  # noqa: SLF001
+            count_address(request._request, self.keyless_limit)  # noqa: SLF001
             if self.key_required:
                 raise errors.AuthenticationError(
                     "Send your API key as 'Authorization: Bearer <key>'.",
@@ -67,6 +70,7 @@ class ApiView(APIView):
         else:
             _count(request._request, self.limit_now(), principal.key_id)  # noqa: SLF001
         self.check_permissions(request)
+        _refuse_encoded(request)
 
     def limit_now(self) -> Limit:
         """Return the limit of this request."""
@@ -98,9 +102,16 @@ class ApiRouter(SimpleRouter):
         super().__init__(trailing_slash=False, use_regex_path=False)
 
 
-def count_address(request: HttpRequest) -> None:
+def _refuse_encoded(request: Request) -> None:
+    """Raise MediaTypeError for a compressed body: a small one may be larger than memory once it is read."""
+    named = request.META.get("HTTP_CONTENT_ENCODING", "")
+    if any(name.strip().lower() not in {"", "identity"} for name in named.split(",")):
+        raise errors.MediaTypeError("Send the body without Content-Encoding.")
+
+
+def count_address(request: HttpRequest, limit: Limit = rate_limits.PER_ADDRESS) -> None:
     """Count a request without a valid key against its client address. Raises RateLimitError."""
-    _count(request, rate_limits.PER_ADDRESS, limited_as(client_address(request)))
+    _count(request, limit, limited_as(client_address(request)))
 
 
 def _count(request: HttpRequest, limit: Limit, identity: str) -> None:

@@ -1,5 +1,6 @@
 """DRF's JSON renderer, parser and content negotiation."""
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,6 +44,8 @@ class JsonParser(BaseParser):
     ) -> dict[str, Any]:
         """Return the body's object. Raises InvalidRequestError, and RequestDataTooBig as Django does."""
         body = stream.body if isinstance(stream, HttpRequest) else stream.read()
+        # Some programs on Windows write one.
+        body = body.removeprefix(BOM_UTF8)
         try:
             value = json.loads(body)
         except json.NotJsonError as error:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from checkouts.creation.forms import (
+    notices_of,
     parse_choice,
     parse_create,
 )
@@ -70,6 +71,85 @@ def test_the_fullest_request_is_read_whole() -> None:
 @pytest.mark.parametrize("scenario", Scenario)
 def test_every_scenario_can_be_asked_for(scenario: Scenario) -> None:
     assert read(test_scenario=scenario.value).test_scenario is scenario
+
+
+@pytest.mark.parametrize("value", ["nonsense", 7, None, ["late"], {}, "\x00", ""])
+def test_a_live_key_ignores_the_scenario(value: Any) -> None:
+    found = parse_create(LEAST | {"test_scenario": value}, STRICT, is_test=False)
+    assert found.test_scenario is Scenario.COMPLETED
+
+
+@pytest.mark.parametrize("amount", ["1" + "0" * 15, "9" * 16 + ".99", "9" * 200_000])
+def test_an_amount_of_any_number_of_digits_is_out_of_range(amount: str) -> None:
+    assert refusal(amount=amount) == ("amount", "amount_out_of_range")
+    assert read(amount="0" * 200_000 + "25").amount == 25
+
+
+BLANKS = [
+    " ",
+    "\t\n",
+    "\u00a0\u3000",
+    "\u200b\ufeff",
+    "\u2028",
+    "\u2800\u3164",
+    "\u202e",
+]
+
+
+@pytest.mark.parametrize("blank", BLANKS)
+def test_a_reference_of_blanks_names_nothing(blank: str) -> None:
+    assert refusal(order_ref=blank) == ("order_ref", "parameter_invalid")
+    assert read(customer_ref=blank, product_ref=blank).customer_ref == ""
+    metadata = {"order_ref": blank, "order_id": 7, "user_id": blank}
+    found = read(customer_ref=blank, metadata=metadata)
+    assert (found.order_ref, found.customer_ref) == ("7", "")
+    assert read(order_ref=f"a{blank}b").order_ref == f"a{blank}b"
+
+
+@pytest.mark.parametrize("name", ["description", "order_ref", "customer_ref"])
+@pytest.mark.parametrize(
+    "character", ["\x00", "\x01", "\x1b", "\x7f", "\x9b", "\ud800"]
+)
+def test_characters_that_no_text_has_get_their_own_message(
+    name: str, character: str
+) -> None:
+    with pytest.raises(
+        InvalidRequestError, match=r"control characters|Unicode"
+    ) as caught:
+        read(**{name: f"a{character}"})
+    assert (caught.value.param, caught.value.code) == (name, "parameter_invalid")
+    assert read(description="a\tb\r\nc\u2028\U0001f44b").description
+    if character != "\ud800":
+        assert read(metadata={name: f"a{character}"}).order_ref == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ada", "a@b", "@", "a\x00@b.test", "a@b.test\r\nBcc: c@d.test", "a b@c.test", "ü@" + "x" * 64 + ".test",
+     "x" * 65 + "@example.test", "x@" + "y." * 130 + "test", "\ud800@b.test", "a\u2028@b.test", "a..b@c.test"],
+)  # fmt: skip
+def test_a_buyers_address_that_cannot_be_written_to_is_left_out_with_a_notice(
+    text: str,
+) -> None:
+    body = LEAST | {"customer_email": text}
+    found = parse_create(body, STRICT)
+    assert found.customer_email == ""
+    [notice] = notices_of(body, found)
+    assert (notice["param"], notice["code"]) == ("customer_email", "email_unusable")
+
+
+@pytest.mark.parametrize(
+    "text", ["ürsula@köln.example", "用户@例子.广告", "δοκιμή@example.test", " a+b@c.test ", "\"a b\"@c.test", ""]
+)  # fmt: skip
+def test_other_addresses_are_kept_without_a_notice(text: str) -> None:
+    body = LEAST | {"customer_email": text}
+    assert parse_create(body, STRICT).customer_email == text.strip()
+    assert notices_of(body, parse_create(body, STRICT)) == []
+
+
+@pytest.mark.parametrize("value", [7, True, ["a@b.test"], {}])
+def test_an_address_that_is_no_string_is_refused_as_every_field_is(value: Any) -> None:
+    assert refusal(customer_email=value) == ("customer_email", "parameter_invalid")
 
 
 def test_amounts_are_equal_however_they_are_spelled() -> None:

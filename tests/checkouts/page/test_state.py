@@ -323,6 +323,18 @@ def test_a_large_price_is_grouped_and_the_amount_to_send_is_not() -> None:
             "https://shop.example/?flag&name=%ff&sign=a%20b",
             "https://shop.example/?flag&name=%ff&sign=a%20b&checkout_id=chk_live_1&status=completed",
         ),
+        (
+            "https://shop.example/?status=new&a=1&check%6fut_id=7&b=%20&status=&Status=x#status=a",
+            "https://shop.example/?a=1&b=%20&Status=x&checkout_id=chk_live_1&status=completed#status=a",
+        ),
+        (
+            "https://shop.example/#/paid?status=x",
+            "https://shop.example/?checkout_id=chk_live_1&status=completed#/paid?status=x",
+        ),
+        (
+            "https://shop.example/?status",
+            "https://shop.example/?checkout_id=chk_live_1&status=completed",
+        ),
         ("javascript:alert(1)", ""),
         ("ftp://shop.example/", ""),
     ],

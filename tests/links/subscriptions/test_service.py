@@ -48,11 +48,23 @@ def test_a_first_payment_makes_a_subscriber_and_leads_back_to_the_personal_page(
 @pytest.mark.parametrize(
     "email", ["ada", "a@b", "x" * 250 + "@example.test", "a\x00@b.test"]
 )
-def test_an_address_no_mail_reaches_is_explained(payer: Payer, email: str) -> None:
+def test_an_address_no_mail_reaches_is_left_out_with_a_notice_and_never_stops_a_payment(
+    payer: Payer, email: str
+) -> None:
     response = payer.press(f"/p/{make_subscription_link().code}", email=email)
-    assert response.status_code == 400
-    assert "That doesn't look like an e-mail address" in response.content.decode()
-    assert not Subscription.objects.exists()
+    assert response.status_code == 303
+    assert Subscription.objects.get().email == ""
+    assert Checkout.objects.get().customer_email == ""
+    shown = payer.look(response.headers["Location"])
+    assert "so it was left out" in shown
+
+
+def test_a_payer_may_have_an_internationalised_address(payer: Payer) -> None:
+    checkout = payer.pay(
+        f"/p/{make_subscription_link().code}", email=" ürsula@köln.example "
+    )
+    assert checkout.customer_email == "ürsula@köln.example"
+    assert Subscription.objects.get().email == checkout.customer_email
 
 
 def days_pass(count: int) -> None:
