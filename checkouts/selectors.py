@@ -12,7 +12,6 @@ from django.db.models.fields.json import KT
 
 from accounts.brand.facts import with_brand
 from accounts.states import Mode
-from checkouts.creation.references import METADATA_KEYS
 from checkouts.exact_amounts import price_of
 from checkouts.inputs import AGAIN
 from checkouts.lifecycle.escrow import releases_of
@@ -191,7 +190,7 @@ def parse_filter(
         created_before=parse_time(query, "created_before"),
         references={
             name: text
-            for name in METADATA_KEYS
+            for name in _HAVING
             if (text := parse_text(query, name)) is not None
         },
     )

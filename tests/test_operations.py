@@ -11,6 +11,7 @@ from django.urls import get_resolver
 
 from accounts.states import Role
 from accounts.team.permissions import Act, may
+from gateway.core.api.views import ApiView
 from tests.deploy.florinctl import florinctl
 from tests.scrapes import scrape_everything
 from tests.tree import ROOT

@@ -132,7 +132,7 @@ def test_references_narrow_the_list_to_those_that_are_equal(tester: ApiClient) -
     # Successors and links' checkouts have an order_ref that no creation is keyed by.
     rows = Checkout.objects.filter(public_id=unkeyed)
     rows.update(order_ref="o", creation_ref=None)
-    for query, expected in [
+    cases: list[tuple[dict[str, Any], list[str]]] = [
         ({"order_ref": "o"}, [unkeyed, other, first]),
         ({"order_ref": "O"}, []),
         ({"customer_ref": "c"}, [first]),
@@ -142,7 +142,8 @@ def test_references_narrow_the_list_to_those_that_are_equal(tester: ApiClient) -
         ({"order_ref": "o", "limit": 1, "offset": 1}, [other]),
         ({"order_ref": "o", "starting_after": other}, [first]),
         ({"product_ref": " p"}, []),
-    ]:
+    ]
+    for query, expected in cases:
         answer = tester.get("/checkouts", query)
         assert ids(answer) == expected, query
         if not {"limit", "starting_after"} & set(query):

@@ -116,7 +116,7 @@ def test_characters_that_no_text_has_get_their_own_message(
     with pytest.raises(
         InvalidRequestError, match=r"control characters|Unicode"
     ) as caught:
-        read(**{name: f"a{character}"})
+        parse_create(LEAST | {name: f"a{character}"}, STRICT)
     assert (caught.value.param, caught.value.code) == (name, "parameter_invalid")
     assert read(description="a\tb\r\nc\u2028\U0001f44b").description
     if character != "\ud800":
