@@ -35,6 +35,6 @@ class Migration(migrations.Migration):
     atomic = False
     stage = "expand"
 
-    dependencies = [("checkouts", "0001_initial")]
+    dependencies = [("checkouts", "0002_reversals")]
 
     operations = [_index("customer_ref"), _index("product_ref")]
