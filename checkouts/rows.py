@@ -124,12 +124,15 @@ class TransferRow(NamedTuple):
     detected_at: datetime
     confirmed_at: datetime | None
     orphaned_at: datetime | None
+    # Of a part of a large sum: whether a second node vouched for it. None if it was not asked for.
+    is_vouched: bool | None = None
 
 
 # An expired checkout still shows transfers that its successor took over.
 _TRANSFERS = """
     SELECT p.owner, t.id, t.chain, t.token, t.units::text, t.tx_hash, t.position, t.sender, t.state, t.mode,
-           t.block_height, k.head, t.detected_at, t.confirmed_at, t.orphaned_at
+           t.block_height, k.head, t.detected_at, t.confirmed_at, t.orphaned_at,
+           CASE WHEN w.block_hash = t.block_hash THEN w.answered_at IS NOT NULL END
     FROM (
         SELECT checkout_id AS owner, transfer_id FROM checkouts_payment
         WHERE checkout_id = ANY(%(ids)b::bigint[])
@@ -138,6 +141,7 @@ _TRANSFERS = """
     ) p
     JOIN wallets_transfer t ON t.id = p.transfer_id
     LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
+    LEFT JOIN wallets_witnessrequest w ON w.transfer_id = t.id
     ORDER BY p.owner, t.id
 """
 

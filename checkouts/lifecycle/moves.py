@@ -4,7 +4,7 @@ Callers hold the checkouts' locks (`Checkout.objects.locked()`) inside a transac
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -48,7 +48,9 @@ from checkouts.states import (
 from gateway.core import json
 from gateway.core.money import from_units
 from gateway.core.tracing import mark
+from wallets.networks import chain_spec
 from wallets.states import TransferState
+from wallets.transfers.service import ask_witnesses
 from webhooks.outbox.events import (
     NewEvent,
     publish,
@@ -96,13 +98,40 @@ def cancel(checkout: Checkout, *, now: datetime) -> None:
     )
 
 
-def received(transfers: Iterable[TransferRow]) -> Received:
-    """Add up the credited transfers that are still on their chains."""
+def received(
+    transfers: Iterable[TransferRow], *, unvouched: Collection[int] = ()
+) -> Received:
+    """Add up the credited transfers that are still on their chains; `unvouched` ones do not count as final."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED]
     return Received(
         seen=sum(t.units for t in standing),
-        confirmed=sum(t.units for t in standing if t.state == TransferState.CONFIRMED),
+        confirmed=sum(
+            t.units
+            for t in standing
+            if t.state == TransferState.CONFIRMED and t.transfer_id not in unvouched
+        ),
     )
+
+
+def unvouched_parts(
+    checkout: Checkout, transfers: Sequence[TransferRow]
+) -> dict[int, TransferRow]:
+    """Return the parts of a large sum that two nodes must know first, by transfer id, whatever chains they came on.
+
+    A large transfer is not among them: it becomes final only then. A person decided about a successor's money.
+    """
+    if checkout.is_final or checkout.replaces_id is not None:
+        return {}
+    seen = received(transfers).seen
+    return {
+        one.transfer_id: one
+        for one in transfers
+        if one.mode == Mode.LIVE
+        and one.state != TransferState.ORPHANED
+        and not one.is_vouched
+        and (large := chain_spec(one.chain).large_units) is not None
+        and one.units < large <= seen
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +153,15 @@ class _Movement:
         self.counts: Counter[CountKey] = Counter()
         self.ended: list[Checkout] = []
         self.turned: list[Checkout] = []
+        self.unasked: list[int] = []
 
     def follow(
         self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime
     ) -> None:
         """Update one checkout from its transfers."""
-        sums = received(transfers)
+        parts = unvouched_parts(checkout, transfers)
+        self.unasked += [pk for pk, one in parts.items() if one.is_vouched is None]
+        sums = received(transfers, unvouched=parts)
         amount_received = from_units(sums.seen)
         if amount_received != checkout.amount_received:
             checkout.amount_received = amount_received
@@ -229,6 +261,7 @@ class _Movement:
             count(self.counts)
             add_to_days(_day(one, transfers.get(one.pk, [])) for one in self.ended)
             add_volumes(self.turned)
+        ask_witnesses(self.unasked, now=now)
         # One can complete and be reversed at once: another of its transfers was final and was removed.
         charge_completed(self._completed(), transfers, now=now)
         follow_reversals(self.turned, now=now)

@@ -19,6 +19,7 @@ from wallets.models.transfers import (
     TransferClaim,
     TransferDay,
     TransferQuerySet,
+    WitnessRequest,
 )
 from wallets.models.watched import (
     WatchedBalance,
@@ -49,4 +50,5 @@ __all__ = [
     "WatchedDay",
     "WatchedMovement",
     "WatchedWallet",
+    "WitnessRequest",
 ]

@@ -123,6 +123,32 @@ class TransferClaim(models.Model):
         return f"{self.transfer_id}: {self.kind}"
 
 
+class WitnessRequest(models.Model):
+    """A transfer that its consumer counts as final only once the chain and a second node vouched for it in this block.
+
+    Large transfers need that by themselves; this is for parts of a large sum, final by depth or not yet.
+    """
+
+    transfer = models.OneToOneField(
+        Transfer, models.CASCADE, primary_key=True, related_name="witness_request"
+    )
+    block_hash = models.CharField(max_length=80)
+    asked_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["asked_at"],
+                condition=Q(answered_at=None),
+                name="witness_request_open",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.transfer_id}: asked at {self.asked_at}"
+
+
 class TransferDay(models.Model):
     """A delta of a merchant's transfers in a day (UTC, by block time); the rows of a day add up.
 

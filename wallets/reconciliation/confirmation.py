@@ -1,7 +1,7 @@
 """Makes large transfers final: the chain itself must call them final, and a second node must confirm them.
 
-The limit is for one transfer's amount. Several smaller ones of one checkout may exceed it together. Each is
-confirmed by depth alone, because this module does not know checkouts.
+The limit is for one transfer's amount. This module does not know checkouts: for parts of a large sum, their consumer asks by
+`WitnessRequest`, and counts each as final once that is answered.
 """
 
 import time
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import Q
 
 from accounts.states import Mode
 from wallets.chains.adapters import open_pool
@@ -85,13 +86,14 @@ class LargeAmounts:
     def _waiting(self) -> list[Transfer]:
         if self._spec.large_units is None:
             return []
-        rows = Transfer.objects.filter(
-            chain=self._spec.name,
-            mode=Mode.LIVE,
-            state=TransferState.DETECTED,
-            units__gte=self._spec.large_units,
+        live = Transfer.objects.filter(chain=self._spec.name, mode=Mode.LIVE)
+        large = live.filter(
+            state=TransferState.DETECTED, units__gte=self._spec.large_units
         )
-        waiting = list(rows.order_by("block_height", "pk"))
+        # Two questions, because each has an index of its own.
+        asked = live.filter(_IS_ASKED).exclude(state=TransferState.ORPHANED)
+        found = {one.pk: one for one in (*large, *asked)}
+        waiting = sorted(found.values(), key=lambda one: (one.block_height, one.pk))
         known = {one.pk for one in waiting}
         self._patience = {pk: p for pk, p in self._patience.items() if pk in known}
         return [one for one in waiting if self._is_due(one)][:_MOST_AT_ONCE]
@@ -156,11 +158,23 @@ class LargeAmounts:
             return confirmed
 
 
+_IS_ASKED: Final = Q(witness_request__isnull=False, witness_request__answered_at=None)
+
 # A reorg may have moved a transfer while the nodes were asked: their answer is then about another block.
 _CONFIRM = """
+    WITH held AS (
+        SELECT t.id, t.block_hash
+        FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS vouched(id, block_hash)
+        JOIN wallets_transfer t ON t.id = vouched.id AND t.block_hash = vouched.block_hash
+        WHERE t.state <> 'orphaned' ORDER BY t.id FOR NO KEY UPDATE OF t
+    ), answered AS (
+        UPDATE wallets_witnessrequest w SET answered_at = %(now)s::timestamptz
+        FROM held WHERE w.transfer_id = held.id AND w.block_hash = held.block_hash AND w.answered_at IS NULL
+        RETURNING w.transfer_id
+    )
     UPDATE wallets_transfer t
-    SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz,
-        witnessed_at = %(witnessed_at)s::timestamptz
-    FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS vouched(id, block_hash)
-    WHERE t.id = vouched.id AND t.block_hash = vouched.block_hash AND t.state = 'detected'
+    SET state = 'confirmed', confirmed_at = COALESCE(t.confirmed_at, %(now)s::timestamptz),
+        queued_at = %(now)s::timestamptz, witnessed_at = %(witnessed_at)s::timestamptz
+    FROM held LEFT JOIN answered a ON a.transfer_id = held.id
+    WHERE t.id = held.id AND (t.state = 'detected' OR a.transfer_id IS NOT NULL)
 """

@@ -144,6 +144,22 @@ def _change(
         return changed
 
 
+_ASK_WITNESSES = """
+    INSERT INTO wallets_witnessrequest (transfer_id, block_hash, asked_at)
+    SELECT id, block_hash, %(now)s::timestamptz FROM wallets_transfer WHERE id = ANY(%(ids)b::bigint[])
+    ON CONFLICT (transfer_id) DO UPDATE SET
+        block_hash = EXCLUDED.block_hash, asked_at = EXCLUDED.asked_at, answered_at = NULL
+    WHERE wallets_witnessrequest.block_hash <> EXCLUDED.block_hash
+"""
+
+
+def ask_witnesses(ids: Sequence[int], *, now: datetime) -> None:
+    """Ask for a second node's word on transfers as they are recorded now; they are queued again once it is there."""
+    if ids:
+        with connection.cursor() as cursor:
+            cursor.execute(_ASK_WITNESSES, {"ids": list(ids), "now": now})
+
+
 _CONFIRM_THROUGH = """
     UPDATE wallets_transfer
     SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz

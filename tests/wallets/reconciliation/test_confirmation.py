@@ -23,9 +23,10 @@ from tests.wallets.paying import transfer
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import load_chains
 from wallets.chains.specs import ChainSpec
-from wallets.models import SourceDifference, Transfer
+from wallets.models import SourceDifference, Transfer, WitnessRequest
 from wallets.reconciliation.confirmation import LargeAmounts
 from wallets.states import TransferState
+from wallets.transfers.service import ask_witnesses
 from wallets.watcher_process import open_watcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -197,6 +198,39 @@ def test_a_large_amount_that_one_node_made_up_is_never_confirmed(
     liar.fault = results(a_thousand_times_as_much)
     assert on_base.look(after=100) == on_base.look(after=100) == 0
     assert the_transfer().state == DETECTED
+
+
+def ask_for_all() -> None:
+    """As a checkout does of which these are parts."""
+    ids = list(Transfer.objects.values_list("pk", flat=True))
+    ask_witnesses(ids, now=timezone.now())
+    Transfer.objects.update(queued_at=None)
+
+
+def test_a_part_that_depth_confirmed_is_vouched_for_when_its_checkout_asks(
+    on_base: Station,
+) -> None:
+    tx_hash = on_base.pay(THRESHOLD - 1)
+    ask_for_all()
+    on_base.proxies[1].fault = does_not_know(tx_hash)
+    assert on_base.look() == 0
+    assert WitnessRequest.objects.get().answered_at is None
+    on_base.proxies[1].fault = honest
+    assert on_base.look(after=100) == 1
+    found = the_transfer()
+    assert found.state == CONFIRMED
+    assert found.confirmed_at is not None
+    assert found.witnessed_at == found.queued_at is not None
+    assert WitnessRequest.objects.get().answered_at == found.witnessed_at
+    assert on_base.look(after=100) == 0
+
+
+def test_with_one_node_only_finality_answers_for_parts(base_node: Anvil) -> None:
+    with station(base_node, nodes=1) as alone:
+        alone.pay(THRESHOLD - 1)
+        ask_for_all()
+        assert alone.look() == 1
+    assert WitnessRequest.objects.get().answered_at is not None
 
 
 def test_who_lost_the_lease_confirms_nothing(on_base: Station) -> None:
