@@ -69,8 +69,8 @@ class Server:
 
     def create(self) -> None:
         """Make the cluster, and start it."""
-        self.spool.mkdir()
         self.postgres.give(self.home)
+        self.postgres.give(self.spool)
         self.postgres.run(
             "initdb", "--username=florin", "--pgdata", self.data, "--auth=trust"
         )

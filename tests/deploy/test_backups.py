@@ -42,6 +42,11 @@ def await_archive(ours: Server) -> None:
     )
 
 
+def reading(settings: Any, **options: Any) -> Any:
+    """What decrypts and verifies."""
+    return florinctl.Vault(None, seal=florinctl.seal_of(settings), **options)
+
+
 def back_up(settings: Any, **options: Any) -> Any:
     return florinctl.back_up(settings, **({"full": False, "plain": True} | options))
 
@@ -52,7 +57,7 @@ def restored(
     """The rows of a restored server."""
     place = ours.home / "restored"
     shutil.rmtree(place, ignore_errors=True)
-    florinctl.restore(settings, place, at=at, **({"identity": None} | options))
+    florinctl.restore(settings, place, at=at, vault=reading(settings, **options))
     with florinctl.running(settings, ours.postgres, place / "data") as url:
         return paid(ours.postgres, url)
 
@@ -70,7 +75,9 @@ def test_the_moment_before_a_mistake_comes_back_from_full_incremental_and_wal(
     ours.sql("DELETE FROM payments")
     pay(ours, 4)
     await_archive(ours)
-    florinctl.ship_wal(settings, florinctl.Vault(None))
+    florinctl.ship_wal(
+        settings, florinctl.Vault(None, seal=florinctl.seal_of(settings))
+    )
     ours.stop()
     assert (full.kind, incremental.kind) == ("full", "incremental")
     assert incremental.parent == full.name
@@ -87,7 +94,7 @@ def test_what_is_not_empty_is_never_overwritten(ours: Server) -> None:
     place.mkdir()
     (place / "theirs").touch()
     with pytest.raises(florinctl.ProblemError, match="not empty"):
-        florinctl.restore(settings, place, at=None, identity=None)
+        florinctl.restore(settings, place, at=None, vault=reading(settings))
 
 
 def test_a_drill_restores_runs_the_checks_and_says_when(
@@ -103,7 +110,9 @@ def test_a_drill_restores_runs_the_checks_and_says_when(
         return ""
 
     monkeypatch.setattr(florinctl, "manage", manage)
-    florinctl.drill(settings, identity=None, checks=("check_totals", "verify_audit"))
+    florinctl.drill(
+        settings, vault=reading(settings), checks=("check_totals", "verify_audit")
+    )
     assert seen == [("check_totals", [1, 2]), ("verify_audit", [1, 2])]
     status = florinctl.read_status(settings)
     assert status["drill_at"] >= status["backup_at"]
@@ -121,7 +130,7 @@ def test_a_drill_that_finds_something_is_no_good_one(
 
     monkeypatch.setattr(florinctl, "manage", manage)
     with pytest.raises(florinctl.ProblemError, match="2 differences"):
-        florinctl.drill(settings, identity=None, checks=("check_totals",))
+        florinctl.drill(settings, vault=reading(settings), checks=("check_totals",))
     assert "drill_at" not in florinctl.read_status(settings)
 
 
@@ -130,7 +139,7 @@ def test_a_damaged_backup_is_no_good_one(ours: Server) -> None:
     taken = back_up(settings)
     (taken.folder / "base.tar").write_bytes(b"")
     with pytest.raises((florinctl.ProblemError, tarfile.TarError)):
-        florinctl.drill(settings, identity=None, checks=())
+        florinctl.drill(settings, vault=reading(settings), checks=())
     assert "drill_at" not in florinctl.read_status(settings)
 
 
@@ -175,8 +184,8 @@ def test_encrypted_backups_need_the_identity(ours: Server, tmp_path: Path) -> No
     pay(ours, 1)
     taken = back_up(settings, plain=False)
     files = [one for one in settings.backups.rglob("*") if one.is_file()]
-    assert {one.suffix for one in files} == {".age", ".json"}
-    [keys] = settings.key_backups.iterdir()
+    assert {one.suffix for one in files} == {".age", ".json", ".sig"}
+    [keys] = settings.key_backups.glob("*.age")
     assert b"a-planted-secret" not in keys.read_bytes()
     with pytest.raises(florinctl.ProblemError, match="--identity"):
         restored(ours, settings, at=None)
@@ -184,8 +193,8 @@ def test_encrypted_backups_need_the_identity(ours: Server, tmp_path: Path) -> No
         restored(ours, settings, at=None, identity=other)
     assert restored(ours, settings, at=None, identity=identity) == [1]
     assert datetime.now(UTC) - taken.finished < timedelta(minutes=5)
-    vault = florinctl.Vault(None, other)
-    vault.get(keys, tmp_path / "env")
+    with (tmp_path / "env").open("wb") as env:
+        reading(settings, identity=other).get(keys, env)
     assert "a-planted-secret" in (tmp_path / "env").read_text()
 
 
@@ -195,6 +204,8 @@ def test_a_drill_runs_the_products_own_checks_on_its_own_tables(ours: Server) ->
     )
     florinctl.manage(settings, "migrate", "--noinput", database=ours.url)
     back_up(settings)
-    took = florinctl.drill(settings, identity=None, checks=florinctl.PRODUCT_CHECKS)
+    took = florinctl.drill(
+        settings, vault=reading(settings), checks=florinctl.PRODUCT_CHECKS
+    )
     assert took > 0
     assert florinctl.read_status(settings)["drill_seconds"] == took

@@ -52,13 +52,14 @@ def test_the_demos_data_comes_back_and_passes_every_check(tmp_path: Path) -> Non
         merchants = int(ours.sql("SELECT count(*) FROM accounts_merchant"))
         assert merchants > 0
         place = ours.home / "restored"
-        florinctl.restore(settings, place, at=None, identity=identity)
+        vault = florinctl.Vault(None, identity, florinctl.seal_of(settings))
+        florinctl.restore(settings, place, at=None, vault=vault)
         with florinctl.running(settings, ours.postgres, place / "data") as url:
             counted = florinctl.ask(
                 ours.postgres, url, "SELECT count(*) FROM accounts_merchant"
             )
         assert int(counted) == merchants
         checks = florinctl.PRODUCT_CHECKS
-        took = florinctl.drill(settings, identity=identity, checks=checks)
+        took = florinctl.drill(settings, vault=vault, checks=checks)
         sys.stderr.write(f"The demo's data was restored and checked in {took:.1f} s.\n")
         assert florinctl.read_status(settings)["drill_seconds"] == took
