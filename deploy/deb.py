@@ -20,7 +20,7 @@ Architecture: all
 Maintainer: Florin <security@florin.invalid>
 Section: net
 Priority: optional
-Depends: python3 (>= 3.11), python3-venv, age
+Depends: python3 (>= 3.11), python3-venv, age, openssh-client
 Recommends: postgresql-18, valkey-server | redis-server, caddy
 Description: self-hosted gateway for stablecoin payments
  florinctl installs a release with its locked packages, checks the settings,

@@ -5,6 +5,8 @@ from importlib.util import find_spec
 
 from django.apps import AppConfig
 
+from gateway.environment import lend_files
+
 
 class GatewayConfig(AppConfig):
     """Loads what must exist before the first request or task."""
@@ -15,6 +17,7 @@ class GatewayConfig(AppConfig):
         """Configure Celery, so that tasks can be sent from any process, and start tracing where it is wanted."""
         from gateway import celery, checks  # noqa: F401 - apps must be loaded first
 
+        lend_files("OTEL_")
         if tracing_wanted() and tracing_installed():
             from gateway.tracing.start import start
 

@@ -1,7 +1,7 @@
 """Reads settings from the environment, and secrets from files that only this process may read."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 import environ
@@ -45,3 +45,14 @@ def read_environment(variables: Mapping[str, str] = os.environ) -> environ.Env:
     made = environ.Env()
     made.ENVIRON = SecretFiles(variables)
     return made
+
+
+def lend_files(prefix: str, variables: MutableMapping[str, str] = os.environ) -> None:
+    """Put secret files whose names begin so into the environment, for a library that reads nothing else."""
+    folder = Path(variables.get("CREDENTIALS_DIRECTORY") or os.devnull)
+    if folder.is_dir():
+        files = SecretFiles(variables)
+        for found in folder.iterdir():
+            name = found.name.removeprefix("florin_")
+            if name.startswith(prefix):
+                variables[name] = files[name]

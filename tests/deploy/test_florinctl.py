@@ -36,6 +36,12 @@ SECRETS = {
     "METRICS_TOKEN": "hunter2-metrics-token-of-30-letters",
     "GAS_KEYS": "0x" + "ab" * 32,
     "CHAIN_BASE_RPC_URLS": "https://a.example/v2/nodekey111,https://b.example/nodekey222",
+    # Names that say nothing, and one that nobody knows yet.
+    "OTEL_EXPORTER_OTLP_HEADERS": "x-honeycomb-team=hunter2-otel,authorization=Basic%20aHVudGVyMg",
+    "HTTPS_PROXY": "http://us:hunter2-proxy@proxy.example:3128",
+    "SENTRY_DSN": "https://hunter2dsn@sentry.example/1",
+    "STREAM_URL": "https://pay.invalid/?t=hunter2-stream",
+    "TOMORROW": "hunter2-tomorrow",
 }
 GOOD = {
     **SECRETS,
@@ -219,11 +225,39 @@ def test_a_support_bundle_has_no_secret(
             for member in bundle.getmembers()
         }
     whole = "\n".join(files.values())
+    assert "ALLOWED_HOSTS=pay.invalid" in whole
+    assert "TOMORROW=[removed]" in whole
     hidden = [*planted, *SECRETS.values(), "hunter2", "nodekey111", "abc.def"]
     assert [secret for secret in hidden if secret in whole] == []
     assert "BASE_URL" in files["florin-support/env.txt"]
     assert "connecting to" in files["florin-support/logs.txt"]
     assert target.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET https://node.example/rpc?apikey=hunter2&x=1",
+        "https://mainnet.example/v3/hunter2hunter2hunter2x1/logs",
+        "redis://hunter2@cache:6379",
+        '{"password": "hunter2"}',
+        "Authorization: Basic hunter2hunter2",
+        "X-Api-Key: hunter2",
+        "Set-Cookie: hunter2",
+        "client_secret=hunter2",
+        "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----",
+        "eyJhbGciOiJIUzI1NiJ9.hunter2.hunter2",
+        "hunter2@mail.example",
+    ],
+)
+def test_what_has_a_secrets_shape_is_redacted_wherever_it_came_from(text: str) -> None:
+    assert "hunter2" not in florinctl.redact(f"before {text} after", {})
+    assert "hunter2" not in florinctl.shown_env({"BASE_URL": text})
+
+
+def test_what_helps_is_left() -> None:
+    text = "2026-11-26T20:00:00Z https://pay.example/c/chk_live_abc took 12.5 ms: token bucket is full"
+    assert florinctl.redact(text, GOOD) == text
 
 
 def test_planted_secrets_are_redacted(tmp_path: Path) -> None:

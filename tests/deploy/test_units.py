@@ -1,11 +1,15 @@
 """The units and the compose file start what the guide says, hardened."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.deploy.florinctl import call, florinctl
+from tests.deploy.florinctl import PROGRAM, call, florinctl
+from tests.deploy.test_foreign_folders import Machine
 from tests.tree import ROOT
 
 UNITS = ROOT / "deploy" / "systemd"
@@ -20,6 +24,7 @@ HARDENING = (
     "SystemCallFilter=~@privileged @resources",
     "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6",
 )
+RIGHTS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID")
 
 
 def unit(name: str) -> list[str]:
@@ -39,6 +44,57 @@ def test_each_service_is_hardened_and_starts_again(service: str) -> None:
     assert "Restart=always" in lines
     assert "EnvironmentFile=/etc/florin/florin.env" in lines
     assert "LoadCredential=florin:/etc/florin/secrets" in lines
+
+
+@pytest.mark.parametrize("job", ["backup", "wal", "drill"])
+def test_each_job_is_hardened_as_the_services_are(job: str) -> None:
+    lines = unit(f"florin-{job}.service")
+    kinds = "Protect|Private|Restrict|Lock|No|UMask|ProcSubset|SystemCallArch"
+    worker = unit("florin-worker.service")
+    shared = [line for line in worker if re.match(kinds, line)]
+    assert len(shared) > 15
+    assert [line for line in shared if line not in lines] == []
+    # It becomes the database's user, and reads and gives files; nothing else of root's is left.
+    assert f"CapabilityBoundingSet={' '.join(RIGHTS)}" in lines
+    assert "SystemCallFilter=~@resources" in lines
+
+
+def test_a_backup_a_drill_and_shipping_need_no_other_rights(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        return
+    machine = Machine(tmp_path)
+    machine.segment(3)
+    kept = ",".join(f"+{one.removeprefix('CAP_').lower()}" for one in RIGHTS)
+    bounds = (f"--bounding-set=-all,{kept}", "--no-new-privs")
+    for words in (
+        ("backup", "--unencrypted"),
+        ("backup", "--wal-only", "--unencrypted"),
+        ("restore", "--to", tmp_path / "theirs" / "restored"),
+    ):
+        argv = [sys.executable, "-I", PROGRAM, "--env", machine.settings.env_file]
+        done = subprocess.run(
+            ["setpriv", *bounds, *argv, *words], capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_jobs_write_where_the_environment_file_says_and_nowhere_else(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "florin-backup.service.d" / "florin.conf"
+    env = {
+        "BACKUP_DIR": str(tmp_path / "100% ours"),
+        "BACKUP_WAL_SPOOL": "/var/lib/florin-wal",
+    }
+    florinctl.put_addition(florinctl.Settings(tmp_path / "env", env), file)
+    place = str(tmp_path / "100%% ours")
+    assert file.read_text() == f'[Service]\nReadWritePaths="-{place}"\n'
+    assert (tmp_path / "100% ours").is_dir()
+    contained = florinctl.Settings(tmp_path / "env", {}, "containers")
+    florinctl.put_addition(contained, file)
+    assert "RestrictNamespaces=no" in file.read_text()
+    florinctl.put_addition(florinctl.Settings(tmp_path / "env", {}), file)
+    assert not file.exists()
 
 
 def test_the_target_and_florinctl_know_the_same_services() -> None:

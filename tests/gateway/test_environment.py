@@ -5,7 +5,7 @@ from pathlib import Path
 import environ
 import pytest
 
-from gateway.environment import SecretFiles, read_environment
+from gateway.environment import SecretFiles, lend_files, read_environment
 
 
 @pytest.fixture
@@ -39,3 +39,14 @@ def test_a_name_is_in_it_by_file_or_variable(folder: Path) -> None:
     assert "SECRET_KEY" in found
     assert "BASE_URL" in found
     assert "METRICS_TOKEN" not in found
+
+
+def test_a_library_that_reads_variables_alone_gets_those_of_its_files(
+    folder: Path,
+) -> None:
+    (folder / "florin_OTEL_EXPORTER_OTLP_HEADERS").write_text("x-key=1\n")
+    variables = {"CREDENTIALS_DIRECTORY": str(folder), "OTEL_SERVICE_NAME": "x"}
+    lend_files("OTEL_", variables)
+    assert variables["OTEL_EXPORTER_OTLP_HEADERS"] == "x-key=1"
+    assert "SECRET_KEY" not in variables
+    lend_files("OTEL_", {})

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from deploy.provenance import ROOT
 from tests.deploy.trial.machines import (
+    limits_problem,
     make_images,
     megabytes,
     missing_programs,
@@ -42,7 +43,12 @@ def write(way: Way, image: str, version: str, folder: Path) -> None:
 def main(chosen: list[str]) -> int:
     """Try the ways; return 1 where something is missing or failed."""
     if missing := missing_programs():
-        sys.stderr.write(f"Install {', '.join(missing)} first: nothing was tried.\n")
+        sys.stderr.write(
+            f"Nothing was tried. Install first: apt install {' '.join(missing)}\n"
+        )
+        return 1
+    if problem := limits_problem():
+        sys.stderr.write(problem)
         return 1
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     version = project["project"]["version"]

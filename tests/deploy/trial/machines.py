@@ -1,6 +1,7 @@
 """Makes bare Debian machines as containers, and the images that an installation would else get from a registry."""
 
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -151,7 +152,58 @@ def machine(
         run("podman", "rm", "--force", "--time", "5", "--volumes", name)
 
 
-def missing_programs() -> list[str]:
-    """Return what must be installed before a trial."""
-    needed = ("podman", "buildah", "mmdebstrap", "git")
-    return [name for name in needed if shutil.which(name) is None]
+NEEDED: Final = {
+    "podman": "podman",
+    "buildah": "buildah",
+    "mmdebstrap": "mmdebstrap",
+    "git": "git",
+    "netavark": "netavark",
+    "aardvark-dns": "aardvark-dns",
+    "iptables": "iptables",
+    "runc": "runc",
+    "catatonit": "catatonit",
+}
+"""Programs, and the packages of Debian that have them; podman only recommends some, and fails late without them."""
+_PLACES: Final = ("/usr/sbin", "/sbin", "/usr/lib/podman", "/usr/libexec/podman")
+_INSTEAD: Final = {"runc": "crun", "iptables": "nft"}
+_LIMITS: Final = Path("/etc/containers/containers.conf.d")
+_CAP_SYS_RESOURCE: Final = 24
+_NO_LIMITS: Final = """Limits cannot be raised here, as in a container without CAP_SYS_RESOURCE, and podman would raise them.
+Write this into {place}/limits.conf, then run this again:
+[containers]
+default_ulimits = ["nofile={nofile}", "nproc={nproc}"]
+"""
+
+
+def missing_programs(path: str | None = None) -> list[str]:
+    """Return the packages that must be installed before a trial."""
+    places = path or os.pathsep.join((os.environ.get("PATH", ""), *_PLACES))
+
+    def is_here(name: str) -> bool:
+        return any(
+            shutil.which(one, path=places)
+            for one in (name, _INSTEAD.get(name))
+            if one is not None
+        )
+
+    return [package for name, package in NEEDED.items() if not is_here(name)]
+
+
+def limits_problem(
+    status: Path = Path("/proc/self/status"), configured: Path = _LIMITS
+) -> str:
+    """Return how to go on where podman's own limits cannot be set; nothing where they can, or where others are set."""
+    rights = next(
+        line for line in status.read_text().splitlines() if line.startswith("CapEff:")
+    )
+    if int(rights.split()[1], 16) >> _CAP_SYS_RESOURCE & 1 or any(
+        "default_ulimits" in file.read_text() for file in configured.glob("*.conf")
+    ):
+        return ""
+    kinds = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
+    known = {
+        # -1 is without a limit.
+        name: ":".join(str(one) for one in resource.getrlimit(kind))
+        for name, kind in kinds.items()
+    }
+    return _NO_LIMITS.format(place=configured, **known)

@@ -205,7 +205,7 @@ def _with_podman(bare: Machine, florin: str) -> str:
             bare.sh("podman load -q -i image.tar; rm image.tar")
             archive.unlink()
     return (
-        "Installed first: podman, netavark and age from Debian, podman-compose from PyPI. The images are loaded from files: "
+        "Installed first: podman, netavark, age and openssh-client from Debian, podman-compose from PyPI. The images are loaded from files: "
         f"Florin's ({megabytes(florin)} MB) was built from this commit, and Debian's PostgreSQL 18, Valkey and Caddy "
         "stand in for the official images."
     )
@@ -220,7 +220,7 @@ def _with_systemd(bare: Machine, florin: str) -> str:
     bare.copy(SCRIPTS / "postgresql.service", "/etc/systemd/system/postgresql.service")
     _set_up(bare, "systemd.sh")
     return (
-        "Installed first: python3-venv, age and redis-server from Debian, and PostgreSQL 18 from a wheel, for Debian 12 has none; "
+        "Installed first: python3-venv, age, openssh-client and redis-server from Debian, and PostgreSQL 18 from a wheel, for Debian 12 has none; "
         "its settings are those of the guide."
     )
 

@@ -2,7 +2,7 @@
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 apt-get install -qqy --no-install-recommends podman runc netavark aardvark-dns iptables catatonit \
-    python3 python3-venv age
+    python3 python3-venv age openssh-client
 python3 -m venv /opt/compose
 /opt/compose/bin/pip install -q podman-compose
 ln -s /opt/compose/bin/podman-compose /usr/local/bin/

@@ -4,7 +4,7 @@ until systemctl is-system-running --wait >/dev/null; do
 done
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-apt-get install -qqy --no-install-recommends python3 python3-venv age redis-server
+apt-get install -qqy --no-install-recommends python3 python3-venv age openssh-client redis-server
 systemctl start redis-server
 useradd --system --create-home --home-dir /var/lib/postgresql postgres
 install -d -o postgres /var/lib/florin-wal
