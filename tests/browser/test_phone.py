@@ -39,6 +39,7 @@ from tests.links.factories import make_subscriber, make_subscription_link, make_
 from tests.reports.takings import copy, earn
 
 pytestmark = [
+    pytest.mark.usefixtures("empty_chains"),
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("chains_are_well"),

@@ -18,7 +18,11 @@ from tests.wallets.signing import Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.receiving.proofs import message_of
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("empty_chains"),
+]
 
 OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 GREEN = "rgb(11, 110, 79)"

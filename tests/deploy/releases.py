@@ -19,6 +19,7 @@ from cryptography.fernet import Fernet
 
 from gateway.processes.stack import HOST
 from tests.contract.servers import free_port
+from tests.nodes.empty import serve_empty_chains
 from tests.tree import ROOT
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -93,12 +94,12 @@ class Release:
             **settings,
         }
 
-    def manage(self, *arguments: str, stdin: str = "") -> str:
-        """Run manage.py; return its output."""
+    def manage(self, *arguments: str, stdin: str = "", **settings: str) -> str:
+        """Run manage.py, with settings of its own; return its output."""
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=self.folder,
-            env=self.environment,
+            env=self.environment | settings,
             input=stdin,
             capture_output=True,
             text=True,
@@ -149,9 +150,10 @@ class Release:
         """Create a merchant who takes money on Base and on Ethereum."""
         wallets = [f"--wallet={chain}={WALLET}" for chain in ("base", "ethereum")]
         hook = f"--webhook-url={webhook_url}"
-        told = self.manage(
-            "create_merchant", "Shop", OWNER, *wallets, hook, stdin=f"{PASSWORD}\n"
-        )
+        asked = ("create_merchant", "Shop", OWNER, *wallets, hook)
+        with serve_empty_chains() as nodes:
+            named = {f"CHAIN_{name}": url for name, url in nodes.items()}
+            told = self.manage(*asked, stdin=f"{PASSWORD}\n", **named)
         [test_key] = re.findall(r"sk_test_\S+", told)
         [secret] = re.findall(r"whsec_\S+", told)
         return Shop(test_key, secret)

@@ -20,6 +20,7 @@ from demo.localnet.tron.node import (
     TronNode,
     prepare_tron,
 )
+from tests.nodes.empty import serve_empty_chains
 from tests.timed import timed
 
 if TYPE_CHECKING:
@@ -96,6 +97,20 @@ def tron_node(node_pool: NodePool) -> Iterator[TronNode]:
     """A node that stands in for Tron's, undone after the test."""
     with node_pool.lend(TRON_CHAIN_ID) as anvil, TronNode(anvil) as node:
         yield node
+
+
+@pytest.fixture(scope="session")
+def empty_nodes() -> Iterator[dict[str, str]]:
+    """The settings of nodes of every chain on which nothing is. Ask for `empty_chains` instead."""
+    with serve_empty_chains() as settings:
+        yield settings
+
+
+@pytest.fixture
+def empty_chains(settings: Any, empty_nodes: dict[str, str]) -> dict[str, str]:
+    """Nodes of every chain that know no account: each address is a new wallet."""
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | empty_nodes
+    return empty_nodes
 
 
 @pytest.fixture(params=[ETHEREUM, BASE, POLYGON], ids=["ethereum", "base", "polygon"])

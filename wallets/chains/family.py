@@ -11,6 +11,7 @@ from wallets.chains.base import (
 )
 
 if TYPE_CHECKING:
+    from wallets.chains.accounts import AccountKind
     from wallets.chains.payments import Cashier, PaymentRequest, WalletLink
     from wallets.chains.rpc.client import Call, Node
     from wallets.chains.rpc.pool import RpcPool
@@ -81,7 +82,11 @@ class ChainFamily(Protocol):
         return None
 
     def refuse_trap(self, address: str) -> None:
-        """Raise AddressError for a valid canonical address where a merchant's money would be lost."""
+        """Raise AddressError for a valid canonical address where a merchant's money is lost, whatever a node says."""
+        ...
+
+    def ask_kind(self, node: "Node", address: str) -> "AccountKind":
+        """Return what one node says is at a canonical address. Raises ChainError; a node that says nothing usable fails."""
         ...
 
     def transaction_hash(self, text: str) -> str | None:

@@ -17,6 +17,7 @@ from wallets.chains.specs import ChainSpec
 from wallets.dashboard.proofs import (
     CHECKOUT_PAGES,
     ask_for_proof,
+    look_up,
 )
 from wallets.dashboard.rows import (
     marked,
@@ -35,6 +36,7 @@ from wallets.receiving.forms import (
     WaitForm,
     WalletForm,
 )
+from wallets.receiving.inspection import Inspected
 from wallets.states import ClaimKind
 
 
@@ -54,10 +56,13 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
         return _ask(request, spec, form)
     if not form.is_valid():
         return _ask(request, spec, form, status=422)
+    found = look_up(request, spec, form.cleaned_data["address"], form)
+    if isinstance(found, int):
+        return _ask(request, spec, form, status=found)
     again = ComparedForm(
-        initial={"address": form.cleaned_data["address"]}, chain=chain, title=spec.title
+        initial={"address": found.address}, chain=chain, title=spec.title
     )
-    return _compare(request, spec, again, form.cleaned_data["address"])
+    return _compare(request, spec, again, found)
 
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
@@ -65,25 +70,30 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Set the first wallet of a chain, or request a change."""
     spec = _spec(chain)
     form = ComparedForm(request.POST, chain=chain, title=spec.title)
+    typed = WalletForm(request.POST, chain=chain, title=spec.title)
     if not form.is_valid():
         if address := form.cleaned_data.get("address"):
-            return _compare(request, spec, form, address, status=422)
-        typed = WalletForm(request.POST, chain=chain, title=spec.title)
+            return _compare(request, spec, form, Inspected(address), status=422)
         return _ask(request, spec, typed, status=422)
+    found = look_up(request, spec, form.cleaned_data["address"], typed)
+    if isinstance(found, int):
+        return _ask(request, spec, typed, status=found)
+    if form.cleaned_data["sign"]:
+        return ask_for_proof(request, spec, found.address, CHECKOUT_PAGES)
+    if found.warning and not form.confirms():
+        return _compare(request, spec, form, found, status=422)
     try:
         answer = request_wallet(
             request.seat.merchant,
             chain=spec.name,
-            address=form.cleaned_data["address"],
+            address=found.address,
             actor=request.user,
             now=timezone.now(),
             client=address_or_none(request),
         )
     except ProofRequiredError:
-        address = form.cleaned_data["address"]
-        return ask_for_proof(request, spec, address, CHECKOUT_PAGES)
+        return ask_for_proof(request, spec, found.address, CHECKOUT_PAGES)
     except ConflictError as error:
-        typed = WalletForm(request.POST, chain=chain, title=spec.title)
         typed.add_error(None, error.message)
         return _ask(request, spec, typed, status=409)
     messages.success(request, told_of(answer, spec))
@@ -180,14 +190,15 @@ def _compare(
     request: SeatedRequest,
     spec: ChainSpec,
     form: ComparedForm,
-    address: str,
+    found: Inspected,
     status: int = 200,
 ) -> HttpResponse:
     context = {
         "chain": spec,
         "row": _row(request, spec),
         "form": form,
-        "address": marked(address),
+        "address": marked(found.address),
+        "warning": found.warning,
         "merchant": request.seat.merchant,
     }
     return render(request, "dashboard/wallets/compare.html", context, status=status)

@@ -1,4 +1,4 @@
-"""The page on which an owner proves that they hold a wallet's key: a message to sign, and a field for the signature."""
+"""Looks an address up before it is set; and the page on which an owner proves that they hold its key, by a signature."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -25,7 +25,8 @@ from wallets.dashboard.rows import marked
 from wallets.dashboard.words import told_of
 from wallets.models import WalletProof
 from wallets.networks import chain_spec
-from wallets.receiving.forms import ProofForm
+from wallets.receiving.forms import ProofForm, WalletForm
+from wallets.receiving.inspection import Inspected, inspect
 from wallets.receiving.proofs import (
     message_of,
     prove_wallet,
@@ -52,6 +53,25 @@ CHECKOUT_PAGES: Final = ProofPages(
     prove="dashboard_prove_receiving_wallet",
     done="dashboard_receiving_wallets",
 )
+
+
+def look_up(
+    request: SeatedRequest, spec: ChainSpec, address: str, form: WalletForm
+) -> Inspected | int:
+    """Return what an address is on its chain; or the page's status, and the form has the error."""
+    try:
+        return inspect(
+            spec.name,
+            address,
+            now=timezone.now(),
+            asker=str(request.seat.merchant.pk),
+        )
+    except InvalidRequestError as error:
+        form.add_error("address", error.message)
+        return 422
+    except (RateLimitError, UnavailableError) as error:
+        form.add_error("address", error.message)
+        return error.status
 
 
 def ask_for_proof(

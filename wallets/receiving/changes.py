@@ -18,6 +18,8 @@ from accounts.states import Role
 from gateway.core.api.errors import (
     ConflictError,
     GatewayError,
+    InvalidRequestError,
+    UnavailableError,
 )
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.networks import chain_spec
@@ -30,6 +32,7 @@ from wallets.receiving.claims import (
     retire_others,
     take_over,
 )
+from wallets.receiving.inspection import inspect
 from wallets.receiving.machine_wallets import (
     machine_address,
     set_machine_wallet,
@@ -176,18 +179,42 @@ def apply_wallet_changes(*, now: datetime) -> int:
 
 def _apply_safely(change_id: int, merchant_id: int, now: datetime) -> bool:
     try:
-        return _apply(change_id, merchant_id, now)
+        return _apply(change_id, merchant_id, _trap(change_id, now), now)
+    except UnavailableError as error:
+        # It stays pending: an address that nobody can look up is not set.
+        log.warning(
+            "a due wallet waits for a node", change=change_id, why=error.message
+        )
+        return False
     except Exception:
         # A failing change must not block the others.
         log.exception("a wallet change could not be applied", change=change_id)
         return False
 
 
+def _trap(change_id: int, now: datetime) -> str:
+    """Return why a due change's address would lose the money, or "". Asked again: a contract may be there by now.
+
+    Raises UnavailableError. Where the chain has no node, nothing can be paid there.
+    """
+    change = WalletChange.objects.get(pk=change_id)
+    if not chain_spec(change.chain).rpc_urls:
+        return ""
+    try:
+        inspect(change.chain, change.address, now=now)
+    except InvalidRequestError as error:
+        return error.message
+    return ""
+
+
 @transaction.atomic
-def _apply(change_id: int, merchant_id: int, now: datetime) -> bool:
+def _apply(change_id: int, merchant_id: int, trap: str, now: datetime) -> bool:
     _locked(merchant_id)
     change = _reread(change_id)
     if not change.is_open:
+        return False
+    if trap:
+        fail_change(change, trap, now=now)
         return False
     return _apply_locked(change, now).applied_at is not None
 

@@ -47,10 +47,21 @@ class ComparedForm(WalletForm):
         label="I compared the bold characters with my wallet, and I hold its key.",
         error_messages={"required": "Compare them first, and say so here."},
     )
+    typed = forms.CharField(required=False, max_length=40, widget=_typed_code())
+    sign = forms.BooleanField(required=False)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, *args: Any, title: str, **kwargs: Any) -> None:
+        super().__init__(*args, title=title, **kwargs)
+        self._title = title
         self.fields["address"].widget = forms.HiddenInput()
+        self.fields["typed"].label = f"Type {title} to confirm it"
+
+    def confirms(self) -> bool:
+        """Return whether the person typed the network's name; else the field gets an error."""
+        if self.cleaned_data["typed"].strip().casefold() == self._title.casefold():
+            return True
+        self.add_error("typed", f"Type {self._title}, or sign a message instead.")
+        return False
 
 
 class ProofForm(forms.Form):

@@ -20,6 +20,7 @@ from wallets.dashboard.pages import cancel_here
 from wallets.dashboard.proofs import (
     ProofPages,
     ask_for_proof,
+    look_up,
     proof_page,
 )
 from wallets.dashboard.rows import marked
@@ -31,6 +32,7 @@ from wallets.receiving.forms import (
     ComparedForm,
     WalletForm,
 )
+from wallets.receiving.inspection import Inspected
 from wallets.states import ClaimKind
 from x402.payments.addresses import (
     known_pay_to,
@@ -55,9 +57,13 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
         return _ask(request, spec, form)
     if not form.is_valid():
         return _ask(request, spec, form, status=422)
-    address = form.cleaned_data["address"]
-    again = ComparedForm(initial={"address": address}, chain=chain, title=spec.title)
-    return _compare(request, spec, again, address)
+    found = look_up(request, spec, form.cleaned_data["address"], form)
+    if isinstance(found, int):
+        return _ask(request, spec, form, status=found)
+    again = ComparedForm(
+        initial={"address": found.address}, chain=chain, title=spec.title
+    )
+    return _compare(request, spec, again, found)
 
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
@@ -68,20 +74,27 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     typed = WalletForm(request.POST, chain=chain, title=spec.title)
     if not form.is_valid():
         if address := form.cleaned_data.get("address"):
-            return _compare(request, spec, form, address, status=422)
+            return _compare(request, spec, form, Inspected(address), status=422)
         return _ask(request, spec, typed, status=422)
+    found = look_up(request, spec, form.cleaned_data["address"], typed)
+    if isinstance(found, int):
+        return _ask(request, spec, typed, status=found)
+    if form.cleaned_data["sign"]:
+        return ask_for_proof(request, spec, found.address, _PAGES)
+    if found.warning and not form.confirms():
+        return _compare(request, spec, form, found, status=422)
     try:
         answer = request_wallet(
             request.seat.merchant,
             chain=chain,
-            address=form.cleaned_data["address"],
+            address=found.address,
             actor=request.user,
             now=timezone.now(),
             client=address_or_none(request),
             purpose=ClaimKind.X402,
         )
     except ProofRequiredError:
-        return ask_for_proof(request, spec, form.cleaned_data["address"], _PAGES)
+        return ask_for_proof(request, spec, found.address, _PAGES)
     except ConflictError as error:
         typed.add_error(None, error.message)
         return _ask(request, spec, typed, status=409)
@@ -130,8 +143,13 @@ def _compare(
     request: SeatedRequest,
     spec: ChainSpec,
     form: ComparedForm,
-    address: str,
+    found: Inspected,
     status: int = 200,
 ) -> HttpResponse:
-    context = {"chain": spec, "form": form, "address": marked(address)}
+    context = {
+        "chain": spec,
+        "form": form,
+        "address": marked(found.address),
+        "warning": found.warning,
+    }
     return render(request, "dashboard/x402/compare.html", context, status=status)

@@ -245,6 +245,23 @@ async function walletInformation(chain, query) {
   return {balance: String(contract.balance), seqno, status: contract.accountState?.type ?? 'uninit'};
 }
 
+// The indexer lists no account that was never used.
+async function accountStates(chain, query) {
+  const accounts = [];
+  for (const address of query.addresses('address')) {
+    const {accountState: state, balance} = await chain.vm.getContract(Address.parse(address));
+    if (!state && !balance) continue;
+    const code = state?.type === 'active' ? state.state.code : null;
+    accounts.push({
+      address: address.toUpperCase(),
+      balance: String(balance),
+      status: state?.type ?? 'uninit',
+      code_hash: code ? base64(code.hash()) : null,
+    });
+  }
+  return {accounts, address_book: {}, metadata: {}};
+}
+
 async function runGetMethod(chain, {address, method, stack}) {
   const arguments_ = new TupleBuilder();
   for (const {type, value} of stack ?? []) {
@@ -252,7 +269,13 @@ async function runGetMethod(chain, {address, method, stack}) {
     else if (type === 'slice') arguments_.writeSlice(Cell.fromBase64(value).beginParse());
     else arguments_.writeCell(Cell.fromBase64(value));
   }
-  const run = await chain.vm.runGetMethod(Address.parse(address), method, arguments_.build());
+  let run;
+  try {
+    run = await chain.vm.runGetMethod(Address.parse(address), method, arguments_.build());
+  } catch (error) {
+    if (error.exitCode === undefined) throw error;
+    return {gas_used: Number(error.gasUsed), exit_code: error.exitCode, stack: []};
+  }
   const shown = run.stack.map(item =>
     item.type === 'int' ? {type: 'num', value: `0x${item.value.toString(16)}`} : {type: item.type, value: base64(item.cell.toBoc())});
   return {gas_used: Number(run.gasUsed), exit_code: run.exitCode, stack: shown};
@@ -266,6 +289,7 @@ async function message(chain, {boc}) {
 
 export const GET = {
   '/masterchainInfo': chain => ({last: blockRecord(chain, chain.head()), first: blockRecord(chain, 1)}),
+  '/accountStates': accountStates,
   '/blocks': blocks,
   '/jetton/transfers': transfers,
   '/jetton/wallets': jettonWallets,

@@ -21,6 +21,7 @@ from accounts.merchants.service import (
 from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core.api.errors import GatewayError
+from wallets.receiving.inspection import inspect
 from wallets.receiving.service import set_receiving_wallet
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.endpoints.service import set_default_url
@@ -46,6 +47,13 @@ class Command(BaseCommand):
             help="the receiving wallet on a chain, for example base=0x…; repeat it for more chains",
         )
         parser.add_argument(
+            "--contract-wallet",
+            action="append",
+            default=[],
+            metavar="CHAIN",
+            help="confirm that the wallet on this chain is a contract which the merchant controls there, such as a Safe",
+        )
+        parser.add_argument(
             "--webhook-url", default="", help="the URL that receives events"
         )
         parser.add_argument(
@@ -63,14 +71,19 @@ class Command(BaseCommand):
         """Create everything, or nothing."""
         password = _password()
         try:
+            wallets = [_inspected(wallet, options) for wallet in options["wallet"]]
             with transaction.atomic():
-                merchant = self._create(options, password, timezone.now())
+                merchant = self._create(options, wallets, password, timezone.now())
         except GatewayError as error:
             raise CommandError(error.message) from error
         self.stdout.write(f"Created {merchant.public_id} ({merchant.name}).")
 
     def _create(
-        self, options: dict[str, Any], password: str, now: datetime
+        self,
+        options: dict[str, Any],
+        wallets: list[tuple[str, str]],
+        password: str,
+        now: datetime,
     ) -> Merchant:
         if User.objects.filter(email__iexact=options["owner"]).exists():
             raise CommandError(
@@ -83,8 +96,7 @@ class Command(BaseCommand):
             (MAILS_RECEIPTS, "mail_receipts"),
         ):
             turn(merchant, switch, to=options[option], now=now, actor=owner)
-        for wallet in options["wallet"]:
-            chain, _, address = wallet.partition("=")
+        for chain, address in wallets:
             set_receiving_wallet(
                 merchant, chain=chain, address=address, now=now, actor=owner
             )
@@ -107,6 +119,17 @@ class Command(BaseCommand):
             )
             self.stdout.write(f"{mode.label} key (shown once): {key}")
         self.stdout.write(f"Webhook secret: {ensure_secret(merchant, now=now)}")
+
+
+def _inspected(wallet: str, options: dict[str, Any]) -> tuple[str, str]:
+    """Return a wallet's chain and address once the chain said what it is. Raises GatewayError, CommandError."""
+    chain, _, address = wallet.partition("=")
+    found = inspect(chain, address, now=timezone.now())
+    if found.warning and chain not in options["contract_wallet"]:
+        raise CommandError(
+            f"{found.warning} Confirm it with --contract-wallet {chain}."
+        )
+    return chain, found.address
 
 
 def _password() -> str:

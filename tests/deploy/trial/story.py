@@ -35,7 +35,7 @@ FILL_IN: Final = """sed -i \
   /etc/florin/florin.env"""
 CREATE: Final = (
     "echo correct-horse-battery-staple-9 | florinctl manage create_merchant"
-    " 'Halden Roasters' owner@example.com --wallet base=0x52908400098527886E0F7030069857D2E4169EE7"
+    " 'Halden Roasters' owner@example.com"
 )
 COUNT: Final = (
     "florinctl manage shell -v 0 -c"

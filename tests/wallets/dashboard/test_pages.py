@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
 from checkouts.exact.reservations import choose_exact_amount
+from demo.localnet.anvil import Anvil
 from mails.models import OutgoingMail
 from tests.checkouts.factories import (
     EXACT_OFFERS,
@@ -19,9 +20,10 @@ from tests.checkouts.factories import (
 )
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import WALLET, make_merchant, make_wallet
+from tests.nodes.answering import answering_code
 from wallets.models import ReceivingWallet, WalletChange
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_chains")]
 
 OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 CHAINS = ["Base", "Polygon", "Solana", "TON", "Tron", "Ethereum"]
@@ -69,9 +71,10 @@ def test_a_first_wallet_takes_two_steps_and_is_there_at_once(
 
 
 def test_a_ton_wallet_reads_for_its_merchant_as_it_reads_for_buyers(
-    owner: Desk, merchant: Merchant, settings: Any
+    owner: Desk, merchant: Merchant, settings: Any, empty_chains: dict[str, str]
 ) -> None:
     make_chains_well(settings)
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | empty_chains
     shown = "UQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinf4K"
     typed = {"address": shown}
     compare = owner.post("dashboard_receiving_wallet", typed, chain="ton")
@@ -252,3 +255,69 @@ def test_a_shorter_wait_waits_itself_and_mails_the_owners(
 def test_a_wait_is_whole_hours_up_to_a_week(owner: Desk, hours: str) -> None:
     answer = owner.post("dashboard_wallet_wait", {"hours": hours})
     assert answer.status_code == 422
+
+
+SAFE = {"a0e67e2b": [32, 1, 7], "e75235b8": [1]}
+TOKEN = {"313ce567": [6], "18160ddd": [1]}
+
+
+def test_an_address_that_the_network_calls_a_token_is_refused_at_both_steps(
+    owner: Desk, base_node: Anvil, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    base_node.rpc("anvil_setCode", OTHER, answering_code(TOKEN))
+    first = owner.post("dashboard_receiving_wallet", {"address": OTHER}, chain="base")
+    for answer in (
+        first,
+        set_wallet(owner, OTHER),
+        set_wallet(owner, OTHER, sign="on"),
+    ):
+        assert answer.status_code == 422
+        assert "is a token contract" in answer.text
+    assert not ReceivingWallet.objects.exists()
+
+
+def test_a_contract_wallet_is_stored_once_its_network_was_typed(
+    owner: Desk, base_node: Anvil, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    base_node.rpc("anvil_setCode", OTHER, answering_code(SAFE))
+    typed = {"address": OTHER}
+    compare = owner.post("dashboard_receiving_wallet", typed, chain="base")
+    for answer in (
+        compare,
+        set_wallet(owner, OTHER),
+        set_wallet(owner, OTHER, typed="x"),
+    ):
+        assert "a contract on Base" in answer.text
+        assert "Type Base to confirm it" in answer.text
+    assert not ReceivingWallet.objects.exists()
+    assert set_wallet(owner, OTHER, typed=" base ").status_code == 302
+    assert ReceivingWallet.objects.get().address == OTHER
+
+
+def test_a_contract_wallet_is_proven_instead_where_contracts_sign(
+    owner: Desk, base_node: Anvil, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    base_node.rpc("anvil_setCode", OTHER, answering_code(SAFE))
+    answer = set_wallet(owner, OTHER, sign="on")
+    assert answer["Location"].endswith("/")
+    assert "Sign this message" in owner.client.get(answer["Location"]).content.decode()
+    assert not ReceivingWallet.objects.exists()
+
+
+@pytest.mark.parametrize("nodes", [{}, {"BASE_RPC_URLS": "http://127.0.0.1:1"}])
+def test_while_no_node_can_say_what_an_address_is_nothing_is_stored(
+    owner: Desk, settings: Any, nodes: dict[str, str]
+) -> None:
+    settings.CHAIN_SETTINGS = nodes
+    first = owner.post("dashboard_receiving_wallet", {"address": OTHER}, chain="base")
+    for answer in (
+        first,
+        set_wallet(owner, OTHER),
+        set_wallet(owner, OTHER, sign="on"),
+    ):
+        assert answer.status_code == 503
+        assert "Nothing was saved" in answer.text
+    assert not ReceivingWallet.objects.exists()

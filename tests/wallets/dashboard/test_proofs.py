@@ -16,7 +16,7 @@ from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.receiving.claims import claims_to_release
 from wallets.receiving.proofs import message_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_chains")]
 
 SIGNER = Signer("ethereum")
 

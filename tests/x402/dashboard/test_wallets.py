@@ -1,8 +1,9 @@
 """Setting a wallet for machines takes two steps and an owner."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from solders.pubkey import Pubkey
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
@@ -11,16 +12,16 @@ from tests.factories import make_wallet
 from wallets.models import ReceivingWallet
 from x402.payments.addresses import pay_to
 
-pytestmark = pytest.mark.django_db
+if TYPE_CHECKING:
+    from demo.localnet.solana.node import SolanaNode
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_chains")]
 
 
 SOLANA = "3UJQqKq8Xyx4aVRmHgEwpQZiW7toYRQCTy6Bgp1RdKnK"
 
 
-def test_an_owner_sets_a_wallet_for_machines_in_two_steps(
-    owner: Desk, settings: Any
-) -> None:
-    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": "http://127.0.0.1:1"}
+def test_an_owner_sets_a_wallet_for_machines_in_two_steps(owner: Desk) -> None:
     typed = {"address": SOLANA}
     asked = owner.post("dashboard_x402_wallet", typed, chain="solana")
     assert "Check the bold first and last characters" in asked.text
@@ -53,3 +54,25 @@ def test_only_an_owner_who_proved_it_lately_sets_a_wallet(
     assert admin.get("dashboard_x402_wallet", chain="solana").status_code == 403
     stale = make_desk(merchant, Role.OWNER, fresh=False)
     assert stale.get("dashboard_x402_wallet", chain="solana").status_code == 302
+
+
+def test_a_token_account_is_no_wallet_for_machines_and_a_vault_one_that_is_confirmed(
+    owner: Desk, solana_node: "SolanaNode", settings: Any
+) -> None:
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": solana_node.url}
+    solana_node.fund(SOLANA, 1)
+    sent = {"address": solana_node.token_account(SOLANA), "compared": "on"}
+    for name in ("dashboard_x402_wallet", "dashboard_set_x402_wallet"):
+        answer = owner.post(name, sent, chain="solana")
+        assert answer.status_code == 422
+        assert "is a token account" in answer.text
+    vault, _ = Pubkey.find_program_address([b"vault"], Pubkey.from_string(SOLANA))
+    solana_node.airdrop(str(vault))
+    sent = {"address": str(vault), "compared": "on"}
+    asked = owner.post("dashboard_set_x402_wallet", sent, chain="solana")
+    assert "Type Solana to confirm it" in asked.text
+    assert "Sign a message instead" not in asked.text
+    assert not ReceivingWallet.objects.exists()
+    owner.post("dashboard_set_x402_wallet", sent | {"typed": "Solana"}, chain="solana")
+    assert ReceivingWallet.objects.get().address == str(vault)

@@ -20,8 +20,8 @@ _GATEWAY_CONTRACTS: Final = {
     IMPLEMENTATION_ADDRESS,
     DETERMINISTIC_DEPLOYER,
 }
-# Precompiled contracts and reserved addresses have the lowest numbers.
-_HIGHEST_RESERVED: Final = 0xFFFF
+# Precompiled contracts and reserved addresses have the lowest numbers, Tron's up to 0x10000ff.
+_HIGHEST_RESERVED: Final = 0xFFFF_FFFF
 
 
 def canonical_address(text: str) -> str:
@@ -58,3 +58,5 @@ def refuse_contract(key: bytes) -> None:
         raise AddressError("must not be a contract of this gateway.")
     if int.from_bytes(key, "big") <= _HIGHEST_RESERVED:
         raise AddressError("must not be one that the network keeps for itself.")
+    if len(set(key.hex())) == 1:
+        raise AddressError("must not be a burn address: money sent there is lost.")

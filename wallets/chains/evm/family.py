@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from wallets.chains.accounts import AccountKind
+from wallets.chains.evm import accounts, contract_wallets, links, proofs
 from wallets.chains.evm import address as addresses
-from wallets.chains.evm import contract_wallets, links, proofs
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.balances import EvmHoldings
 from wallets.chains.evm.dialect import ETHEREUM
@@ -49,6 +50,10 @@ class EvmFamily(ChainFamily):
     def refuse_trap(self, address: str) -> None:
         """Raise AddressError for our contracts and the network's."""
         addresses.refuse_contract(self.address_key(address))
+
+    def ask_kind(self, node: Node, address: str) -> AccountKind:
+        """Return what the code at an address says it is. Raises ChainError."""
+        return accounts.ask_kind(node, ETHEREUM.contract(address))
 
     def transaction_hash(self, text: str) -> str | None:
         """Return 0x and 64 lower-case digits."""

@@ -36,14 +36,6 @@ def address_key(text: str) -> bytes:
 
 
 def refuse_program(address: str) -> None:
-    """Raise AddressError for addresses without a wallet: programs, and addresses that programs derive."""
-    # Slow to import, and only asked here.
-    from solders.pubkey import Pubkey
-
+    """Raise AddressError for Solana's own programs."""
     if address in _PROGRAMS or _NATIVE.search(address):
         raise AddressError("must not be a program of Solana: money sent there is lost.")
-    # No private key can exist for a point off the curve, so no wallet is there: programs derive such addresses.
-    if not Pubkey.from_string(address).is_on_curve():
-        raise AddressError(
-            "is a program or token account address; give the wallet's own address."
-        )

@@ -6,12 +6,13 @@ from typing import Final
 
 import base58
 
+from wallets.chains.accounts import AccountKind
 from wallets.chains.family import ChainFamily
 from wallets.chains.payments import PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana import accounts, links, proofs
 from wallets.chains.solana import address as addresses
-from wallets.chains.solana import links, proofs
 from wallets.chains.solana.adapter import SolanaAdapter, has_genesis
 from wallets.chains.solana.balances import SolanaHoldings
 from wallets.chains.solana.cashier import SolanaCashier
@@ -50,8 +51,12 @@ class SolanaFamily(ChainFamily):
         return addresses.address_key(text)
 
     def refuse_trap(self, address: str) -> None:
-        """Raise AddressError for programs and the addresses that they derive."""
+        """Raise AddressError for Solana's own programs."""
         addresses.refuse_program(address)
+
+    def ask_kind(self, node: Node, address: str) -> AccountKind:
+        """Return what the account at an address says it is. Raises ChainError."""
+        return accounts.ask_kind(node, address)
 
     def transaction_hash(self, text: str) -> str | None:
         """Return the signature in base58, 64 bytes long."""

@@ -71,6 +71,8 @@ def _checksum(body: bytes) -> bytes:
 
 
 def refuse_masterchain(key: bytes) -> None:
-    """Raise AddressError for an owner of another workchain: jetton wallets refuse to send there (TEP-74)."""
+    """Raise AddressError for an owner of another workchain, to which jetton wallets refuse to send (TEP-74), and for burn addresses."""
     if key.startswith(_MASTERCHAIN):
         raise AddressError("must be of workchain 0: the masterchain holds no tokens.")
+    if len(set(key[1:].hex())) == 1:
+        raise AddressError("must not be a burn address: money sent there is lost.")

@@ -5,14 +5,15 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from wallets.chains.accounts import AccountKind
 from wallets.chains.evm.family import HASH
 from wallets.chains.family import ChainFamily
 from wallets.chains.payments import PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
+from wallets.chains.ton import accounts, links, pace, proofs
 from wallets.chains.ton import address as addresses
-from wallets.chains.ton import links, pace, proofs
 from wallets.chains.ton.adapter import TonAdapter, has_network
 from wallets.chains.ton.balances import TonHoldings
 from wallets.chains.ton.questions import ask_head
@@ -46,6 +47,10 @@ class TonFamily(ChainFamily):
     def refuse_trap(self, address: str) -> None:
         """Raise AddressError for the masterchain's addresses."""
         addresses.refuse_masterchain(self.address_key(address))
+
+    def ask_kind(self, node: Node, address: str) -> AccountKind:
+        """Return what an address's state, code and methods say it is. Raises ChainError."""
+        return accounts.ask_kind(node, self.address_key(address))
 
     def transaction_hash(self, text: str) -> str | None:
         """Return 64 lower-case hexadecimal digits, from hexadecimal or from base64, which only TON uses for hashes."""

@@ -38,11 +38,22 @@ class PacedNode(Node):
         seconds: float = TOTAL_SECONDS,
     ) -> Any:
         """As Node.get, after a pause since the last request's end."""
+        return self._paced(
+            lambda: super(PacedNode, self).get(path, query, seconds=seconds)
+        )
+
+    def post(self, path: str, document: Any, *, seconds: float = TOTAL_SECONDS) -> Any:
+        """As Node.post, after the same pause."""
+        return self._paced(
+            lambda: super(PacedNode, self).post(path, document, seconds=seconds)
+        )
+
+    def _paced(self, request: Callable[[], Any]) -> Any:
         wait = self._free_at - self._clock()
         if wait > 0:
             self._sleep(wait)
         try:
-            return super().get(path, query, seconds=seconds)
+            return request()
         finally:
             self._free_at = self._clock() + PAUSE_SECONDS
 

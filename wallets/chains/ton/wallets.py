@@ -5,10 +5,12 @@ newer than tonsdk: https://github.com/ton-blockchain/wallet-contract-v5, types.t
 """
 
 from collections.abc import Iterator
+from functools import cache
 from hashlib import sha256
 from typing import Final
 
 _UP_TO_4: Final = ("v3r1", "v3r2", "v4r1", "v4r2")
+_KNOWN_CODES: Final = ("v2r1", "v2r2", *_UP_TO_4, "hv2")
 _V5R1_CODE: Final = bytes.fromhex(
     "20834b7b72b112147e1b2fb457b84e74d1a30f04f737d4f62a668e9552d2b72f"
 )
@@ -31,6 +33,17 @@ def standard_wallets(key: bytes) -> Iterator[bytes]:
         yield b"\0" + bytes(wallet.address.hash_part)
     for network in _NETWORKS:
         yield b"\0" + _v5r1(key, network)
+
+
+@cache
+def wallet_codes() -> frozenset[str]:
+    """Return the hashes of the codes of standard wallets, in hexadecimal."""
+    from tonsdk.contract.wallet import Wallets, WalletVersionEnum
+
+    kinds = [Wallets.ALL[WalletVersionEnum(version)] for version in _KNOWN_CODES]
+    made = [kind(public_key=bytes(32), private_key=b"", wc=0) for kind in kinds]
+    codes = {wallet.options["code"].bytes_hash().hex() for wallet in made}
+    return frozenset(codes | {_V5R1_CODE.hex()})
 
 
 def _v5r1(key: bytes, network: int) -> bytes:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from wallets.chains.accounts import AccountKind
+from wallets.chains.evm.accounts import ask_kind
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.address import refuse_contract
 from wallets.chains.evm.balances import EvmHoldings
@@ -39,6 +41,10 @@ class TronFamily(ChainFamily):
     def refuse_trap(self, address: str) -> None:
         """Raise AddressError for our contracts and the network's."""
         refuse_contract(self.address_key(address))
+
+    def ask_kind(self, node: Node, address: str) -> AccountKind:
+        """Return what the code at an address says it is. Raises ChainError."""
+        return ask_kind(node, TRON.contract(address))
 
     def transaction_hash(self, text: str) -> str | None:
         """Return 64 lower-case digits."""

@@ -11,10 +11,11 @@ from accounts.keys.authentication import principal_of
 from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
 from tests.factories import WALLET
+from tests.nodes.answering import answering_code
 from wallets.models import ReceivingWallet
 from webhooks.models import Endpoint
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_chains")]
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +80,28 @@ def test_an_address_in_use_is_refused():
 def test_receipts_are_mailed_where_the_command_says_so_and_nowhere_else(options):
     create(*options)
     assert Merchant.objects.get().mails_receipts is bool(options)
+
+
+@pytest.mark.parametrize("nodes", [{}, {"BASE_RPC_URLS": "http://127.0.0.1:1"}])
+def test_a_wallet_that_no_node_knows_creates_nothing(settings, nodes):
+    settings.CHAIN_SETTINGS = nodes
+    with pytest.raises(CommandError, match="Nothing was saved"):
+        create("--wallet", f"base={WALLET}")
+    assert not User.objects.exists()
+
+
+def test_a_token_creates_nothing_and_a_contract_wallet_wants_to_be_confirmed(
+    base_node, settings
+):
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    token = {"313ce567": [6], "18160ddd": [1]}
+    base_node.rpc("anvil_setCode", WALLET, answering_code(token))
+    with pytest.raises(CommandError, match="is a token contract"):
+        create("--wallet", f"base={WALLET}", "--contract-wallet", "base")
+    safe = {"a0e67e2b": [32, 1, 7], "e75235b8": [1]}
+    base_node.rpc("anvil_setCode", WALLET, answering_code(safe))
+    with pytest.raises(CommandError, match="--contract-wallet base"):
+        create("--wallet", f"base={WALLET}")
+    assert not User.objects.exists()
+    create("--wallet", f"base={WALLET}", "--contract-wallet", "base")
+    assert ReceivingWallet.objects.get().address == WALLET
