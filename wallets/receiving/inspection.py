@@ -34,8 +34,8 @@ _REFUSED: Final = {
     AccountKind.FROZEN: "is frozen by its network.",
     AccountKind.EMPTY: "has no key, and nothing is there yet. If it is a vault, send it a little of the network's coin first.",
 }
-_NO_NODE: Final = "No node of {} is configured, so nobody can say what this address is. Nothing was saved. The operator sets one."
-_SILENT: Final = "No node of {} answers, so nobody can say what this address is. Nothing was saved. Try again in a minute."
+_NO_NODE: Final = "No node of {} is configured, so the address cannot be checked. Nothing was saved. The operator sets one."
+_SILENT: Final = "No node of {} answers, so the address cannot be checked. Nothing was saved. Try again in a minute."
 _CONTRACT: Final = (
     "This is a contract on {title}, not a key's own account. Go on only if you or your team control it on {title}: a vault, "
     "a multisig or a smart account. Some wallets do not pay such an address."

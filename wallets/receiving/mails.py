@@ -42,7 +42,7 @@ _APPLIED = """{merchant} receives at another wallet on {chain} now:
 
 {after}
 
-{actor} asked for it. Make a checkout of 0.10 USD and pay it, to see the money arrive.
+{actor} asked for it. Make a checkout of 0.10 USD and pay it from another wallet, to see the money arrive.
 
 {dashboard}
 """
