@@ -65,7 +65,8 @@ class NewCheckout(s.Serializer[None]):
         allow_null=True,
         min_value=MIN_EXPIRES_IN,
         max_value=MAX_EXPIRES_IN,
-        default=DEFAULT_EXPIRES_IN,
+        # No `default`: generators of clients would make the field required.
+        help_text=f"Seconds until it expires. {DEFAULT_EXPIRES_IN} if absent.",
     )
     customer_ref = s.CharField(required=False, allow_null=True, max_length=MAX_LENGTH)
     product_ref = s.CharField(required=False, allow_null=True, max_length=MAX_LENGTH)
@@ -81,7 +82,6 @@ class NewCheckout(s.Serializer[None]):
     escrow = s.BooleanField(
         required=False,
         allow_null=True,
-        default=False,
         help_text="Whether the money stays in its deposit address until you release it. Only Base and Polygon are offered then.",
     )
 

@@ -190,7 +190,7 @@ class LinkViewSet(ApiViewSet):
         operation_id="getLinkQrSvg",
         tags=["Payment links"],
         responses={
-            (200, "image/svg+xml"): OpenApiTypes.STR,
+            (200, "image/svg+xml"): OpenApiTypes.BINARY,
             **schemas.errors(401, 404, 429),
         },
     )

@@ -28,6 +28,8 @@ __all__ = [
 ]
 
 STATUSES = list(LinkStatus.values)
+# Not a `default` of the field: generators of clients would make it required.
+_TYPE_IF_ABSENT = f"`{LinkType.CUSTOM}` if absent."
 
 
 class LinkChanges(s.Serializer[None]):
@@ -79,10 +81,16 @@ class LinkChanges(s.Serializer[None]):
 class NewLink(LinkChanges):
     """Body of `POST /links`."""
 
-    title = s.CharField(max_length=TITLE_LENGTH)
-    currency = s.ChoiceField(choices=["USD"], required=False, default="USD")
+    title = s.CharField(
+        required=False,
+        max_length=TITLE_LENGTH,
+        help_text="Required, unless `template` names one that has it.",
+    )
+    currency = s.ChoiceField(
+        choices=["USD"], required=False, help_text="`USD` if absent."
+    )
     type = s.ChoiceField(
-        choices=LinkType.choices, required=False, default=LinkType.CUSTOM
+        choices=LinkType.choices, required=False, help_text=_TYPE_IF_ABSENT
     )
     interval = s.ChoiceField(
         choices=Interval.choices,
@@ -143,7 +151,7 @@ class NewLinkTemplate(s.Serializer[None]):
         required=False, allow_null=True, max_length=DESCRIPTION_LENGTH
     )
     type = s.ChoiceField(
-        choices=LinkType.choices, required=False, default=LinkType.CUSTOM
+        choices=LinkType.choices, required=False, help_text=_TYPE_IF_ABSENT
     )
     amount = s.CharField(required=False, allow_null=True)
     metadata = s.DictField(required=False, allow_null=True)

@@ -42,7 +42,7 @@ from x402.exact.schemas import (
     Settled,
     Supported,
 )
-from x402.idempotency import idempotency_key
+from x402.idempotency import IDEMPOTENCY_KEY, idempotency_key
 from x402.payloads import config_payload, payment_payload
 from x402.payments.addresses import (
     expect_machines,
@@ -106,6 +106,7 @@ class X402ViewSet(ApiViewSet):
     @extend_schema(
         operation_id="verifyX402Payment",
         tags=["x402"],
+        parameters=[IDEMPOTENCY_KEY],
         request=schemas.VERIFY_BODY,
         responses={
             200: schemas.VERIFY_ANSWER,
@@ -134,6 +135,7 @@ class X402ViewSet(ApiViewSet):
     @extend_schema(
         operation_id="settleX402Payment",
         tags=["x402"],
+        parameters=[IDEMPOTENCY_KEY],
         request=schemas.SETTLE_BODY,
         responses={
             200: Settled,

@@ -2,11 +2,19 @@
 
 from typing import Final
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from gateway.core.api.errors import InvalidRequestError
 
 _LONGEST: Final = 255
+IDEMPOTENCY_KEY: Final = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "maxLength": _LONGEST},
+    OpenApiParameter.HEADER,
+    description="The same key with the same body gets the first answer again; with another body it is a 409.",
+)
+"""The header, for the OpenAPI description."""
 
 
 def idempotency_key(request: Request) -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.utils import OpenApiWebhook, extend_schema
 from rest_framework import serializers as s
 
@@ -134,6 +135,38 @@ WEBHOOKS = [
 ]
 
 
+_SERVER_ERRORS = {
+    "500": "A fault of ours. Try again: with the same `order_ref` or `Idempotency-Key` nothing happens twice.",
+    "503": "A chain does not answer, or the server is overloaded. Try again.",
+}
+
+
+def _header(kind: str, description: str, example: object) -> dict[str, Any]:
+    return {
+        "description": description,
+        "required": True,
+        "schema": {"type": kind},
+        "example": example,
+    }
+
+
+_HEADERS = {
+    "X-RateLimit-Limit": _header("integer", "Requests allowed in the window.", 60),
+    "X-RateLimit-Remaining": _header("integer", "Requests left in the window.", 59),
+    "X-RateLimit-Reset": _header(
+        "integer", "The Unix time at which the window ends.", 1764158460
+    ),
+    "X-Request-Id": _header(
+        "string", "Name it when you ask about a request.", "req_1f0c9b7a4e5d4c3b"
+    ),
+    "X-Service-Version": _header(
+        "string", "The release that answered.", settings.SERVICE_VERSION
+    ),
+    "Retry-After": _header("integer", "Wait for so many seconds.", 30),
+}
+_EVERYWHERE = [name for name in _HEADERS if name != "Retry-After"]
+
+
 def finish(result: dict[str, Any], **_others: Any) -> dict[str, Any]:
     """Add examples to a generated document, write null as a type, and name the public operations. A hook of drf-spectacular."""
     examples = json.loads(_EXAMPLES.read_bytes())
@@ -142,16 +175,40 @@ def finish(result: dict[str, Any], **_others: Any) -> dict[str, Any]:
             if method not in _METHODS:
                 continue
             operation.setdefault("security", [])
+            _add_server_answers(operation)
             found = examples.get(f"{method.upper()} {path.removeprefix('/api/v1')}", {})
             _add_examples(operation, found)
     for name, operations in result["webhooks"].items():
         operations["post"]["security"] = []
         _add_examples(operations["post"], examples.get(name, {}))
     result["tags"] = TAGS
+    result["components"]["headers"] = _HEADERS
     for name in ("Blank", "Null"):
         result["components"]["schemas"].pop(name, None)
     finished: dict[str, Any] = _with_null_types(result)
     return finished
+
+
+def _add_server_answers(operation: dict[str, Any]) -> None:
+    """Describe what any request may be answered, and the headers of every answer."""
+    answers = operation["responses"]
+    for status, description in _SERVER_ERRORS.items():
+        answers.setdefault(
+            status,
+            {
+                "description": description,
+                "content": {
+                    "application/json": {
+                        "schema": {"$ref": "#/components/schemas/ErrorBody"}
+                    }
+                },
+            },
+        )
+    for status, answer in answers.items():
+        names = [*_EVERYWHERE, "Retry-After"] if status == "429" else _EVERYWHERE
+        answer["headers"] = {
+            name: {"$ref": f"#/components/headers/{name}"} for name in names
+        }
 
 
 def _add_examples(operation: dict[str, Any], found: dict[str, Any]) -> None:

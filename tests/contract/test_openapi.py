@@ -318,7 +318,11 @@ def test_every_response_of_the_document_is_provoked(document: Document) -> None:
         for status in (408, 503)
         if refused == 413
     }
-    assert promised == set(PROVOKED) | by_the_server
+    # Any request may meet a fault of ours, or a server without room.
+    by_chance = {
+        (method, path, status) for method, path, _ in PROVOKED for status in (500, 503)
+    }
+    assert promised == set(PROVOKED) | by_the_server | by_chance
 
 
 @pytest.mark.parametrize("case", PROVOKED, ids=lambda case: "-".join(map(str, case)))
