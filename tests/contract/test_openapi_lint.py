@@ -62,7 +62,12 @@ def test_generated_types_of_typescript_take_a_minimal_body(
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(document))
     tools = ROOT / "node_modules" / ".bin"
-    generated = [tools / "openapi-typescript", file, "-o", tmp_path / "api.ts"]
+    generated: list[str | Path] = [
+        tools / "openapi-typescript",
+        file,
+        "-o",
+        tmp_path / "api.ts",
+    ]
     subprocess.run(generated, cwd=ROOT, capture_output=True, check=True)
     program = tmp_path / "minimal.ts"
     program.write_text(
@@ -94,7 +99,12 @@ def test_generated_classes_of_python_take_a_minimal_body(
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(document))
     programs = Path(foreign_python()).parent
-    generated = [programs / "openapi-python-client", "generate", "--path", file]
+    generated: list[str | Path] = [
+        programs / "openapi-python-client",
+        "generate",
+        "--path",
+        file,
+    ]
     subprocess.run(
         [*generated, "--meta", "none", "--output-path", tmp_path / "api"],
         env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
