@@ -44,6 +44,7 @@ _TRANSFER: Final = (
     "position",
     "token",
     "units",
+    "is_sum",
     "sender",
     "recipient",
     "state",

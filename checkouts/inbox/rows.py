@@ -21,6 +21,7 @@ from checkouts.inbox.words import (
     DOING,
     OUTCOMES,
     REASONS,
+    SUM,
     Words,
 )
 from checkouts.models import Checkout, InboxDecision, InboxItem
@@ -63,7 +64,7 @@ def item_row(item: InboxItem, *, decision: InboxDecision | None = None) -> ItemR
         chain_title=chain_spec(transfer.chain).title,
         came_at=transfer.block_time,
         words=REASONS[InboxReason(item.reason)],
-        explanation=_why(item),
+        explanation=f"{_why(item)} {SUM if transfer.is_sum else ''}".strip(),
         checkout=item.checkout,
         outcome=outcome_of(item),
         decision=decision,

@@ -15,6 +15,9 @@ class Words:
     meaning: str
 
 
+SUM: Final = "The network tells only the sum that this transaction moved: it may be several payments."
+"""Added to the explanation of such a transfer."""
+
 REASONS: Final = MappingProxyType(
     {
         InboxReason.REVERSED: Words(

@@ -13,7 +13,12 @@ from checkouts.rescue.rules import (
     Transaction,
     Whose,
 )
-from wallets.chains.base import FoundMovement, FoundTransaction
+from wallets.chains.base import (
+    PARTS_FROM,
+    FoundMovement,
+    FoundTransaction,
+    TokenTransfer,
+)
 from wallets.chains.family import ChainFamily
 from wallets.models import Transfer
 from wallets.networks import chain_spec, is_accepted
@@ -83,7 +88,7 @@ def from_chain(
 ) -> Transaction:
     """Return a node's answer, joined with our records."""
     offers = _Offers(checkout)
-    matched = _Matched(found, books)
+    matched = _matched(found, books)
     return Transaction(
         chain=found.chain,
         tx_hash=found.tx_hash,
@@ -97,40 +102,46 @@ def from_chain(
                 recipient=movement.recipient,
                 key=movement.recipient_key,
                 is_coin=not movement.token_address,
-                tx_hash=matched.tx_hash(movement),
-                record=matched.record(movement),
+                tx_hash=tx_hash,
+                record=books.record(row) if row is not None else None,
             )
-            for movement in found.movements
+            for movement, tx_hash, row in matched
         ],
     )
 
 
-class _Matched:
-    """Finds the row of a movement. A TON transaction may cause transfers with their own hashes, so the money identifies the one."""
+def _matched(
+    found: FoundTransaction, books: Books
+) -> Iterator[tuple[FoundMovement, str, Transfer | None]]:
+    """Yield each movement with the hash under which a watcher records it, and its row.
 
-    def __init__(self, found: FoundTransaction, books: Books) -> None:
-        self._found = found
-        self._books = books
-        self._rows: dict[tuple[str, str | None, int], Transfer] = {
-            (row.recipient, row.token, int(row.units)): row for row in books.transfers
-        }
-
-    def record(self, movement: FoundMovement) -> Record | None:
-        row = self._rows.get(_money(movement))
-        return self._books.record(row) if row is not None else None
-
-    def tx_hash(self, movement: FoundMovement) -> str:
-        """Return the hash under which a watcher records the movement."""
-        parts: Iterator[str] = (
-            part.tx_hash
-            for part in self._found.transfers
-            if (part.recipient, part.token, part.units) == _money(movement)
-        )
-        return next(parts, self._found.tx_hash)
+    A TON transaction causes transfers with their own hashes, in the order of the movements; so the money identifies each.
+    """
+    parts = list(found.transfers)
+    for movement in found.movements:
+        alike = (part for part in parts if _money(part) == _money(movement))
+        tx_hash = found.tx_hash
+        if part := next(alike, None):
+            parts.remove(part)
+            tx_hash = part.tx_hash
+        yield movement, tx_hash, _row(movement, tx_hash, books)
 
 
-def _money(movement: FoundMovement) -> tuple[str, str | None, int]:
-    return movement.recipient, movement.token, movement.units
+def _money(moved: FoundMovement | TokenTransfer) -> tuple[str, str | None, int, int]:
+    return moved.recipient, moved.token, moved.units, moved.position
+
+
+def _row(movement: FoundMovement, tx_hash: str, books: Books) -> Transfer | None:
+    """Return the movement's row, or that of the sum that an earlier release recorded it in."""
+    rows = {
+        row.position: row
+        for row in books.transfers
+        if (row.tx_hash, row.recipient, row.token)
+        == (tx_hash, movement.recipient, movement.token)
+    }
+    is_part = movement.position >= PARTS_FROM
+    sums = (row for at, row in rows.items() if (at >= PARTS_FROM) != is_part)
+    return rows.get(movement.position) or next(sums, None)
 
 
 class _Offers:

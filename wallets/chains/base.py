@@ -41,6 +41,13 @@ class AddressError(ValueError):
 MISTYPED: Final = "has a wrong checksum: a character was mistyped."
 """The AddressError's text for a wrong checksum."""
 
+PARTS_FROM: Final = 2**20
+"""Positions from here on are those of a transaction's parts, which releases before 0.26 recorded as one sum at a position below.
+
+Of what an owner got or gave of a token in one transaction, either the sum is recorded or its parts (triggers `one_reading`). No
+chain's own ordinals reach so far.
+"""
+
 MOST_LABELS: Final = 64
 LABEL_LENGTH: Final = 512
 
@@ -49,11 +56,12 @@ LABEL_LENGTH: Final = 512
 class TokenTransfer:
     """A token movement, as the chain reports it.
 
-    `units` are base units. `position` is its ordinal among its transaction's own transfer logs. `recipient_key` is the
+    `units` are base units. `position` is its ordinal among its transaction's own transfers (decision 4). `recipient_key` is the
     recipient in the form in which addresses are joined, `recipient` and the others in the chain's canonical form.
     `sender_key` is the sender in that form, empty where there is none (a mint). If several senders paid one recipient
     (Solana), each side is a transfer of its own, without the other's key. `labels` are what the payer's wallet attached
     (Solana Pay references, a TON comment): at most MOST_LABELS, none longer than LABEL_LENGTH, without NUL characters.
+    `is_sum` says that it is known by the balance alone, and may be several payments.
     """
 
     chain: str
@@ -70,6 +78,7 @@ class TokenTransfer:
     block_time: datetime
     labels: tuple[str, ...] = ()
     sender_key: bytes = b""
+    is_sum: bool = False
 
 
 @dataclass(frozen=True, slots=True)

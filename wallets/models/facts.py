@@ -23,7 +23,7 @@ def fresh_id(prefix: str) -> Concat:
 class ChainFact(models.Model):
     """A token movement as its chain reports it; only its confirmation state changes.
 
-    `position` is its ordinal among the Transfer logs of its own transaction, which stays the same when the transaction is
+    `position` is its ordinal among its transaction's own transfers (decision 4), which stays the same when the transaction is
     mined again in another block.
     """
 

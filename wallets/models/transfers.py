@@ -39,6 +39,8 @@ class Transfer(ChainFact):
     )
     # The payer's labels, at most 64: Solana Pay reference keys, a TON comment. They may contain anything.
     labels = models.JSONField(default=list)
+    # Known by the balance alone: it may be several payments.
+    is_sum = models.BooleanField(default=False, db_default=False)
     # The purpose of its address, which selects the queue.
     purpose = models.CharField(
         max_length=8,

@@ -190,3 +190,36 @@ CREATE TRIGGER deposit_flushed_removed AFTER DELETE ON wallets_depositoutflow
     REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION deposit_flushed();
 CREATE TRIGGER deposit_flushed_changed AFTER UPDATE ON wallets_depositoutflow
     REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION deposit_flushed();
+
+-- Of what an owner got or gave of a token in one transaction, either the sum is recorded, at a position below PARTS_FROM
+-- (wallets/chains/base.py), or its parts, at positions from there on. Releases before 0.26 recorded sums. The row that comes second
+-- is left out, whichever release writes it: so an upgrade records nothing twice. What a reorg removed does not count.
+
+CREATE FUNCTION transfer_one_reading() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM wallets_transfer o
+        WHERE o.chain = NEW.chain AND o.tx_hash = NEW.tx_hash AND o.recipient = NEW.recipient AND o.token = NEW.token
+          AND (o.position < 1048576) <> (NEW.position < 1048576) AND o.state <> 'orphaned'
+    ) THEN
+        RETURN NULL;
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION movement_one_reading() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM wallets_watchedmovement o
+        WHERE o.wallet_id = NEW.wallet_id AND o.tx_hash = NEW.tx_hash AND o.token = NEW.token
+          AND (o.position < 1048576) <> (NEW.position < 1048576) AND o.state <> 'orphaned'
+    ) THEN
+        RETURN NULL;
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER transfer_one_reading BEFORE INSERT ON wallets_transfer
+    FOR EACH ROW EXECUTE FUNCTION transfer_one_reading();
+CREATE TRIGGER movement_one_reading BEFORE INSERT ON wallets_watchedmovement
+    FOR EACH ROW EXECUTE FUNCTION movement_one_reading();

@@ -23,6 +23,7 @@ from wallets.models import (
 )
 from wallets.reconciliation.differences import (
     close_known,
+    in_other_reading,
     key_of,
     note_differences,
 )
@@ -251,11 +252,14 @@ def settle(
         if scope.end and stored_hash(spec.name, scope.last) != scope.end.hash:
             raise SourceDisagreesError("the chain forked while it was compared")
         recorded = {key_of(one): one for one in _recorded(spec, scope)}
-        missed = [one for key, one in known.items() if key not in recorded]
+        same = in_other_reading(known, recorded) | in_other_reading(recorded, known)
+        missed = [
+            one for key, one in known.items() if key not in recorded and key not in same
+        ]
         unknown = [
             one
             for key, one in recorded.items()
-            if key not in known or known[key].units != one.units
+            if key not in same and (key not in known or known[key].units != one.units)
         ]
         record_transfers(missed, now=now)
         if scope.end:

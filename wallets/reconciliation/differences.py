@@ -1,10 +1,11 @@
 """Differences between two sources of a chain, recorded for the operator."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 import structlog
 
+from wallets.chains.base import PARTS_FROM
 from wallets.models import SourceDifference, Transfer
 from wallets.states import DifferenceKind
 from wallets.transfers.service import NewTransfer
@@ -17,6 +18,18 @@ TransferKey = tuple[str, int, str, str]
 def key_of(transfer: NewTransfer | Transfer) -> TransferKey:
     """Return the key of a transfer on its chain."""
     return transfer.tx_hash, transfer.position, transfer.recipient, transfer.token
+
+
+def in_other_reading(
+    told: Iterable[TransferKey], recorded: Iterable[TransferKey]
+) -> set[TransferKey]:
+    """Return the transfers that are recorded otherwise: as a sum where these are its parts, or in parts where this is the sum."""
+    known = {(name, to, what, at >= PARTS_FROM) for name, at, to, what in recorded}
+    return {
+        (name, at, to, what)
+        for name, at, to, what in told
+        if (name, to, what, at < PARTS_FROM) in known
+    }
 
 
 def note_differences(

@@ -23,10 +23,11 @@ from wallets.reconciliation.comparison import (
     since_given,
 )
 from wallets.reconciliation.differences import (
+    in_other_reading,
     key_of,
     note_differences,
 )
-from wallets.states import DifferenceKind
+from wallets.states import DifferenceKind, TransferState
 from wallets.transfers.service import (
     NewTransfer,
     record_transfers,
@@ -88,8 +89,10 @@ def _unrecorded(chain: str, payments: Sequence[NewTransfer]) -> list[NewTransfer
     rows = Transfer.objects.filter(
         chain=chain, tx_hash__in={one.tx_hash for one in payments}
     )
-    known = {key_of(row) for row in rows}
-    return [one for one in payments if key_of(one) not in known]
+    known = {key_of(row): row.state for row in rows}
+    standing = [key for key, state in known.items() if state != TransferState.ORPHANED]
+    same = in_other_reading(map(key_of, payments), standing)
+    return [one for one in payments if key_of(one) not in {*known, *same}]
 
 
 def _was_read(payment: NewTransfer) -> bool:

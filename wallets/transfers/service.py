@@ -38,25 +38,28 @@ class NewTransfer:
     wallet_id: int | None = None
     labels: tuple[str, ...] = ()
     purpose: str = ClaimKind.CHECKOUT
+    is_sum: bool = False
 
 
 # A known transfer is changed only if a reorg removed it and it came back, or moved it to another block. A transaction may
 # act differently when it is mined again, so its facts are read again. Recipient and token are part of its key: a consumer
-# may have credited the first one, so a transfer to another recipient is a new one in the queue.
+# may have credited the first one, so a transfer to another recipient is a new one in the queue. A trigger leaves out what is
+# recorded as a sum already, or in parts.
 _RECORD = """
     INSERT INTO wallets_transfer (
         chain, tx_hash, position, token, token_address, units, sender, recipient, deposit_id, merchant_id, mode,
-        block_height, block_hash, block_time, wallet_id, labels, purpose, state, detected_at, queued_at)
+        block_height, block_hash, block_time, wallet_id, labels, purpose, is_sum, state, detected_at, queued_at)
     SELECT n.*, 'detected', %(now)s::timestamptz, %(now)s::timestamptz
     FROM unnest(
         %(chain)b::text[], %(tx_hash)b::text[], %(position)b::int[], %(token)b::text[], %(token_address)b::text[],
         %(units)s::numeric[], %(sender)b::text[], %(recipient)b::text[], %(deposit_id)b::bigint[],
         %(merchant_id)b::bigint[], %(mode)b::text[], %(block_height)b::bigint[], %(block_hash)b::text[],
-        %(block_time)b::timestamptz[], %(wallet_id)b::bigint[], %(labels)s::jsonb[], %(purpose)b::text[]) AS n
+        %(block_time)b::timestamptz[], %(wallet_id)b::bigint[], %(labels)s::jsonb[], %(purpose)b::text[],
+        %(is_sum)b::boolean[]) AS n
     ON CONFLICT (chain, tx_hash, position, recipient, token) DO UPDATE SET
         token_address = EXCLUDED.token_address, units = EXCLUDED.units, sender = EXCLUDED.sender,
         block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,
-        labels = EXCLUDED.labels, witnessed_at = NULL,
+        labels = EXCLUDED.labels, is_sum = EXCLUDED.is_sum, witnessed_at = NULL,
         state = 'detected', orphaned_at = NULL, confirmed_at = NULL, queued_at = EXCLUDED.queued_at
     WHERE wallets_transfer.state = 'orphaned'
        OR wallets_transfer.state = 'detected' AND wallets_transfer.block_hash <> EXCLUDED.block_hash

@@ -124,6 +124,7 @@ class Owners:
             deposit_id=owner.deposit_id,
             wallet_id=owner.wallet_id,
             labels=transfer.labels,
+            is_sum=transfer.is_sum,
             merchant_id=owner.merchant_id,
             purpose=owner.purpose,
             mode=Mode.LIVE,

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from accounts.fees import service
 from accounts.states import FeeKind, Mode
+from wallets.chains.base import PARTS_FROM
 from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind, TransferState
 from wallets.transfers.queue import BATCH, process_queue
@@ -45,6 +46,7 @@ def _follow(queued: QuerySet[Transfer], now: datetime) -> int:
     change = _Change()
     for transfer in transfers:
         payment = payments.get((transfer.chain, transfer.tx_hash, transfer.position))
+        payment = payment or _paid_as_sum(payments.values(), transfer)
         if payment is not None and _is_of(payment, transfer):
             change.follow(payment, transfer, now)
     Transfer.objects.filter(pk__in=[one.pk for one in transfers]).update(queued_at=None)
@@ -68,6 +70,23 @@ def _is_of(payment: X402Payment, transfer: Transfer) -> bool:
     """Whether the transfer is the payment's: mined again, a transaction may pay another recipient at the same position."""
     same = (payment.merchant_id, payment.pay_to, payment.token)
     return same == (transfer.merchant_id, transfer.recipient, transfer.token)
+
+
+def _paid_as_sum(
+    payments: Iterable[X402Payment], transfer: Transfer
+) -> X402Payment | None:
+    """Return the payment that a release before 0.26 verified as the sum of what is recorded in parts; the first part stands for it."""
+    if transfer.position < PARTS_FROM:
+        return None
+    of_it = (
+        one
+        for one in payments
+        if one.position < PARTS_FROM
+        and (one.chain, one.tx_hash) == (transfer.chain, transfer.tx_hash)
+        and one.transfer_id in {None, transfer.pk}
+        and _is_of(one, transfer)
+    )
+    return next(of_it, None)
 
 
 def reverse(payments: Sequence[X402Payment], *, now: datetime) -> None:
@@ -100,11 +119,12 @@ class _Change:
             payment.transfer = transfer
             self.linked.append(transfer)
         # Mined again, it may move less than before.
-        is_enough = transfer.units >= payment.required_units
+        is_part = (transfer.position >= PARTS_FROM) != (payment.position >= PARTS_FROM)
+        is_enough = is_part or transfer.units >= payment.required_units
         if transfer.state == TransferState.ORPHANED or not is_enough:
             self.reverse(payment, now)
             return
-        payment.units = transfer.units
+        payment.units = payment.units if is_part else transfer.units
         payment.block_height = transfer.block_height
         payment.block_time = transfer.block_time
         self._stand(payment, transfer, now)

@@ -67,8 +67,8 @@ def test_a_payment_is_found_as_watchers_read_it(lab: Lab) -> None:
 
 def test_every_transfer_of_one_transaction_is_found_in_its_place(lab: Lab) -> None:
     one, other, since = lab.create_wallet(), lab.create_wallet(), lab.mark()
-    answer = found(lab, lab.pay((one, 5), (other, 7)))
-    assert [m.units for m in to(one, answer)] == [5]
+    answer = found(lab, lab.pay((one, 5), (other, 7), (one, 5)))
+    assert [m.units for m in to(one, answer)] == [5, 5]
     assert [m.units for m in to(other, answer)] == [7]
     read = watched(lab, since, one, other)
     mine = [one for one in answer.transfers if one in read]

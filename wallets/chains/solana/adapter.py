@@ -24,11 +24,7 @@ from wallets.chains.base import (
 )
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana.changes import (
-    Credit,
-    ReadTransaction,
-    read_transaction,
-)
+from wallets.chains.solana.changes import ReadTransaction, read_transaction
 from wallets.chains.solana.find import Finder
 from wallets.chains.solana.listing import MOST_PAGES, Listing
 from wallets.chains.solana.memory import TransactionMemory
@@ -353,14 +349,21 @@ class SolanaAdapter:
 
     def _confirms(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
         names = list(dict.fromkeys(transfer.tx_hash for transfer in transfers))
-        effects = {
-            (name, read.slot, credit.owner, credit.mint): credit
+        told = {
+            (name, read.slot, one.owner, one.mint, one.position, one.units)
             for name, answer in ask_transactions(node, names, "finalized")
             if answer is not None
             for read in [read_transaction(answer, asked=name, decimals=self._decimals)]
-            for credit in read.credits
+            for one in (*read.credits, *read.effects.sums)
         }
-        return [_is_told(transfer, effects) for transfer in transfers]
+        return [
+            (
+                *(one.tx_hash, one.block_height, one.recipient, one.token_address),
+                *(one.position, one.units),
+            )
+            in told
+            for one in transfers
+        ]
 
 
 def has_genesis(network: Network) -> Callable[[Node], None] | None:
@@ -374,19 +377,3 @@ def has_genesis(network: Network) -> Callable[[Node], None] | None:
             raise ChainMismatchError(f"{node.label} is not of Solana's {network}")
 
     return identify
-
-
-def _is_told(
-    transfer: TokenTransfer, effects: Mapping[tuple[str, int, str, str], Credit]
-) -> bool:
-    place = (
-        transfer.tx_hash,
-        transfer.block_height,
-        transfer.recipient,
-        transfer.token_address,
-    )
-    credit = effects.get(place)
-    return credit is not None and (credit.units, credit.account_index) == (
-        transfer.units,
-        transfer.position,
-    )

@@ -1,22 +1,20 @@
-"""A Solana transaction's effects on the balances of watched tokens, and its labels.
+"""A Solana transaction's effects on the balances of watched tokens.
 
 Balances are compared before and after, by owner and token. So the programs that moved them need not be known: a fee withheld
-by Token-2022, a transfer by another program and a transfer to oneself are all read correctly.
+by Token-2022 and a transfer by another program are read correctly. The transaction's instructions then show of which movements a
+change consists (`parts`).
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from wallets.chains.base import LABEL_LENGTH, MOST_LABELS, ChainUnavailableError
+from wallets.chains.base import ChainUnavailableError
 from wallets.chains.solana.decode import (
-    ASSOCIATED_TOKEN_PROGRAM,
-    TOKEN_PROGRAMS,
     field,
-    from_base58,
     integer,
     items,
     key,
@@ -26,71 +24,36 @@ from wallets.chains.solana.decode import (
     slot,
     time,
 )
+from wallets.chains.solana.instructions import read_flows, read_steps
+from wallets.chains.solana.labels import BALANCES, Accounts, Labels
+from wallets.chains.solana.parts import Parts
+from wallets.chains.solana.sums import (
+    MOST_ACCOUNTS,
+    Balances,
+    Credit,
+    Debit,
+    Holding,
+    sum_credits,
+    sum_debits,
+)
 
-_MEMO_PROGRAMS: Final = frozenset(
-    {
-        "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr",
-        "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo",
-    }
-)
-# Accounts that every payment may contain, so they are not references.
-_ORDINARY: Final = frozenset(
-    {
-        "11111111111111111111111111111111",
-        ASSOCIATED_TOKEN_PROGRAM,
-        "ComputeBudget111111111111111111111111111111",
-        "SysvarC1ock11111111111111111111111111111111",
-        "SysvarRent111111111111111111111111111111111",
-        "Sysvar1nstructions1111111111111111111111111",
-        *_MEMO_PROGRAMS,
-        *TOKEN_PROGRAMS,
-    }
-)
 NEWEST_VERSION: Final = 127
 """A transaction's version has seven bits. Future versions are read like the others, or refused."""
 
 _AMOUNT: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
 _MOST_UNITS: Final = 2**64 - 1
-_MOST_ACCOUNTS: Final = 256  # an account's place in its transaction is one byte
-# Base58 letters; a whole transaction has 1,232 bytes. A program may hand 10 kB to another one, which is slow to decode.
-_LONGEST_MEMO: Final = 2_048
-
-NOWHERE: Final = _MOST_ACCOUNTS
-"""Added to an account's position for a debit without a recipient: no account has such a position."""
-
-Holding = tuple[str, str]
-"""An owner and a mint."""
 
 
 @dataclass(frozen=True, slots=True)
-class Credit:
-    """An owner's balance of a token rose by `units` base units.
+class Effects:
+    """What a transaction moved. `sums` are the credits by balance alone, as releases before 0.26 recorded them."""
 
-    `account_index` is the position, among the transaction's accounts, of the first token account that rose. The payer
-    signed that order, so it is the same at every node and for any set of watched tokens.
-    """
-
-    owner: str
-    mint: str
-    units: int
-    account_index: int
-    sender: str
+    credits: tuple[Credit, ...] = ()
+    debits: tuple[Debit, ...] = ()
+    sums: tuple[Credit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Debit:
-    """`units` of a decrease of an owner's balance, and their recipient; the parts add up to the decrease.
-
-    `account_index` is that of the recipient's Credit, so that both sides identify the same movement. If there is no
-    recipient (burned, or withheld as a fee), `recipient` is empty and `account_index` is NOWHERE plus the position of the
-    first token account that fell.
-    """
-
-    owner: str
-    mint: str
-    units: int
-    account_index: int
-    recipient: str
+_NOTHING: Final = Effects()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +63,18 @@ class ReadTransaction:
     slot: int
     time: datetime
     accounts: frozenset[str]
-    credits: tuple[Credit, ...]
-    labels: tuple[str, ...]
-    succeeded: bool = True
-    debits: tuple[Debit, ...] = ()
+    succeeded: bool
+    effects: Effects
+
+    @property
+    def credits(self) -> tuple[Credit, ...]:
+        """Return what owners got."""
+        return self.effects.credits
+
+    @property
+    def debits(self) -> tuple[Debit, ...]:
+        """Return what owners gave."""
+        return self.effects.debits
 
 
 def read_transaction(
@@ -128,16 +99,27 @@ def read_transaction(
     accounts = _accounts(message, meta)
     failed = field(meta, "err") is not None
     balances = {} if failed else _balances(meta, accounts.keys, decimals)
-    credits_ = tuple(_credits(balances, fee_payer=accounts.keys[0]))
+    effects = _effects(balances, accounts, message, meta) if balances else _NOTHING
     return ReadTransaction(
         slot=slot(field(answer, "slot")),
         time=time(seconds),
         accounts=frozenset(accounts.keys),
-        credits=credits_,
-        labels=_labels(accounts, message, meta) if credits_ else (),
         succeeded=not failed,
-        debits=tuple(_debits(balances, credits_)),
+        effects=effects,
     )
+
+
+def _effects(
+    balances: Balances, accounts: Accounts, message: Any, meta: Any
+) -> Effects:
+    steps = read_steps(message, meta, accounts.keys)
+    labels, payer = Labels(accounts, steps, meta), accounts.keys[0]
+    sums = tuple(sum_credits(balances, fee_payer=payer, labels=labels.all()))
+    debits = tuple(sum_debits(balances, sums))
+    parts = Parts(
+        balances, read_flows(steps), sums=sums, debits=debits, fee_payer=payer
+    )
+    return Effects(tuple(parts.credits(labels)), tuple(parts.debits()), sums)
 
 
 def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]:
@@ -154,8 +136,8 @@ def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]
         return ()
     keys = _accounts(message, meta).keys
     balances = _strange_balances(meta, keys, known)
-    tokens = _credits(balances, fee_payer=keys[0])
-    return (*tokens, *_credits(_coin(meta, keys), fee_payer=keys[0]))
+    tokens = sum_credits(balances, fee_payer=keys[0])
+    return (*tokens, *sum_credits(_coin(meta, keys), fee_payer=keys[0]))
 
 
 def _strange_balances(
@@ -175,7 +157,7 @@ def _strange_balances(
 
 
 def _coin(meta: Any, keys: Sequence[str]) -> dict[Holding, dict[int, int]]:
-    told = [entry for name in _TOLD for entry in items(field(meta, name))]
+    told = [entry for name in BALANCES for entry in items(field(meta, name))]
     token_accounts = {
         integer(field(entry, "accountIndex"), most=len(keys) - 1) for entry in told
     }
@@ -192,16 +174,7 @@ def _coin(meta: Any, keys: Sequence[str]) -> dict[Holding, dict[int, int]]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Accounts:
-    """A transaction's accounts in order: its own, then those from lookup tables."""
-
-    keys: Sequence[str]
-    own_read_only: Sequence[str]
-    loaded_read_only: Sequence[str]
-
-
-def _accounts(message: Any, meta: Any) -> _Accounts:
+def _accounts(message: Any, meta: Any) -> Accounts:
     own = [key(one) for one in items(field(message, "accountKeys"))]
     loaded = optional(meta, "loadedAddresses")
     # Nodes leave it out where a transaction cannot have any.
@@ -211,15 +184,15 @@ def _accounts(message: Any, meta: Any) -> _Accounts:
     )
     header = field(message, "header")
     signers, unsigned_read_only = (
-        integer(field(header, name), most=_MOST_ACCOUNTS)
+        integer(field(header, name), most=MOST_ACCOUNTS)
         for name in ("numRequiredSignatures", "numReadonlyUnsignedAccounts")
     )
     keys = [*own, *writable, *read_only]
     if not signers or signers + unsigned_read_only > len(own):
         refuse("a transaction has fewer accounts than it says")
-    if len(keys) > _MOST_ACCOUNTS or len(set(keys)) < len(keys):
+    if len(keys) > MOST_ACCOUNTS or len(set(keys)) < len(keys):
         refuse("a transaction names accounts that it cannot name")
-    return _Accounts(keys, own[len(own) - unsigned_read_only :], read_only)
+    return Accounts(keys, own[len(own) - unsigned_read_only :], read_only)
 
 
 def _balances(
@@ -248,109 +221,3 @@ def _units(amount: Any, decimals: int | None) -> int:
     if decimals is not None and field(amount, "decimals") != decimals:
         refuse("a token has other decimals than it has")
     return integer(int(text), most=_MOST_UNITS)
-
-
-def _credits(
-    balances: Mapping[Holding, Mapping[int, int]], *, fee_payer: str
-) -> Iterator[Credit]:
-    totals = {holding: sum(places.values()) for holding, places in balances.items()}
-    for (owner, mint), units in totals.items():
-        if units <= 0:
-            continue
-        falls = [(total, who) for (who, what), total in totals.items() if what == mint]
-        fall, sender = min(falls)
-        yield Credit(
-            owner=owner,
-            mint=mint,
-            units=units,
-            account_index=_first_risen(balances[owner, mint]),
-            # Another program may have minted it, or moved it from where no balance is reported.
-            sender=sender if fall < 0 else fee_payer,
-        )
-
-
-def _debits(
-    balances: Mapping[Holding, Mapping[int, int]], credits_: Sequence[Credit]
-) -> Iterator[Debit]:
-    """Assign the credits to debits, the largest debit first, so that a single payer paid everything."""
-    falls = sorted(
-        (total, holding)
-        for holding, places in balances.items()
-        if (total := sum(places.values())) < 0
-    )
-    risen = sorted(credits_, key=lambda credit: credit.account_index)
-    left = {credit.account_index: credit.units for credit in risen}
-    for fall, (owner, mint) in falls:
-        unpaid = -fall
-        for credit in risen:
-            units = min(unpaid, left[credit.account_index])
-            if credit.mint != mint or not units:
-                continue
-            left[credit.account_index] -= units
-            unpaid -= units
-            yield Debit(owner, mint, units, credit.account_index, credit.owner)
-        if unpaid:
-            place = NOWHERE + _first_fallen(balances[owner, mint])
-            yield Debit(owner, mint, unpaid, place, "")
-
-
-def _first_fallen(places: Mapping[int, int]) -> int:
-    return min(place for place, change in places.items() if change < 0)
-
-
-def _first_risen(places: Mapping[int, int]) -> int:
-    return min(place for place, change in places.items() if change > 0)
-
-
-def _labels(accounts: _Accounts, message: Any, meta: Any) -> tuple[str, ...]:
-    """Return the keys that a payer's wallet added for us, and the memos.
-
-    A Solana Pay reference is an account that is neither written nor signs, and that the payment itself does not need.
-    """
-    instructions = [*items(field(message, "instructions")), *_inner_instructions(meta)]
-    programs = [_program(one, accounts.keys) for one in instructions]
-    told = [entry for name in _TOLD for entry in items(field(meta, name))]
-    in_a_role = _ORDINARY.union(programs, *(_roles(one, accounts.keys) for one in told))
-    memos = [
-        memo
-        for program, instruction in zip(programs, instructions, strict=True)
-        if program in _MEMO_PROGRAMS and (memo := _memo(instruction))
-    ]
-    # Accounts from lookup tables come last: there may be many, and wallets put references into the message itself.
-    found = [*accounts.own_read_only, *memos, *accounts.loaded_read_only]
-    labels = dict.fromkeys(label for label in found if label not in in_a_role)
-    return tuple(labels)[:MOST_LABELS]
-
-
-_TOLD: Final = ("preTokenBalances", "postTokenBalances")
-
-
-def _roles(balance: Any, keys: Sequence[str]) -> set[str]:
-    place = integer(field(balance, "accountIndex"), most=len(keys) - 1)
-    return {keys[place], key(field(balance, "mint")), key(field(balance, "owner"))}
-
-
-def _inner_instructions(meta: Any) -> list[Any]:
-    groups = optional(meta, "innerInstructions")
-    # Null where a node does not record them.
-    if groups is None:
-        return []
-    return [one for each in items(groups) for one in items(field(each, "instructions"))]
-
-
-def _program(instruction: Any, keys: Sequence[str]) -> str:
-    return keys[integer(field(instruction, "programIdIndex"), most=len(keys) - 1)]
-
-
-def _memo(instruction: Any) -> str:
-    """Return a memo's text, shortened to a label; empty if it cannot be shown."""
-    data = field(instruction, "data")
-    if not isinstance(data, str):
-        refuse("an instruction's data is not its data")
-    if len(data) > _LONGEST_MEMO:
-        return ""
-    try:
-        text = from_base58(data).decode()
-    except UnicodeDecodeError:
-        return ""
-    return text.replace("\0", "")[:LABEL_LENGTH]

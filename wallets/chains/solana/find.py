@@ -8,7 +8,6 @@ from wallets.chains.base import FoundMovement, FoundTransaction, TokenTransfer
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana import decode
 from wallets.chains.solana.changes import (
-    Credit,
     ReadTransaction,
     read_strangers,
     read_transaction,
@@ -19,6 +18,7 @@ from wallets.chains.solana.questions import (
     ask_waiting,
     token_account,
 )
+from wallets.chains.solana.sums import Credit
 from wallets.chains.specs import ChainSpec, TokenSpec
 
 
@@ -83,7 +83,7 @@ class Finder:
                 sender=one.sender,
                 recipient=one.owner,
                 recipient_key=decode.from_base58(one.owner),
-                position=one.account_index,
+                position=one.position,
             )
             for one in found
         )

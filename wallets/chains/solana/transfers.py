@@ -1,16 +1,16 @@
 """Converts a Solana transaction's effects on an owner to the transfers that watchers record.
 
-An outgoing transfer has the recipient's position. If one owner paid all that a recipient got, both sides report the very
-same transfer. If several did, the recipient's transfer has the whole amount and each payer's its part, and only the
-reported side has a key: no row is made from another account's data.
+Both sides of an instruction report the very same transfer, unless only one of them has several of the transaction, or the
+other's is a sum: then only the reported side has a key, and no row is made from another account's data.
 """
 
 from collections.abc import Iterator
 
 from wallets.chains.base import TokenTransfer
-from wallets.chains.solana.changes import Credit, Debit, ReadTransaction
+from wallets.chains.solana.changes import ReadTransaction
 from wallets.chains.solana.decode import from_base58
 from wallets.chains.solana.questions import slot_name
+from wallets.chains.solana.sums import Credit, Debit
 from wallets.chains.specs import ChainSpec
 
 
@@ -35,22 +35,21 @@ class Teller:
     def arrived(
         self, signature: str, read: ReadTransaction, credit: Credit
     ) -> TokenTransfer:
-        """Return an owner's incoming transfer, as one even if several senders paid it."""
+        """Return an owner's incoming transfer."""
         told = _as_paid(credit)
         sender_key = from_base58(told.owner) if told in read.debits else b""
-        return self._told(
-            signature, read, told, (sender_key, from_base58(told.recipient))
-        )
+        keys = sender_key, from_base58(told.recipient)
+        return self._told(signature, read, told, keys, credit)
 
     def left(
         self, signature: str, read: ReadTransaction, debit: Debit
     ) -> TokenTransfer:
         """Return an owner's outgoing transfer; without a recipient if it reached none."""
-        is_whole = any(_as_paid(credit) == debit for credit in read.credits)
-        recipient_key = from_base58(debit.recipient) if is_whole else b""
-        return self._told(
-            signature, read, debit, (from_base58(debit.owner), recipient_key)
-        )
+        alike = (credit for credit in read.credits if _as_paid(credit) == debit)
+        credit = next(alike, None)
+        recipient_key = from_base58(debit.recipient) if credit is not None else b""
+        keys = from_base58(debit.owner), recipient_key
+        return self._told(signature, read, debit, keys, credit)
 
     def _told(
         self,
@@ -58,13 +57,14 @@ class Teller:
         read: ReadTransaction,
         moved: Debit,
         keys: tuple[bytes, bytes],
+        credit: Credit | None,
     ) -> TokenTransfer:
         token = self._tokens[moved.mint]
         sender_key, recipient_key = keys
         return TokenTransfer(
             chain=self._chain,
             tx_hash=signature,
-            position=moved.account_index,
+            position=moved.position,
             token=token.symbol,
             token_address=token.address,
             units=moved.units,
@@ -74,8 +74,9 @@ class Teller:
             block_height=read.slot,
             block_hash=slot_name(read.slot),
             block_time=read.time,
-            labels=read.labels,
+            labels=credit.labels if credit is not None else (),
             sender_key=sender_key,
+            is_sum=credit is not None and credit.is_sum,
         )
 
 
@@ -85,6 +86,6 @@ def _as_paid(credit: Credit) -> Debit:
         owner=credit.sender,
         mint=credit.mint,
         units=credit.units,
-        account_index=credit.account_index,
+        position=credit.position,
         recipient=credit.owner,
     )

@@ -81,13 +81,6 @@ def test_accounts_are_read_together_and_each_gets_its_own(
     assert found == [[1, 9], [2], [3], []]
 
 
-def test_two_transfers_to_one_owner_in_one_transaction_are_one_sum(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
-) -> None:
-    solana_node.pay_all([Payment(owner, 3), Payment(owner, 4)])
-    assert units_of(read_one(reader, owner)) == [7]
-
-
 def test_two_owners_paid_in_one_transaction_get_one_transfer_each(
     solana_node: SolanaNode, reader: SolanaAdapter
 ) -> None:
@@ -97,20 +90,6 @@ def test_two_owners_paid_in_one_transaction_get_one_transfer_each(
     assert (one.units, other.units) == (3, 4)
     assert one.tx_hash == other.tx_hash == sent
     assert one.position != other.position
-
-
-def test_a_payment_moved_on_within_its_transaction_counts_what_stayed(
-    solana_node: SolanaNode, reader: SolanaAdapter
-) -> None:
-    """The owner signs too, and passes 4 of 10 on."""
-    shop, payer = Keypair(), solana_node.payer
-    solana_node.pay(str(shop.pubkey()), 1)
-    moves = [
-        _move(10, source=payer.pubkey(), target=shop.pubkey()),
-        _move(4, source=shop.pubkey(), target=payer.pubkey()),
-    ]
-    solana_node.send(*moves, payer=payer, signers=[shop])
-    assert units_of(read_one(reader, str(shop.pubkey()))) == [1, 6]
 
 
 def test_a_failed_transaction_is_no_payment(

@@ -88,7 +88,9 @@ def credited(answer: Any) -> dict[str, int]:
 
 
 def labels(answer: Any) -> tuple[str, ...]:
-    return read_transaction(answer, asked=SIGNATURE, decimals=DECIMALS).labels
+    return (
+        read_transaction(answer, asked=SIGNATURE, decimals=DECIMALS).credits[0].labels
+    )
 
 
 def changed(path: str, value: Any) -> Any:
@@ -244,7 +246,7 @@ def test_the_accounts_of_one_owner_are_added_up() -> None:
         ],
     )
     [credit] = read_transaction(answer, asked=SIGNATURE, decimals=DECIMALS).credits
-    assert (credit.owner, credit.units, credit.account_index) == (OWNER, 10, 2)
+    assert (credit.owner, credit.units, credit.position) == (OWNER, 10, 2)
 
 
 def test_a_token_that_is_not_watched_is_nothing_whatever_it_claims() -> None:
@@ -304,7 +306,7 @@ def test_a_memo_longer_than_any_transaction_is_left_out_and_holds_up_no_payment(
         payment(innerInstructions=within), asked=SIGNATURE, decimals=DECIMALS
     )
     assert [credit.units for credit in read.credits] == [30]
-    assert read.labels == labels(payment())
+    assert read.credits[0].labels == labels(payment())
 
 
 def paths(answer: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -337,5 +339,7 @@ def test_anything_in_any_place_is_refused_or_credits_no_more_than_was_there(
     except ChainError:
         return
     assert all(0 < credit.units < 2**64 for credit in read.credits)
-    assert len(read.labels) <= MOST_LABELS
-    assert all(label and "\0" not in label for label in read.labels)
+    assert all(len(one.labels) <= MOST_LABELS for one in read.credits)
+    assert all(
+        label and "\0" not in label for one in read.credits for label in one.labels
+    )

@@ -20,8 +20,9 @@ from tests.wallets.chains.solana.reading import new_owner, read, solana_spec
 from tests.wallets.chains.solana.test_changes import SIGNATURE, balance, payment
 from wallets.chains.base import TokenTransfer
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.solana.changes import NOWHERE, read_transaction
+from wallets.chains.solana.changes import read_transaction
 from wallets.chains.solana.decode import from_base58
+from wallets.chains.solana.sums import NOWHERE
 from wallets.chains.solana.transfers import Teller
 
 OWNERS = [new_owner() for _ in range(6)]
@@ -110,7 +111,7 @@ def test_an_account_that_changed_hands_and_was_burned_from_gives_two_movements()
     before, after = balance(1, OWNERS[0], 100), balance(1, OWNERS[1], 50)
     answer = payment(preTokenBalances=[before], postTokenBalances=[after])
     found = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
-    left = [(one.units, one.account_index, one.recipient) for one in found.debits]
+    left = [(one.units, one.position, one.recipient) for one in found.debits]
     assert left == [(50, 1, OWNERS[1]), (50, NOWHERE + 1, "")]
 
 

@@ -1,0 +1,355 @@
+"""One Solana transaction that pays one owner several times: each transfer instruction is a transfer, and the balances agree."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import base58
+import pytest
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from demo.localnet.solana import programs
+from demo.localnet.solana.node import USDC, Payment, SolanaNode
+from tests.wallets.chains.solana.conftest import OpenReader
+from tests.wallets.chains.solana.reading import new_owner, read, read_one
+from tests.wallets.chains.solana.test_changes import SIGNATURE, balance
+from tests.wallets.chains.solana.test_find import auxiliary_account, find, moved
+from wallets.chains.base import PARTS_FROM, MalformedAnswerError
+from wallets.chains.solana.adapter import SolanaAdapter
+from wallets.chains.solana.changes import ReadTransaction, read_transaction
+from wallets.chains.solana.decode import TOKEN_2022_PROGRAM, TOKEN_PROGRAM
+from wallets.chains.solana.sums import Credit, Debit
+
+SHOP, PAYER, VAULT = new_owner(), new_owner(), new_owner()
+ROUTER, REFERENCE, OTHER_REFERENCE = new_owner(), new_owner(), new_owner()
+MEMO = "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"
+# Places: the payer's token account, the shop's two, the vault's, one of nobody who is told.
+FROM, TO, TO_TOO, PASSED, UNTOLD = 1, 2, 3, 4, 5
+KEYS = [
+    *(PAYER, *(new_owner() for _ in range(5)), TOKEN_PROGRAM, TOKEN_2022_PROGRAM, USDC),
+    *(ROUTER, MEMO, REFERENCE, OTHER_REFERENCE),
+]
+TOKEN, TOKEN_2022 = KEYS.index(TOKEN_PROGRAM), KEYS.index(TOKEN_2022_PROGRAM)
+MINT, FIRST, SECOND = (
+    KEYS.index(USDC),
+    KEYS.index(REFERENCE),
+    KEYS.index(OTHER_REFERENCE),
+)
+
+
+def u64(units: int) -> bytes:
+    return units.to_bytes(8, "little")
+
+
+class Order(NamedTuple):
+    """An instruction, by its accounts' places, and those that the program called in it."""
+
+    data: bytes
+    places: Sequence[int]
+    program: int = TOKEN
+    inner: Sequence["Order"] = ()
+
+    def told(self) -> dict[str, Any]:
+        """Return it as nodes write it."""
+        return {
+            "programIdIndex": self.program,
+            "accounts": list(self.places),
+            "data": base58.b58encode(self.data).decode(),
+        }
+
+
+def checked(source: int, target: int, units: int, *added: int) -> Order:
+    return Order(b"\x0c" + u64(units) + b"\x06", [source, MINT, target, 0, *added])
+
+
+def plain(source: int, target: int, units: int, *added: int) -> Order:
+    return Order(b"\x03" + u64(units), [source, target, 0, *added])
+
+
+def with_fee(source: int, target: int, units: int, fee: int) -> Order:
+    data = b"\x1a\x01" + u64(units) + b"\x06" + u64(fee)
+    return Order(data, [source, MINT, target, 0], TOKEN_2022)
+
+
+def batch(*orders: Order) -> Order:
+    parts = (bytes([len(one.places), len(one.data)]) + one.data for one in orders)
+    places = [place for one in orders for place in one.places]
+    return Order(b"\xff" + b"".join(parts), places)
+
+
+def memo(text: str) -> Order:
+    return Order(text.encode(), [], KEYS.index(MEMO))
+
+
+def routed(*orders: Order, places: Sequence[int] = ()) -> Order:
+    return Order(b"\x01", places, KEYS.index(ROUTER), orders)
+
+
+def transaction(orders: Sequence[Order], *changes: tuple[int, str, int]) -> Any:
+    """A transaction's answer: its instructions, and by how much balances changed: place, owner, change."""
+    groups = [
+        {"index": top, "instructions": [one.told() for one in order.inner]}
+        for top, order in enumerate(orders)
+        if order.inner
+    ]
+    meta: dict[str, Any] = {
+        "err": None,
+        "preTokenBalances": [balance(at, who, 10**6) for at, who, _ in changes],
+        "postTokenBalances": [balance(at, who, 10**6 + n) for at, who, n in changes],
+        "innerInstructions": groups,
+        "loadedAddresses": {"writable": [], "readonly": []},
+    }
+    message = {
+        "header": {
+            "numRequiredSignatures": 1,
+            "numReadonlySignedAccounts": 0,
+            "numReadonlyUnsignedAccounts": len(KEYS) - TOKEN,
+        },
+        "accountKeys": KEYS,
+        "instructions": [one.told() for one in orders],
+    }
+    return {
+        "slot": 1_000,
+        "blockTime": 1_780_000_000,
+        "version": "legacy",
+        "meta": meta,
+        "transaction": {"signatures": [SIGNATURE], "message": message},
+    }
+
+
+def effects(orders: Sequence[Order], *changes: tuple[int, str, int]) -> ReadTransaction:
+    answer = transaction(orders, *changes)
+    return read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
+
+
+def got(read: ReadTransaction, owner: str = SHOP) -> list[tuple[int, bool]]:
+    """What an owner got, in order, and whether each is a sum."""
+    mine = [one for one in read.credits if one.owner == owner]
+    assert len({one.position for one in mine}) == len(mine)
+    return [(one.units, one.is_sum) for one in mine]
+
+
+def movements(read: ReadTransaction) -> list[Credit | Debit]:
+    return [*read.credits, *read.debits]
+
+
+PAID_TWICE = (FROM, PAYER, -7), (TO, SHOP, 7)
+IN_TWO: dict[str, list[Order]] = {
+    "transfer": [plain(FROM, TO, 3), plain(FROM, TO, 4)],
+    "transferChecked": [checked(FROM, TO, 3), checked(FROM, TO, 4)],
+    "transferCheckedWithFee": [with_fee(FROM, TO, 3, 0), with_fee(FROM, TO, 4, 0)],
+    "both in one program": [routed(checked(FROM, TO, 3), plain(FROM, TO, 4))],
+    "each in a program": [routed(plain(FROM, TO, 3)), routed(plain(FROM, TO, 4))],
+    "one within a program": [plain(FROM, TO, 3), routed(plain(FROM, TO, 4))],
+    "a batch": [batch(plain(FROM, TO, 3), checked(FROM, TO, 4))],
+    "a batch in a program": [routed(batch(plain(FROM, TO, 3), plain(FROM, TO, 4)))],
+    "minted": [
+        Order(b"\x07" + u64(3), [MINT, TO, 0]),
+        Order(b"\x0e" + u64(4) + b"\x06", [MINT, TO, 0]),
+        Order(b"\x08" + u64(7), [FROM, MINT, 0]),
+    ],
+    "nothing in between": [plain(FROM, TO, 3), plain(FROM, TO, 0), plain(FROM, TO, 4)],
+}
+
+
+@pytest.mark.parametrize("orders", IN_TWO.values(), ids=IN_TWO)
+def test_two_transfers_to_one_owner_are_two_however_they_are_made(
+    orders: list[Order],
+) -> None:
+    read = effects(orders, *PAID_TWICE)
+    assert got(read) == [(3, False), (4, False)]
+    assert all(one.position >= PARTS_FROM for one in read.credits)
+    # What an earlier release recorded is known for its rows.
+    assert [(one.units, one.position) for one in read.effects.sums] == [(7, TO)]
+
+
+def test_a_single_transfer_keeps_the_position_that_it_had() -> None:
+    read = effects([routed(plain(FROM, TO, 7))], *PAID_TWICE)
+    assert read.credits == read.effects.sums
+    assert [one.position for one in movements(read)] == [TO, TO]
+
+
+def test_nothing_is_netted() -> None:
+    orders = [plain(FROM, TO, 10), plain(TO, FROM, 4)]
+    read = effects(orders, (FROM, PAYER, -6), (TO, SHOP, 6))
+    assert got(read) == [(10, False)]
+    assert got(read, PAYER) == [(4, False)]
+    assert [(one.owner, one.units, one.recipient) for one in read.debits] == [
+        (PAYER, 10, SHOP),
+        (SHOP, 4, PAYER),
+    ]
+    assert {one.sender for one in read.credits if one.owner == PAYER} == {SHOP}
+
+
+def test_several_token_accounts_of_one_owner_are_several_transfers() -> None:
+    orders = [plain(FROM, TO, 3), plain(FROM, TO_TOO, 4), plain(TO, TO_TOO, 2)]
+    read = effects(orders, (FROM, PAYER, -7), (TO, SHOP, 1), (TO_TOO, SHOP, 6))
+    # What the owner moved between its own is no movement.
+    assert got(read) == [(3, False), (4, False)]
+    assert [one.units for one in read.debits] == [3, 4]
+
+
+def test_money_that_only_passed_through_is_from_who_gave_it() -> None:
+    orders = [
+        routed(plain(FROM, PASSED, 3), plain(PASSED, TO, 3)),
+        routed(plain(FROM, UNTOLD, 4), plain(UNTOLD, TO, 4)),
+    ]
+    read = effects(orders, (FROM, PAYER, -7), (PASSED, VAULT, 0), (TO, SHOP, 7))
+    assert {one.sender for one in read.credits if one.owner == SHOP} == {PAYER}
+
+
+def test_each_of_two_payers_is_the_sender_of_what_it_paid() -> None:
+    orders = [plain(FROM, TO, 3), plain(PASSED, TO, 4)]
+    read = effects(orders, (FROM, PAYER, -3), (PASSED, VAULT, -4), (TO, SHOP, 7))
+    assert [(one.units, one.sender) for one in read.credits] == [(3, PAYER), (4, VAULT)]
+
+
+UNEXPLAINED: dict[str, list[Order]] = {
+    "a fee that the mint keeps back": [checked(FROM, TO, 4), checked(FROM, TO, 5)],
+    "an unknown instruction": [plain(FROM, TO, 3), Order(b"\x63", [FROM, TO])],
+    "no instruction": [],
+    "instructions that a node lacks": [Order(b"\x01", [FROM, TO], KEYS.index(ROUTER))],
+    "too few accounts": [Order(b"\x03" + u64(7), [FROM, TO])],
+    "a batch that is cut off": [
+        Order(batch(plain(FROM, TO, 7)).data[:9], [FROM, TO, 0])
+    ],
+}
+
+
+@pytest.mark.parametrize("orders", UNEXPLAINED.values(), ids=UNEXPLAINED)
+def test_what_the_instructions_do_not_explain_is_one_sum_and_says_so(
+    orders: list[Order],
+) -> None:
+    read = effects(orders, *PAID_TWICE)
+    assert got(read) == [(7, True)]
+    assert [one.position for one in movements(read)] == [TO, TO]
+
+
+def test_an_account_that_changes_hands_is_one_sum() -> None:
+    answer = transaction([plain(FROM, TO, 7)], *PAID_TWICE)
+    answer["meta"]["preTokenBalances"][1] = balance(TO, VAULT, 0)
+    read = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
+    assert got(read) == [(10**6 + 7, True)]
+
+
+def test_a_fee_that_a_transfer_names_is_a_movement_to_nobody() -> None:
+    orders = [with_fee(FROM, TO, 4, 1), with_fee(FROM, TO, 5, 1)]
+    read = effects(orders, (FROM, PAYER, -9), (TO, SHOP, 7))
+    assert got(read) == [(3, False), (4, False)]
+    left = [(one.units, one.recipient) for one in read.debits]
+    assert left == [(3, SHOP), (1, ""), (4, SHOP), (1, "")]
+
+
+LABELLED: dict[str, tuple[list[Order], list[set[str]]]] = {
+    "each its reference": (
+        [plain(FROM, TO, 3, FIRST), checked(FROM, TO, 4, SECOND)],
+        [{REFERENCE}, {OTHER_REFERENCE}],
+    ),
+    "one of them": ([plain(FROM, TO, 3), plain(FROM, TO, 4, FIRST)], [set(), {REFERENCE}]),
+    "within programs": (
+        [routed(plain(FROM, TO, 3, SECOND), plain(FROM, TO, 4, FIRST))],
+        [{OTHER_REFERENCE}, {REFERENCE}],
+    ),
+    "handed to the program": (
+        [
+            routed(plain(FROM, TO, 3), places=[FROM, TO, FIRST]),
+            routed(plain(FROM, TO, 4), places=[FROM, TO, SECOND]),
+        ],
+        [{REFERENCE}, {OTHER_REFERENCE}],
+    ),
+    "memos before": (
+        [memo("a"), plain(FROM, TO, 3), memo("b"), plain(FROM, TO, 4)],
+        [{"a"}, {"b"}],
+    ),
+    "memos behind": (
+        [plain(FROM, TO, 3), memo("a"), plain(FROM, TO, 4), memo("b")],
+        [{"a"}, {"b"}],
+    ),
+    "a memo before one": ([memo("a"), plain(FROM, TO, 3), plain(FROM, TO, 4)], [{"a"}, set()]),
+    "a memo behind all": ([plain(FROM, TO, 3), plain(FROM, TO, 4), memo("a")], [{"a"}, {"a"}]),
+    "in a batch": (
+        [batch(plain(FROM, TO, 3, FIRST), plain(FROM, TO, 4, SECOND))],
+        [{REFERENCE}, {OTHER_REFERENCE}],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("orders", "labels"), LABELLED.values(), ids=LABELLED)
+def test_each_transfer_has_the_labels_of_its_own_instruction(
+    orders: list[Order], labels: list[set[str]]
+) -> None:
+    read = effects(orders, *PAID_TWICE)
+    assert [{*one.labels} for one in read.credits] == labels
+
+
+def test_inner_instructions_that_came_twice_are_refused() -> None:
+    answer = transaction([routed(plain(FROM, TO, 7))], *PAID_TWICE)
+    answer["meta"]["innerInstructions"] *= 2
+    with pytest.raises(MalformedAnswerError):
+        read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
+
+
+def test_positions_are_the_same_without_what_a_node_lacks() -> None:
+    """Some nodes do not record what programs call."""
+    orders = [routed(memo("a")), plain(FROM, TO, 3), plain(FROM, TO, 4)]
+    answer = transaction(orders, *PAID_TWICE)
+    whole = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
+    answer["meta"]["innerInstructions"] = None
+    less = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
+    assert [one.position for one in less.credits] == [
+        one.position for one in whole.credits
+    ]
+
+
+def test_a_node_tells_of_two_payments_in_one_transaction_as_two(
+    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+) -> None:
+    first, second = new_owner(), new_owner()
+    payments = [Payment(owner, 3, USDC, [first]), Payment(owner, 3, USDC, [second])]
+    sent = solana_node.pay_all([*payments, Payment(new_owner(), 9)])
+    told = read_one(reader, owner)
+    assert [(one.units, one.labels) for one in told] == [(3, (first,)), (3, (second,))]
+    found = find(reader, sent)
+    assert [one for one in found.transfers if one.recipient == owner] == told
+    assert [one.units for one in moved(found, owner)] == [3, 3]
+
+
+def test_an_owner_who_passes_money_on_is_told_both(
+    solana_node: SolanaNode, reader: SolanaAdapter
+) -> None:
+    shop, payer = Keypair(), solana_node.payer
+    solana_node.pay(str(shop.pubkey()), 1)
+    aside = auxiliary_account(solana_node, str(shop.pubkey()))
+    mint = Pubkey.from_string(USDC)
+    mine, its = (programs.token_account(one.pubkey(), mint) for one in (payer, shop))
+    moves = [(mine, its, 10, payer), (its, mine, 4, shop), (its, aside, 2, shop)]
+    solana_node.send(
+        *(
+            programs.transfer(
+                source,
+                target,
+                units,
+                owner=owner.pubkey(),
+                mint=mint,
+                program=programs.TOKEN,
+            )
+            for source, target, units, owner in moves
+        ),
+        signers=[shop],
+    )
+    told = read_one(reader, str(shop.pubkey()))
+    own = bytes(shop.pubkey())
+    came = [one.units for one in told if one.recipient_key == own]
+    left = [one.units for one in told if one.sender_key == own]
+    assert (came, left) == ([1, 10], [4])
+
+
+def test_a_mint_that_keeps_a_fee_gives_one_sum(
+    solana_node: SolanaNode, open_on: OpenReader, owner: str
+) -> None:
+    token = solana_node.create_fee_token(basis_points=100)
+    solana_node.fund(str(solana_node.payer.pubkey()), 20_000, token=token)
+    solana_node.pay_all([Payment(owner, 10_000, token), Payment(owner, 5_000, token)])
+    reader = open_on(token=token)
+    [[told]] = read(reader, owner)
+    assert (told.units, told.is_sum) == (14_850, True)

@@ -1,0 +1,152 @@
+"""A Solana transaction's movements of watched tokens: one for each instruction, where its instructions explain the balances.
+
+If they explain all changes of an owner's balance, and move its token more than once, each is a movement of its own, net of nothing.
+If they do not (a fee that a mint keeps back, an account that changes hands, an unknown instruction), the owner has one
+movement by balance, which says that it is a sum.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from wallets.chains.solana.instructions import Flow
+from wallets.chains.solana.labels import Labels
+from wallets.chains.solana.sums import Balances, Credit, Debit, Holding
+
+_Told = TypeVar("_Told", Credit, Debit)
+
+
+class Parts:
+    """Splits sums into the movements that they consist of. `sums` and `debits` are those of the balances."""
+
+    def __init__(
+        self,
+        balances: Balances,
+        flows: Sequence[Flow],
+        *,
+        sums: Sequence[Credit],
+        debits: Sequence[Debit],
+        fee_payer: str,
+    ) -> None:
+        self._holders = _holders(balances)
+        self._totals = {one: sum(all_.values()) for one, all_ in balances.items()}
+        self._fee_payer = fee_payer
+        self._sums, self._debits = _by_holding(sums), _by_holding(debits)
+        self._ins: dict[Holding, list[Flow]] = defaultdict(list)
+        self._outs: dict[Holding, list[Flow]] = defaultdict(list)
+        for flow in flows:
+            source, target = self._ends(flow)
+            # What an owner moves between accounts of its own is no movement.
+            if source != target:
+                self._add(self._outs, source, flow)
+                self._add(self._ins, target, flow)
+        self._unclear = self._find_unclear(balances, flows)
+
+    def credits(self, labels: Labels) -> Iterator[Credit]:
+        """Yield what owners got."""
+        for holding in self._totals:
+            found, flows = self._sums[holding], self._ins[holding]
+            if holding in self._unclear:
+                yield from (replace(one, is_sum=True) for one in found)
+            elif self._is_whole(holding):
+                pairs = zip(found, flows, strict=True)
+                yield from (replace(c, sender=self._sender(f)) for c, f in pairs)
+            else:
+                yield from (self._credit(holding, f, labels) for f in flows)
+
+    def debits(self) -> Iterator[Debit]:
+        """Yield what owners gave."""
+        for holding in self._totals:
+            if holding in self._unclear or self._is_whole(holding):
+                yield from self._debits[holding]
+            else:
+                yield from (self._debit(holding, one) for one in self._outs[holding])
+
+    def _is_whole(self, holding: Holding) -> bool:
+        """Whether the sums are the movements already: nothing was added up, and nothing netted."""
+        pairs = (
+            (self._sums[holding], self._ins[holding]),
+            (self._debits[holding], self._outs[holding]),
+        )
+        return all(_units(told) == _units(flows) for told, flows in pairs)
+
+    def _find_unclear(self, balances: Balances, flows: Sequence[Flow]) -> set[Holding]:
+        moved: dict[int | None, int] = defaultdict(int)
+        for flow in flows:
+            moved[flow.source] -= flow.units
+            moved[flow.target] += flow.units
+        unclear = {
+            holding
+            for holding, places in balances.items()
+            for place, change in places.items()
+            if moved[place] != change or self._holders[place] is None
+        }
+        ends = [self._ends(flow) for flow in flows]
+        # Both sides tell the same.
+        payers = {source for source, target in ends if target in unclear}
+        return unclear | {one for one in payers if one is not None}
+
+    def _credit(self, holding: Holding, flow: Flow, labels: Labels) -> Credit:
+        return Credit(
+            *holding,
+            units=flow.units,
+            position=flow.position,
+            sender=self._sender(flow),
+            labels=labels.of(flow, self._ins[holding]),
+        )
+
+    def _debit(self, holding: Holding, flow: Flow) -> Debit:
+        _, target = self._ends(flow)
+        recipient = target[0] if target is not None else ""
+        return Debit(
+            *holding, units=flow.units, position=flow.position, recipient=recipient
+        )
+
+    def _sender(self, flow: Flow) -> str:
+        """Return the owner of the source; who lost most if it only passed the money on; else who paid the fee."""
+        source, target = self._ends(flow)
+        if source is not None and self._totals[source] < 0:
+            return source[0]
+        falls = [
+            (total, owner)
+            for (owner, mint), total in self._totals.items()
+            if total < 0 and target is not None and mint == target[1]
+            if owner != target[0]
+        ]
+        if falls:
+            return min(falls)[1]
+        return source[0] if source is not None else self._fee_payer
+
+    def _ends(self, flow: Flow) -> tuple[Holding | None, Holding | None]:
+        return self._at(flow.source), self._at(flow.target)
+
+    def _at(self, place: int | None) -> Holding | None:
+        return None if place is None else self._holders.get(place)
+
+    @staticmethod
+    def _add(
+        flows: dict[Holding, list[Flow]], holding: Holding | None, flow: Flow
+    ) -> None:
+        if holding is not None:
+            flows[holding].append(flow)
+
+
+def _holders(balances: Balances) -> dict[int, Holding | None]:
+    """Return whose each token account is, by its place; None for one that changed hands."""
+    holders: dict[int, Holding | None] = {}
+    for holding, places in balances.items():
+        for place in places:
+            holders[place] = None if place in holders else holding
+    return holders
+
+
+def _by_holding(told: Sequence[_Told]) -> Mapping[Holding, list[_Told]]:
+    found: dict[Holding, list[_Told]] = defaultdict(list)
+    for one in told:
+        found[one.owner, one.mint].append(one)
+    return found
+
+
+def _units(told: Sequence[Credit] | Sequence[Debit] | Sequence[Flow]) -> list[int]:
+    return sorted(one.units for one in told)
