@@ -1,7 +1,7 @@
 """System checks of the whole installation, with ids that operators can look up."""
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +13,7 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks.security import base as security
 
 from gateway.apps import tracing_installed, tracing_wanted
+from gateway.core.web.client_address import proxy_network
 from gateway.releases.stages import our_migrations, problems
 
 DEPLOYMENT = "deployment"
@@ -91,7 +92,7 @@ def proxies_are_named(**_: Any) -> list[CheckMessage]:
 
 def _proxy_networks() -> Iterator[IPv4Network | IPv6Network]:
     """Return the trusted networks, with neighbours merged. Raises ValueError."""
-    networks = [ip_network(network) for network in settings.TRUSTED_PROXIES]
+    networks = [proxy_network(network) for network in settings.TRUSTED_PROXIES]
     return chain(
         collapse_addresses(one for one in networks if isinstance(one, IPv4Network)),
         collapse_addresses(one for one in networks if isinstance(one, IPv6Network)),

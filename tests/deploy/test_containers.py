@@ -40,7 +40,8 @@ class Host:
         self.program("podman-compose", COMPOSE, version="1.6.0")
         monkeypatch.setenv("PATH", f"{self.programs}:/usr/bin:/bin")
         monkeypatch.setattr(florinctl, "is_ready", lambda _port: True)
-        monkeypatch.setattr(florinctl.os, "chown", lambda *_, **__: None)
+        for name in ("chown", "fchown"):
+            monkeypatch.setattr(florinctl.os, name, lambda *_, **__: None)
         monkeypatch.setattr(florinctl, "put_units", lambda *_: None)
         monkeypatch.setattr(florinctl, "enable_units", lambda *_: None)
         env = florinctl.new_env("containers")
@@ -146,6 +147,11 @@ def test_tools_run_in_the_network_of_the_database(host: Host, tmp_path: Path) ->
     assert f"--volume {data.parent}:{data.parent}" in line
     assert "--network container:florin-postgres" in line
     assert re.search(r"postgresql://florin:\w+@127\.0\.0\.1:5432/florin", line)
+    with postgres.logged_in(url) as (bare, passwords):
+        postgres.run("pg_basebackup", "--dbname", bare, passwords=passwords)
+    [line] = host.told()
+    assert "postgresql://florin@127.0.0.1:5432/florin" in line
+    assert f"--env PGPASSFILE={passwords} --volume {passwords}:{passwords}:ro" in line
 
 
 def test_checks_of_a_restored_database_reach_its_socket_alone(host: Host) -> None:

@@ -116,6 +116,9 @@ def test_a_careful_installation_has_no_mistake(tmp_path: Path, quiet: Any) -> No
         ({"BACKUP_KEYS_RECIPIENT": "age1abc"}, "backup key"),
         ({"TRUSTED_PROXIES": ""}, "proxies"),
         ({"TRUSTED_PROXIES": "10.0.0.1,0.0.0.0/0"}, "proxies"),
+        ({"TRUSTED_PROXIES": "0.0.0.0/1,128.0.0.0/1"}, "proxies"),
+        ({"TRUSTED_PROXIES": "::ffff:0:0/96"}, "proxies"),
+        ({"TRUSTED_PROXIES": "everybody"}, "proxies"),
         ({"ALLOWED_HOSTS": "*"}, "hosts"),
     ],
 )

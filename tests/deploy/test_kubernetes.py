@@ -7,6 +7,7 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,11 @@ def test_kustomize_builds_the_example_and_the_schemas_of_kubernetes_accept_it(
     file.write_text(built)
     program = [sys.executable, "-m", "kubernetes_validate", "--strict", str(file)]
     subprocess.run(program, check=True)
+
+
+def test_the_example_trusts_the_ingress_and_no_network_of_pods() -> None:
+    text = (KUBERNETES / "example" / "kustomization.yaml").read_text()
+    [maps] = yaml.safe_load(text)["configMapGenerator"]
+    [named] = [one for one in maps["literals"] if one.startswith("TRUSTED_PROXIES=")]
+    for one in named.partition("=")[2].split(","):
+        assert ip_network(one).num_addresses == 1

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.deploy.florinctl import PROGRAM, call, florinctl
 from tests.deploy.test_foreign_folders import Machine
@@ -152,6 +153,20 @@ def test_compose_runs_the_same_processes_read_only() -> None:
         assert line in shared
     assert text.count("<<: *florin") == 5
     assert "summarize_wal=on" in text
+
+
+def test_every_container_drops_all_rights_and_has_an_exact_version() -> None:
+    services = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())[
+        "services"
+    ]
+    for name, one in services.items():
+        assert one["cap_drop"] == ["ALL"], name
+        assert one["read_only"] is True
+        assert "no-new-privileges:true" in one["security_opt"]
+        image = one["image"]
+        assert image == "${FLORIN_IMAGE:?}" or re.search(r":\d+\.\d+[\d.]*\}$", image)
+    assert services["postgres"]["image"].endswith(f"{florinctl.POSTGRES_IMAGE}}}")
+    assert services["postgres"]["user"] == "${POSTGRES_IDS:?}"
 
 
 def test_the_proxy_shows_nobody_the_metrics_and_leads_streams_apart() -> None:

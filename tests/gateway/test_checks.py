@@ -46,6 +46,7 @@ def test_a_careful_installation_passes() -> None:
         ("TRUSTED_PROXIES", ["0.0.0.0/0"], "gateway.E004"),
         ("TRUSTED_PROXIES", ["10.0.0.1", "::/0"], "gateway.E004"),
         ("TRUSTED_PROXIES", ["0.0.0.0/1", "128.0.0.0/1"], "gateway.E004"),
+        ("TRUSTED_PROXIES", ["::ffff:0:0/96"], "gateway.E004"),
         ("TRUSTED_PROXIES", ["everybody"], "gateway.E004"),
         ("EMAIL_HOST", "", "gateway.E005"),
         ("SECRET_KEY", "development-only", "gateway.E006"),

@@ -14,7 +14,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     echo "host all all all scram-sha-256" >>"$PGDATA/pg_hba.conf"
     printf "listen_addresses = '*'\nunix_socket_directories = '/tmp'\n" >>"$PGDATA/postgresql.conf"
     pg_ctl --pgdata="$PGDATA" --options="-c listen_addresses=" --wait start
-    createdb --host=/tmp --username="$POSTGRES_USER" "$POSTGRES_DB"
+    POSTGRES_PASSWORD="$(cat "$POSTGRES_PASSWORD_FILE")" PGHOST=/tmp sh /docker-entrypoint-initdb.d/florin.sh
     pg_ctl --pgdata="$PGDATA" --mode=fast --wait stop
 fi
 exec "$@"
