@@ -78,6 +78,8 @@ class GasTransaction(models.Model):
         max_length=8, choices=TransactionState, default=TransactionState.INTENDED
     )
     created_at = models.DateTimeField(default=timezone.now)
+    # From then on the call would revert, so it is not sent any more; null if it never expires.
+    expires_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
     # From the mined attempt; empty until then.
     tx_hash = models.CharField(max_length=66, blank=True)

@@ -1,16 +1,20 @@
 """Reads gas accounts' balances, and warns operators of low ones."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Final
 
 import structlog
 from django.db import transaction
 
+from settlements.errors import NoCoinError
 from settlements.gas.alerts import (
     TELL_EVERY,
     tell_operators,
 )
 from settlements.gas.keys import gas_keys
+from settlements.gas.ledger import refuse_unpayable
 from settlements.gas.node import GasNode
 from settlements.gas.nonces import follow_chain
 from settlements.gas.policy import COIN, gas_policy
@@ -18,6 +22,9 @@ from settlements.models import GasAccount
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
+
+# How old the balance of an account that cannot pay may be.
+_READ_AGAIN: Final = timedelta(seconds=5)
 
 
 def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
@@ -29,10 +36,56 @@ def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
         GasAccount.objects.get_or_create(chain=chain, address=address)
     final = node.height() - chain_spec(chain).confirmations + 1
     for account in GasAccount.objects.filter(chain=chain):
-        _note(account.pk, node.balance(account.address), now)
+        note_balance(account, node=node, now=now)
         # Only final ones: a nonce that a reorg frees again would leave a gap that blocks all later transactions.
         if final >= 0 and account.next_nonce is not None:
             follow_chain(account.pk, node=node, height=final, now=now)
+
+
+def note_balance(account: GasAccount, *, node: GasNode, now: datetime) -> None:
+    """Read an account's balance, and warn operators if it is low. Raises ChainError."""
+    _note(account.pk, node.balance(account.address), now)
+
+
+def expect_gas(chain: str, gas: int, *, node: GasNode, now: datetime) -> None:
+    """Raise NoGasError if a transaction with so much gas could not be paid for now, as `intend` would. Raises ChainError.
+
+    A balance that was never read is read. One that is too low is read again after some seconds: it may have been topped up.
+    """
+    prices, accounts = node.prices(), _accounts(chain)
+    for account in accounts:
+        if account.balance_at is None:
+            note_balance(account, node=node, now=now)
+            account.refresh_from_db()
+    try:
+        refuse_unpayable(accounts, gas, prices, now=now)
+    except NoCoinError:
+        if not _read_again(accounts, node=node, now=now):
+            raise
+        refuse_unpayable(_accounts(chain), gas, prices, now=now)
+
+
+def _accounts(chain: str) -> Sequence[GasAccount]:
+    """Return the accounts that may pay on a chain, also of keys that were not used there yet."""
+    keys = gas_keys()
+    known = list(GasAccount.objects.filter(chain=chain, address__in=keys))
+    for address in sorted(set(keys) - {one.address for one in known}):
+        known += [GasAccount.objects.get_or_create(chain=chain, address=address)[0]]
+    return [one for one in known if one.retired_at is None]
+
+
+def _read_again(
+    accounts: Sequence[GasAccount], *, node: GasNode, now: datetime
+) -> bool:
+    """Read balances that are some seconds old; return whether there are any."""
+    old = [one for one in accounts if _is_old(one, now)]
+    for account in old:
+        note_balance(account, node=node, now=now)
+    return bool(old)
+
+
+def _is_old(account: GasAccount, now: datetime) -> bool:
+    return account.balance_at is None or now - account.balance_at > _READ_AGAIN
 
 
 @transaction.atomic

@@ -37,8 +37,14 @@ def broadcast(
     gas_transaction: GasTransaction, *, node: GasNode, now: datetime
 ) -> Sending:
     """Send the newest attempt to the nodes, and record their answer. Raises ChainError; then it is tried again."""
-    attempt = gas_transaction.attempts.order_by("-number")[0]
+    attempt = _offered(gas_transaction)
     answer = node.send(bytes(attempt.raw))
+    note_answer(attempt, answer, now=now)
+    return answer
+
+
+def note_answer(attempt: GasAttempt, answer: Sending, *, now: datetime) -> None:
+    """Record the nodes' answer to an attempt."""
     with transaction.atomic():
         taken = answer is Sending.TAKEN
         GasAttempt.objects.filter(pk=attempt.pk).update(
@@ -47,11 +53,27 @@ def broadcast(
         )
         if taken:
             GasTransaction.objects.filter(
-                pk=gas_transaction.pk, state=TransactionState.INTENDED
+                pk=attempt.transaction_id, state=TransactionState.INTENDED
             ).update(state=TransactionState.SENT, sent_at=now)
     if not taken:
         log.warning("transaction not taken", tx=attempt.tx_hash, answer=answer.value)
-    return answer
+
+
+def _offered(gas_transaction: GasTransaction) -> GasAttempt:
+    """Return the newest attempt, marked as one that a node may have: from now on it is not withdrawn."""
+    with transaction.atomic():
+        lock_transaction(gas_transaction.pk)
+        attempt = gas_transaction.attempts.order_by("-number")[0]
+        if not attempt.error:
+            attempt.error = Sending.OFFERED.value
+            attempt.save(update_fields=["error"])
+    return attempt
+
+
+def lock_transaction(pk: int) -> GasTransaction:
+    """Lock a transaction, and return it as it is now."""
+    rows = GasTransaction.objects.select_for_update(of=("self",), no_key=True)
+    return rows.select_related("account").get(pk=pk)
 
 
 def find_receipt(gas_transaction: GasTransaction, *, node: GasNode) -> Receipt | None:

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
 from gateway.core.daily_totals import SumTable
-from settlements.errors import NoGasError
+from settlements.errors import NoCoinError, NoGasError
 from settlements.gas.fees import Fees, Prices, first_fees
 from settlements.gas.keys import Draft, GasKey, gas_keys
 from settlements.gas.node import GasNode
@@ -45,8 +45,9 @@ def intend(
     reference: str,
     node: GasNode,
     now: datetime,
+    expires_at: datetime | None = None,
 ) -> GasTransaction:
-    """Assign a nonce to a call, sign it and store it; nothing is sent.
+    """Assign a nonce to a call, sign it and store it; nothing is sent. From `expires_at` on the call would revert.
 
     Idempotent by purpose and `reference`, until the transaction is dropped. Raises NoGasError, and ChainError if no node
     reports gas prices, for a known reference too.
@@ -55,9 +56,7 @@ def intend(
     if not keys:
         raise NoGasError("there is no gas key")
     policy = gas_policy(chain)
-    fees = first_fees(node.prices(), most=policy.max_fee)
-    if fees is None:
-        raise NoGasError(f"gas on {chain} costs more than GAS_MAX_GWEI allows")
+    fees = _fees(chain, node.prices(), policy)
     open_accounts(chain, node=node)
     with transaction.atomic():
         accounts = _locked(chain, keys)
@@ -65,9 +64,11 @@ def intend(
             return known
         if not accounts:
             raise NoGasError(f"every gas account on {chain} is retired")
-        account = _least_busy(accounts)
-        _refuse_overspending(chain, account, call.gas_limit * fees.max_fee, policy, now)
-        return _write(account, call, fees, purpose, reference, now)
+        cost = call.gas_limit * fees.max_fee
+        _refuse_overspending(chain, cost, policy, now)
+        account = _payer(accounts, cost)
+        made = _Made(purpose, reference, expires_at)
+        return _write(account, call, fees, made, now)
 
 
 def write_attempt(
@@ -190,37 +191,73 @@ def _locked(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:
     return list(ready.filter(chain=chain, address__in=keys))
 
 
-def _least_busy(accounts: Sequence[GasAccount]) -> GasAccount:
-    """Return the account with the fewest pending transactions: a stuck one delays only its own."""
-    if len(accounts) == 1:
-        return accounts[0]
-    busy = dict(
-        GasTransaction.objects.filter(account__in=accounts, state__in=ON_THEIR_WAY)
+def _payer(accounts: Sequence[GasAccount], cost: int) -> GasAccount:
+    """Return the account with the fewest pending transactions that can pay: a stuck one delays only its own.
+
+    Raises NoGasError if none has enough coin.
+    """
+    pending = {
+        account: (number, wei)
+        for account, number, wei in GasTransaction.objects.filter(
+            account__in=accounts, state__in=ON_THEIR_WAY
+        )
         .values_list("account")
-        .annotate(Count("pk"))
-    )
-    return min(accounts, key=lambda account: (busy.get(account.pk, 0), account.pk))
+        .annotate(Count("pk"), Sum("most_wei"))
+    }
+    none = (0, Decimal(0))
+    able = [
+        one
+        for one in accounts
+        if one.balance_wei is None
+        or one.balance_wei >= pending.get(one.pk, none)[1] + cost
+    ]
+    if not able:
+        one = accounts[0]
+        raise NoCoinError(f"{one.address} has too little coin on {one.chain}")
+    return min(able, key=lambda one: (pending.get(one.pk, none)[0], one.pk))
+
+
+def refuse_unpayable(
+    accounts: Sequence[GasAccount], gas: int, prices: Prices, *, now: datetime
+) -> None:
+    """Raise NoGasError if none of a chain's accounts may pay for a transaction with so much gas, as far as is known."""
+    if not accounts:
+        raise NoGasError("there is no gas account in use")
+    chain = accounts[0].chain
+    policy = gas_policy(chain)
+    cost = gas * _fees(chain, prices, policy).max_fee
+    _refuse_overspending(chain, cost, policy, now)
+    _payer(accounts, cost)
+
+
+def _fees(chain: str, prices: Prices, policy: GasPolicy) -> Fees:
+    fees = first_fees(prices, most=policy.max_fee)
+    if fees is None:
+        raise NoGasError(f"gas on {chain} costs more than GAS_MAX_GWEI allows")
+    return fees
 
 
 def _refuse_overspending(
-    chain: str, account: GasAccount, cost: int, policy: GasPolicy, now: datetime
+    chain: str, cost: int, policy: GasPolicy, now: datetime
 ) -> None:
     if spent_since(chain, now - _DAY) + cost > policy.daily:
         raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
-    if account.balance_wei is None:
-        return
-    open_now = account.transactions.filter(state__in=ON_THEIR_WAY)
-    promised = open_now.aggregate(Sum("most_wei", default=0))["most_wei__sum"]
-    if account.balance_wei < promised + cost:
-        raise NoGasError(f"{account.address} has too little coin on {chain}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a new transaction is for."""
+
+    purpose: Purpose
+    reference: str
+    expires_at: datetime | None
 
 
 def _write(
     account: GasAccount,
     call: GasCall,
     fees: Fees,
-    purpose: Purpose,
-    reference: str,
+    what: _Made,
     now: datetime,
 ) -> GasTransaction:
     nonce = account.next_nonce
@@ -229,8 +266,9 @@ def _write(
     made = GasTransaction.objects.create(
         account=account,
         nonce=nonce,
-        purpose=purpose,
-        reference=reference,
+        purpose=what.purpose,
+        reference=what.reference,
+        expires_at=what.expires_at,
         to=call.to,
         data=call.data,
         gas_limit=call.gas_limit,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import structlog
 
 from settlements.gas.fees import Prices
-from wallets.chains.base import MalformedAnswerError
+from wallets.chains.base import ChainError, MalformedAnswerError
 from wallets.chains.rpc.batches import ask_in_parts
 from wallets.chains.rpc.client import Call, Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
@@ -28,6 +28,8 @@ _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 class Sending(Enum):
     """A node's answer to a signed transaction."""
 
+    OFFERED = "a node is asked to take it"
+
     TAKEN = "it has it, now or already"
     USED = "its number is used"
     UNDERPRICED = (
@@ -42,21 +44,38 @@ _PRICES: Final[Sequence[Call]] = (
     ("eth_maxPriorityFeePerGas", []),
 )
 
-# Error texts of go-ethereum and its forks, erigon, nethermind, besu and anvil.
+# Error texts of go-ethereum, bor and other forks, erigon, nethermind, besu, reth, anvil, hardhat and OpenEthereum. Their
+# codes say less: -32000 and -32003 mean all of them.
 _SAYINGS: Final = (
     (
         Sending.TAKEN,
-        re.compile(r"already known|known transaction|already imported", re.IGNORECASE),
+        re.compile(r"already ?known|known transaction|already imported", re.IGNORECASE),
     ),
-    (Sending.USED, re.compile(r"nonce (?:is )?too low|old ?nonce", re.IGNORECASE)),
+    (
+        Sending.USED,
+        re.compile(r"nonce (?:is )?too (?:low|small)|old ?nonce", re.IGNORECASE),
+    ),
     (
         Sending.UNDERPRICED,
         re.compile(
-            r"underpriced|fee ?too ?low|less than block base fee", re.IGNORECASE
+            r"underpriced|(?:fee|price|tip) ?(?:is )?too ?low|less than (?:the )?block base ?fee"
+            r"|below (?:the )?(?:current |configured )?(?:base fee|minimum)"
+            r"|(?:lower|less) than (?:the )?(?:min|base ?fee)|too low for the next block",
+            re.IGNORECASE,
         ),
     ),
-    (Sending.POOR, re.compile(r"insufficient (?:funds|balance)", re.IGNORECASE)),
+    (
+        Sending.POOR,
+        re.compile(
+            r"insufficient ?(?:funds|(?:account )?balance)|exceeds (?:the )?(?:account )?balance"
+            r"|(?:doesn't|does not) have enough funds|balance is too low",
+            re.IGNORECASE,
+        ),
+    ),
 )
+
+UNPAYABLE: Final = frozenset({Sending.UNDERPRICED, Sending.POOR})
+"""A node's refusal for want of coins, or of a fee that it takes now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +133,30 @@ class GasNode:
         except RefusedError as error:
             log.warning("transaction refused", error=str(error))
             return Sending.REFUSED
+
+    def send_first(self, raw: bytes) -> Sending:
+        """Send a transaction that was given to no node before; return the nodes' answer.
+
+        Raises ChainError if a node may have it that did not say so: one that hung, before another one refused it.
+        """
+        doubts: list[ChainError] = []
+
+        def ask(node: Node) -> Sending:
+            try:
+                return _send(node, raw)
+            except RefusedError:
+                raise
+            except ChainError as error:
+                doubts.append(error)
+                raise
+
+        try:
+            answer = self._pool.run(ask)
+        except RefusedError:
+            answer = Sending.REFUSED
+        if doubts and answer is not Sending.TAKEN:
+            raise doubts[0]
+        return answer
 
     def receipt(self, tx_hash: str) -> Receipt | None:
         """Return a transaction's receipt, once it is in a block."""

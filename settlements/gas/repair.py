@@ -9,12 +9,12 @@ import structlog
 from django.db import transaction
 
 from settlements.errors import NoGasError
+from settlements.gas.emptying import make_empty
 from settlements.gas.fees import Fees, first_fees
 from settlements.gas.ledger import write_attempt
 from settlements.gas.node import GasNode
 from settlements.gas.nonces import MOST_RAISED
 from settlements.gas.policy import gas_policy
-from settlements.gas.upkeep import make_empty
 from settlements.models import GasAccount, GasTransaction
 from settlements.states import Purpose, TransactionState
 

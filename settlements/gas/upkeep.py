@@ -15,8 +15,10 @@ from settlements.errors import NoGasError
 from settlements.gas.broadcast import (
     broadcast,
     find_receipt,
+    lock_transaction,
     note_receipt,
 )
+from settlements.gas.emptying import empty, has_expired, make_empty
 from settlements.gas.fees import Fees, raised_fees
 from settlements.gas.ledger import (
     open_transactions,
@@ -42,9 +44,6 @@ REOPENED_FOR: Final = timedelta(days=7)
 # A transaction not mined after this many block times pays more, or is sent again.
 _PATIENCE_BLOCKS: Final = 15
 _LEAST_PATIENCE: Final = timedelta(seconds=30)
-
-# The gas of an empty transaction.
-_LEAST_GAS: Final = 21_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +119,12 @@ def _is_lost(one: GasTransaction, seen: _Round) -> bool:
 
 
 def _push(one: GasTransaction, seen: _Round) -> None:
-    """Send an unmined transaction: unchanged, or with higher fees if it is next in turn and late."""
+    """Send an unmined transaction: unchanged, or with higher fees if it is next in turn and late; empty if it expired."""
     newest = one.attempts.order_by("-number")[0]
+    if has_expired(one, seen.spec, now=seen.now):
+        empty(newest, prices=seen.node.prices(), now=seen.now)
+        broadcast(one, node=seen.node, now=seen.now)
+        return
     is_late = seen.is_late(newest)
     if newest.sent_at is not None and not is_late:
         return
@@ -156,23 +159,13 @@ def _replace(
         )
         return
     with transaction.atomic():
-        rows = GasTransaction.objects.select_for_update(of=("self",), no_key=True)
-        locked = rows.select_related("account").get(pk=one.pk)
+        locked = lock_transaction(one.pk)
         is_newest = not locked.attempts.filter(number__gt=newest.number).exists()
         if locked.state in ON_THEIR_WAY and is_newest:
             if is_cancelled:
                 log.error("no node takes a transaction: given up", pk=locked.pk)
                 make_empty(locked)
             _sign_again(locked, fees, newest.number + 1, seen)
-
-
-def make_empty(locked: GasTransaction) -> None:
-    """Turn a transaction into an empty one that only uses its nonce; its reference becomes free."""
-    locked.reference = f"{locked.purpose}:{locked.pk}"
-    locked.purpose = Purpose.CANCEL
-    locked.to, locked.data = locked.account.address, b""
-    locked.gas_limit = _LEAST_GAS
-    locked.save(update_fields=["reference", "purpose", "to", "data", "gas_limit"])
 
 
 def _sign_again(locked: GasTransaction, fees: Fees, number: int, seen: _Round) -> None:

@@ -15,7 +15,9 @@ from settlements.errors import NoGasError
 from settlements.gas.broadcast import (
     broadcast,
     find_receipt,
+    note_answer,
 )
+from settlements.gas.emptying import send_first
 from settlements.gas.ledger import (
     affordable_gas,
     find,
@@ -89,6 +91,7 @@ def send_batch(batch: str, *, node: GasNode, now: datetime) -> None:
     if first is None:
         return
     made = find(Purpose.SWEEP, batch)
+    is_new = made is None
     if made is None:
         items = planned_items(batch)
         if not is_worthwhile(first.chain, items, node.prices()):
@@ -106,7 +109,19 @@ def send_batch(batch: str, *, node: GasNode, now: datetime) -> None:
     open_settlements(batch).update(
         transaction=made, status=SettlementStatus.SENT, tx_hash=newest.tx_hash
     )
-    broadcast(made, node=node, now=now)
+    if not is_new:
+        broadcast(made, node=node, now=now)
+        return
+    # A batch that cannot be paid for waits without a transaction, so that it can be given up.
+    answer = send_first(
+        newest, node=node, withdrawn=lambda: _wait_again(batch), now=now
+    )
+    note_answer(newest, answer, now=now)
+
+
+def _wait_again(batch: str) -> None:
+    waiting = {"status": SettlementStatus.PENDING, "transaction": None, "tx_hash": ""}
+    open_settlements(batch).update(**waiting)
 
 
 def resume(chain: str, *, node: GasNode, now: datetime) -> int:

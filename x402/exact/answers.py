@@ -123,5 +123,14 @@ def unverified(payer: str) -> dict[str, Any]:
     return invalid(reasons.UNEXPECTED_VERIFY, message, payer=payer)
 
 
+def unready(payer: str) -> dict[str, Any]:
+    """Return the response if a good payment cannot be sent now, because our gas account may not or cannot pay for it."""
+    message = (
+        "Payments on this network cannot be sent just now: the payment is not refused, ask"
+        " again."
+    )
+    return invalid(reasons.UNEXPECTED_VERIFY, message, payer=payer)
+
+
 def _present(values: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}

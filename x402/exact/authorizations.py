@@ -156,6 +156,16 @@ def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> GasAtte
     return attempt
 
 
+def disown(row: Authorization, made: GasTransaction) -> None:
+    """Detach a transaction that certainly no node has: the authorisation may be begun anew."""
+    rows = Authorization.objects.filter(
+        pk=row.pk, transaction=made, state=AuthorizationState.SENT, payment=None
+    )
+    unsent = {"state": AuthorizationState.TAKEN, "transaction": None, "tx_hash": ""}
+    rows.update(**unsent, taken_until=None)
+    row.transaction, row.tx_hash = None, ""
+
+
 def keep_signed(row: Authorization, *, now: datetime) -> None:
     """Store the whole transaction that carries an authorisation out, before it is sent (Solana).
 

@@ -29,3 +29,7 @@ class RevertedError(Exception):
 
 class ReceiptMissingError(Exception):
     """A transaction was sent, and is not in a block yet."""
+
+
+class TooMuchGasError(RevertedError):
+    """A call takes more gas than is paid for here."""

@@ -58,8 +58,10 @@ class Rail(Protocol):
         """Return a payer's signed payment, checked. Raises RefusedPaymentError."""
         ...
 
-    def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
-        """Return the response whether an authorisation would settle now. Nothing is sent."""
+    def verify(
+        self, request: StandardRequest, *, merchant_id: int, clock: Clock
+    ) -> Answer:
+        """Return the response whether a merchant's authorisation would settle now. Nothing is sent."""
         ...
 
     def begin(

@@ -70,5 +70,6 @@ def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
     if may_ask(VERIFYING, caller.merchant_id, request.spec, now=clock()):
         with asking(request.spec.name) as is_asked:
             if is_asked:
-                return rail_of(request.spec.family).verify(request, clock=clock)
+                rail = rail_of(request.spec.family)
+                return rail.verify(request, merchant_id=caller.merchant_id, clock=clock)
     return answers.unverified(request.signed.payer)

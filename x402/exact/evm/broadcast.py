@@ -2,26 +2,33 @@
 
 import time
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from django.db import transaction
 
+from settlements.gas.balances import expect_gas
 from settlements.gas.broadcast import (
     broadcast,
     find_receipt,
+)
+from settlements.gas.emptying import (
+    empty,
+    has_expired,
+    note_refusal,
+    send_first,
 )
 from settlements.gas.fees import first_fees
 from settlements.gas.ledger import (
     GasCall,
     intend,
 )
-from settlements.gas.node import GasNode, Receipt
+from settlements.gas.node import UNPAYABLE, GasNode, Receipt
 from settlements.gas.policy import gas_policy
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
 from wallets.chains.base import ChainError
-from x402.exact.authorizations import adopt
+from x402.exact.authorizations import adopt, disown
 from x402.exact.checks import refuse_late
 from x402.exact.errors import (
     BalanceUnknownError,
@@ -54,7 +61,7 @@ def send(
     """Store the transaction that carries an authorisation out, and send it to a node.
 
     Raises RevertedError if the call would revert, RefusedPaymentError if the authorisation has expired, OverdrawnError,
-    NoGasError, ChainError: then nothing was sent.
+    NoGasError, ChainError: then nothing was sent. NoGasError too if the nodes refuse it for want of coin or fee.
     """
     spec = request.spec
     gas = calls.gas_for(pool_of(spec), call)
@@ -69,26 +76,39 @@ def send(
     # The nodes may have been slow, so the deadline is checked again.
     refuse_late(request, now=clock())
     try:
-        attempt = _write(row, sent, balance, node=node, now=clock())
+        attempt = _write(row, request, sent, balance, clock=clock)
     except BalanceUnknownError:
         # Another payment of this payer was sent meanwhile.
         asked = _balance_of(row, request)
         refuse_late(request, now=clock())
-        attempt = _write(row, sent, asked, node=node, now=clock())
+        attempt = _write(row, request, sent, asked, clock=clock)
+    made = attempt.transaction
     # A node's acceptance is recorded once it is in a block, or pending for long.
     with suppress(ChainError):
-        node.send(bytes(attempt.raw))
+        send_first(attempt, node=node, withdrawn=lambda: disown(row, made), now=clock())
+
+
+def expect_gas_for(
+    merchant_id: int, request: StandardRequest, *, now: datetime
+) -> None:
+    """Raise NoGasError if `send` would refuse a payment of this merchant for its gas. Raises ChainError."""
+    spec, node = request.spec, gas_node_of(request.spec)
+    expect_gas(spec.name, calls.USUAL_GAS, node=node, now=now)
+    fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
+    most_wei = calls.USUAL_GAS * fees.max_fee if fees else 0
+    refuse_greedy(merchant_id, spec.name, payment=most_wei, now=now)
 
 
 def _write(
     row: Authorization,
+    request: StandardRequest,
     call: GasCall,
     balance: Balance | None,
     *,
-    node: GasNode,
-    now: datetime,
+    clock: Clock,
 ) -> GasAttempt:
     """Store the transaction, together with the check of the payer's open payments."""
+    now = clock()
     with transaction.atomic():
         refuse_overdrawn(row, balance, now=now)
         made = intend(
@@ -96,8 +116,9 @@ def _write(
             call,
             purpose=Purpose.X402,
             reference=reference_of(row),
-            node=node,
+            node=gas_node_of(request.spec),
             now=now,
+            expires_at=_end_of(request),
         )
         return adopt(row, made, now=now)
 
@@ -118,10 +139,29 @@ def reference_of(row: Authorization) -> str:
     return str(row.pk)
 
 
-def push(made: GasTransaction, *, node: GasNode, now: datetime) -> None:
-    """Send a transaction to the nodes. It is stored, so if none accepts it now it is sent later."""
+def _end_of(request: StandardRequest) -> datetime | None:
+    """Return when an authorisation expires; None if that is beyond any calendar."""
+    try:
+        return datetime.fromtimestamp(request.signed.valid_before, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def push(
+    made: GasTransaction, request: StandardRequest, *, node: GasNode, now: datetime
+) -> None:
+    """Send a stored transaction again, unless it has expired: then the ledger empties it.
+
+    If the nodes refuse it for want of coin or fee, it is emptied, because nobody may wait for it when they take it.
+    """
+    if has_expired(made, request.spec, now=now):
+        return
     with suppress(ChainError):
-        broadcast(made, node=node, now=now)
+        answer = broadcast(made, node=node, now=now)
+        if answer in UNPAYABLE:
+            newest = made.attempts.order_by("-number")[0]
+            empty(newest, prices=None, now=now)
+            note_refusal(made, answer, node=node, now=now)
 
 
 def look(row: Authorization, made: GasTransaction, *, node: GasNode) -> Receipt:

@@ -7,12 +7,15 @@ from settlements.gas.keys import gas_keys
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
-from x402.exact.errors import RevertedError
+from x402.exact.errors import RevertedError, TooMuchGasError
 from x402.exact.evm import contracts
 from x402.exact.evm.contracts import PROXY
 
 MOST_GAS: Final = 500_000
 """A payer's smart wallet runs its own code with our gas."""
+
+USUAL_GAS: Final = 120_000
+"""The gas limit of a key's payment, before it is estimated."""
 
 _LEAST_GAS: Final = 21_000
 # The token's storage may have changed before the transaction runs.
@@ -56,5 +59,5 @@ def gas_for(pool: RpcPool, call: Call) -> int:
     if gas < _LEAST_GAS:
         raise MalformedAnswerError("an estimate is less than any call takes")
     if gas > MOST_GAS:
-        raise RevertedError("reverted: it takes more gas than is paid for here")
+        raise TooMuchGasError("reverted: it takes more gas than is paid for here")
     return min(int(gas * _SPARE_GAS), MOST_GAS)

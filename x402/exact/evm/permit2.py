@@ -10,7 +10,7 @@ from typing import Final
 from wallets.chains.evm.proofs import Types, typed_digest
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import reasons
-from x402.exact.errors import RevertedError
+from x402.exact.errors import RevertedError, TooMuchGasError
 from x402.exact.evm import (
     calls,
     contracts,
@@ -123,6 +123,8 @@ def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
     try:
         calls.expect_ours(pool, request.spec, call)
         calls.gas_for(pool, call)
+    except TooMuchGasError:
+        return reasons.UNEXPECTED_VERIFY
     except RevertedError:
         used = is_used(pool, request)
         return reasons.PERMIT2_NONCE if used else reasons.SIMULATION_FAILED

@@ -6,6 +6,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+import structlog
+
 from accounts.states import Mode
 from settlements.errors import NoGasError
 from settlements.gas.broadcast import find_receipt
@@ -37,6 +39,7 @@ from x402.exact.evm import (
     permit2,
 )
 from x402.exact.evm.broadcast import (
+    expect_gas_for,
     look,
     look_at_once,
     push,
@@ -66,6 +69,8 @@ from x402.exact.inputs import (
 )
 from x402.exact.records import fail_row
 from x402.models import Authorization
+
+log = structlog.get_logger(__name__)
 
 Answer = dict[str, Any]
 
@@ -114,14 +119,19 @@ class EvmRail:
         """Return an EIP-3009 or Permit2 authorisation, which names its recipient."""
         return read_signed(payload, asset=asset)
 
-    def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
+    def verify(
+        self, request: StandardRequest, *, merchant_id: int, clock: Clock
+    ) -> Answer:
         """Return the response whether an authorisation would settle now."""
         pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
         try:
             reason = kind.refusal(pool, request, now=clock()) or kind.rehearsal(
                 pool, request
             )
-            if not reason or (
+            if not reason:
+                expect_gas_for(merchant_id, request, now=clock())
+                return answers.valid(request)
+            if (
                 reason in _PERHAPS_USED
                 and kind.is_proven(pool, request)
                 and was_paid(pool, request)
@@ -129,6 +139,9 @@ class EvmRail:
                 return answers.valid(request)
         except ChainError:
             return answers.unverified(payer)
+        except NoGasError as error:
+            log.warning("not verified", chain=request.spec.name, error=str(error))
+            return answers.unready(payer)
         return answers.invalid(reason, payer=payer)
 
     def begin(
@@ -196,7 +209,7 @@ class EvmRail:
             adopt(row, made, now=clock())
         pool, node = pool_of(request.spec), gas_node_of(request.spec)
         if made.state == TransactionState.INTENDED:
-            push(made, node=node, now=clock())
+            push(made, request, node=node, now=clock())
         try:
             receipt = look(row, made, node=node)
         except ReceiptMissingError:

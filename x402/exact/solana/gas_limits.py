@@ -24,13 +24,13 @@ LAMPORTS: Final = 10**9
 _DAY: Final = timedelta(days=1)
 
 
-def refuse_spending(row: Authorization, cost: int, *, now: datetime) -> None:
+def refuse_spending(merchant_id: int, chain: str, cost: int, *, now: datetime) -> None:
     """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
-    daily = daily_coins(row.chain) * LAMPORTS
+    daily = daily_coins(chain) * LAMPORTS
     rows = Authorization.objects.filter(
-        chain=row.chain, network_fee__isnull=False, created_at__gt=now - _DAY
+        chain=chain, network_fee__isnull=False, created_at__gt=now - _DAY
     )
-    own = Q(merchant=row.merchant_id)
+    own = Q(merchant=merchant_id)
     failed = own & Q(state=AuthorizationState.FAILED)
     spent = rows.aggregate(
         all=Sum("network_fee", default=0),
@@ -40,16 +40,14 @@ def refuse_spending(row: Authorization, cost: int, *, now: datetime) -> None:
         open=_fees(own & Q(state=AuthorizationState.SENT)),
     )
     if spent["all"] + cost > daily:
-        raise NoGasError(f"the day's gas on {row.chain} is spent (GAS_DAILY_COINS)")
+        raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
     share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
     if spent["good"] + cost > share:
-        raise NoGasError(
-            f"the merchant's share of the day's gas on {row.chain} is spent"
-        )
+        raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
     costs = FailedCosts(
         spent["failed"], lately=spent["lately"], open=spent["open"], payment=cost
     )
-    refuse_failed(costs, share, row.chain)
+    refuse_failed(costs, share, chain)
 
 
 def _fees(which: Q) -> Sum:

@@ -114,7 +114,9 @@ class SolanaRail:
         """Return the signed transfer in a payer's transaction."""
         return payloads.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
 
-    def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
+    def verify(
+        self, request: StandardRequest, *, merchant_id: int, clock: Clock
+    ) -> Answer:
         """Return the result of a node's simulation of the transaction, without our signature."""
         payer, transfer = request.signed.payer, payloads.transfer_of(request.signed)
         if transfer.fee_payer not in solana_gas_keys():
@@ -124,9 +126,15 @@ class SolanaRail:
         except ChainError:
             return answers.unverified(payer)
         if simulated.is_ours:
-            return answers.unverified(payer)
+            return answers.unready(payer)
         if simulated.error:
             return answers.invalid(reasons.SIMULATION, simulated.error, payer=payer)
+        try:
+            fee = transfer.network_fee
+            refuse_spending(merchant_id, request.spec.name, fee, now=clock())
+        except NoGasError as error:
+            log.warning("not verified", chain=request.spec.name, error=str(error))
+            return answers.unready(payer)
         return answers.valid(request)
 
     def begin(
@@ -163,11 +171,13 @@ class SolanaRail:
         found = nodes.find(row.tx_hash)
         if _is_in_block(found):
             conclude(row, request, found, now=clock())
-        elif _EXPIRES < clock() - row.created_at < _REMEMBERED and _is_lost(row, nodes):
-            conclude_expired(row, request)
-        else:
+            return
+        if not _has_expired(row, now=clock()):
             nodes.send(bytes(row.signed))
-            release(row)
+        elif clock() - row.created_at < _REMEMBERED and _is_lost(row, nodes):
+            conclude_expired(row, request)
+            return
+        release(row)
 
     def _carry_out(
         self, row: Authorization, request: StandardRequest, clock: Clock
@@ -175,7 +185,8 @@ class SolanaRail:
         """Sign the leased authorisation's transaction, and send it."""
         transfer = payloads.transfer_of(request.signed)
         try:
-            refuse_spending(row, transfer.network_fee, now=clock())
+            fee = transfer.network_fee
+            refuse_spending(row.merchant_id, row.chain, fee, now=clock())
             _sign(row, transfer, request, now=clock())
         except OverdrawnError:
             return fail_row(row, answers.overdrawn(request))
@@ -193,7 +204,7 @@ class SolanaRail:
         found = None
         with suppress(ChainError):
             found = nodes.find(row.tx_hash)
-            if not _is_in_block(found):
+            if not _is_in_block(found) and not _has_expired(row, now=clock()):
                 nodes.send(bytes(row.signed or b""))
                 time.sleep(_FIRST_PAUSE)
                 found = nodes.find(row.tx_hash)
@@ -244,6 +255,11 @@ def _refusal(request: StandardRequest) -> Answer | None:
 
 def _is_in_block(found: FoundTransaction | None) -> bool:
     return found is not None and found.block_height is not None
+
+
+def _has_expired(row: Authorization, *, now: datetime) -> bool:
+    """Whether the network surely accepts a transaction no more, so that it is not sent again."""
+    return now - row.created_at > _EXPIRES
 
 
 def _is_lost(row: Authorization, nodes: SolanaNodes) -> bool:

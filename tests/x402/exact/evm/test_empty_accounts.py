@@ -1,0 +1,249 @@
+"""A payer is not charged for what nobody serves: while our gas account cannot pay, nothing is sent, then or later."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.tokens import balance_of
+from settlements.gas.balances import refresh_balances
+from settlements.gas.broadcast import gas_node
+from settlements.gas.emptying import _withdraw
+from settlements.gas.node import Sending
+from settlements.gas.upkeep import tend
+from settlements.models import GasAccount, GasAttempt, GasTransaction
+from settlements.states import Purpose
+from tests.contract.client import ApiClient
+from tests.nodes.proxy import (
+    Answer,
+    Ask,
+    Dropped,
+    Request,
+    RpcProxy,
+    honest,
+    methods_of,
+)
+from tests.x402.exact.bodies import body_of
+from tests.x402.exact.calls import settle, verify
+from tests.x402.payers import pay_to_of
+from x402.exact import sweep, waiters
+from x402.exact.authorizations import LEASE
+from x402.models import Authorization
+
+pytestmark = pytest.mark.django_db
+
+UNITS = 10_000
+RICH = hex(10**20)
+NOT_SENT = "unexpected_settle_error"
+UNREADY = "unexpected_verify_error"
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+
+
+def fund(node: Anvil, wei: str) -> None:
+    node.rpc("anvil_setBalance", node.accounts[3].address, wei)
+
+
+def tend_all(*, after: timedelta = timedelta()) -> None:
+    with gas_node("base") as node:
+        tend("base", node=node, now=timezone.now() + after)
+
+
+def count_again(*, after: timedelta = timedelta()) -> None:
+    with gas_node("base") as node:
+        refresh_balances("base", node=node, now=timezone.now() + after)
+
+
+def test_an_account_that_is_known_to_be_empty_is_said_at_verify_and_at_settle(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    fund(base_node, "0x1")
+    told = verify(seller, body)
+    assert (told["isValid"], told["invalidReason"]) == (False, UNREADY)
+    refused = settle(seller, body)
+    assert (refused["errorReason"], refused["transaction"]) == (NOT_SENT, "")
+    assert not GasTransaction.objects.exists()
+    fund(base_node, RICH)
+    count_again()
+    assert verify(seller, body)["isValid"]
+    assert settle(seller, body)["success"]
+
+
+def test_a_refilled_account_is_noticed_by_the_next_verification(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    fund(base_node, "0x1")
+    assert not verify(seller, body)["isValid"]
+    fund(base_node, RICH)
+    GasAccount.objects.update(balance_at=timezone.now() - timedelta(seconds=6))
+    assert verify(seller, body)["isValid"]
+
+
+def test_a_payment_that_no_node_takes_for_want_of_coin_is_never_sent_later(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    body = body_of(authorize(base_node, to, UNITS), usdc)
+    assert verify(seller, body)["isValid"]
+    fund(base_node, "0x1")
+    refused = settle(seller, body)
+    assert (refused["errorReason"], refused["transaction"]) == (NOT_SENT, "")
+    assert verify(seller, body)["invalidReason"] == UNREADY
+    assert settle(seller, body)["errorReason"] == NOT_SENT
+    assert GasTransaction.objects.get().purpose == Purpose.CANCEL
+    fund(base_node, RICH)
+    count_again()
+    tend_all()
+    assert balance_of(base_node, usdc, to) == 0
+    # The nonce was used by nothing, so the next payment is mined behind it.
+    assert settle(seller, body)["success"]
+    assert balance_of(base_node, usdc, to) == UNITS
+    assert Authorization.objects.get().payment is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "insufficient funds for gas * price + value",
+        "InsufficientFunds, Account balance: 0",
+        "Upfront cost exceeds account balance",
+        "Sender doesn't have enough funds to send tx.",
+        "transaction underpriced: gas tip cap 1, minimum needed 25000000000",
+        "max fee per gas less than block base fee: maxFeePerGas: 1, baseFee: 7",
+        "FeeTooLow",
+        "Gas price below configured minimum gas price",
+        "transaction priority fee below minimum required priority fee 7",
+    ],
+)
+def test_every_nodes_refusal_for_coin_or_fee_empties_the_nonce(
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, text: str
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    with RpcProxy(base_node.url) as proxy:
+        proxy.fault = refusing(text)
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
+        told = settle(seller, body)
+        assert (told["errorReason"], told["transaction"]) == (NOT_SENT, "")
+        made = GasTransaction.objects.get()
+        assert (made.purpose, made.attempts.count()) == (Purpose.CANCEL, 2)
+        assert Authorization.objects.get().tx_hash == ""
+        proxy.fault = honest
+        tend_all()
+        assert settle(seller, body)["success"]
+
+
+def refusing(text: str) -> Any:
+    def fault(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        if "eth_sendRawTransaction" not in methods_of(request):
+            return honest(proxy, request, ask)
+        error = {"code": -32000, "message": text}
+        return honest(
+            proxy,
+            request,
+            lambda told: {"jsonrpc": "2.0", "id": told["id"], "error": error},
+        )
+
+    return fault
+
+
+def losing(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Take a transaction, and answer nothing."""
+    if "eth_sendRawTransaction" in methods_of(request):
+        ask(request)
+        raise Dropped
+    return honest(proxy, request, ask)
+
+
+def test_a_payment_that_one_node_may_have_is_not_called_unsent_by_another(
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    base_node.set_automine(False)
+    with RpcProxy(base_node.url) as first, RpcProxy(base_node.url) as second:
+        first.fault = losing
+        second.fault = refusing("insufficient funds for gas * price + value")
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": f"{first.url},{second.url}"}
+        told = settle(seller, body)
+        assert told["errorReason"] == "settlement_pending"
+        assert told["transaction"] == Authorization.objects.get().tx_hash != ""
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    base_node.set_automine(True)
+    base_node.mine()
+    assert settle(seller, body)["success"]
+
+
+def test_a_transaction_that_another_process_offered_is_not_withdrawn(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    """The negative control: without the mark, what a node may have would be called unsent."""
+    base_node.set_automine(False)
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    assert settle(seller, body)["errorReason"] == "settlement_pending"
+    attempt, now = GasAttempt.objects.get(), timezone.now()
+    GasAttempt.objects.update(error=Sending.OFFERED.value)
+    assert not _withdraw(attempt, Sending.POOR, None, now)
+    GasAttempt.objects.update(error="", sent_at=None)
+    GasTransaction.objects.update(state="intended")
+    assert _withdraw(attempt, Sending.POOR, None, now)
+
+
+def test_what_a_process_stored_and_did_not_send_is_not_sent_once_it_has_expired(
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any
+) -> None:
+    to = pay_to_of(seller)
+    end = int(timezone.now().timestamp()) + 60
+    body = body_of(authorize(base_node, to, UNITS, valid_before=end), usdc)
+    with RpcProxy(base_node.url) as proxy:
+        # As if it had been killed before a node had it.
+        proxy.fault = dropping
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
+        assert settle(seller, body)["errorReason"] == "settlement_pending"
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    tend_all(after=timedelta(seconds=61))
+    made = GasTransaction.objects.get()
+    assert made.purpose == Purpose.CANCEL
+    base_node.mine(20)
+    tend_all(after=timedelta(seconds=62))
+    sweep.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
+    assert Authorization.objects.get().state == "failed"
+    assert balance_of(base_node, usdc, to) == 0
+    receipt = base_node.receipt(made.attempts.order_by("-number")[0].tx_hash)
+    assert (receipt["status"], receipt["to"]) == ("0x1", receipt["from"])
+
+
+def dropping(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    if "eth_sendRawTransaction" in methods_of(request):
+        raise Dropped
+    return honest(proxy, request, ask)
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("GAS_DAILY_COINS", {"base": "0.000000001"}),
+        ("GAS_MAX_GWEI", {"base": "0.000000001"}),
+        ("GAS_MERCHANT_SHARE", "-1"),
+    ],
+)
+def test_a_limit_that_settle_keeps_to_is_said_at_verify(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    name: str,
+    limits: Any,
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    assert verify(seller, body)["isValid"]
+    setattr(settings, name, limits)
+    assert verify(seller, body)["invalidReason"] == UNREADY
+    assert settle(seller, body)["errorReason"] == NOT_SENT
+    assert not GasTransaction.objects.exists()
