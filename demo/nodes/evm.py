@@ -62,7 +62,7 @@ class EvmNode:
         return [self.anvil.kept_by(make)]
 
     def mined_urls(self) -> list[str]:
-        """It makes a block for each transaction and none otherwise."""
+        """It makes a block for each transaction; the miner makes the others."""
         return [self.anvil.url]
 
     def prepare(self) -> LocalChain:

@@ -1,7 +1,7 @@
 """`python -m demo.nodes.miner RPC_URL...`: mines blocks on local chains until transactions are final.
 
-The nodes make a block for each transaction and none otherwise, so that an idle chain stays small. Real chains go on, and so
-do these until the newest transaction is final.
+The nodes make a block for each transaction and none otherwise. Real chains go on, and so do these until the newest
+transaction is final. Then they make a block a minute: an idle chain stays small, and its newest block never looks stale.
 """
 
 import http.client
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 BLOCK_SECONDS = 1.0
 # More blocks than any chain's confirmations need.
 DEPTH = 20
+IDLE_SECONDS = 50.0
 
 
 class Chain:
@@ -23,6 +24,8 @@ class Chain:
         self.address = urlsplit(url).netloc
         self.seen = -1
         self.newest_used = -DEPTH
+        # By the monotonic clock: when the newest block was first seen.
+        self.grew_at = time.monotonic()
 
     def tick(self) -> None:
         """Look at the blocks made since the last tick; add one if it is wanted."""
@@ -33,8 +36,11 @@ class Chain:
             block = self._ask("eth_getBlockByNumber", hex(height), False)
             if block["transactions"]:
                 self.newest_used = height
+        if head != self.seen:
+            self.grew_at = time.monotonic()
         self.seen = head
-        if head < self.newest_used + DEPTH and self.newest_used <= head:
+        is_wanted = head < self.newest_used + DEPTH and self.newest_used <= head
+        if is_wanted or time.monotonic() - self.grew_at >= IDLE_SECONDS:
             self._ask("evm_mine")
 
     def _ask(self, method: str, *params: Any) -> Any:

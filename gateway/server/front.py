@@ -5,14 +5,17 @@ A request takes a thread once it has arrived completely, and releases it while i
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, Final, Protocol
 
 from django.db import close_old_connections
 from django.http.response import HttpResponseBase
 
 from gateway.core.web.visits import (
+    GONE,
     REFUSAL,
     VISIT,
+    WATCH,
     Visit,
     later_of,
 )
@@ -57,6 +60,10 @@ class Exchange(Incoming, Protocol):
         """Begin a response."""
         ...
 
+    async def client_disconnect(self) -> None:
+        """Wait until the client has closed its connection."""
+        ...
+
 
 class _Answer:
     """Django's answer: a status, headers, and a response to send or to wait for."""
@@ -83,6 +90,7 @@ class Front:
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start the threads, before the first request."""
+        self._loop = loop
         self._threads.start(loop)
 
     async def __rsgi__(self, scope: Scope, exchange: Exchange) -> None:
@@ -92,11 +100,23 @@ class Front:
             body = await self._bodies.read(environ, exchange)
         except RefusedBodyError as refused:
             body, environ[REFUSAL] = b"", refused.error
-        environ[VISIT] = visit = Visit()
+        environ[VISIT] = visit = Visit({WATCH: lambda: self._watch(exchange)})
         add_body(environ, body)
-        unsent = await self._in_thread(lambda: self._answer(environ, exchange))
-        if unsent is not None:
-            await self._send_later(unsent, scope, body, visit, exchange)
+        try:
+            unsent = await self._in_thread(lambda: self._answer(environ, exchange))
+            if unsent is not None:
+                await self._send_later(unsent, scope, body, visit, exchange)
+        finally:
+            if GONE in visit:
+                visit[GONE].cancel()
+
+    def _watch(self, exchange: Exchange) -> "Future[None]":
+        """Return a future that is done once the client has closed its connection. For any thread."""
+
+        async def gone() -> None:
+            await exchange.client_disconnect()
+
+        return asyncio.run_coroutine_threadsafe(gone(), self._loop)
 
     async def _send_later(
         self,

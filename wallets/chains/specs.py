@@ -24,8 +24,8 @@ class Network(StrEnum):
 class NetworkFacts:
     """One network of a chain. `chain_id` is null where the chain has no number for itself.
 
-    `x402_name` is its name in version 1 of the public x402 standard, `caip2` in version 2 if that is not `eip155:` and the
-    number.
+    `x402_name` is its name in version 1 of the public x402 standard, and `is_x402_known` says whether that version's published
+    clients know it. `caip2` is its name in version 2 if that is not `eip155:` and the number.
     """
 
     chain_id: int | None
@@ -37,6 +37,7 @@ class NetworkFacts:
         default_factory=lambda: MappingProxyType({})
     )
     x402_name: str | None = None
+    is_x402_known: bool = True
     caip2: str | None = None
 
 
@@ -135,6 +136,7 @@ class ChainSpec:
     # From ChainFacts and NetworkFacts.
     x402_confirmations: int = 3
     x402_name: str | None = None
+    is_x402_known: bool = True
     caip2: str | None = None
     coin: str = ""
     gas: GasFacts | None = None

@@ -11,7 +11,9 @@ from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.wire import json_body
 from gateway.core.web.visits import (
     call_again,
+    is_client_gone,
     visit_of,
+    watch_client,
 )
 from x402.exact.settlement import settle_standard
 from x402.exact.verification import verify_standard
@@ -24,6 +26,7 @@ from x402.payments.claims import Caller
 
 # The settlement's state kept in its visit.
 _WAITING: Final = "x402.waiting"
+_PARTS: Final = frozenset({"paymentPayload", "paymentRequirements"})
 
 
 def verify_answer(request: Request) -> Response | None:
@@ -45,8 +48,15 @@ def settle_answer(request: Request) -> Response | None:
     waiting = Waiting()
     if visit is not None:
         waiting = visit.setdefault(_WAITING, Waiting(in_thread=False))
+    watch_client(asker)
     try:
-        return Response(settle_standard(*asked, clock=timezone.now, waiting=waiting))
+        told = settle_standard(
+            *asked,
+            clock=timezone.now,
+            waiting=waiting,
+            is_gone=lambda: is_client_gone(asker),
+        )
+        return Response(told)
     except CalledAgainError as error:
         response = Response()
         call_again(asker, response, error.after)
@@ -55,7 +65,8 @@ def settle_answer(request: Request) -> Response | None:
 
 def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
     body = json_body(request)
-    if "x402Version" not in body:
+    # Without its version it is malformed, and gets the standard's answer to that.
+    if "x402Version" not in body and not body.keys() >= _PARTS:
         return None
     if "payment" in body:
         raise InvalidRequestError(

@@ -203,6 +203,14 @@ def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) ->
     return bool(caller.key) and repeated.exists()
 
 
+def give_back_success(
+    caller: Caller, request: StandardRequest, *, now: datetime
+) -> None:
+    """Take back the success that a request claimed at `now`, because its seller closed the connection."""
+    claimed = _rows_for(caller, request).filter(served_at=now, served_key=caller.key)
+    claimed.update(served_at=None, served_key="")
+
+
 def may_begin_anew(row: Authorization, *, now: datetime) -> bool:
     """Whether nothing was sent for an authorisation, and its holder failed or died."""
     if row.transaction_id is not None or row.tx_hash:

@@ -1,6 +1,7 @@
 """Parses the standard's bodies by hand, every value.
 
-Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaymentError.
+Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaymentError for whatever is wrong: published
+middlewares refuse a payment that gets the standard's answer, and fail over any other one.
 """
 
 import re
@@ -10,7 +11,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from accounts.states import Mode
-from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.fields import storable
 from wallets.chains.base import AddressError
 from wallets.chains.specs import ChainSpec
@@ -56,7 +56,7 @@ def network_in(body: Body) -> str:
 
 def parse_standard(body: Body, mode: Mode) -> StandardRequest:
     """Parse a body of `/verify` or `/settle`."""
-    version = body["x402Version"]
+    version = body.get("x402Version")
     if type(version) is not int or version not in VERSIONS:
         raise RefusedPaymentError(reasons.INVALID_VERSION)
     asked = _asked(body, version)
@@ -69,11 +69,7 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
         )
     if not _AMOUNT.fullmatch(asked.amount):
         name = _AMOUNTS[version]
-        raise InvalidRequestError(
-            f"{name} must be a whole number of base units.",
-            code="amount_invalid",
-            param=f"paymentRequirements.{name}",
-        )
+        raise _requirements(f"{name} must be a whole number of base units.")
     rail = rail_of(spec.family)
     asset = _address(asked.asset, "asset", spec)
     pay_to = _address(asked.pay_to, "payTo", spec)

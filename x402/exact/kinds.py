@@ -6,7 +6,7 @@ from accounts.states import Mode
 from wallets.chains.specs import ChainSpec
 from x402.exact.networks import (
     VERSIONS,
-    network_of,
+    listed_network_of,
     offered_chains,
 )
 from x402.exact.rails import (
@@ -33,7 +33,7 @@ def supported_payload(mode: Mode, *, merchant_id: int) -> dict[str, Any]:
 def _kind(
     spec: ChainSpec, version: int, mode: Mode, merchant_id: int
 ) -> dict[str, Any] | None:
-    network = network_of(spec, version)
+    network = listed_network_of(spec, version)
     if network is None:
         return None
     kind = {"x402Version": version, "scheme": SCHEME, "network": network}

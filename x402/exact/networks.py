@@ -19,6 +19,12 @@ def network_of(spec: ChainSpec, version: int) -> str | None:
     return spec.caip2 if version == 2 else spec.x402_name
 
 
+def listed_network_of(spec: ChainSpec, version: int) -> str | None:
+    """Return the same where a version's published clients know it; a client may refuse a whole list over an unknown name."""
+    is_known = version != 1 or spec.is_x402_known
+    return network_of(spec, version) if is_known else None
+
+
 def offered_chains(mode: Mode) -> list[ChainSpec]:
     """Return the chains on which authorisations are carried out: those with nodes and one of our fee payers.
 

@@ -5,6 +5,7 @@ perhaps a sent transaction, which the next request continues. Only one of these 
 middlewares serve each that does, and send no key that tells a retry from a copy.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +15,7 @@ from x402.exact.authorizations import (
     claim,
     claim_success,
     find,
+    give_back_success,
     has_ended,
     is_same,
     may_begin_anew,
@@ -56,15 +58,20 @@ Answer = dict[str, Any]
 
 
 def settle_standard(
-    caller: Caller, body: Body, *, clock: Clock, waiting: Waiting | None = None
+    caller: Caller,
+    body: Body,
+    *,
+    clock: Clock,
+    waiting: Waiting | None = None,
+    is_gone: Callable[[], bool] = lambda: False,
 ) -> Answer:
-    """Return the answer to a body of `/settle` in the standard's form.
+    """Return the answer to a body of `/settle` in the standard's form. `is_gone` says whether nobody will read it.
 
     Raises CalledAgainError if `waiting` does not wait in a thread.
     """
     waiting = waiting or Waiting()
     try:
-        told = _settle(caller, body, clock, waiting)
+        told = _settle(caller, body, clock, waiting, is_gone)
     except CalledAgainError:
         raise
     except BaseException:
@@ -74,16 +81,30 @@ def settle_standard(
     return told
 
 
-def _settle(caller: Caller, body: Body, clock: Clock, waiting: Waiting) -> Answer:
+def _settle(
+    caller: Caller,
+    body: Body,
+    clock: Clock,
+    waiting: Waiting,
+    is_gone: Callable[[], bool],
+) -> Answer:
     try:
         request = parse_standard(body, caller.mode)
         refuse_others(caller, request, now=clock())
         told = _carried_out(caller, request, clock, waiting)
     except RefusedPaymentError as error:
         return answers.refused_settle(error, network_in(body))
-    if not told["success"] or claim_success(caller, request, now=clock()):
+    if not told["success"]:
         return told
-    return answers.used(request, tx_hash=told["transaction"])
+    if is_gone():
+        # Its seller must get the one success when it settles again.
+        return answers.pending(request, told["transaction"])
+    now = clock()
+    if not claim_success(caller, request, now=now):
+        return answers.used(request, tx_hash=told["transaction"])
+    if is_gone():
+        give_back_success(caller, request, now=now)
+    return told
 
 
 def _carried_out(

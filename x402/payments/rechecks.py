@@ -7,6 +7,7 @@ from typing import Final
 from django.db import connection, transaction
 
 from accounts.states import Mode
+from wallets.chains.base import FoundTransaction
 from wallets.lookup import ask_again, look_up_on
 from wallets.models import AccountCursor, ChainCursor
 from wallets.networks import chain_spec, chains, reads_accounts
@@ -21,6 +22,8 @@ PATIENCE: Final = timedelta(minutes=15)
 """How long a watcher that read past a payment without recording it has to read it again."""
 
 _GRACE: Final = timedelta(minutes=1)
+# Watchers record a payment within a few seconds.
+_SOON: Final = timedelta(seconds=15)
 _MOST_AT_ONCE: Final = 20
 
 # The processor of the transfer may have missed a payment that was about to be committed.
@@ -54,41 +57,52 @@ def _recheck_chain(chain: str, now: datetime) -> int:
         transfer=None,
         final_at=None,
         reversed_at=None,
-        verified_at__lt=now - _GRACE,
+        verified_at__lt=now - _SOON,
     )
-    found = list(rows.order_by("pk")[:_MOST_AT_ONCE])
-    passed = [one for one in found if _was_passed(one)]
-    return _reverse([one.pk for one in passed if _is_gone(one, now)], now)
-
-
-def _was_passed(payment: X402Payment) -> bool:
-    """Whether its chain has been read up to where the payment would be final."""
-    spec = chain_spec(payment.chain)
-    cursor = ChainCursor.objects.filter(chain=payment.chain, halted_reason="").first()
-    if cursor is None or cursor.first_height is None or payment.block_height is None:
-        return False
-    through: int | None = cursor.height
-    if reads_accounts(spec):
-        accounts = AccountCursor.objects.filter(
-            chain=payment.chain, address=payment.pay_to
-        )
-        through = accounts.values_list("height", flat=True).first()
-    final_at = payment.block_height + spec.confirmations
-    return (
-        through is not None
-        and cursor.first_height <= payment.block_height
-        and (through >= final_at)
-    )
+    found = rows.order_by("pk")[:_MOST_AT_ONCE]
+    return _reverse([one.pk for one in found if _is_gone(one, now)], now)
 
 
 def _is_gone(payment: X402Payment, now: datetime) -> bool:
-    """Ask the chain's nodes again; a transaction they still know is read again, and waited for."""
-    if now - payment.verified_at > PATIENCE:
+    """Whether a payment is on its chain no more, by the chain's nodes. A transaction they still know is read again, and waited for.
+
+    One whose transaction failed in another block is gone at once: nothing of it can be recorded.
+    """
+    read = _read_through(payment)
+    if read is None or payment.block_height is None or read < payment.block_height:
+        return False
+    age = now - payment.verified_at
+    final_at = payment.block_height + chain_spec(payment.chain).confirmations
+    was_passed = read >= final_at and age > _GRACE
+    if was_passed and age > PATIENCE:
         return True
     looked = look_up_on(payment.chain, payment.tx_hash)
+    if any(_has_failed(found) for found in looked.transactions):
+        return True
+    if not was_passed:
+        return False
     for found in looked.transactions:
         ask_again(found, now=now)
     return not looked.transactions and not looked.unasked
+
+
+def _has_failed(found: FoundTransaction) -> bool:
+    return found.block_height is not None and not found.succeeded
+
+
+def _read_through(payment: X402Payment) -> int | None:
+    """Return how far a payment's chain has been read; None if that says nothing about the payment."""
+    spec = chain_spec(payment.chain)
+    cursor = ChainCursor.objects.filter(chain=payment.chain, halted_reason="").first()
+    if cursor is None or cursor.first_height is None or payment.block_height is None:
+        return None
+    if cursor.first_height > payment.block_height:
+        return None
+    if not reads_accounts(spec):
+        height: int | None = cursor.height
+        return height
+    accounts = AccountCursor.objects.filter(chain=payment.chain, address=payment.pay_to)
+    return accounts.values_list("height", flat=True).first()
 
 
 @transaction.atomic

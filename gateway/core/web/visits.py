@@ -16,6 +16,12 @@ VISIT: Final = "florin.visit"
 REFUSAL: Final = "florin.refusal"
 """The key of the GatewayError for which the front refuses a request: no view sees it."""
 
+WATCH: Final = "watch"
+"""The key of a visit's function that starts to watch its client, and returns a future that is done once it is gone."""
+
+GONE: Final = "gone"
+"""The key of that future."""
+
 Visit = dict[str, Any]
 
 _COUNTED: Final = "counted"
@@ -44,3 +50,16 @@ def counted_before(request: HttpRequest) -> Any:
     """Return the rate limit's state of the view's first call; None during the first call."""
     visit = visit_of(request)
     return visit.get(_COUNTED) if visit else None
+
+
+def watch_client(request: HttpRequest) -> None:
+    """Start to watch whether a request's client closes its connection. Without a visit nobody can."""
+    visit = visit_of(request)
+    if visit is not None and GONE not in visit and WATCH in visit:
+        visit[GONE] = visit[WATCH]()
+
+
+def is_client_gone(request: HttpRequest) -> bool:
+    """Whether a watched client closed its connection: then no answer reaches it."""
+    visit = visit_of(request) or {}
+    return GONE in visit and visit[GONE].done()

@@ -5,6 +5,7 @@ import pytest
 from demo.localnet.anvil import Anvil
 from demo.nodes.miner import (
     DEPTH,
+    IDLE_SECONDS,
     Chain,
 )
 from tests.nodes.fixtures import StartNode
@@ -16,12 +17,19 @@ def use(node: Anvil) -> int:
     return int(node.receipt(sent)["blockNumber"], 16)
 
 
-def test_an_idle_chain_gets_no_blocks(start_node: StartNode) -> None:
+def test_an_idle_chain_gets_a_block_a_minute_and_no_more(
+    start_node: StartNode,
+) -> None:
     node = start_node()
     chain = Chain(node.url)
     chain.tick()
     chain.tick()
     assert node.block_number() == 0
+    for minute in (1, 2):
+        chain.grew_at -= IDLE_SECONDS
+        chain.tick()
+        chain.tick()
+        assert node.block_number() == minute
 
 
 def test_a_transaction_is_buried_deep_enough_and_then_left(

@@ -1,6 +1,7 @@
 """Which bodies are the standard's, and what is wrong with others."""
 
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -62,14 +63,77 @@ def test_requirements_are_read_strictly(
 
 
 @pytest.mark.parametrize("amount", ["00.5", "0.5", "010000", "0", "1_0000", "1e4", ""])
-@pytest.mark.parametrize("path", ["/x402/verify", "/x402/settle"])
-def test_an_amount_that_is_no_whole_number_is_a_bad_request(
-    tester: ApiClient, path: str, amount: str
+def test_an_amount_that_is_no_whole_number_is_refused_in_the_standards_form(
+    tester: ApiClient, amount: str
 ) -> None:
     second = body_of(told_to(tester), USDC_ON_BASE, amount=amount)
     first = body_of(told_to(tester), USDC_ON_BASE, version=1, maxAmountRequired=amount)
-    named = [(second, "amount"), (first, "maxAmountRequired")]
-    for body, name in named:
-        answer = tester.send("POST", path, body)
-        assert (answer.status, answer.error["code"]) == (400, "amount_invalid")
-        assert answer.error["param"] == f"paymentRequirements.{name}"
+    for body in (first, second):
+        told = check_refused(tester, body)
+        assert told["errorReason"] == "invalid_payment_requirements"
+
+
+MISSING: Any = object()
+WRONG = (
+    *(MISSING, None, True, 7, -1, 0.01, 10**30, 2.5e300),
+    *([], {}, [{}], {"a": []}, "", " ", "x", "é", "0x", "1_0", "x" * 5_000),
+)
+# What a payment may lack, or have in any form.
+FREE = {
+    "description",
+    "mimeType",
+    "maxTimeoutSeconds",
+    "resource",
+    "url",
+    "validAfter",
+    "version",
+    "name",
+    "extra",
+    "x402Version",
+    "nonce",
+    "signature",
+}
+
+
+def check_refused(client: ApiClient, body: dict[str, Any]) -> dict[str, Any]:
+    """Both answers, which have the fields that published clients want."""
+    verified, settled = verify(client, body), settle(client, body)
+    assert verified["isValid"] is settled["success"] is False
+    assert verified["invalidReason"] == settled["errorReason"] != ""
+    assert settled["transaction"] == ""
+    assert isinstance(settled["network"], str)
+    return settled
+
+
+def spoiled(body: Any, wrong: Any) -> Iterator[tuple[str, Any]]:
+    """The same body with one field after another wrong in one way."""
+    for name, value in body.items():
+        rest = {other: body[other] for other in body if other != name}
+        yield name, rest if wrong is MISSING else rest | {name: wrong}
+        if isinstance(value, dict):
+            for inner, changed in spoiled(value, wrong):
+                yield inner, rest | {name: changed}
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=range(len(WRONG)))
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_body_with_any_field_wrong_in_any_way_is_refused_in_one_form(
+    tester: ApiClient, version: int, wrong: Any
+) -> None:
+    body = body_of(told_to(tester), USDC_ON_BASE, version=version)
+    for name, other in spoiled(body, wrong):
+        if name not in FREE:
+            check_refused(tester, other)
+        else:
+            verify(tester, other)
+
+
+@pytest.mark.parametrize("version", [3, 0, "1", "2", None, MISSING, True, [], {}, 1.5])
+def test_a_body_of_no_version_is_refused_in_the_same_form(
+    tester: ApiClient, version: Any
+) -> None:
+    body = body_of(told_to(tester), USDC_ON_BASE)
+    del body["x402Version"]
+    if version is not MISSING:
+        body["x402Version"] = version
+    assert check_refused(tester, body)["errorReason"] == "invalid_x402_version"

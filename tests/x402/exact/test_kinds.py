@@ -1,9 +1,13 @@
 """Which payments are offered: kinds of both versions, and the accounts that carry them out."""
 
+import json
+import subprocess
+
 import pytest
 
 from accounts.states import Mode
 from tests.contract.client import ApiClient, client_of
+from tests.tree import ROOT
 from wallets.models import ChainCursor
 
 pytestmark = pytest.mark.django_db
@@ -14,6 +18,28 @@ def test_what_is_supported_is_told_in_both_versions(tester: ApiClient) -> None:
     assert {"x402Version": 1, "scheme": "exact", "network": "base"} in kinds
     assert {"x402Version": 2, "scheme": "exact", "network": "eip155:8453"} in kinds
     assert ApiClient().get("/x402/supported").status == 401
+
+
+def test_only_networks_that_a_versions_published_clients_know_are_listed(
+    tester: ApiClient,
+) -> None:
+    kinds = tester.get("/x402/supported").body["kinds"]
+    named = {1: set[str](), 2: set[str]()}
+    for kind in kinds:
+        named[kind["x402Version"]].add(kind["network"])
+    assert named[1] <= npm_networks()
+    assert named[1] == {"base", "polygon", "solana"}
+    assert {"eip155:1", "eip155:8453", "eip155:137"} < named[2]
+    assert all(":" in network for network in named[2])
+
+
+def npm_networks() -> set[str]:
+    """What npm x402, the first version's client, allows as a network."""
+    told = "import('x402/types').then(x => console.log(JSON.stringify(x.NetworkSchema.options)))"
+    done = subprocess.run(
+        ["node", "-e", told], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout))
 
 
 def test_without_a_gas_key_nothing_is_supported() -> None:

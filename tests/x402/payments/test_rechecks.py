@@ -7,7 +7,10 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Merchant
+from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import lay_usdc
+from tests.nodes.forwarders import FLUSH, NATIVE_COIN
 from tests.x402.recorded import UNITS, make_seller
 from wallets.models import ChainCursor
 from webhooks.models import Event
@@ -62,6 +65,21 @@ def test_what_no_node_knows_any_more_is_reversed_at_once(
 ) -> None:
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     assert recheck(unrecorded, timedelta(minutes=2)) == "reversed"
+
+
+def test_what_failed_in_another_block_is_reversed_within_a_minute(
+    unrecorded: X402Payment, base_node: Anvil, settings: Any
+) -> None:
+    """A reorg put its transaction behind another one, and the receipt says status 0."""
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    data = encode_call(FLUSH, base_node.accounts[1].address, b"\0" * 32, NATIVE_COIN)
+    failed = base_node.send(
+        base_node.accounts[1], to=lay_usdc(base_node), data=data, gas=100_000
+    )
+    assert base_node.receipt(failed)["status"] == "0x0"
+    X402Payment.objects.update(tx_hash=failed)
+    assert recheck(unrecorded, SOON) == "reversed"
+    assert Event.objects.get().type == "x402.payment.reversed"
 
 
 @pytest.mark.parametrize(

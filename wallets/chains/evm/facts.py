@@ -102,6 +102,8 @@ ETHEREUM: Final = ChainFacts(
     mainnet=NetworkFacts(
         chain_id=1,
         x402_name="ethereum",
+        # npm x402 1.2.0 has no such network, PyPI's only its number.
+        is_x402_known=False,
         tokens={
             "USDC": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
             "USDT": "0xdAC17F958D2ee523a2206206994597C13D831ec7",

@@ -171,13 +171,11 @@ class SolanaRail:
         found = nodes.find(row.tx_hash)
         if _is_in_block(found):
             conclude(row, request, found, now=clock())
-            return
-        if not _has_expired(row, now=clock()):
-            nodes.send(bytes(row.signed))
-        elif clock() - row.created_at < _REMEMBERED and _is_lost(row, nodes):
+        elif _EXPIRES < clock() - row.created_at < _REMEMBERED and _is_lost(row, nodes):
             conclude_expired(row, request)
-            return
-        release(row)
+        else:
+            nodes.send(bytes(row.signed))
+            release(row)
 
     def _carry_out(
         self, row: Authorization, request: StandardRequest, clock: Clock
@@ -204,7 +202,7 @@ class SolanaRail:
         found = None
         with suppress(ChainError):
             found = nodes.find(row.tx_hash)
-            if not _is_in_block(found) and not _has_expired(row, now=clock()):
+            if not _is_in_block(found):
                 nodes.send(bytes(row.signed or b""))
                 time.sleep(_FIRST_PAUSE)
                 found = nodes.find(row.tx_hash)
@@ -255,11 +253,6 @@ def _refusal(request: StandardRequest) -> Answer | None:
 
 def _is_in_block(found: FoundTransaction | None) -> bool:
     return found is not None and found.block_height is not None
-
-
-def _has_expired(row: Authorization, *, now: datetime) -> bool:
-    """Whether the network surely accepts a transaction no more, so that it is not sent again."""
-    return now - row.created_at > _EXPIRES
 
 
 def _is_lost(row: Authorization, nodes: SolanaNodes) -> bool:

@@ -16,6 +16,7 @@ import httpx
 from x402.http import FacilitatorConfig
 from x402.http.facilitator_client_base import CreateHeadersAuthProvider
 from x402.http.types import PaymentOption, RouteConfig
+from x402.schemas import AssetAmount
 
 PAGE = {"report": "seven"}
 
@@ -55,10 +56,15 @@ def config(http_client: Any) -> FacilitatorConfig:
 
 def routes() -> dict[str, RouteConfig]:
     """What costs how much."""
+    price: Any = "$0.01"
+    if amount := os.environ.get("AMOUNT"):
+        # As it is, of a seller who configures a wrong one.
+        domain = {"name": "USD Coin", "version": "2"}
+        price = AssetAmount(amount=amount, asset=os.environ["ASSET"], extra=domain)
     option = PaymentOption(
         scheme="exact",
         pay_to=os.environ["PAY_TO"],
-        price="$0.01",
+        price=price,
         network=os.environ["NETWORK"],
     )
     return {"GET /report": RouteConfig(accepts=option)}

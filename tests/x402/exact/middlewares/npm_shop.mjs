@@ -1,18 +1,23 @@
 // Sells a page with an npm middleware for Express (the first argument: @x402/express or x402-express), until its input ends.
 //
 // FACILITATOR_URL, FACILITATOR_KEY, PAY_TO and NETWORK (CAIP-2, or version 1's name) are the merchant's. Prints its port.
+// AMOUNT is a price in base units of ASSET, as it is, for a seller who configures a wrong one.
 // `GET /begun` tells how many began to be served, `POST /release` lets them go on.
 
 import express from "express";
 
-const { FACILITATOR_URL, FACILITATOR_KEY, PAY_TO, NETWORK } = process.env;
+const { FACILITATOR_URL, FACILITATOR_KEY, PAY_TO, NETWORK, AMOUNT, ASSET } = process.env;
 const key = { Authorization: `Bearer ${FACILITATOR_KEY}` };
 const createAuthHeaders = async () => ({ verify: key, settle: key, supported: key });
 const facilitator = { url: FACILITATOR_URL, createAuthHeaders };
 
+const domain = { name: "USD Coin", version: "2" };
+const firstPrice = AMOUNT ? { amount: AMOUNT, asset: { address: ASSET, decimals: 6, eip712: domain } } : "$0.01";
+const secondPrice = AMOUNT ? { amount: AMOUNT, asset: ASSET, extra: domain } : "$0.01";
+
 async function first() {
   const { paymentMiddleware } = await import("x402-express");
-  return paymentMiddleware(PAY_TO, { "GET /report": { price: "$0.01", network: NETWORK } }, facilitator);
+  return paymentMiddleware(PAY_TO, { "GET /report": { price: firstPrice, network: NETWORK } }, facilitator);
 }
 
 async function second() {
@@ -22,7 +27,7 @@ async function second() {
   const { ExactSvmScheme } = await import("@x402/svm/exact/server");
   const scheme = NETWORK.startsWith("solana") ? new ExactSvmScheme() : new ExactEvmScheme();
   const server = new x402ResourceServer(new HTTPFacilitatorClient(facilitator)).register(NETWORK, scheme);
-  const accepts = { scheme: "exact", price: "$0.01", network: NETWORK, payTo: PAY_TO };
+  const accepts = { scheme: "exact", price: secondPrice, network: NETWORK, payTo: PAY_TO };
   return paymentMiddleware({ "GET /report": { accepts, description: "A report" } }, server);
 }
 

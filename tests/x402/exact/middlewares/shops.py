@@ -96,8 +96,8 @@ class Stand:
 
 
 @contextmanager
-def standing(middleware: str, shop: Shop) -> Iterator[Stand]:
-    """Run a shop behind a middleware."""
+def standing(middleware: str, shop: Shop, *, amount: str = "") -> Iterator[Stand]:
+    """Run a shop behind a middleware. `amount` is its price in base units, as it is configured."""
     is_first = middleware == "x402-express"
     with subprocess.Popen(
         _command(middleware),
@@ -106,6 +106,8 @@ def standing(middleware: str, shop: Shop) -> Iterator[Stand]:
             "FACILITATOR_URL": shop.facilitator,
             "FACILITATOR_KEY": shop.key,
             "PAY_TO": shop.pay_to,
+            "AMOUNT": amount,
+            "ASSET": shop.asset,
             "NETWORK": shop.network if is_first else _CAIP[shop.network],
         },
         cwd=ROOT,
