@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
-def test_a_malformed_amount_is_refused_and_raises_nowhere(
+def test_a_malformed_price_is_refused_and_raises_nowhere(
     base_node: Anvil,
     seller: ApiClient,
     usdc: str,
@@ -31,7 +31,7 @@ def test_a_malformed_amount_is_refused_and_raises_nowhere(
     def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
         return authorize(base_node, wanted["payTo"], PRICE_UNITS).payload()
 
-    with standing(middleware, shop, amount="0.01") as stand:
+    with standing(middleware, shop, amount="010000") as stand:
         stand.release()
         assert stand.buy(stand.signed(sign)) == 402
 
