@@ -12,8 +12,10 @@ _django = django_application()
 
 from gateway.core.open_files import allow_most_files  # noqa: E402
 from gateway.server.front import Front  # noqa: E402
+from x402.exact.rails import prepare  # noqa: E402
 
 allow_most_files()
-# Views are imported before the first request; otherwise the first requests would wait for the import.
+# Views, and what machines' first payment needs, are imported before the first request, which would wait for it.
 _ = get_resolver().url_patterns
+prepare()
 application = Front(_django, threads=settings.WEB_THREADS)

@@ -130,7 +130,6 @@ def load_chain(
         ws_url=reader.ws_url(),
         x402_confirmations=facts.x402_confirmations,
         x402_name=_x402_name(facts, chosen, chain_id),
-        is_x402_known=published.is_x402_known,
         caip2=published.caip2 or (f"eip155:{chain_id}" if chain_id else None),
         coin=facts.coin,
         gas=facts.gas,

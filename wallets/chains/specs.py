@@ -136,7 +136,6 @@ class ChainSpec:
     # From ChainFacts and NetworkFacts.
     x402_confirmations: int = 3
     x402_name: str | None = None
-    is_x402_known: bool = True
     caip2: str | None = None
     coin: str = ""
     gas: GasFacts | None = None

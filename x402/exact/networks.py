@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from accounts.states import Mode
+from wallets.chains.registry import facts_of
 from wallets.chains.specs import ChainSpec
 from wallets.networks import chains
 from x402.exact.rails import (
@@ -21,8 +22,12 @@ def network_of(spec: ChainSpec, version: int) -> str | None:
 
 def listed_network_of(spec: ChainSpec, version: int) -> str | None:
     """Return the same where a version's published clients know it; a client may refuse a whole list over an unknown name."""
-    is_known = version != 1 or spec.is_x402_known
-    return network_of(spec, version) if is_known else None
+    facts = facts_of(spec.name)
+    known = {
+        one.x402_name for one in (facts.mainnet, facts.testnet) if one.is_x402_known
+    }
+    name = network_of(spec, version)
+    return name if version != 1 or name in known else None
 
 
 def offered_chains(mode: Mode) -> list[ChainSpec]:

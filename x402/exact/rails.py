@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
+import structlog
+
 from accounts.states import Mode
+from settlements.gas.keys import GasKeyError
 from wallets.chains.family import ChainFamily
 from x402.exact.evm.rail import EvmRail
 from x402.exact.inputs import (
@@ -14,6 +17,8 @@ from x402.exact.inputs import (
 )
 from x402.exact.solana.rail import SolanaRail
 from x402.models import Authorization
+
+log = structlog.get_logger(__name__)
 
 Answer: TypeAlias = dict[str, Any]
 
@@ -34,6 +39,10 @@ class Rail(Protocol):
 
     def signers(self) -> Sequence[str]:
         """Return our accounts that carry authorisations out, the same on all its chains."""
+        ...
+
+    def prepare(self) -> None:
+        """Import what its first payment needs."""
         ...
 
     def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
@@ -104,3 +113,14 @@ def rail_of(family: ChainFamily) -> Rail:
 def has_rail(family: ChainFamily) -> bool:
     """Whether authorisations are carried out on a family's chains."""
     return family in _BY_FAMILY
+
+
+def prepare() -> None:
+    """Import what the first payments need, for web processes at their start: of families with an account of ours."""
+    for rail in RAILS:
+        try:
+            if rail.signers():
+                rail.prepare()
+        except GasKeyError as error:
+            # Everything else works without it.
+            log.error("gas keys cannot be read", error=str(error))

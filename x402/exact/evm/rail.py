@@ -16,6 +16,7 @@ from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from wallets.chains.base import ChainError
 from wallets.chains.evm.family import EVM_FAMILY
+from wallets.chains.evm.proofs import typed_digest
 from wallets.chains.family import ChainFamily
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import (
@@ -35,8 +36,10 @@ from x402.exact.errors import (
 )
 from x402.exact.evm import (
     calls,
+    contracts,
     eip3009,
     permit2,
+    signatures,
 )
 from x402.exact.evm.broadcast import (
     expect_gas_for,
@@ -96,6 +99,13 @@ class EvmRail:
     def signers(self) -> Sequence[str]:
         """Return the accounts of GAS_KEYS."""
         return list(gas_keys())
+
+    def prepare(self) -> None:
+        """Encode a call and check a signature: web3, eth-account and eth-keys take a second to import."""
+        address = next(iter(self.signers()))
+        contracts.BALANCE_OF.call(address)
+        digest = typed_digest({"Text": {"text": "string"}}, {"name": ""}, {"text": ""})
+        signatures.is_of_key(address, digest, bytes(64) + b"\x1b")
 
     def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
         """Return nothing: anyone may submit a signed authorisation."""

@@ -26,6 +26,7 @@ from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import (
     BalanceUnknownError,
     OverdrawnError,
+    RefusedPaymentError,
 )
 from x402.exact.inputs import (
     Body,
@@ -88,6 +89,11 @@ class SolanaRail:
     def signers(self) -> Sequence[str]:
         """Return the accounts of GAS_KEYS_SOLANA."""
         return list(solana_gas_keys())
+
+    def prepare(self) -> None:
+        """Import what parses transactions, by parsing none."""
+        with suppress(RefusedPaymentError):
+            read_transfer(b"")
 
     def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
         """Return the fee payer that a payer's transaction must name."""
