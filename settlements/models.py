@@ -32,10 +32,8 @@ class GasAccount(models.Model):
     """A gas key's account on a chain, with its next nonce; the row's lock is needed to assign it."""
 
     chain = models.CharField(max_length=16)
-    # EIP-55.
-    address = models.CharField(max_length=42)
-    # Null until read from the chain.
-    next_nonce = models.BigIntegerField(null=True)
+    address = models.CharField(max_length=42)  # EIP-55
+    next_nonce = models.BigIntegerField(null=True)  # null until read from the chain
     balance_wei = models.DecimalField(
         max_digits=WEI_DIGITS, decimal_places=0, null=True
     )
@@ -78,7 +76,7 @@ class GasTransaction(models.Model):
         max_length=8, choices=TransactionState, default=TransactionState.INTENDED
     )
     created_at = models.DateTimeField(default=timezone.now)
-    # From then on the call would revert, so it is not sent any more; null if it never expires.
+    # From then on it is not sent any more, because its call would revert.
     expires_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
     # From the mined attempt; empty until then.
