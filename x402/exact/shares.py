@@ -10,6 +10,7 @@ from cachetools import TTLCache, cached
 from django.conf import settings
 from django.db import connection
 
+from accounts.states import Mode
 from gateway.core.api.rate_limits import (
     Limit,
     hit,
@@ -21,6 +22,8 @@ from wallets.chains.specs import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import StandardRequest
+from x402.models import X402Payment
+from x402.states import PaymentStatus
 
 FREE_FAILURES: Final = 1
 """How many of a payer's authorisations may fail on the chain per hour, at our cost, before the payer has to wait."""
@@ -63,6 +66,12 @@ _COST_OF: Final = f"""
 _GOOD: Final = f"{_COST_OF} AND z.state <> 'failed'"
 _FAILED: Final = f"{_COST_OF} AND z.state = 'failed'"
 _OPEN: Final = f"{_COST_OF} AND z.state = 'sent'"
+# Of payers who had paid the merchant before.
+_KNOWN_FAILED: Final = f"""{_FAILED} AND EXISTS (
+    SELECT 1 FROM x402_payment p
+    WHERE p.mode = 'live' AND p.payer = z.payer AND p.merchant_id = z.merchant_id AND p.chain = z.chain
+      AND p.verified_at < z.created_at
+)"""  # noqa: S608 - only our own text is put in
 _Asked = tuple[str, datetime]
 
 # Dropped and cancelled ones were not the payer's fault.
@@ -77,7 +86,9 @@ _FAILED_AT: Final = """
 """
 
 
-def refuse_greedy(merchant_id: int, chain: str, *, payment: int, now: datetime) -> None:
+def refuse_greedy(
+    merchant_id: int, chain: str, *, payer: str, payment: int, now: datetime
+) -> None:
     """Raise NoGasError if a merchant used up its share of a day's gas (GAS_MERCHANT_SHARE), or its payers just failed.
 
     `payment` is the maximum cost of this one, in wei. Failures are limited separately, by `refuse_failed`.
@@ -92,7 +103,36 @@ def refuse_greedy(merchant_id: int, chain: str, *, payment: int, now: datetime) 
     costs = FailedCosts(
         day=max(failed, lately), lately=lately, open=open_now, payment=payment
     )
-    refuse_failed(costs, share, chain)
+    try:
+        refuse_failed(costs, share, chain)
+    except StrangersFailedError:
+        if not is_known_payer(merchant_id, chain, payer, now=now):
+            raise
+        asked = ((_KNOWN_FAILED, now - _DAY), (_KNOWN_FAILED, now - WINDOW))
+        known, _ = _sums(merchant_id, chain, asked)
+        refuse_known(known, share, chain)
+
+
+def is_known_payer(merchant_id: int, chain: str, payer: str, *, now: datetime) -> bool:
+    """Whether an account paid this merchant before: strangers' failures do not stop it."""
+    paid = X402Payment.objects.filter(
+        mode=Mode.LIVE,
+        merchant=merchant_id,
+        chain=chain,
+        payer=payer,
+        verified_at__lt=now - WINDOW,
+    )
+    return paid.exclude(status=PaymentStatus.REVERSED).exists()
+
+
+def refuse_known(failed: int, share: Decimal, chain: str) -> None:
+    """Raise NoGasError if failures of payers who had paid before cost a quarter of the merchant's share in a day."""
+    if failed * DEAR_PART > share:
+        raise NoGasError(f"too many payments of known payers failed on {chain}")
+
+
+class StrangersFailedError(NoGasError):
+    """Payments of a merchant's payers failed just now, so that nothing is sent for a payer who did not pay before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +164,7 @@ def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
     most = max(part, few)
     doubted = costs.open if costs.day > part else 0
     if costs.lately + doubted > most:
-        raise NoGasError(
+        raise StrangersFailedError(
             f"too many payments of the merchant failed on {chain} just now"
         )
     if costs.open * OPEN_PART > share:

@@ -61,6 +61,9 @@ class Exchange:
     async def send_bytes(self, data: bytes) -> None:
         self.body += data
 
+    async def client_disconnect(self) -> None:
+        await asyncio.Future()
+
 
 Answering = Callable[[Environ], HttpResponse | StreamingHttpResponse]
 

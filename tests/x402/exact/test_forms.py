@@ -74,7 +74,7 @@ def test_an_amount_that_is_no_whole_number_is_refused_in_the_standards_form(
 
 
 MISSING: Any = object()
-WRONG = (
+WRONG: tuple[Any, ...] = (
     *(MISSING, None, True, 7, -1, 0.01, 10**30, 2.5e300),
     *([], {}, [{}], {"a": []}, "", " ", "x", "é", "0x", "1_0", "x" * 5_000),
 )

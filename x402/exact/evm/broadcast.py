@@ -70,7 +70,9 @@ def send(
     fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
     # The ledger refuses if gas is too expensive for any payment.
     most_wei = gas * fees.max_fee if fees else 0
-    refuse_greedy(row.merchant_id, spec.name, payment=most_wei, now=clock())
+    refuse_greedy(
+        row.merchant_id, spec.name, payer=row.payer, payment=most_wei, now=clock()
+    )
     must_ask = must_ask_balance(row, now=clock())
     balance = _balance_of(row, request) if must_ask else None
     # The nodes may have been slow, so the deadline is checked again.
@@ -96,7 +98,8 @@ def expect_gas_for(
     expect_gas(spec.name, calls.USUAL_GAS, node=node, now=now)
     fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
     most_wei = calls.USUAL_GAS * fees.max_fee if fees else 0
-    refuse_greedy(merchant_id, spec.name, payment=most_wei, now=now)
+    payer = request.signed.payer
+    refuse_greedy(merchant_id, spec.name, payer=payer, payment=most_wei, now=now)
 
 
 def _write(

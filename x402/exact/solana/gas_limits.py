@@ -8,23 +8,29 @@ from decimal import Decimal
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Q, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
+from accounts.states import Mode
 from settlements.errors import NoGasError
 from settlements.gas.policy import daily_coins
 from x402.exact.shares import (
     WINDOW,
     FailedCosts,
+    StrangersFailedError,
+    is_known_payer,
     refuse_failed,
+    refuse_known,
 )
-from x402.models import Authorization
+from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState
 
 LAMPORTS: Final = 10**9
 _DAY: Final = timedelta(days=1)
 
 
-def refuse_spending(merchant_id: int, chain: str, cost: int, *, now: datetime) -> None:
+def refuse_spending(
+    merchant_id: int, chain: str, cost: int, *, payer: str, now: datetime
+) -> None:
     """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
     daily = daily_coins(chain) * LAMPORTS
     rows = Authorization.objects.filter(
@@ -47,7 +53,25 @@ def refuse_spending(merchant_id: int, chain: str, cost: int, *, now: datetime) -
     costs = FailedCosts(
         spent["failed"], lately=spent["lately"], open=spent["open"], payment=cost
     )
-    refuse_failed(costs, share, chain)
+    try:
+        refuse_failed(costs, share, chain)
+    except StrangersFailedError:
+        if not is_known_payer(merchant_id, chain, payer, now=now):
+            raise
+        refuse_known(_failed_of_known(rows.filter(failed)), share, chain)
+
+
+def _failed_of_known(failed: QuerySet[Authorization]) -> int:
+    """Return what failures of payers cost who had paid the merchant before."""
+    paid = X402Payment.objects.filter(
+        mode=Mode.LIVE,
+        payer=OuterRef("payer"),
+        merchant=OuterRef("merchant"),
+        chain=OuterRef("chain"),
+        verified_at__lt=OuterRef("created_at"),
+    )
+    fees = failed.filter(Exists(paid)).aggregate(sum=Sum("network_fee", default=0))
+    return int(fees["sum"])
 
 
 def _fees(which: Q) -> Sum:

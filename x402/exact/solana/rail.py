@@ -137,7 +137,8 @@ class SolanaRail:
             return answers.invalid(reasons.SIMULATION, simulated.error, payer=payer)
         try:
             fee = transfer.network_fee
-            refuse_spending(merchant_id, request.spec.name, fee, now=clock())
+            chain, now = request.spec.name, clock()
+            refuse_spending(merchant_id, chain, fee, payer=payer, now=now)
         except NoGasError as error:
             log.warning("not verified", chain=request.spec.name, error=str(error))
             return answers.unready(payer)
@@ -190,7 +191,8 @@ class SolanaRail:
         transfer = payloads.transfer_of(request.signed)
         try:
             fee = transfer.network_fee
-            refuse_spending(row.merchant_id, row.chain, fee, now=clock())
+            merchant_id, payer = row.merchant_id, row.payer
+            refuse_spending(merchant_id, row.chain, fee, payer=payer, now=clock())
             _sign(row, transfer, request, now=clock())
         except OverdrawnError:
             return fail_row(row, answers.overdrawn(request))
