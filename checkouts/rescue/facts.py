@@ -88,7 +88,7 @@ def from_chain(
 ) -> Transaction:
     """Return a node's answer, joined with our records."""
     offers = _Offers(checkout)
-    matched = _matched(found, books)
+    matched = matched_rows(found, books)
     return Transaction(
         chain=found.chain,
         tx_hash=found.tx_hash,
@@ -110,7 +110,7 @@ def from_chain(
     )
 
 
-def _matched(
+def matched_rows(
     found: FoundTransaction, books: Books
 ) -> Iterator[tuple[FoundMovement, str, Transfer | None]]:
     """Yield each movement with the hash under which a watcher records it, and its row.

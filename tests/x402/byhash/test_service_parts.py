@@ -10,6 +10,8 @@ from tests.checkouts.schema import alter
 from tests.contract.client import ApiClient
 from tests.x402.byhash.test_service_chains import (
     SOLANA_WALLET,
+    TON_WALLET,
+    names_of,
     own_wallet_seller,
 )
 from tests.x402.calls import Claim, verdict
@@ -26,6 +28,7 @@ from x402.payments.transfers import follow_transfers
 
 if TYPE_CHECKING:
     from demo.localnet.solana.node import SolanaNode
+    from demo.localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 
@@ -154,3 +157,28 @@ def test_without_the_trigger_a_sum_and_its_parts_would_both_pay(
     alter("ALTER TABLE x402_payment DISABLE TRIGGER x402_payment_one_reading")
     seller, claim = paid_as_sum(pays, monkeypatch)
     assert asked(seller, claim, "0.01") == "valid"
+
+
+def test_on_ton_each_transfer_of_one_message_is_a_payment(
+    ton_node: "TonNode", settings: Any
+) -> None:
+    from demo.localnet.ton.messages import Payment
+
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {
+        "TON_RPC_URLS": ton_node.url,
+        "TON_TOKEN_USDT": ton_node.usdt,
+        "TON_REQUESTS_PER_MINUTE": "600",
+    }
+    seller = own_wallet_seller("ton", TON_WALLET)
+    first, *_ = ton_node.send(
+        [Payment(TON_WALLET, one) for one in (5_000, 5_000, 9_000)]
+    )
+    ton_node.advance(2)
+    # The whole trace has one name too.
+    signed = names_of(ton_node, first)[0]
+    claim = Claim("ton", "USDT", signed, ton_node.payer.address, TON_WALLET)
+    assert asked(seller, claim, "0.01") == "insufficient_amount"
+    assert asked(seller, claim, "0.009") == "valid"
+    told = [asked(seller, claim, "0.005") for _ in range(3)]
+    assert told == ["valid", "valid", "already_used"]

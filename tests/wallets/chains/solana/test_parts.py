@@ -1,6 +1,7 @@
 """One Solana transaction that pays one owner several times: each transfer instruction is a transfer, and the balances agree."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import base58
@@ -10,6 +11,7 @@ from solders.pubkey import Pubkey
 
 from demo.localnet.solana import programs
 from demo.localnet.solana.node import USDC, Payment, SolanaNode
+from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.solana.conftest import OpenReader
 from tests.wallets.chains.solana.reading import new_owner, read, read_one
 from tests.wallets.chains.solana.test_changes import SIGNATURE, balance
@@ -353,3 +355,19 @@ def test_a_mint_that_keeps_a_fee_gives_one_sum(
     reader = open_on(token=token)
     [[told]] = read(reader, owner)
     assert (told.units, told.is_sum) == (14_850, True)
+
+
+def test_a_second_node_witnesses_each_part_and_the_sum_of_an_earlier_release(
+    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+) -> None:
+    reader = open_on(solana_node.url, proxy.url)
+    place = solana_node.pay(owner, 1)
+    single = next(one for one in read_one(reader, owner) if one.tx_hash == place)
+    solana_node.pay_all([Payment(owner, 3), Payment(owner, 4)])
+    solana_node.finalize()
+    parts = [one for one in read_one(reader, owner) if one.tx_hash != place]
+    summed = replace(parts[0], units=7, position=single.position)
+    assert reader.witness([*parts, summed]) == [True] * 3
+    wrong = replace(summed, units=3)
+    swapped = replace(parts[0], position=parts[1].position)
+    assert reader.witness([wrong, swapped]) == [False] * 2
