@@ -100,7 +100,7 @@ VERDICTS: Final = MappingProxyType(
         RescueVerdict.WRONG_NETWORK: "It was sent on a network that the checkout does not offer.",
         RescueVerdict.WRONG_TOKEN: "The checkout does not accept this token.",
         RescueVerdict.FAKE_TOKEN: "It is a fake token with the same name. It is worth nothing.",
-        RescueVerdict.OTHER_ADDRESS: "It paid another address, or is older than this checkout.",
+        RescueVerdict.OTHER_ADDRESS: "It paid another address or its own sender, or is older than this checkout.",
         RescueVerdict.FAILED: "The transaction failed, and moved no money.",
         RescueVerdict.NOT_FOUND: "We cannot find it on any network.",
         RescueVerdict.UNREACHABLE: "We could not search every network.",

@@ -88,25 +88,28 @@ def from_chain(
 ) -> Transaction:
     """Return a node's answer, joined with our records."""
     offers = _Offers(checkout)
-    matched = matched_rows(found, books)
+
+    def judged(
+        movement: FoundMovement, tx_hash: str, row: Transfer | None
+    ) -> Movement:
+        return offers.movement(
+            found.chain,
+            token=movement.token or "",
+            units=movement.units,
+            recipient=movement.recipient,
+            key=movement.recipient_key,
+            is_coin=not movement.token_address,
+            tx_hash=tx_hash,
+            record=books.record(row) if row is not None else None,
+        )
+
     return Transaction(
         chain=found.chain,
         tx_hash=found.tx_hash,
         succeeded=found.succeeded,
         block_time=found.block_time,
-        movements=[
-            offers.movement(
-                found.chain,
-                token=movement.token or "",
-                units=movement.units,
-                recipient=movement.recipient,
-                key=movement.recipient_key,
-                is_coin=not movement.token_address,
-                tx_hash=tx_hash,
-                record=books.record(row) if row is not None else None,
-            )
-            for movement, tx_hash, row in matched
-        ],
+        movements=[judged(*matched) for matched in matched_rows(found, books)],
+        to_oneself=[judged(one, found.tx_hash, None) for one in found.to_oneself],
     )
 
 

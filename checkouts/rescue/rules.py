@@ -49,6 +49,8 @@ class Case(StrEnum):
     # A chain's own coin.
     COIN = "coin"
     FAKE_TOKEN = "fake_token"  # noqa: S105 - a kind of fraud
+    # Its sender is its recipient: it moved nothing.
+    TO_ONESELF = "to_oneself"
     # It reached the merchant's wallet before this checkout was created.
     EARLIER = "earlier"
     OTHER_ADDRESS = "other_address"
@@ -75,6 +77,7 @@ VERDICTS = MappingProxyType(
         Case.WRONG_TOKEN: RescueVerdict.WRONG_TOKEN,
         Case.COIN: RescueVerdict.WRONG_TOKEN,
         Case.FAKE_TOKEN: RescueVerdict.FAKE_TOKEN,
+        Case.TO_ONESELF: RescueVerdict.OTHER_ADDRESS,
         Case.EARLIER: RescueVerdict.OTHER_ADDRESS,
         Case.OTHER_ADDRESS: RescueVerdict.OTHER_ADDRESS,
         Case.NOTHING_MOVED: RescueVerdict.OTHER_ADDRESS,
@@ -141,6 +144,7 @@ class Transaction:
     succeeded: bool
     block_time: datetime | None
     movements: Sequence[Movement]
+    to_oneself: Sequence[Movement] = ()
 
     @property
     def is_ours(self) -> bool:
@@ -207,9 +211,13 @@ def _judge(transaction: Transaction, standing: Standing) -> list[Finding]:
         return [Finding(Case.FAILED, transaction)]
     if not transaction.movements and transaction.block_time is None:
         return [Finding(Case.IN_LINE, transaction)]
-    if not transaction.movements:
+    if not transaction.movements and not transaction.to_oneself:
         return [Finding(Case.NOTHING_MOVED, transaction)]
-    return [
+    moved_nothing = [
+        Finding(Case.TO_ONESELF, transaction, movement)
+        for movement in transaction.to_oneself
+    ]
+    return moved_nothing + [
         Finding(
             _case(movement, transaction, standing),
             transaction,

@@ -157,7 +157,7 @@ class FoundTransaction:
 
     `block_height` and `block_time` are None while it waits for a block, and those of its last part where it takes several
     blocks (TON). If it waits or failed, `movements` is empty. `transfers` are the movements that watchers record: a TON
-    transaction makes several, each with its own hash.
+    transaction makes several, each with its own hash. `to_oneself` are transfers whose sender is the recipient: they moved nothing.
 
     `is_final` is by the chain's policy for such an amount. It leaves out the second node's confirmation, which watchers
     require for large amounts. `head` is the newest block's height, if the request included it.
@@ -172,6 +172,7 @@ class FoundTransaction:
     movements: Sequence[FoundMovement]
     transfers: Sequence[TokenTransfer] = ()
     head: int | None = None
+    to_oneself: Sequence[FoundMovement] = ()
 
 
 OursAsker = Callable[[set[bytes]], Collection[bytes]]

@@ -1,5 +1,6 @@
 """What a transaction was, as a table: facts in, one case out."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -66,6 +67,11 @@ def sent(
     succeeded: bool = True,
 ) -> Transaction:
     return Transaction("base", "0x" + "ab" * 32, succeeded, at, movements)
+
+
+def to_itself(movement: Movement, *, also: Movement | None = None) -> Transaction:
+    others = () if also is None else (also,)
+    return replace(sent(*others), to_oneself=[movement])
 
 
 def to_wallet(record: Record | None = None, **changes: Any) -> Movement:
@@ -137,6 +143,21 @@ TABLE: dict[str, tuple[Transaction, Standing, Case]] = {
         sent(moved(token="", is_coin=True, is_accepted=False)),
         PENDING,
         Case.COIN,
+    ),
+    "from a wallet to itself": (
+        to_itself(moved(whose=Whose.MERCHANT)),
+        PENDING,
+        Case.TO_ONESELF,
+    ),
+    "from a stranger's wallet to itself, and to another address": (
+        to_itself(moved(whose=Whose.OTHER), also=moved(whose=Whose.OTHER)),
+        PENDING,
+        Case.TO_ONESELF,
+    ),
+    "from a wallet to itself, beside a payment": (
+        to_itself(moved(whose=Whose.OTHER), also=moved(record=FINAL)),
+        PAID,
+        Case.CREDITED,
     ),
     "an unlisted token": (
         sent(moved(token="", is_accepted=False)),

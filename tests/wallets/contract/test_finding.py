@@ -166,6 +166,9 @@ def test_what_a_wallet_sends_to_itself_moved_nothing(lab: Lab) -> None:
     answer = found(lab, lab.pay_oneself(wallet, 20))
     assert [one for one in to(wallet, answer) if one.token] == []
     assert list(answer.transfers) == []
+    [told] = [one for one in answer.to_oneself if one.token]
+    assert (told.recipient_key, told.sender) == (wallet.key, wallet.address)
+    assert (told.units, answer.succeeded) == (20, True)
 
 
 def test_what_a_reorganisation_took_is_not_found_any_more(lab: Lab) -> None:

@@ -82,9 +82,9 @@ class Finder:
             if log.token in self.tokens and _is_movement(log)
         ]
         final = self.final_through(node, head, self._is_large(transfers))
-        movements = [
+        told = [
             *self._coin(order),
-            *(self._movement(log, at) for at, log in logs.items() if _is_movement(log)),
+            *(self._movement(log, at) for at, log in logs.items() if log.units),
         ]
         return self._found(
             tx_hash,
@@ -92,8 +92,9 @@ class Finder:
             head,
             succeeded=True,
             final=final,
-            movements=tuple(movements),
+            movements=tuple(one for one in told if one.sender != one.recipient),
             transfers=tuple(transfers),
+            to_oneself=tuple(one for one in told if one.sender == one.recipient),
         )
 
     def _found(
@@ -106,6 +107,7 @@ class Finder:
         final: int = -1,
         movements: tuple[FoundMovement, ...] = (),
         transfers: tuple[TokenTransfer, ...] = (),
+        to_oneself: tuple[FoundMovement, ...] = (),
     ) -> FoundTransaction:
         return FoundTransaction(
             chain=self.spec.name,
@@ -117,6 +119,7 @@ class Finder:
             movements=movements,
             transfers=transfers,
             head=None if head is None else head.block.height,
+            to_oneself=to_oneself,
         )
 
     def _logs(
@@ -154,7 +157,7 @@ class Finder:
             for name in ("from", "to")
         )
         units = _amount(order["value"])
-        if units and sender != recipient:
+        if units:
             yield FoundMovement(
                 token=None,
                 token_address="",

@@ -140,6 +140,35 @@ def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]
     return (*tokens, *sum_credits(_coin(meta, keys), fee_payer=keys[0]))
 
 
+def read_to_oneself(answer: Any) -> tuple[Credit, ...]:
+    """Return what owners sent to themselves, of any token, in a transaction that `read_transaction` has read.
+
+    It changes no owner's balance, so only the instructions tell it. Raises MalformedAnswerError.
+    """
+    meta, message = (
+        field(answer, "meta"),
+        field(field(answer, "transaction"), "message"),
+    )
+    if field(meta, "err") is not None:
+        return ()
+    keys = _accounts(message, meta).keys
+    told = [entry for name in BALANCES for entry in items(field(meta, name))]
+    holders = {
+        integer(field(one, "accountIndex"), most=len(keys) - 1): (
+            key(owner),
+            key(field(one, "mint")),
+        )
+        for one in told
+        if (owner := optional(one, "owner")) is not None
+    }
+    flows = read_flows(read_steps(message, meta, keys))
+    return tuple(
+        Credit(*holders[flow.source], flow.units, flow.position, holders[flow.source][0])
+        for flow in flows
+        if flow.source in holders and holders[flow.source] == holders.get(flow.target)
+    )
+
+
 def _strange_balances(
     meta: Any, keys: Sequence[str], known: Collection[str]
 ) -> dict[Holding, dict[int, int]]:

@@ -10,6 +10,7 @@ from wallets.chains.solana import decode
 from wallets.chains.solana.changes import (
     ReadTransaction,
     read_strangers,
+    read_to_oneself,
     read_transaction,
 )
 from wallets.chains.solana.decode import TOKEN_PROGRAMS
@@ -72,6 +73,7 @@ class Finder:
                 for credit in read.credits
                 if _is_watched(read, credit)
             ),
+            to_oneself=self._movements(read_to_oneself(answer)),
         )
 
     def _movements(self, found: Iterable[Credit]) -> tuple[FoundMovement, ...]:

@@ -51,25 +51,27 @@ class Finder:
     def _found(
         self, node: Node, name: str, trace: Trace, places: Mapping[bytes, Place]
     ) -> FoundTransaction:
-        moves = [
+        told = [
             (step, one) for step in trace.steps for one in self._movements(step, places)
         ]
-        deciding = [step for step, _ in moves] or trace.steps
+        moves = [(step, one) for step, one in told if one.sender != one.recipient]
+        deciding = [step for step, _ in told] or trace.steps
         last = max(deciding, key=lambda step: step.time)
         heights = [step.height for step in deciding if step.height is not None]
-        if len(heights) < len(deciding) or not (moves or trace.is_complete):
+        if len(heights) < len(deciding) or not (told or trace.is_complete):
             return self._waiting(name)
         head = self.ask_height(node)
         return FoundTransaction(
             chain=self.spec.name,
             tx_hash=name,
-            succeeded=bool(moves) or _has_succeeded(trace),
+            succeeded=bool(told) or _has_succeeded(trace),
             is_final=max(heights) <= head - self.spec.confirmations,
             block_height=max(heights),
             block_time=decode.moment(last.time),
             movements=tuple(one for _, one in moves),
             transfers=tuple(self._transfers(trace, places)),
             head=head,
+            to_oneself=tuple(one for _, one in told if one.sender == one.recipient),
         )
 
     def _waiting(self, name: str) -> FoundTransaction:
@@ -127,7 +129,7 @@ class Finder:
                 raise
             # A stranger's jetton wallet may accept anything.
             return None
-        if not message.units or message.sender == owner:
+        if not message.units:
             return None
         return FoundMovement(
             token=listed.symbol if listed is not None else None,
