@@ -89,9 +89,7 @@ def from_chain(
     """Return a node's answer, joined with our records."""
     offers = _Offers(checkout)
 
-    def judged(
-        movement: FoundMovement, tx_hash: str, row: Transfer | None
-    ) -> Movement:
+    def judged(movement: FoundMovement, tx_hash: str, row: Transfer | None) -> Movement:
         return offers.movement(
             found.chain,
             token=movement.token or "",

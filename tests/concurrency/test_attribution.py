@@ -250,7 +250,7 @@ def test_a_transfer_orphaned_while_it_is_credited_counts_no_longer():
     assert fresh(checkout).exception == CheckoutException.REVERSED
     assert received(checkout) == 0
     assert inbox_of(checkout) == [InboxReason.REVERSED]
-    assert events_of(checkout) == ["completed"]
+    assert events_of(checkout) == ["completed", "reversed"]
 
 
 def test_two_workers_that_hold_both_orphans_of_a_checkout_do_not_lock_each_other_out():

@@ -153,7 +153,7 @@ def read_to_oneself(answer: Any) -> tuple[Credit, ...]:
         return ()
     keys = _accounts(message, meta).keys
     told = [entry for name in BALANCES for entry in items(field(meta, name))]
-    holders = {
+    holders: dict[int | None, Holding] = {
         integer(field(one, "accountIndex"), most=len(keys) - 1): (
             key(owner),
             key(field(one, "mint")),
@@ -163,7 +163,9 @@ def read_to_oneself(answer: Any) -> tuple[Credit, ...]:
     }
     flows = read_flows(read_steps(message, meta, keys))
     return tuple(
-        Credit(*holders[flow.source], flow.units, flow.position, holders[flow.source][0])
+        Credit(
+            *holders[flow.source], flow.units, flow.position, holders[flow.source][0]
+        )
         for flow in flows
         if flow.source in holders and holders[flow.source] == holders.get(flow.target)
     )
