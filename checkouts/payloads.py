@@ -136,6 +136,7 @@ def _transfer(transfer: TransferRow) -> dict[str, Any]:
         "confirmations": confirmations_of(transfer),
         "required_confirmations": chain_spec(transfer.chain).confirmations,
         "status": transfer.state,
+        "in_doubt": transfer.is_doubted,
         "detected_at": iso(transfer.detected_at),
         "confirmed_at": iso_or_none(transfer.confirmed_at),
     }
@@ -144,7 +145,8 @@ def _transfer(transfer: TransferRow) -> dict[str, Any]:
 def confirmations_of(transfer: TransferRow) -> int:
     """Return the number of blocks on a transfer, its own included; simulated ones have no chain to count on."""
     required = chain_spec(transfer.chain).confirmations
-    if transfer.state == TransferState.ORPHANED:
+    # A halted chain contradicts what was read: nothing is known to be on top of it.
+    if transfer.state == TransferState.ORPHANED or transfer.is_doubted:
         return 0
     if transfer.mode == "test" or transfer.head is None:
         return required if transfer.state == TransferState.CONFIRMED else 1

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 from django.db import connection
 
+from wallets.transfers.doubts import DOUBTED
+
 
 class CheckoutFacts(Protocol):
     """The facts of a checkout that a payload needs; both models and `CheckoutRow` have them."""
@@ -126,13 +128,16 @@ class TransferRow(NamedTuple):
     orphaned_at: datetime | None
     # Of a part of a large sum: whether a second node vouched for it. None if it was not asked for.
     is_vouched: bool | None = None
+    # Its chain was halted and may not have it any more.
+    is_doubted: bool = False
 
 
 # An expired checkout still shows transfers that its successor took over.
-_TRANSFERS = """
+_TRANSFERS = f"""
     SELECT p.owner, t.id, t.chain, t.token, t.units::text, t.tx_hash, t.position, t.sender, t.state, t.mode,
            t.block_height, k.head, t.detected_at, t.confirmed_at, t.orphaned_at,
-           CASE WHEN w.block_hash = t.block_hash THEN w.answered_at IS NOT NULL END
+           CASE WHEN w.block_hash = t.block_hash THEN w.answered_at IS NOT NULL END,
+           COALESCE({DOUBTED}, false)
     FROM (
         SELECT checkout_id AS owner, transfer_id FROM checkouts_payment
         WHERE checkout_id = ANY(%(ids)b::bigint[])
@@ -143,7 +148,7 @@ _TRANSFERS = """
     LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
     LEFT JOIN wallets_witnessrequest w ON w.transfer_id = t.id
     ORDER BY p.owner, t.id
-"""
+"""  # noqa: S608 - a constant condition
 
 
 def credited_transfers(checkout_ids: Sequence[int]) -> dict[int, list[TransferRow]]:

@@ -118,6 +118,9 @@ class CreditedTransfer(s.Serializer[None]):
     confirmations = s.IntegerField()
     required_confirmations = s.IntegerField()
     status = s.ChoiceField(choices=TransferState.choices)
+    in_doubt = s.BooleanField(
+        help_text="Its chain was halted because it contradicts what was read. Hold the order until a person has looked."
+    )
     detected_at = s.DateTimeField()
     confirmed_at = s.DateTimeField(allow_null=True)
 

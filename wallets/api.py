@@ -14,8 +14,8 @@ from gateway.core.api.views import ApiViewSet
 from wallets.chains.specs import ChainSpec
 from wallets.networks import chains
 from wallets.schemas import CHAIN_LIST
-from wallets.selectors import chain_statuses
-from wallets.states import ChainStatus
+from wallets.selectors import chain_statuses, down_reasons
+from wallets.states import ChainStatus, DownReason
 
 
 class ChainViewSet(ApiViewSet):
@@ -37,13 +37,18 @@ class ChainViewSet(ApiViewSet):
 
         The recommended chain comes first. No key is needed.
         """
-        statuses = chain_statuses(now=timezone.now())
+        now = timezone.now()
+        statuses, reasons = chain_statuses(now=now), down_reasons(now=now)
         return Response(
-            {"data": [_chain(spec, statuses) for spec in chains().values()]}
+            {"data": [_chain(spec, statuses, reasons) for spec in chains().values()]}
         )
 
 
-def _chain(spec: ChainSpec, statuses: Mapping[str, ChainStatus]) -> dict[str, Any]:
+def _chain(
+    spec: ChainSpec,
+    statuses: Mapping[str, ChainStatus],
+    reasons: Mapping[str, DownReason | None],
+) -> dict[str, Any]:
     return {
         "chain": spec.name,
         "name": spec.title,
@@ -61,4 +66,5 @@ def _chain(spec: ChainSpec, statuses: Mapping[str, ChainStatus]) -> dict[str, An
         "badge": spec.badge,
         "explorerTx": spec.explorer_tx,
         "status": statuses[spec.name],
+        "reason": reasons[spec.name],
     }

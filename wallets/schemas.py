@@ -3,7 +3,7 @@
 from rest_framework import serializers as s
 
 from gateway.core.api.openapi import listed
-from wallets.states import ChainStatus
+from wallets.states import ChainStatus, DownReason
 
 
 class TokenContract(s.Serializer[None]):
@@ -35,6 +35,11 @@ class Chain(s.Serializer[None]):
         allow_null=True, help_text="Put the transaction hash in place of {tx}."
     )
     status = s.ChoiceField(choices=ChainStatus.choices)
+    reason = s.ChoiceField(
+        choices=DownReason.choices,
+        allow_null=True,
+        help_text="Why it is down: `halted` contradicts what was read, and a person decides. Hold orders paid on it.",
+    )
 
 
 CHAIN_LIST = listed("ChainList", Chain)

@@ -28,7 +28,7 @@ from wallets.networks import (
     reads_accounts,
     watched_chains,
 )
-from wallets.states import ChainStatus
+from wallets.states import ChainStatus, DownReason
 
 # With more addresses than this, the request is longer than an answer without the filter.
 MOST_RECIPIENTS: Final = 1_000
@@ -78,6 +78,22 @@ def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
     }
 
 
+def down_reasons(*, now: datetime) -> dict[str, DownReason | None]:
+    """Return why each known chain is down; None for one that is not."""
+    cursors = _cursors()
+    return {
+        name: down_reason(cursors.get(name), status)
+        for name, status in chain_statuses(now=now).items()
+    }
+
+
+def down_reason(cursor: ChainCursor | None, status: ChainStatus) -> DownReason | None:
+    """Return why a chain of this status is down; None if it is not."""
+    if cursor is not None and cursor.halted_reason:
+        return DownReason.HALTED
+    return DownReason.UNREACHABLE if status == ChainStatus.DOWN else None
+
+
 class ChainHealth(NamedTuple):
     """A configured chain's state for people. Payments up to `known_until` were seen; None if it was never read."""
 
@@ -87,6 +103,7 @@ class ChainHealth(NamedTuple):
     blocks_behind: int | None
     known_until: datetime | None
     disagreeing_since: datetime | None
+    reason: DownReason | None
 
 
 def chain_health(*, now: datetime) -> list[ChainHealth]:
@@ -113,6 +130,7 @@ def _health(spec: ChainSpec, cursor: ChainCursor, status: ChainStatus) -> ChainH
         blocks_behind=(cursor.head or 0) - (cursor.height or 0) if is_read else None,
         known_until=min((end for end in ends if end is not None), default=None),
         disagreeing_since=cursor.disagreeing_since,
+        reason=down_reason(cursor, status),
     )
 
 

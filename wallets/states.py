@@ -47,3 +47,11 @@ class ChainStatus(TextChoices):
     OK = "ok"
     DELAYED = "delayed"
     DOWN = "down"
+
+
+class DownReason(TextChoices):
+    """Why a chain is down."""
+
+    # It contradicts what was read: a person decides how it goes on.
+    HALTED = "halted"
+    UNREACHABLE = "unreachable"

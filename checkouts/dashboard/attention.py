@@ -13,14 +13,23 @@ from checkouts.inbox.queries import (
     open_count,
 )
 from wallets.networks import chain_spec
-from wallets.selectors import chain_statuses, receiving_wallets
-from wallets.states import ChainStatus
+from wallets.selectors import chain_statuses, down_reasons, receiving_wallets
+from wallets.states import ChainStatus, DownReason
+from wallets.transfers.doubts import Doubt, doubts
 from webhooks.dashboard.queries import failing_count
 
 # Most serious first.
 _TROUBLES: Final = (
-    (ChainStatus.DOWN, "cannot be read now.", "It is not offered to buyers."),
-    (ChainStatus.DELAYED, "is delayed.", "Payments on it take longer to show."),
+    (
+        ChainStatus.DOWN,
+        "cannot be read now.",
+        "It is not offered to buyers. No payment is lost.",
+    ),
+    (
+        ChainStatus.DELAYED,
+        "is delayed.",
+        "Payments on it take longer to show. No payment is lost.",
+    ),
 )
 
 
@@ -38,9 +47,17 @@ def notices_of(
     seat: Seat, capacities: Iterable[Capacity], *, now: datetime
 ) -> list[Notice]:
     """Return the current notices, the most urgent first."""
-    found = [_alarms(seat), _inbox(seat), _endpoints(seat)]
+    halts = _halts(seat, now) if seat.mode == Mode.LIVE else []
+    # Orders at risk come first; a stopped chain without them is as urgent as one that cannot be read.
+    found = [
+        *(one for one in halts if one.tone == "bad"),
+        _alarms(seat),
+        _inbox(seat),
+        _endpoints(seat),
+    ]
     found += [_short(seat, one) for one in capacities if one.is_short]
     if seat.mode == Mode.LIVE:
+        found += [one for one in halts if one.tone != "bad"]
         found += _networks(seat, now)
     return [notice for notice in found if notice is not None]
 
@@ -112,16 +129,45 @@ def _networks(seat: Seat, now: datetime) -> list[Notice]:
                 "warn",
             )
         ]
-    statuses = chain_statuses(now=now)
+    statuses, reasons = chain_statuses(now=now), down_reasons(now=now)
     return [
         Notice(
             f"{chain_spec(chain).title} {trouble}",
-            f"{words} No payment is lost.",
+            words,
             seat.url("dashboard_receiving_wallets"),
             "See wallets",
             "warn",
         )
         for status, trouble, words in _TROUBLES
         for chain in wallets
-        if statuses.get(chain) == status
+        if statuses.get(chain) == status and reasons.get(chain) != DownReason.HALTED
     ]
+
+
+def _halts(seat: Seat, now: datetime) -> list[Notice]:
+    """Return a notice for each halted chain that the merchant's orders or wallets are on."""
+    reasons = down_reasons(now=now)
+    halted = [name for name, why in reasons.items() if why == DownReason.HALTED]
+    if not halted:
+        return []
+    found = {one.chain: one for one in doubts(merchant_id=seat.merchant.pk)}
+    mine = found.keys() | receiving_wallets(seat.merchant.pk).keys()
+    return [_halt(seat, chain, found.get(chain)) for chain in halted if chain in mine]
+
+
+def _halt(seat: Seat, chain: str, doubt: Doubt | None) -> Notice:
+    title = chain_spec(chain).title
+    words = (
+        f"{title} contradicts what we read from it. A person decides how it goes on."
+    )
+    if doubt is None:
+        url = seat.url("dashboard_receiving_wallets")
+        heading = f"{title} was stopped."
+        return Notice(heading, words, url, "See wallets", "warn")
+    return Notice(
+        f"Hold orders paid on {title} since {doubt.since:%H:%M} UTC: {doubt.payments}",
+        f"{words} These payments may be lost, also where they were confirmed.",
+        f"{seat.url('dashboard_checkouts')}?doubt={chain}",
+        "See these orders",
+        "bad",
+    )

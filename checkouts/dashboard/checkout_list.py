@@ -21,7 +21,8 @@ from gateway.core.api.keyset import (
 from gateway.core.money import format_token, format_usd, readable
 from gateway.core.times import iso, iso_or_none
 from settlements.models import Hold
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, chains
+from wallets.transfers.doubts import doubted_transfers
 from webhooks.dashboard.words import Badge
 
 SIZES: Final = (25, 50, 100)
@@ -58,11 +59,13 @@ class Wanted:
     size: int
     # Only checkouts in escrow that wait for a release.
     is_held: bool = False
+    # Only checkouts with payments in doubt on this halted chain; empty for all.
+    doubt: str = ""
 
     @property
     def is_narrowed(self) -> bool:
         """Whether any filter besides the tab applies."""
-        return bool(self.text or self.since or self.until or self.is_held)
+        return bool(self.text or self.since or self.until or self.is_held or self.doubt)
 
     def query(self, status: str) -> str:
         """Return the query string of the same list on another tab."""
@@ -72,6 +75,7 @@ class Wanted:
             "from": self.since.isoformat() if self.since else "",
             "to": self.until.isoformat() if self.until else "",
             "escrow": _HELD if self.is_held else "",
+            "doubt": self.doubt,
             "size": "" if self.size == SIZES[0] else str(self.size),
         }
         return urlencode({name: value for name, value in named.items() if value})
@@ -87,6 +91,7 @@ def parse_wanted(query: Mapping[str, str]) -> Wanted:
         until=_day(query.get("to", "")),
         size=int(size) if size in map(str, SIZES) else SIZES[0],
         is_held=query.get("escrow") == _HELD,
+        doubt=doubt if (doubt := query.get("doubt", "")) in chains() else "",
     )
 
 
@@ -108,6 +113,8 @@ def checkouts_wanted(seat: Seat, wanted: Wanted) -> QuerySet[Checkout]:
         found = found.filter(_between(seat, wanted))
     if wanted.is_held:
         found = found.filter(_held(seat), escrow=True)
+    if wanted.doubt:
+        found = found.filter(pk__in=_doubted(seat, wanted.doubt))
     if wanted.text:
         found = found.filter(pk__in=matching_keys(seat, wanted.text))
     return found
@@ -119,6 +126,12 @@ def _held(seat: Seat) -> Q:
         merchant=seat.merchant, mode=seat.mode, released_at=None
     ).values("subject_id")
     return Q(public_id__in=holds, replaces=None) | Q(replaces__public_id__in=holds)
+
+
+def _doubted(seat: Seat, chain: str) -> QuerySet[Payment, int]:
+    """Return the checkouts with payments in doubt on a chain."""
+    ids = doubted_transfers(chain, merchant_id=seat.merchant.pk)
+    return Payment.objects.filter(transfer__in=ids).values_list("checkout", flat=True)
 
 
 def _between(seat: Seat, wanted: Wanted) -> Q:

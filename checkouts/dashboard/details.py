@@ -16,7 +16,7 @@ from checkouts.dashboard.held_money import (
 )
 from checkouts.dashboard.line_items import LineItems, line_items_of
 from checkouts.dashboard.timeline import History, Step, timeline_of
-from checkouts.dashboard.words import TRANSFERS, status_badge
+from checkouts.dashboard.words import IN_DOUBT, TRANSFERS, status_badge
 from checkouts.inbox.words import VERDICTS
 from checkouts.lifecycle.cancellation import reason_against_cancelling
 from checkouts.lifecycle.escrow import releases_of
@@ -104,6 +104,7 @@ class Detail:
     offers: tuple[Offer, ...]
     reports: tuple[Report, ...]
     waiting: tuple[WaitingMoney, ...]
+    doubted: tuple[str, ...]
     deliveries: tuple[ShownDelivery, ...]
     escrow: ShownEscrow | None
     predecessor: str
@@ -180,6 +181,9 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         transfers=tuple(map(_transfer, rows)),
         offers=_offers(checkout),
         reports=tuple(map(_report, reports)),
+        doubted=tuple(
+            sorted({chain_spec(row.chain).title for row in rows if row.is_doubted})
+        ),
         waiting=waiting_money(checkout, now=now),
         deliveries=deliveries,
         escrow=escrow,
@@ -233,7 +237,7 @@ def _transfer(row: TransferRow) -> ShownTransfer:
         chain=row.chain,
         network=spec.title,
         amount=f"{readable_units(row.units)} {row.token}",
-        badge=TRANSFERS[TransferState(row.state)],
+        badge=IN_DOUBT if row.is_doubted else TRANSFERS[TransferState(row.state)],
         confirmations=min(confirmations_of(row), spec.confirmations),
         required=spec.confirmations,
         tx_hash=row.tx_hash,

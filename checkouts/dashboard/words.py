@@ -56,6 +56,7 @@ SCENARIOS: Final = MappingProxyType(
 )
 
 
+IN_DOUBT: Final = Badge("In doubt", "bad")
 CANCELLED: Final = Badge("Cancelled", "")
 
 

@@ -94,6 +94,7 @@ def build_page(
         remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
         is_reversed=checkout.exception == CheckoutException.REVERSED,
+        is_doubted=any(row.is_doubted for row in standing),
         is_cancelled=checkout.cancelled_at is not None,
         may_begin_again=may_begin_again(checkout) and not conditions.has_late_money,
         again_url="" if conditions.has_late_money else again_url(checkout),
@@ -301,7 +302,7 @@ def _confirmations(standing: Sequence[TransferRow]) -> Confirmations | None:
 def _progress(row: TransferRow) -> Confirmations:
     spec = chains()[row.chain]
     count = min(confirmations_of(row), spec.confirmations)
-    if row.state == TransferState.CONFIRMED:
+    if row.state == TransferState.CONFIRMED and not row.is_doubted:
         return Confirmations(spec.confirmations, spec.confirmations, 0)
     missing = spec.confirmations - count
     return Confirmations(

@@ -212,6 +212,8 @@ class CheckoutPage:
     remaining: str
     excess: str
     is_reversed: bool
+    # A network that it was paid on was halted, and may have lost the payment.
+    is_doubted: bool
     # Its merchant cancelled it before any payment.
     is_cancelled: bool
     may_begin_again: bool
@@ -280,7 +282,10 @@ class CheckoutPage:
     def returns_by_itself(self) -> bool:
         """Return whether the buyer is redirected to the shop: only once, and not if there is news to read first."""
         has_news = (
-            self.is_reversed or self.answer is not None or self.is_hash_unreadable
+            self.is_reversed
+            or self.is_doubted
+            or self.answer is not None
+            or self.is_hash_unreadable
         )
         is_due = self.is_completed and self.is_just_paid
         return is_due and bool(self.return_url) and not has_news

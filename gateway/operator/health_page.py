@@ -4,13 +4,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from django import forms
+from django.contrib import messages
+from django.db import transaction
 from django.db.models import IntegerField, OuterRef, QuerySet, Subquery
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 
+from accounts.audit.service import record
+from accounts.models import Merchant
 from checkouts.models import InboxItem
 from checkouts.states import InboxStatus
+from gateway.core.web.client_address import address_or_none
+from gateway.operator.access import operator_of
 from gateway.pages.health import valkey_answers
 from gateway.pages.metrics import (
     mails_given_up,
@@ -18,9 +26,11 @@ from gateway.pages.metrics import (
 )
 from mails.models import OutgoingMail
 from settlements.selectors import book_checks, gas_health, troubled_forwarders
-from wallets.models import Transfer
-from wallets.networks import watched_chains
+from wallets.models import ChainCursor, Transfer
+from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.report import report_chains
+from wallets.transfers.doubts import Doubt, doubts
+from wallets.watchers.ingest import resume
 from webhooks.models import TROUBLED, Delivery, Endpoint
 from webhooks.states import DeliveryStatus
 
@@ -54,6 +64,7 @@ def health_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         "given_up": mails_given_up(),
         "inbox": InboxItem.objects.filter(status=InboxStatus.OPEN).count(),
         "has_valkey": valkey_answers(),
+        "halts": _halts(),
         "chains": report_chains(watched_chains(), now=now),
         "gas_accounts": gas_health(),
         "troubled": troubled_forwarders(),
@@ -62,6 +73,69 @@ def health_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         "most_failed": _MOST_FAILED,
     }
     return render(request, "operator/health.html", context | shown)
+
+
+class ResumeForm(forms.Form):
+    """The last block that is surely in a chain, and the operator's word for it."""
+
+    height = forms.IntegerField(min_value=0, max_value=2**62)
+    sure = forms.BooleanField()
+
+
+def resume_page(request: HttpRequest, chain: str) -> HttpResponse:
+    """Resume a halted chain after the block that an operator names, audited; redirect to the health page."""
+    form = ResumeForm(request.POST)
+    back = HttpResponseRedirect(reverse("admin:health"))
+    if not form.is_valid():
+        messages.error(request, "Enter the last valid block, and tick the box.")
+        return back
+    height, now = form.cleaned_data["height"], timezone.now()
+    with transaction.atomic():
+        halted = ChainCursor.objects.select_for_update().filter(chain=chain)
+        cursor = halted.exclude(halted_reason="").first()
+        if cursor is None:
+            messages.error(request, f"{chain} is not stopped.")
+            return back
+        before = {"reason": cursor.halted_reason, "height": cursor.height}
+        lost = resume(chain, height=height, now=now)
+        record(
+            None,
+            action="chain.resumed",
+            actor=operator_of(request),
+            object_id=chain,
+            before=before,
+            after={"height": height, "transfers": lost},
+            address=address_or_none(request),
+            now=now,
+        )
+    messages.success(
+        request,
+        f"{chain} continues after block {height}. Transfers that count as lost until they are seen again: {lost}.",
+    )
+    return back
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """A halted chain; `doubted` are its merchants with the numbers of their payments in doubt."""
+
+    cursor: ChainCursor
+    title: str
+    doubted: list[tuple[Merchant, Doubt]]
+
+
+def _halts() -> list[Halt]:
+    cursors = list(ChainCursor.objects.exclude(halted_reason="").order_by("chain"))
+    found = doubts() if cursors else []
+    merchants = Merchant.objects.in_bulk([doubt.merchant_id for doubt in found])
+    return [
+        Halt(
+            cursor,
+            chain_spec(cursor.chain).title,
+            [(merchants[d.merchant_id], d) for d in found if d.chain == cursor.chain],
+        )
+        for cursor in cursors
+    ]
 
 
 def _queues(now: datetime) -> list[Queue]:

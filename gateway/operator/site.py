@@ -8,11 +8,12 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, path, reverse
+from django.views.decorators.http import require_POST
 
 from accounts.team.operators import is_operator
 from gateway.operator.access import refuse
 from gateway.operator.areas import areas_at
-from gateway.operator.health_page import health_page
+from gateway.operator.health_page import health_page, resume_page
 from gateway.operator.impersonation import stop_looking
 
 View = Callable[..., HttpResponseBase]
@@ -43,6 +44,11 @@ class OperatorSite(AdminSite):
         """Return the routes, our own pages included."""
         return [
             path("health/", self.admin_view(self.health), name="health"),
+            path(
+                "health/<str:chain>/resume/",
+                self.admin_view(require_POST(resume_page)),
+                name="resume_chain",
+            ),
             # Without the access rule: an impersonation can be ended however old the login is.
             path("stop-looking/", stop_looking, name="stop_looking"),
             *super().get_urls(),

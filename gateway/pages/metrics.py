@@ -29,7 +29,9 @@ _AGES = """
 _MAILS_GIVEN_UP = (
     "SELECT count(*) FROM mails_outgoingmail WHERE due_at IS NULL AND sent_at IS NULL"
 )
-_CHAINS = "SELECT chain, head, height, head_at FROM wallets_chaincursor"
+_CHAINS = (
+    "SELECT chain, head, height, head_at, halted_reason <> '' FROM wallets_chaincursor"
+)
 _EFFORT = "SELECT chain, requests, requests_minute, reads FROM wallets_chaincursor"
 _DIFFERENCES = """
     SELECT c.chain, k.kind, count(d.id)
@@ -137,7 +139,7 @@ def _measure_accounts(registry: CollectorRegistry, now: datetime) -> None:
 
 def _measure_chains(
     registry: CollectorRegistry,
-    rows: list[tuple[str, int | None, int | None, datetime | None]],
+    rows: list[tuple[str, int | None, int | None, datetime | None, bool]],
     now: datetime,
 ) -> None:
     behind = Gauge(
@@ -149,10 +151,17 @@ def _measure_chains(
         ["chain"],
         registry=registry,
     )
-    for chain, head, height, head_at in rows:
+    halted = Gauge(
+        "florin_chain_halted",
+        "Whether the chain was stopped, because it contradicts what was read.",
+        ["chain"],
+        registry=registry,
+    )
+    for chain, head, height, head_at, is_halted in rows:
+        halted.labels(chain).set(int(is_halted))
         if head is not None and height is not None:
             behind.labels(chain).set(head - height)
-        if head_at is not None:
+        if head_at is not None and not is_halted:
             silent.labels(chain).set((now - head_at).total_seconds())
 
 

@@ -14,7 +14,7 @@ from gateway.core.times import iso, iso_or_none
 from gateway.status.incidents import Trouble, find_troubles
 from gateway.status.models import Incident, IncidentKind
 from wallets.selectors import ChainHealth, chain_health
-from wallets.states import ChainStatus
+from wallets.states import ChainStatus, DownReason
 from webhooks.selectors import usual_delivery_seconds
 
 CACHE_SECONDS: Final = 5
@@ -40,6 +40,19 @@ class StatusReport:
             return ChainStatus.DOWN
         is_well = not self.troubles and states <= {ChainStatus.OK}
         return ChainStatus.OK if is_well else ChainStatus.DELAYED
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Return whether what is known of some chain may be wrong."""
+        return any(
+            chain.reason == DownReason.HALTED or chain.disagreeing_since
+            for chain in self.chains
+        )
+
+    @property
+    def is_halted(self) -> bool:
+        """Return whether a chain was stopped, because it contradicts what was read."""
+        return any(chain.reason == DownReason.HALTED for chain in self.chains)
 
     @property
     def credits_since(self) -> datetime | None:
@@ -84,6 +97,7 @@ def as_json(report: StatusReport) -> dict[str, Any]:
             {
                 "chain": chain.chain,
                 "status": chain.status,
+                "reason": chain.reason,
                 "blocks_behind": chain.blocks_behind,
                 "known_until": iso_or_none(chain.known_until),
                 "sources_disagree_since": iso_or_none(chain.disagreeing_since),

@@ -78,6 +78,7 @@ def test_a_payment_that_is_not_final_has_no_confirmation_time(
         "confirmations",
         "required_confirmations",
         "status",
+        "in_doubt",
         "detected_at",
         "confirmed_at",
     }

@@ -152,6 +152,11 @@ def chain_silent(_: pytest.MonkeyPatch) -> None:
 
 
 @fault
+def chain_halted(_: pytest.MonkeyPatch) -> None:
+    make_live_chain("base", halted_reason="a fork", head_at=NOON - 10 * MINUTE)
+
+
+@fault
 def wallets_not_read(_: pytest.MonkeyPatch) -> None:
     AccountCursor.objects.update(read_through_at=NOON - HOUR)
 

@@ -44,6 +44,9 @@ class ChainCursor(Leased):
     factory_ok = models.BooleanField(null=True)
     # Set when only a person may resume the chain (a reorg deeper than finality).
     halted_reason = models.CharField(max_length=200, blank=True)
+    # When it was stopped, and the last block that is surely in the chain. Without one, what was seen in the hour before is doubted.
+    halted_at = models.DateTimeField(null=True)
+    doubted_above = models.BigIntegerField(null=True)
     last_error = models.CharField(max_length=200, blank=True)
     failing_since = models.DateTimeField(null=True)
 

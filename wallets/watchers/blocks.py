@@ -195,7 +195,7 @@ class Watcher(ChainWatcher):
         below = min(height, head.block.height)
         fork = find_fork(self._adapter, self.spec.name, below=below)
         if fork is None or fork.height <= height - self.spec.confirmations:
-            self._halt(lease, fork, height)
+            self._halt(lease, fork, height, now)
             return Outcome.HALTED
         if fork.height == height:
             raise ReorgDuringReadError("two nodes are on different forks")
@@ -204,10 +204,12 @@ class Watcher(ChainWatcher):
         log.warning("reorganisation", chain=self.spec.name, depth=depth, transfers=lost)
         return Outcome.AHEAD
 
-    def _halt(self, lease: Lease, fork: Block | None, height: int) -> None:
+    def _halt(
+        self, lease: Lease, fork: Block | None, height: int, now: datetime
+    ) -> None:
         depth = "unknown depth" if fork is None else f"depth {height - fork.height}"
         reason = f"reorganisation of {depth} at height {height}, deeper than final: see manage.py resume_chain"
-        ingest.halt(lease, reason)
+        ingest.halt(lease, reason, now=now, above=fork.height if fork else None)
         log.error("chain halted", chain=self.spec.name, reason=reason)
 
     def _began_anew(self) -> None:

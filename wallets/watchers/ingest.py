@@ -15,6 +15,7 @@ from wallets.chains.specs import ChainSpec
 from wallets.models import AccountCursor, Block, ChainCursor, Transfer
 from wallets.networks import chains
 from wallets.states import TransferState
+from wallets.transfers.doubts import tell_of_halt
 from wallets.transfers.movements import (
     confirm_movements,
     detach_movements,
@@ -177,10 +178,16 @@ def note_factory(lease: Lease, *, is_there: bool) -> None:
         _cursor(lease).update(factory_ok=is_there)
 
 
-def halt(lease: Lease, reason: str) -> None:
-    """Stop a chain until a person has looked."""
+def halt(lease: Lease, reason: str, *, now: datetime, above: int | None = None) -> None:
+    """Stop a chain until a person has looked, and mail operators and the owners whose payments are in doubt.
+
+    `above` is the last block that is surely in it, if one is known.
+    """
     with fenced(lease):
-        _cursor(lease).update(halted_reason=reason[:200])
+        _cursor(lease).update(
+            halted_reason=reason[:200], halted_at=now, doubted_above=above
+        )
+        tell_of_halt(lease.chain, reason, now=now)
 
 
 @transaction.atomic
@@ -202,7 +209,7 @@ _RESUME = """
     WITH forgotten AS (
         DELETE FROM wallets_block WHERE chain = %(chain)s)
     UPDATE wallets_chaincursor
-    SET height = %(height)s, block_hash = '', halted_reason = '', fence = fence + 1, owner = '',
+    SET height = %(height)s, block_hash = '', halted_reason = '', halted_at = NULL, doubted_above = NULL, fence = fence + 1, owner = '',
         lease_until = 'epoch', due_at = NULL, read_through_at = NULL
     WHERE chain = %(chain)s
 """

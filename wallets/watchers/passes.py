@@ -153,6 +153,7 @@ class ChainWatcher(ABC):
             self._began_anew()
             log.warning("local chain began anew", chain=self.spec.name, transfers=lost)
             return False
-        ingest.halt(lease, "the nodes serve another chain than the one read so far")
+        reason = "the nodes serve another chain than the one read so far"
+        ingest.halt(lease, reason, now=now)
         log.error("chain halted: another genesis block", chain=self.spec.name)
         return False

@@ -21,6 +21,7 @@ from tests.checkouts.factories import (
     pay,
 )
 from tests.checkouts.page.test_views import page_of
+from tests.factories import make_live_chain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
@@ -105,6 +106,20 @@ def test_too_much_and_taken_back_are_on_the_receipt(client: Client) -> None:
     assert "/receipt" not in page_of(client, checkout)
     move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.NONE)
     assert "withdrawn" not in receipt_of(client, checkout)
+
+
+def test_nothing_is_called_confirmed_while_its_network_contradicts_itself(
+    client: Client,
+) -> None:
+    checkout = make_completed()
+    make_live_chain("base", halted_reason="a fork", doubted_above=0)
+    for text in (page_of(client, checkout), receipt_of(client, checkout)):
+        assert "badge--ok" not in text
+        assert "send anything again" in text
+        assert "data-redirect-seconds" not in text
+    assert "We are checking your payment again" in page_of(client, checkout)
+    make_live_chain("base", halted_reason="")
+    assert "badge--ok" in receipt_of(client, checkout)
 
 
 def test_a_receipt_of_test_mode_says_that_no_money_moved(client: Client) -> None:

@@ -5,12 +5,21 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.models import AuditEntry
 from gateway.operator import health_page
 from mails.models import OutgoingMail
 from settlements.models import BookCheck, GasAccount, TroubledForwarder
-from tests.factories import LOCAL_NODES, NOON, make_merchant
+from tests.checkouts.watcher import attribute, events_of, pay
+from tests.factories import (
+    LOCAL_NODES,
+    NOON,
+    make_checkout,
+    make_live_chain,
+    make_merchant,
+)
 from tests.wallets.factories import make_deposit
 from tests.webhooks.factories import make_deliveries, make_endpoint
+from wallets.models import ChainCursor
 from webhooks.models import Delivery, Endpoint
 from webhooks.states import DeliveryStatus
 
@@ -50,6 +59,33 @@ def test_a_node_that_does_not_answer_is_named(client: Client, settings: Any) -> 
     page = page_of(client)
     assert "base (local)" in page
     assert "down" in page
+
+
+def test_an_operator_resumes_a_halted_chain_and_lost_orders_become_reversed(
+    client: Client, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {}
+    checkout = make_checkout()
+    paid = pay(checkout)
+    make_live_chain("base", halted_reason="a fork", doubted_above=paid.block_height - 1)
+    page = page_of(client)
+    assert "Base was stopped" in page
+    assert str(checkout.merchant) in page
+    asked = {"height": paid.block_height - 1}
+    assert client.get("/operator/health/base/resume/").status_code == 405
+    client.post("/operator/health/base/resume/", asked)
+    assert ChainCursor.objects.get().halted_reason == "a fork"
+    client.post("/operator/health/base/resume/", asked | {"sure": "on"})
+    assert ChainCursor.objects.get().halted_reason == ""
+    entry = AuditEntry.objects.get(action="chain.resumed")
+    assert (entry.object_id, entry.after) == ("base", asked | {"transfers": 1})
+    assert entry.actor is not None
+    attribute()
+    assert events_of(checkout) == ["completed", "reversed"]
+    # A second press finds a chain that is read, and takes nothing back.
+    client.post("/operator/health/base/resume/", asked | {"sure": "on"})
+    assert AuditEntry.objects.filter(action="chain.resumed").count() == 1
+    assert "was stopped" not in page_of(client)
 
 
 def test_endpoints_that_fail_are_shown_the_worst_first(client: Client) -> None:

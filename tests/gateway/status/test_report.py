@@ -79,6 +79,7 @@ def test_the_json_has_what_the_page_has() -> None:
     assert told["chains"][0] == {
         "chain": "base",
         "status": "delayed",
+        "reason": None,
         "blocks_behind": 50,
         "known_until": noon,
         "sources_disagree_since": None,

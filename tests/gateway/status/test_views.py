@@ -54,7 +54,26 @@ def test_a_chain_that_is_late_says_how_late(client: Client) -> None:
     assert "blocks behind: 50" in text
     assert "read until 20 November 2026, 12:00 UTC" in text
     make_live_chain("base", halted_reason="a reorg")
-    assert "A network is not answering" in page(client)
+    text = page(client)
+    assert "A network was stopped" in text
+    assert "stopped</span>" in text
+    assert "Recent payments on it may be lost" in text
+    assert "No payment is lost" not in text
+    told = {one["chain"]: one for one in client.get("/status.json").json()["chains"]}
+    assert (told["base"]["status"], told["base"]["reason"]) == ("down", "halted")
+    assert told["polygon"]["reason"] is None
+    make_live_chain("base", halted_reason="", head_at=NOON)
+    text = page(client)
+    assert "A network is not answering" in text
+    assert "No payment is lost" in text
+    assert client.get("/status.json").json()["chains"][0]["reason"] == "unreachable"
+
+
+def test_what_two_sources_doubt_is_not_called_safe(client: Client) -> None:
+    make_live_chain("base", disagreeing_since=timezone.now())
+    text = page(client)
+    assert "Two sources of a network disagree" in text
+    assert "No payment is lost" not in text
 
 
 @pytest.mark.parametrize(

@@ -296,7 +296,10 @@ def test_a_public_chain_with_another_first_block_stops() -> None:
     watched.restart()
     watched.tick(after=1)
     assert watched.tick(after=1) is Outcome.HALTED
-    assert "another chain" in ChainCursor.objects.get().halted_reason
+    cursor = ChainCursor.objects.get()
+    assert "another chain" in cursor.halted_reason
+    # No fork is known: what came in the hour before is in doubt.
+    assert (cursor.doubted_above, cursor.halted_at is None) == (None, False)
 
 
 def test_a_person_can_have_a_stopped_chain_read_on_from_a_height() -> None:

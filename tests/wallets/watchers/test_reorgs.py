@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 from django.utils import timezone
 
+from accounts.models import Membership
+from accounts.states import Role
 from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import (
@@ -12,6 +14,8 @@ from demo.localnet.funding import (
     prepare_chain,
 )
 from demo.localnet.tokens import token_address
+from mails.models import OutgoingMail
+from tests.factories import make_user
 from tests.nodes.fixtures import StartNode
 from tests.nodes.proxy import RpcProxy, honest, results
 from tests.waiting import wait_until
@@ -20,7 +24,9 @@ from tests.wallets.paying import send_raw, transfer
 from wallets.chains.base import MalformedAnswerError
 from wallets.models import Block, ChainCursor, Transfer
 from wallets.states import TransferState
+from wallets.transfers.doubts import doubts
 from wallets.watchers.blocks import Watcher
+from wallets.watchers.ingest import resume
 from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
@@ -217,7 +223,14 @@ def test_a_chain_that_lost_its_tip_waits_and_vouches_for_nothing(
 def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(
     base_node: Anvil, watcher: Watcher
 ) -> None:
-    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
+    deposit = make_deposit()
+    for staff in (True, False):
+        user = make_user(f"{staff}@florin.test")
+        user.is_staff = staff
+        user.save()
+        role = Role.VIEWER if staff else Role.OWNER
+        Membership.objects.create(merchant=deposit.merchant, user=user, role=role)
+    transfer(base_node, payer(base_node), USDC, address_of(deposit), 25)
     base_node.mine(6)
     read_all(watcher)
     assert Transfer.objects.get().state == CONFIRMED
@@ -227,7 +240,21 @@ def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(
     assert watcher.tick(now=timezone.now()) is Outcome.HALTED
     cursor = ChainCursor.objects.get()
     assert "depth 7" in cursor.halted_reason
-    assert Transfer.objects.get().state == CONFIRMED
+    paid = Transfer.objects.get()
+    assert paid.state == CONFIRMED
+    # What is above the fork is in doubt, and told once: to the operators, and to owners with payments in it.
+    assert cursor.doubted_above is not None
+    assert cursor.doubted_above < paid.block_height
+    [doubt] = doubts()
+    assert (doubt.chain, doubt.payments, doubt.since) == ("base", 1, paid.block_time)
+    mails = OutgoingMail.objects.order_by("recipient")
+    assert [(mail.recipient, mail.subject) for mail in mails] == [
+        ("False@florin.test", "Hold orders paid on Base"),
+        ("True@florin.test", "Base was stopped: it contradicts what was read"),
+    ]
+    assert all("Payments in doubt" in mail.text for mail in mails)
+    resume("base", height=cursor.doubted_above, now=timezone.now())
+    assert (doubts(), Transfer.objects.get().state) == ([], "orphaned")
 
 
 def test_reading_begins_at_the_head_with_room_to_follow_a_fork(

@@ -4,8 +4,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.utils import timezone
 
+from accounts.audit.service import record
 from wallets.models import ChainCursor
 from wallets.watchers.ingest import resume
 
@@ -27,8 +29,19 @@ class Command(BaseCommand):
         """Resume. Raises CommandError for a chain that was never read."""
         if height < 0:
             raise CommandError("The height must not be negative.")
+        now = timezone.now()
         try:
-            lost = resume(chain, height=height, now=timezone.now())
+            with transaction.atomic():
+                lost = resume(chain, height=height, now=now)
+                after = {"height": height, "transfers": lost}
+                record(
+                    None,
+                    action="chain.resumed",
+                    actor_label="manage.py",
+                    object_id=chain,
+                    after=after,
+                    now=now,
+                )
         except ChainCursor.DoesNotExist:
             raise CommandError(
                 f"No watcher has read a chain called {chain!r}."

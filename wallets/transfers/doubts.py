@@ -1,0 +1,107 @@
+"""Payments in doubt: those on a halted chain that may be in no block of it any more."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import connection
+
+from accounts.team.operators import operators
+from accounts.team.owners import mail_owners
+from mails.outbox import queue_mail
+from wallets.networks import chain_spec
+
+DOUBTED: Final = """(
+    k.halted_reason <> '' AND t.mode = 'live' AND t.state <> 'orphaned' AND CASE WHEN k.doubted_above IS NULL
+    THEN t.detected_at >= COALESCE(k.halted_at, k.head_at) - interval '1 hour' ELSE t.block_height > k.doubted_above END
+)"""
+"""Whether a transfer `t` is in doubt by the cursor `k` of its chain. Never null if the cursor exists."""
+
+_BY_MERCHANT: Final = f"""
+    SELECT t.chain, t.merchant_id, count(*), min(t.block_time) FROM wallets_chaincursor k
+    JOIN wallets_transfer t ON t.chain = k.chain AND {DOUBTED}
+    WHERE k.halted_reason <> '' AND (%(chain)s::text IS NULL OR k.chain = %(chain)s)
+      AND (%(merchant)s::bigint IS NULL OR t.merchant_id = %(merchant)s)
+    GROUP BY t.chain, t.merchant_id ORDER BY t.chain, t.merchant_id
+"""  # noqa: S608 - a constant condition
+
+_IDS: Final = f"""
+    SELECT t.id FROM wallets_chaincursor k JOIN wallets_transfer t ON t.chain = k.chain AND {DOUBTED}
+    WHERE k.chain = %s AND t.merchant_id = %s ORDER BY t.id
+"""  # noqa: S608 - a constant condition
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A merchant's payments in doubt on one chain: how many, and the block time of the first."""
+
+    chain: str
+    merchant_id: int
+    payments: int
+    since: datetime
+
+
+def doubts(*, chain: str | None = None, merchant_id: int | None = None) -> list[Doubt]:
+    """Return the payments in doubt by chain and merchant."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BY_MERCHANT, {"chain": chain, "merchant": merchant_id})
+        return [Doubt(*row) for row in cursor]
+
+
+def doubted_transfers(chain: str, *, merchant_id: int) -> list[int]:
+    """Return the ids of a merchant's transfers in doubt on a chain."""
+    with connection.cursor() as cursor:
+        cursor.execute(_IDS, [chain, merchant_id])
+        return [pk for (pk,) in cursor]
+
+
+def tell_of_halt(chain: str, reason: str, *, now: datetime) -> None:
+    """Mail the operators, and the owners whose payments are in doubt, in the caller's transaction."""
+    found, title = doubts(chain=chain), chain_spec(chain).title
+    key = f"halted:{chain}:{now.timestamp()}"
+    for operator in operators():
+        queue_mail(
+            key=f"{key}:{operator.public_id}",
+            recipient=operator.email,
+            subject=f"{title} was stopped: it contradicts what was read",
+            text=_FOR_OPERATORS.format(
+                title=title,
+                reason=reason,
+                payments=sum(doubt.payments for doubt in found),
+                url=f"{settings.BASE_URL}/operator/health/",
+            ),
+            now=now,
+        )
+    for doubt in found:
+        mail_owners(
+            doubt.merchant_id,
+            key=f"{key}:{doubt.merchant_id}",
+            subject=f"Hold orders paid on {title}",
+            text=_FOR_OWNERS.format(
+                title=title,
+                payments=doubt.payments,
+                since=f"{doubt.since:%Y-%m-%d %H:%M} UTC",
+                url=f"{settings.BASE_URL}/dashboard/",
+            ),
+            now=now,
+        )
+
+
+_FOR_OPERATORS: Final = """\
+{title} contradicts what was read from it, so Florin stopped reading it.
+
+  {reason}
+
+Payments in doubt: {payments}. They may have been lost. Their merchants are asked to hold these orders.
+Decide how the chain goes on:
+{url}
+"""
+_FOR_OWNERS: Final = """\
+{title} contradicts what we read from it. We stopped reading it until a person has looked.
+
+Payments in doubt since {since}: {payments}. They may have been lost, also where they were confirmed.
+Hold these orders back. We tell you by mail and webhook if a payment is lost.
+
+{url}
+"""
