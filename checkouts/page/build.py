@@ -71,8 +71,7 @@ def build_page(
     networks = _networks(checkout, conditions, choice, standing)
     asked = (checkout, conditions, networks, choice, standing)
     target = _target(*asked) if stage == Stage.PAY else None
-    unit = _unit(standing)
-    received = checkout.amount_received
+    unit, received = _unit(standing), checkout.amount_received
     return CheckoutPage(
         stage=stage,
         status=checkout.status,

@@ -75,6 +75,12 @@ def _down() -> Checkout:
     return make_exact_checkout()
 
 
+def _doubted() -> Checkout:
+    checkout = make_completed()
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=0)
+    return checkout
+
+
 def _exhausted() -> Checkout:
     checkout = make_exact_checkout()
     note_exhausted(
@@ -108,6 +114,7 @@ STATES = {
     "completed": State(lambda: make_completed(redirect_url="")),
     "overpaid": State(lambda: make_overpaid(redirect_url="")),
     "reversed": State(_reversed),
+    "doubted": State(_doubted),
     "closed": State(make_closed),
     "expired": State(make_expired),
     "expired-retry": State(_retriable),
@@ -123,4 +130,5 @@ STATES = {
     "receipt-two-parts": State(_paid_in_two_parts, "/receipt"),
     "receipt-overpaid": State(make_overpaid, "/receipt"),
     "receipt-reversed": State(_reversed, "/receipt"),
+    "receipt-doubted": State(_doubted, "/receipt"),
 }

@@ -12,12 +12,19 @@ import pytest
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
+from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import Checkout
 from checkouts.testmode.service import play_due_steps
 from tests.contract.client import ApiClient
 from tests.demo.running import two_free_ports
 from tests.guides import RUNNERS, running, started
 from tests.waiting import wait_until
+from wallets.models import Transfer
+from wallets.transfers.service import (
+    confirm_transfers,
+    orphan_transfers,
+    revive_transfers,
+)
 from webhooks.models import Event
 from webhooks.signatures import new_secret, sign
 
@@ -82,6 +89,20 @@ def test_the_shop_marks_an_order_paid_only_after_a_verified_webhook(
     assert httpx.get(checkout.redirect_url).text == WAITS
     assert shop.post_event(body, shop.secret) == 204
     assert httpx.get(checkout.redirect_url).text == "Your order: paid\n"
+    transfers = list(Transfer.objects.values_list("pk", flat=True))
+    for change, told in (
+        (orphan_transfers, "on hold: the network took the payment back"),
+        (revive_transfers, "on hold: the network took the payment back"),
+        (confirm_transfers, "paid"),
+    ):
+        change(transfers, now=timezone.now())
+        attribute_transfers(now=timezone.now())
+        # Out of order: the oldest event comes last.
+        for event in Event.objects.filter(subject_id=checkout.public_id).order_by(
+            "-sequence"
+        ):
+            assert shop.post_event(bytes(event.body), shop.secret) == 204
+        assert httpx.get(checkout.redirect_url).text == f"Your order: {told}\n"
 
 
 def test_the_shop_does_not_start_without_a_secret(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -17,14 +18,20 @@ from tests.guides import MALFORMED, RUNNERS, Program, is_installed, running, sta
 from tests.waiting import wait_until
 from webhooks.signatures import new_secret, sign
 
-BODY = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
+EVENT: dict[str, Any] = {
+    "type": "checkout.completed",
+    "livemode": False,
+    "checkout_id": "chk_live_1",
+    "data": {"references": {"order_ref": "order-1"}, "replaces": None},
+}
+BODY = json.dumps(EVENT).encode()
 # A Go program is compiled first, with what it imports.
 START_SECONDS = 400.0
 
 
-def headers_at(timestamp: int, secret: str) -> dict[str, str]:
+def headers_at(timestamp: int, secret: str, body: bytes = BODY) -> dict[str, str]:
     """The headers of a webhook that is sent at a time."""
-    return sign(BODY, message_id="evt_1", timestamp=timestamp, secrets=[secret])
+    return sign(body, message_id="evt_1", timestamp=timestamp, secrets=[secret])
 
 
 @contextmanager
@@ -54,7 +61,19 @@ def test_a_receiver_takes_a_genuine_webhook_and_refuses_every_other(
     with receiver(program, tmp_path, port, secret) as output:
         wait_until(lambda: answers(url), seconds=START_SECONDS)
         assert post(url, genuine) == 204
-        assert "checkout.completed chk_live_1" in output.read_text()
+        assert "checkout.completed order-1" in output.read_text()
+        # Late money that was accepted completes another checkout of the same order.
+        for name, data in (
+            ("order-1", {"references": {"order_ref": "order-1"}, "replaces": "chk_0"}),
+            ("chk_0", {"references": {"order_ref": None}, "replaces": "chk_0"}),
+            ("chk_live_1", {"references": {"order_ref": None}, "replaces": None}),
+        ):
+            body = json.dumps(EVENT | {"type": name, "data": data}).encode()
+            assert post(url, headers_at(now, secret, body), body) == 204
+            assert f"{name} {name}" in output.read_text()
+        live = json.dumps(EVENT | {"type": "of.live", "livemode": True}).encode()
+        assert post(url, headers_at(now, secret, live), live) == 204
+        assert "of.live" not in output.read_text()
         assert post(url, genuine, BODY + b" ") == 400
         assert post(url, headers_at(now, new_secret())) == 400
         assert post(url, old) == 400
