@@ -1,5 +1,6 @@
 // The receipt: printing, and times where their reader is.
 import { showLocalTimes } from "./shared.js";
 
-document.getElementById("print").addEventListener("click", () => print());
+// A withdrawn receipt is not printed.
+document.getElementById("print")?.addEventListener("click", () => print());
 showLocalTimes();

@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
     stage = 'expand'
 
     dependencies = [
-        ('wallets', '0002_triggers_in_bulk'),
+        ('wallets', '0004_one_reading'),
     ]
 
     operations = [
