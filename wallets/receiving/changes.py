@@ -183,7 +183,7 @@ def _apply_safely(change_id: int, merchant_id: int, now: datetime) -> bool:
     except UnavailableError as error:
         # It stays pending: an address that nobody can look up is not set.
         log.warning(
-            "a due wallet waits for a node", change=change_id, why=error.message
+            "a due wallet waits for a node", change=change_id, error=error.message
         )
         return False
     except Exception:
