@@ -12,21 +12,28 @@ _PUT_OFF: Final = "form_put_off"
 _KEPT_SECONDS: Final = 900
 
 
-def is_fresh(request: HttpRequest, *, now: datetime) -> bool:
-    """Return whether the last authentication is less than ACCOUNT_REAUTHENTICATION_TIMEOUT seconds old."""
+def is_fresh(request: HttpRequest, *, now: datetime, by_factor: bool = False) -> bool:
+    """Return whether the last authentication is less than ACCOUNT_REAUTHENTICATION_TIMEOUT seconds old.
+
+    With `by_factor`, only those by a second factor count.
+    """
     records = get_authentication_records(request, request.user)
+    if by_factor:
+        records = [record for record in records if record["method"] == "mfa"]
     if not records:
         return False
     age = now.timestamp() - float(records[-1]["at"])
     return bool(0 <= age < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
 
 
-def needs_proof(request: HttpRequest, *, now: datetime) -> bool:
+def needs_proof(
+    request: HttpRequest, *, now: datetime, by_factor: bool = False
+) -> bool:
     """Return whether the person must reauthenticate before this request is answered.
 
     A request for a page drops a form that waits for reauthentication, so that it is not sent later without intent.
     """
-    if is_fresh(request, now=now):
+    if is_fresh(request, now=now, by_factor=by_factor):
         return False
     if request.method == "POST":
         request.session[_PUT_OFF] = int(now.timestamp())

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
+from django.conf import settings
 from django.db import transaction
 
 from accounts.audit.service import record
 from accounts.brand.facts import with_brand
 from accounts.merchants.closure import refuse_if_closed
 from accounts.states import Mode
+from accounts.team.owners import mail_owners
 from gateway.core.api.errors import ConflictError
-from gateway.core.ids import new_id
+from gateway.core.ids import new_code, new_id
 from gateway.core.money import format_usd
 from links.editing.inputs import (
     LinkFields,
@@ -22,6 +24,15 @@ from links.editing.inputs import (
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import has_completed_checkout, has_open_checkout
 from links.states import LinkStatus, LinkType
+
+_ADDRESSES: Final = {"webhook_url": "Webhooks to", "redirect_url": "Returns to"}
+_CHANGED: Final = """{who} changed where the payment link "{title}" reports its payments or sends its payers:
+
+{lines}
+
+If you did not expect this, change it back and revoke the key:
+{dashboard}
+"""
 
 
 @transaction.atomic
@@ -87,7 +98,33 @@ def change_link(
         setattr(held, name, value)
     if after:
         _note(held, "payment_link.changed", by, now, before, after)
+    if held.mode == Mode.LIVE and not _ADDRESSES.keys().isdisjoint(after):
+        _tell_owners(held, by, before, now)
     return _saved(held, now)
+
+
+def _tell_owners(
+    link: PaymentLink, by: Person | None, before: Mapping[str, Any], now: datetime
+) -> None:
+    """Mail all owners that a link reports its payments, or sends its payers, elsewhere."""
+    who = by.user.email if by and by.user else f"The API key {by.label}" if by else ""
+    lines = [
+        f"{title}: {before[name] or 'none'}, now {getattr(link, name) or 'none'}"
+        for name, title in _ADDRESSES.items()
+        if name in before
+    ]
+    mail_owners(
+        link.merchant_id,
+        key=f"link_addresses:{new_code()}",
+        subject="Addresses of a payment link changed",
+        text=_CHANGED.format(
+            who=who or "A program",
+            title=link.title,
+            lines="\n".join(lines),
+            dashboard=f"{settings.BASE_URL}/dashboard/",
+        ),
+        now=now,
+    )
 
 
 @transaction.atomic

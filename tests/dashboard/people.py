@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from allauth.account.internal.flows.login import record_authentication
+from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.hashers import make_password
 from django.test import Client, RequestFactory
@@ -15,6 +16,7 @@ from django.urls import reverse
 from accounts.login.people import vouch_for
 from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
+from accounts.team.operators import has_factor
 from tests.factories import make_merchant
 
 PASSWORD = "a password"
@@ -44,8 +46,11 @@ def log_in(user: User, *, fresh: bool = True, **options: Any) -> Client:
     request = RequestFactory().get("/")
     request.session, request.user = session, user
     record_authentication(request, user, method="password")
+    if has_factor(user):
+        record_authentication(request, user, method="mfa", type="totp")
     if not fresh:
-        session["account_authentication_methods"][0]["at"] = time.time() - 3600
+        for proof in session["account_authentication_methods"]:
+            proof["at"] = time.time() - 3600
     session.save()
     UserSession.objects.create(
         user=user, session_key=session.session_key, ip="127.0.0.1", user_agent="Firefox"
@@ -84,8 +89,11 @@ def make_desk(
     mode: Mode = Mode.LIVE,
     *,
     fresh: bool = True,
+    factor: bool = False,
 ) -> Desk:
-    """Somebody new of that role, logged in, at the merchant."""
+    """Somebody new of that role, logged in, at the merchant; with an authenticator app if `factor` says so."""
     merchant = merchant or make_merchant()
     user = make_member(merchant, role)
+    if factor:
+        Authenticator.objects.create(user=user, type=Authenticator.Type.TOTP, data={})
     return Desk(log_in(user, fresh=fresh), merchant, user, mode)

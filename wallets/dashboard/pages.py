@@ -18,6 +18,7 @@ from wallets.dashboard.proofs import (
     CHECKOUT_PAGES,
     ask_for_proof,
     look_up,
+    refuse_without_factor,
 )
 from wallets.dashboard.rows import (
     marked,
@@ -51,6 +52,8 @@ def wallets(request: SeatedRequest) -> HttpResponse:
 def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Ask for an address, and validate it; nothing changes yet."""
     spec = _spec(chain)
+    if refusal := refuse_without_factor(request, ClaimKind.CHECKOUT, chain):
+        return refusal
     form = WalletForm(request.POST or None, chain=chain, title=spec.title)
     if request.method != "POST":
         return _ask(request, spec, form)
@@ -69,6 +72,8 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
 def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Set the first wallet of a chain, or request a change."""
     spec = _spec(chain)
+    if refusal := refuse_without_factor(request, ClaimKind.CHECKOUT, chain):
+        return refusal
     form = ComparedForm(request.POST, chain=chain, title=spec.title)
     typed = WalletForm(request.POST, chain=chain, title=spec.title)
     if not form.is_valid():
@@ -129,6 +134,8 @@ def cancel_here(request: SeatedRequest, change_id: int, purpose: ClaimKind) -> N
 @seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def wait(request: SeatedRequest) -> HttpResponse:
     """Set how long changes wait."""
+    if refusal := refuse_without_factor(request, ClaimKind.CHECKOUT):
+        return refusal
     form = WaitForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=422)

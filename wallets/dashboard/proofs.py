@@ -3,11 +3,16 @@
 from dataclasses import dataclass
 from typing import Final
 
+from allauth.core.exceptions import ReauthenticationRequired
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 
+from accounts.freshness import needs_proof
+from accounts.states import Mode
+from accounts.team.operators import has_factor
 from accounts.team.permissions import Act
 from accounts.team.seats import (
     SeatedRequest,
@@ -23,8 +28,8 @@ from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.rows import marked
 from wallets.dashboard.words import told_of
-from wallets.models import WalletProof
-from wallets.networks import chain_spec
+from wallets.models import ReceivingWallet, Transfer, WalletProof
+from wallets.networks import chain_spec, chains
 from wallets.receiving.forms import ProofForm, WalletForm
 from wallets.receiving.inspection import Inspected, inspect
 from wallets.receiving.proofs import (
@@ -46,6 +51,8 @@ class ProofPages:
     done: str
 
 
+_NEEDS_FACTOR: Final = "Changes of receiving wallets need a second factor: set up an authenticator app or a passkey, then come back."
+
 CHECKOUT_PAGES: Final = ProofPages(
     ClaimKind.CHECKOUT,
     ask="dashboard_receiving_wallet",
@@ -53,6 +60,31 @@ CHECKOUT_PAGES: Final = ProofPages(
     prove="dashboard_prove_receiving_wallet",
     done="dashboard_receiving_wallets",
 )
+
+
+def refuse_without_factor(
+    request: SeatedRequest, purpose: ClaimKind, chain: str | None = None
+) -> HttpResponse | None:
+    """Return a redirect to where the owner sets up a second factor, if a change of wallets needs one; else None.
+
+    It is needed once there is a wallet to replace on the chain (or, without a chain, on any), or the merchant was paid; and
+    whenever the owner has one. A developer's own chains need none. Raises ReauthenticationRequired if its last use is old.
+    """
+    merchant, user = request.seat.merchant, request.user
+    if not any(not spec.is_local for spec in chains().values()):
+        return None
+    present = ReceivingWallet.objects.filter(merchant=merchant, retired_at=None)
+    if chain is not None:
+        present = present.filter(chain=chain, purpose=purpose)
+    paid = Transfer.objects.filter(merchant=merchant, mode=Mode.LIVE)
+    if not has_factor(user):
+        if not present.exists() and not paid.exists():
+            return None
+        messages.warning(request, _NEEDS_FACTOR)
+        return HttpResponseRedirect(reverse("account_security"))
+    if needs_proof(request, now=timezone.now(), by_factor=True):
+        raise ReauthenticationRequired
+    return None
 
 
 def look_up(
@@ -106,6 +138,8 @@ def proof_page(
     proof = mine.filter(pk=proof_id).first()
     if proof is None:
         raise Http404
+    if refusal := refuse_without_factor(request, pages.purpose, proof.chain):
+        return refusal
     form = ProofForm(request.POST or None, takes_key=_takes_key(proof))
     if request.method != "POST":
         return _page(request, proof, form, pages)

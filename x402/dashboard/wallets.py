@@ -22,6 +22,7 @@ from wallets.dashboard.proofs import (
     ask_for_proof,
     look_up,
     proof_page,
+    refuse_without_factor,
 )
 from wallets.dashboard.rows import marked
 from wallets.dashboard.words import told_of
@@ -52,6 +53,8 @@ _PAGES: Final = ProofPages(
 def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Ask for an address, and validate it; nothing changes yet."""
     spec = _spec(chain)
+    if refusal := refuse_without_factor(request, ClaimKind.X402, chain):
+        return refusal
     form = WalletForm(request.POST or None, chain=chain, title=spec.title)
     if request.method != "POST":
         return _ask(request, spec, form)
@@ -70,6 +73,8 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
 def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Make machines pay the address from now on."""
     spec = _spec(chain)
+    if refusal := refuse_without_factor(request, ClaimKind.X402, chain):
+        return refusal
     form = ComparedForm(request.POST, chain=chain, title=spec.title)
     typed = WalletForm(request.POST, chain=chain, title=spec.title)
     if not form.is_valid():

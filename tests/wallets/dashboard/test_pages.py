@@ -180,7 +180,7 @@ def test_others_see_the_wallets_and_change_nothing(
 
 
 def test_another_merchants_change_is_not_there(owner: Desk) -> None:
-    other = make_desk()
+    other = make_desk(factor=True)
     change = wait_for(other.merchant, other)
     answer = owner.post("dashboard_cancel_wallet_change", change_id=change.pk)
     assert answer.status_code == 404
