@@ -107,7 +107,7 @@ def _tell_owners(
     link: PaymentLink, by: Person | None, before: Mapping[str, Any], now: datetime
 ) -> None:
     """Mail all owners that a link reports its payments, or sends its payers, elsewhere."""
-    who = by.user.email if by and by.user else f"The API key {by.label}" if by else ""
+    who = by.user.email if by and by.user else by.label if by else ""
     lines = [
         f"{title}: {before[name] or 'none'}, now {getattr(link, name) or 'none'}"
         for name, title in _ADDRESSES.items()

@@ -30,8 +30,8 @@ GREEN = "rgb(11, 110, 79)"
 
 @pytest.fixture
 def desk() -> Desk:
-    """An owner."""
-    return make_desk()
+    """An owner, with a second factor."""
+    return make_desk(factor=True)
 
 
 def test_a_wallet_is_added_then_changed_and_the_change_is_cancelled(

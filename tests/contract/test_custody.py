@@ -1,0 +1,94 @@
+"""The guide about custody says only what a test shows, row by row."""
+
+import re
+from typing import Final
+
+import pytest
+
+from accounts.states import Mode
+from mails.models import OutgoingMail
+from tests.contract.client import client_of
+from tests.contract.routes import api_routes
+from tests.dashboard.people import make_member
+from tests.factories import make_merchant
+from tests.tree import ROOT
+
+GUIDE: Final = ROOT / "docs/guide/custody.md"
+
+# The first cell of each row of the guide's tables, and the tests that show the others.
+SHOWN: Final = {
+    "Base, Polygon": [
+        "wallets/forwarders/test_contracts_fuzz.py::test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination",
+        "wallets/forwarders/test_contracts.py::test_a_flush_by_a_front_runner_pays_the_destination_all_the_same",
+    ],
+    "Solana, TON, Tron, Ethereum": [
+        "wallets/receiving/test_inspection.py::test_accounts_on_solana",
+        "wallets/receiving/test_inspection.py::test_accounts_on_ton",
+    ],
+    "Ethereum, signed payments of machines": [
+        "wallets/forwarders/test_contracts.py::test_naming_another_destination_names_another_forwarder",
+    ],
+    "a live API key": [
+        "contract/test_custody.py::test_a_live_key_reaches_no_wallet_key_person_or_endpoint",
+        "contract/test_custody.py::test_owners_hear_when_a_links_addresses_change",
+    ],
+    "a team member's login": [
+        "accounts/team/test_permissions.py::test_each_role_may_do_what_its_acts_allow_and_nothing_else",
+        "wallets/dashboard/test_second_factor.py::test_an_owner_without_a_second_factor_sets_one_up_before_a_change",
+        "wallets/dashboard/test_second_factor.py::test_a_second_factor_counts_while_it_is_fresh",
+        "wallets/dashboard/test_second_factor.py::test_a_merchant_that_was_never_paid_starts_without_a_second_factor",
+        "wallets/dashboard/test_second_factor.py::test_a_developers_own_chains_ask_for_none",
+        "wallets/receiving/test_changes.py::test_another_wallet_waits_and_the_owners_are_told_twice",
+        "accounts/keys/test_service.py::test_audit_entries_cannot_be_changed",
+    ],
+    "the server": [
+        "wallets/forwarders/test_contracts.py::test_nobody_but_the_factory_makes_a_forwarder_send",
+    ],
+    "one RPC provider": [
+        "wallets/reconciliation/test_confirmation.py::test_depth_alone_does_not_confirm_a_large_amount",
+        "checkouts/lifecycle/test_moves_large.py::test_parts_of_a_large_sum_wait_for_a_second_node",
+    ],
+    "a buyer": [
+        "checkouts/rescue/test_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers",
+    ],
+}
+
+
+def test_each_row_of_the_guide_has_a_test_and_each_test_is_there() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \|", GUIDE.read_text(), re.MULTILINE)
+    assert [row for row in rows if row not in {"chain", "who has"}] == list(SHOWN)
+    for place in {place for places in SHOWN.values() for place in places}:
+        path, _, name = place.partition("::")
+        assert f"def {name}(" in (ROOT / "tests" / path).read_text(), place
+
+
+def test_a_live_key_reaches_no_wallet_key_person_or_endpoint() -> None:
+    named = {route.split("/")[0] for route in api_routes()} - {"openapi.json"}
+    assert named == {
+        "chains",
+        "checkouts",
+        "events",
+        "link_templates",
+        "links",
+        "reports",
+        "waitlist",
+        "wallets",
+        "x402",
+    }
+
+
+@pytest.mark.parametrize("field", ["webhook_url", "redirect_url"])
+@pytest.mark.django_db
+def test_owners_hear_when_a_links_addresses_change(field: str) -> None:
+    merchant = make_merchant()
+    owner, seller = make_member(merchant), client_of(merchant, Mode.LIVE)
+    link = seller.post("/links", {"title": "Tea", "amount": "5"}).body
+    path = f"/links/{link['id']}"
+    seller.send("PATCH", path, {"title": "Coffee"})
+    assert not OutgoingMail.objects.exists()
+    changed = {field: "https://thief.example/x"}
+    assert seller.send("PATCH", path, changed).body[field] == changed[field]
+    seller.send("PATCH", path, changed)
+    [mail] = OutgoingMail.objects.filter(recipient=owner.email)
+    assert "https://thief.example/x" in mail.text
+    assert "API key" in mail.text
