@@ -59,7 +59,7 @@ NO_PAGE = re.compile("^dashboard$|_(csv|inbox_export|qr|live|latest|preview|styl
 def desk(settings: Any) -> Desk:
     """An owner of a merchant with something of everything."""
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
-    desk = make_desk()
+    desk = make_desk(factor=True)
     merchant = desk.merchant
     test_settings.furnish(desk)
     test_webhooks_desk.furnish(desk)
