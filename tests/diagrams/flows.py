@@ -275,7 +275,9 @@ SIGNED: Final = Flow(
             "next nonce and signed bytes, one transaction",
             "settlements.gas.ledger:intend",
         ),
-        Step("web", "node", "send the bytes", "settlements.gas.node:GasNode.send"),
+        Step(
+            "web", "node", "send the bytes", "settlements.gas.node:GasNode.send_first"
+        ),
         Step(
             "web",
             "node",

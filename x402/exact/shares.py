@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from cachetools import TTLCache, cached
 from django.conf import settings
@@ -86,13 +86,28 @@ _FAILED_AT: Final = """
 """
 
 
-def refuse_greedy(
-    merchant_id: int, chain: str, *, payer: str, payment: int, now: datetime
-) -> None:
+class Payer(Protocol):
+    """The payer of a payment (`x402.exact.funders.Stranger`)."""
+
+    @property
+    def merchant_id(self) -> int: ...
+
+    @property
+    def request(self) -> StandardRequest: ...
+
+    def refuse_related(
+        self, costs: "FailedCosts", share: Decimal, *, now: datetime
+    ) -> None:
+        """Raise StrangersFailedError if it is related to those that just failed."""
+        ...
+
+
+def refuse_greedy(stranger: Payer, *, payment: int, now: datetime) -> None:
     """Raise NoGasError if a merchant used up its share of a day's gas (GAS_MERCHANT_SHARE), or its payers just failed.
 
     `payment` is the maximum cost of this one, in wei. Failures are limited separately, by `refuse_failed`.
     """
+    merchant_id, chain = stranger.merchant_id, stranger.request.spec.name
     share = Decimal(settings.GAS_MERCHANT_SHARE) * gas_policy(chain).daily
     good, failed = _of_a_day(merchant_id, chain, now)
     if good > share:
@@ -106,20 +121,21 @@ def refuse_greedy(
     try:
         refuse_failed(costs, share, chain)
     except StrangersFailedError:
-        if not is_known_payer(merchant_id, chain, payer, now=now):
-            raise
+        if not is_known_payer(stranger, now=now):
+            stranger.refuse_related(costs, share, now=now)
+            return
         asked = ((_KNOWN_FAILED, now - _DAY), (_KNOWN_FAILED, now - WINDOW))
         known, _ = _sums(merchant_id, chain, asked)
         refuse_known(known, share, chain)
 
 
-def is_known_payer(merchant_id: int, chain: str, payer: str, *, now: datetime) -> bool:
+def is_known_payer(payer: Payer, *, now: datetime) -> bool:
     """Whether an account paid this merchant before: strangers' failures do not stop it."""
     paid = X402Payment.objects.filter(
         mode=Mode.LIVE,
-        merchant=merchant_id,
-        chain=chain,
-        payer=payer,
+        merchant=payer.merchant_id,
+        chain=payer.request.spec.name,
+        payer=payer.request.signed.payer,
         verified_at__lt=now - WINDOW,
     )
     return paid.exclude(status=PaymentStatus.REVERSED).exists()

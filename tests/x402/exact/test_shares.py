@@ -11,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
+from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize
 from demo.localnet.funding import payer
@@ -222,6 +223,31 @@ def test_strangers_who_fail_do_not_stop_a_payer_who_paid_before(
         state=AuthorizationState.FAILED
     )
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+
+
+@pytest.mark.parametrize("is_related", [True, False])
+def test_a_stranger_waits_only_if_whoever_funded_a_failed_payer_funded_it_too(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    is_related: bool,
+) -> None:
+    cost = attack(base_node, seller, usdc, payers=5)
+    GasTransaction.objects.update(cost_wei=cost)
+    settings.GAS_DAILY_COINS = {"base": f"{Decimal(cost * 200) / 10**18:f}"}
+    settings.GAS_MERCHANT_SHARE = "0.1"
+    stranger, friend = base_node.accounts[8], base_node.accounts[9]
+    if is_related:
+        mint(base_node, usdc, stranger.address, UNITS)
+    else:
+        mint(base_node, usdc, friend.address, UNITS)
+        transfer = encode_call("transfer(address,uint256)", stranger.address, UNITS)
+        base_node.receipt(base_node.send(friend, to=usdc, data=transfer))
+    told = authorize(base_node, pay_to_of(seller), UNITS, account=stranger)
+    body = body_of(told, usdc)
+    assert verify(seller, body)["isValid"] is not is_related
+    assert settle(seller, body)["success"] is not is_related
 
 
 def test_what_is_on_its_way_after_an_attack_counts_as_failed_until_it_did_not(

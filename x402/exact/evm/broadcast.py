@@ -39,10 +39,12 @@ from x402.exact.evm import (
     contracts,
 )
 from x402.exact.evm.calls import Call
+from x402.exact.evm.evidence import funder_of
 from x402.exact.evm.nodes import (
     gas_node_of,
     pool_of,
 )
+from x402.exact.funders import Stranger
 from x402.exact.inputs import Clock, StandardRequest
 from x402.exact.promises import (
     Balance,
@@ -70,9 +72,8 @@ def send(
     fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
     # The ledger refuses if gas is too expensive for any payment.
     most_wei = gas * fees.max_fee if fees else 0
-    refuse_greedy(
-        row.merchant_id, spec.name, payer=row.payer, payment=most_wei, now=clock()
-    )
+    stranger = _stranger(row.merchant_id, request)
+    refuse_greedy(stranger, payment=most_wei, now=clock())
     must_ask = must_ask_balance(row, now=clock())
     balance = _balance_of(row, request) if must_ask else None
     # The nodes may have been slow, so the deadline is checked again.
@@ -98,8 +99,14 @@ def expect_gas_for(
     expect_gas(spec.name, calls.USUAL_GAS, node=node, now=now)
     fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
     most_wei = calls.USUAL_GAS * fees.max_fee if fees else 0
-    payer = request.signed.payer
-    refuse_greedy(merchant_id, spec.name, payer=payer, payment=most_wei, now=now)
+    refuse_greedy(_stranger(merchant_id, request), payment=most_wei, now=now)
+
+
+def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
+    pool = pool_of(request.spec)
+    return Stranger(
+        merchant_id, request, lambda payer: funder_of(pool, request.asset, payer)
+    )
 
 
 def _write(

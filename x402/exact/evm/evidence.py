@@ -73,6 +73,16 @@ def find_used(
     return Evidence(is_used=True)
 
 
+def funder_of(pool: RpcPool, asset: str, payer: str) -> str:
+    """Return who last sent an account a token, within about an hour; "" if nobody did. Raises ChainError."""
+    topics = [evm_decode.TRANSFER, None, logs.topic(payer)]
+    for searched in _pieces(GasNode(pool).height()):
+        found = logs.find_logs(pool, asset, topics, searched)
+        if found and len(found[-1]["topics"]) == len(topics):
+            return logs.in_eip55("0x" + evm_decode.word(found[-1]["topics"][1])[-40:])
+    return ""
+
+
 def _pieces(newest: int) -> Iterator[logs.Searched]:
     for piece in range(_PIECES):
         last = newest - piece * _BLOCKS

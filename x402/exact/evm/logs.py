@@ -47,12 +47,12 @@ def is_payment(log: Log, request: StandardRequest) -> bool:
 
 
 def find_logs(
-    pool: RpcPool, emitter: str, topics: list[str], searched: Searched
+    pool: RpcPool, emitter: str, topics: Sequence[str | None], searched: Searched
 ) -> list[Log]:
-    """Ask for a contract's logs by their topics. Raises ChainError."""
+    """Ask for a contract's logs by their topics; None is any. Raises ChainError."""
     wanted = {
         "address": emitter,
-        "topics": topics,
+        "topics": list(topics),
         "fromBlock": hex(searched.first),
         "toBlock": hex(searched.last),
     }

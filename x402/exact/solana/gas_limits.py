@@ -16,6 +16,7 @@ from settlements.gas.policy import daily_coins
 from x402.exact.shares import (
     WINDOW,
     FailedCosts,
+    Payer,
     StrangersFailedError,
     is_known_payer,
     refuse_failed,
@@ -28,10 +29,9 @@ LAMPORTS: Final = 10**9
 _DAY: Final = timedelta(days=1)
 
 
-def refuse_spending(
-    merchant_id: int, chain: str, cost: int, *, payer: str, now: datetime
-) -> None:
+def refuse_spending(payer: Payer, cost: int, *, now: datetime) -> None:
     """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
+    merchant_id, chain = payer.merchant_id, payer.request.spec.name
     daily = daily_coins(chain) * LAMPORTS
     rows = Authorization.objects.filter(
         chain=chain, network_fee__isnull=False, created_at__gt=now - _DAY
@@ -56,8 +56,9 @@ def refuse_spending(
     try:
         refuse_failed(costs, share, chain)
     except StrangersFailedError:
-        if not is_known_payer(merchant_id, chain, payer, now=now):
-            raise
+        if not is_known_payer(payer, now=now):
+            payer.refuse_related(costs, share, now=now)
+            return
         refuse_known(_failed_of_known(rows.filter(failed)), share, chain)
 
 

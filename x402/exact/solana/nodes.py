@@ -25,6 +25,8 @@ _OURS: Final = frozenset(
 _TOO_LITTLE_LEFT: Final = {"InsufficientFundsForRent": {"account_index": 0}}
 _UNKNOWN_HASH: Final = "BlockhashNotFound"
 _LONGEST: Final = 200
+# How many transactions of a token account are read to find who funded it.
+_FUNDING_READ: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,18 @@ class SolanaNodes:
         owner, program = decode.from_base58(transfer.payer), transfer.program
         units = held(accounts[0], owner=owner, mint=transfer.mint, program=program)
         return Balance(units, slot)
+
+    def funder(self, account: str, payer: str) -> str:
+        """Return who last sent tokens to a payer's token account, by its newest transactions; "" if none of them did."""
+        options = {"limit": _FUNDING_READ, "commitment": "confirmed"}
+        asked = [account, options]
+        listed = self.pool.run(lambda node: node.call("getSignaturesForAddress", asked))
+        for one in decode.items(listed)[:_FUNDING_READ]:
+            found = self._adapter.find(str(decode.field(one, "signature")))
+            for moved in found.movements if found is not None else ():
+                if moved.recipient == payer and moved.sender not in ("", payer):
+                    return moved.sender
+        return ""
 
     def is_lost(self, signature: str, blockhash: str, *, since: datetime) -> bool:
         """Whether every node says, in final state, that a transaction is in no block and can no longer be.

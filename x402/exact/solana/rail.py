@@ -21,6 +21,7 @@ from settlements.gas.solana_keys import solana_gas_keys
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.family import ChainFamily
 from wallets.chains.solana.family import SOLANA_FAMILY
+from wallets.chains.solana.questions import token_account
 from x402.exact import answers
 from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import (
@@ -28,6 +29,7 @@ from x402.exact.errors import (
     OverdrawnError,
     RefusedPaymentError,
 )
+from x402.exact.funders import Stranger
 from x402.exact.inputs import (
     Body,
     Clock,
@@ -137,8 +139,7 @@ class SolanaRail:
             return answers.invalid(reasons.SIMULATION, simulated.error, payer=payer)
         try:
             fee = transfer.network_fee
-            chain, now = request.spec.name, clock()
-            refuse_spending(merchant_id, chain, fee, payer=payer, now=now)
+            refuse_spending(_stranger(merchant_id, request), fee, now=clock())
         except NoGasError as error:
             log.warning("not verified", chain=request.spec.name, error=str(error))
             return answers.unready(payer)
@@ -191,8 +192,7 @@ class SolanaRail:
         transfer = payloads.transfer_of(request.signed)
         try:
             fee = transfer.network_fee
-            merchant_id, payer = row.merchant_id, row.payer
-            refuse_spending(merchant_id, row.chain, fee, payer=payer, now=clock())
+            refuse_spending(_stranger(row.merchant_id, request), fee, now=clock())
             _sign(row, transfer, request, now=clock())
         except OverdrawnError:
             return fail_row(row, answers.overdrawn(request))
@@ -240,6 +240,16 @@ def _sign_within(
     with transaction.atomic():
         refuse_overdrawn(row, balance, now=now)
         _cosign(row, transfer, now=now)
+
+
+def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
+    transfer = payloads.transfer_of(request.signed)
+
+    def funded_by(payer: str) -> str:
+        account = token_account(payer, mint=transfer.mint, program=transfer.program)
+        return nodes_of(request.spec).funder(account, payer)
+
+    return Stranger(merchant_id, request, funded_by)
 
 
 def _refusal(request: StandardRequest) -> Answer | None:

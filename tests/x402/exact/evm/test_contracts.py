@@ -160,7 +160,9 @@ def test_a_wallet_that_thinks_for_too_long_gets_no_gas(
     base_node: Anvil, seller: ApiClient, usdc: str, wallet: str
 ) -> None:
     execute(base_node, payer(base_node), wallet, "burn(uint256)", HOG_ROUNDS)
-    answer = settle(seller, body_of(signed(base_node, pay_to_of(seller), wallet), usdc))
+    body = body_of(signed(base_node, pay_to_of(seller), wallet), usdc)
+    assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
+    answer = settle(seller, body)
     assert answer["errorReason"] == "transaction_failed", answer
     assert not GasTransaction.objects.exists()
 
