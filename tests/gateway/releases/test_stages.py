@@ -15,7 +15,7 @@ from gateway.releases.stages import (
     problems,
 )
 
-RETIRING = ("settlements", "0002_gas_accounts_retire")
+RETIRING = ("settlements", "0003_gas_transactions_expire")
 
 
 def told(*operations: Operation, **marks: str) -> list[str]:
@@ -85,7 +85,7 @@ def test_what_the_release_before_still_uses_goes_one_release_later(
 
 
 def contracting(unused_since: str) -> MigrationExecutor:
-    """An executor for which the gas accounts' migration removes something, and is not applied."""
+    """An executor for which a migration removes something, and is not applied."""
     executor = MigrationExecutor(connection)
     migration: Any = executor.loader.graph.nodes[RETIRING]
     migration.stage, migration.unused_since = "contract", unused_since
@@ -120,7 +120,7 @@ def test_what_needs_a_contracting_migration_waits_with_it() -> None:
 def test_a_release_does_not_run_without_what_it_uses() -> None:
     executor = contracting("0.25.0")
     assert missing_for("0.25.0", executor) == []
-    assert missing_for("0.24.9", executor) == ["settlements.0002_gas_accounts_retire"]
+    assert missing_for("0.24.9", executor) == [".".join(RETIRING)]
     del executor.loader.applied_migrations[RETIRING]
     assert missing_for("0.24.9", executor) == []
     with pytest.raises(ValueError, match="invalid literal"):
