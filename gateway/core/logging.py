@@ -1,7 +1,9 @@
 """Structured logs with secrets redacted before they are written."""
 
+import logging
 import logging.config
 import re
+from collections import Counter
 from typing import Any
 
 import structlog
@@ -10,6 +12,12 @@ import structlog
 _SECRET = re.compile(
     r"(sk_(?:live|test)_|whsec_|Bearer\s+)[A-Za-z0-9+/=_-]{4,}|(?<=://)[^/@\s]*:[^/@\s]+(?=@)"
 )
+
+# Loggers of refused requests and broken connections: django.security has one for each reason, such as DisallowedHost.
+_BY_CLIENTS = ("django.security.", "gateway.server.front")
+_MOST_LETTERS = 200
+MOST_A_MINUTE = 10
+"""How many lines of one kind a process writes about such requests."""
 
 
 def redact(text: str) -> str:
@@ -20,6 +28,27 @@ def redact(text: str) -> str:
 def _redact_line(_logger: Any, _method: str, line: str) -> str:
     """Redact secrets in the rendered line, so that those inside lists, exceptions and objects are found too."""
     return redact(line)
+
+
+class OneLine(logging.Filter):
+    """Shortens what any client can cause to one line without a traceback, and keeps so many of each kind a minute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._minute = 0
+        self._counts: Counter[str] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is written."""
+        if not record.name.startswith(_BY_CLIENTS):
+            return True
+        if (minute := int(record.created) // 60) != self._minute:
+            self._minute, self._counts = minute, Counter()
+        self._counts[record.name] += 1
+        if isinstance(record.msg, str):
+            record.msg, record.args = record.getMessage()[:_MOST_LETTERS], ()
+        record.exc_info = record.exc_text = None
+        return self._counts[record.name] <= MOST_A_MINUTE
 
 
 def logging_config(*, json_lines: bool) -> dict[str, Any]:
@@ -56,8 +85,13 @@ def logging_config(*, json_lines: bool) -> dict[str, Any]:
             }
         },
         "handlers": {
-            "stderr": {"class": "logging.StreamHandler", "formatter": "structured"}
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "structured",
+                "filters": ["one_line"],
+            }
         },
+        "filters": {"one_line": {"()": OneLine}},
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
             "django.request": {"level": "ERROR"},

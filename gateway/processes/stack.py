@@ -246,12 +246,14 @@ def _most_connections() -> int:
 def stream_arguments(port: int) -> list[str]:
     """Return Python's arguments to serve streams at a loopback port."""
     granian = ("-m", "granian", "--interface", "asgi", "--no-ws")
+    # As web: a detected version has no deadline for headers, and HTTP/2 many streams in one connection.
+    late = ("--http", "1", "--http1-header-read-timeout", "10000")
     where = ("--host", HOST, "--port", str(port))
     # One loop holds thousands. At the server's own limit, further pages would wait for ever; ours refuses them.
     size = ("--workers", "1", "--backpressure", "100000")
     # Streams do not end by themselves, and clients reconnect.
     end = ("--workers-kill-timeout", "1")
-    return [*granian, *where, *size, *end, "gateway.asgi:application"]
+    return [*granian, *late, *where, *size, *end, "gateway.asgi:application"]
 
 
 def comes_true(

@@ -1,6 +1,6 @@
 """Reads request bodies before a thread is taken: with a deadline, a maximum length, and a count of slow ones.
 
-Unread bytes per client are counted before they are read.
+A request holds the bytes that it has sent, not those that it announces. All that a process and one client hold is limited.
 """
 
 import asyncio
@@ -42,9 +42,12 @@ SLOW: Final = Limit("slow_body", 30)
 
 _SWEEP_SECONDS: Final = 0.25
 _MOST_HELD: Final = 256 * 1024 * 1024
-# The share of large bodies for one client, or one IPv6 /64. Otherwise a client could take all places with bodies that it
-# aborts before they count as slow. Small bodies are not limited by it: many people may share an address.
+# The share of one client, or one IPv6 /64. Otherwise a client could take all places with bodies that it aborts before they
+# count as slow.
 _MOST_OF_CLIENT: Final = _MOST_HELD // 8
+# Bodies up to this length are read in one step, and hold it from the start. All connections together cannot fill the process
+# with them.
+_AT_ONCE: Final = 8 * 1024
 # Slightly above the largest file, because a form has more than its file.
 _MOST_UPLOAD: Final = MOST_BYTES + 64 * 1024
 _BODILESS: Final = frozenset({"GET", "HEAD"})
@@ -76,6 +79,7 @@ class _Reading:
 
     client: str
     since: float
+    held: int = 0
     is_counted: bool = False
     refusal: GatewayError | None = None
 
@@ -89,7 +93,7 @@ class Bodies:
         self._in_thread = in_thread
         self._reading: dict[asyncio.Task[Any], _Reading] = {}
         self._held = 0
-        # Unread bytes by client, for clients that have any.
+        # Bytes of bodies that are being read, by client, for clients that have any.
         self._held_of: Counter[str] = Counter()
         self._sweeping: asyncio.Task[None] | None = None
 
@@ -105,24 +109,20 @@ class Bodies:
         most = _most_bytes(environ)
         if length > most:
             raise RefusedBodyError(_too_large(most))
-        if is_chunked:
-            return await self._hold(environ, lambda: _collect(incoming, most), most)
-        return await self._hold(environ, incoming, length)
+        reading = _Reading(_client_of(environ), time.monotonic())
+        if length and length <= _AT_ONCE:
+            self._hold_more(reading, length)
+            return await self._finish(reading, incoming)
+        return await self._finish(
+            reading, lambda: self._collect(reading, incoming, most)
+        )
 
-    async def _hold(
-        self, environ: Environ, read: Callable[[], Awaitable[bytes]], length: int
+    async def _finish(
+        self, reading: _Reading, read: Callable[[], Awaitable[bytes]]
     ) -> bytes:
         """Read a body until it is complete or the sweeper abandons it."""
-        if self._held + length > _MOST_HELD:
-            error = UnavailableError("Too many requests at once.", code="overloaded")
-            raise RefusedBodyError(error)
-        client = _client_of(environ)
-        is_large = length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        if is_large and self._held_of[client] + length > _MOST_OF_CLIENT:
-            raise RefusedBodyError(RateLimitError(1))
-        task, reading = _current_task(), _Reading(client, time.monotonic())
+        task = _current_task()
         self._reading[task] = reading
-        self._hold_more(client, length)
         if self._sweeping is None:
             self._sweeping = asyncio.create_task(self._sweep())
         try:
@@ -136,14 +136,35 @@ class Bodies:
             task.uncancel()
             raise RefusedBodyError(reading.refusal) from None
         finally:
-            self._hold_more(client, -length)
+            self._let_go(reading)
             del self._reading[task]
 
-    def _hold_more(self, client: str, length: int) -> None:
+    async def _collect(self, reading: _Reading, incoming: Incoming, most: int) -> bytes:
+        """Return a long body, or one of unannounced length. Raises RefusedBodyError."""
+        body = bytearray()
+        async for piece in incoming:
+            body += piece
+            if len(body) > most:
+                raise RefusedBodyError(_too_large(most))
+            self._hold_more(reading, len(piece))
+        return bytes(body)
+
+    def _hold_more(self, reading: _Reading, length: int) -> None:
+        """Count bytes of a body. Raises RefusedBodyError where its client, or the process, would hold too many."""
+        if self._held_of[reading.client] + length > _MOST_OF_CLIENT:
+            raise RefusedBodyError(RateLimitError(1))
+        if self._held + length > _MOST_HELD:
+            error = UnavailableError("Too many requests at once.", code="overloaded")
+            raise RefusedBodyError(error)
+        reading.held += length
         self._held += length
-        self._held_of[client] += length
-        if not self._held_of[client]:
-            del self._held_of[client]
+        self._held_of[reading.client] += length
+
+    def _let_go(self, reading: _Reading) -> None:
+        self._held -= reading.held
+        self._held_of[reading.client] -= reading.held
+        if not self._held_of[reading.client]:
+            del self._held_of[reading.client]
 
     async def _sweep(self) -> None:
         """Count slow bodies and abandon late ones, while any body is being read."""
@@ -176,16 +197,6 @@ def _give_up(task: asyncio.Task[Any], reading: _Reading, error: GatewayError) ->
     if reading.refusal is None:
         reading.refusal = error
         task.cancel()
-
-
-async def _collect(incoming: Incoming, most: int) -> bytes:
-    """Return a body of unannounced length. Raises RefusedBodyError."""
-    body = bytearray()
-    async for piece in incoming:
-        body += piece
-        if len(body) > most:
-            raise RefusedBodyError(_too_large(most))
-    return bytes(body)
 
 
 def _most_bytes(environ: Environ) -> int:

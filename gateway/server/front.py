@@ -8,8 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final, Protocol
 
+import structlog
 from django.db import close_old_connections
 from django.http.response import HttpResponseBase
+from granian.rsgi import (  # type: ignore[attr-defined]  # its documentation names them there
+    ProtocolClosed,
+    ProtocolError,
+)
 
 from gateway.core.web.visits import (
     GONE,
@@ -34,6 +39,11 @@ from gateway.server.threads import Threads
 
 Headers = list[tuple[str, str]]
 Django = Callable[[Environ, Callable[..., Any]], HttpResponseBase]
+
+log = structlog.get_logger(__name__)
+
+SEND_SECONDS: Final = 30.0
+"""A client that takes nothing of a streamed answer for so long has gone. Its answer ends, and what made it is freed."""
 
 # Files up to this size are sent in one piece.
 _ONE_PIECE: Final = 1024 * 1024
@@ -155,12 +165,29 @@ class Front:
     async def _stream(self, answer: _Answer, exchange: Exchange) -> None:
         """Stream a response as fast as the client reads. A thread makes each piece; a slow reader holds none."""
         pieces = iter(answer.response)
+        transport = exchange.response_stream(answer.status, answer.headers)
+        is_taken = True
         try:
-            transport = exchange.response_stream(answer.status, answer.headers)
             while (piece := await self._in_thread(lambda: _next(pieces))) is not None:
-                await transport.send_bytes(piece)
+                if not (is_taken := await _send(transport, piece)):
+                    break
         finally:
             await self._in_thread(answer.response.close)
+        if not is_taken:
+            # The server would end the answer as if it were whole, and a report that lacks rows would look complete.
+            del pieces, answer
+            await exchange.client_disconnect()
+
+
+async def _send(transport: Transport, piece: bytes) -> bool:
+    """Send a piece; return whether the client took the earlier ones in time."""
+    try:
+        async with asyncio.timeout(SEND_SECONDS):
+            await transport.send_bytes(piece)
+    except (TimeoutError, ProtocolClosed, ProtocolError) as error:
+        log.info("an answer's reader is gone", error=type(error).__name__)
+        return False
+    return True
 
 
 def _whole(response: HttpResponseBase) -> bytes | None:

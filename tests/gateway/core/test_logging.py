@@ -5,7 +5,7 @@ import logging
 import pytest
 import structlog
 
-from gateway.core.logging import logging_config, redact
+from gateway.core.logging import MOST_A_MINUTE, logging_config, redact
 
 SECRETS = [
     "sk_live_4f9cQ2xLwZ",
@@ -48,3 +48,24 @@ def test_no_secret_is_written_whatever_holds_it(
     assert written.count("not taken") == 3
     assert "theirs" in written
     assert "4f9cQ2xLwZ" not in written
+
+
+@pytest.mark.usefixtures("logging_restored")
+@pytest.mark.parametrize(
+    "name", ["django.security.DisallowedHost", "gateway.server.front"]
+)
+def test_what_any_client_can_cause_is_one_short_line_and_a_few_a_minute(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logging_config(json_lines=True)
+    error = ValueError("bad")
+    for _ in range(3 * MOST_A_MINUTE):
+        logging.getLogger(name).error(
+            "Invalid HTTP_HOST: %s", "x" * 9_000, exc_info=error
+        )
+    logging.getLogger("tests").error("ours", exc_info=error)
+    *lines, ours = capsys.readouterr().err.splitlines()
+    # A minute may end meanwhile.
+    assert MOST_A_MINUTE <= len(lines) <= 2 * MOST_A_MINUTE
+    assert all(len(line) < 500 and "exception" not in line for line in lines)
+    assert "exception" in ours

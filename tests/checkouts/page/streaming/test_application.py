@@ -1,5 +1,6 @@
 """Streams of a real server: who is told what and when."""
 
+import socket
 import time
 from statistics import median
 
@@ -157,3 +158,20 @@ def follow_a_move(checkout: Checkout, reader: Reader) -> None:
     move(checkout, CheckoutStatus(after))
     ring_pages([checkout.pk])
     reader.await_statuses(*before, after)
+
+
+def test_a_stream_server_speaks_http_1_only_and_waits_ten_seconds_for_headers(
+    server: StreamServer,
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
+        slow.sendall(b"GET /c/abc/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as two:
+            two.sendall(
+                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+            )
+            # HTTP/2 would answer with a frame.
+            assert two.recv(1024) == b""
+        began = time.monotonic()
+        while slow.recv(1024):
+            pass
+        assert 5 < time.monotonic() - began < 20
