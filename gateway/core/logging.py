@@ -16,6 +16,11 @@ _SECRET = re.compile(
 # Loggers of refused requests and broken connections: django.security has one for each reason, such as DisallowedHost.
 _BY_CLIENTS = ("django.security.", "gateway.server.front")
 _MOST_LETTERS = 200
+_STDERR = {
+    "class": "logging.StreamHandler",
+    "formatter": "structured",
+    "filters": ["one_line"],
+}
 MOST_A_MINUTE = 10
 """How many lines of one kind a process writes about such requests."""
 
@@ -84,13 +89,7 @@ def logging_config(*, json_lines: bool) -> dict[str, Any]:
                 ],
             }
         },
-        "handlers": {
-            "stderr": {
-                "class": "logging.StreamHandler",
-                "formatter": "structured",
-                "filters": ["one_line"],
-            }
-        },
+        "handlers": {"stderr": _STDERR},
         "filters": {"one_line": {"()": OneLine}},
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
