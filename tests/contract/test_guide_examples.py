@@ -114,7 +114,11 @@ def here(program: Program, server: str) -> Program:
 
 @pytest.mark.parametrize("program", SHELL, ids=str)
 def test_a_shell_example_succeeds(
-    live_server: LiveServer, tmp_path: Path, settings: Any, program: Program
+    live_server: LiveServer,
+    tmp_path: Path,
+    settings: Any,
+    program: Program,
+    empty_nodes: dict[str, str],
 ) -> None:
     # As in the demo.
     settings.WEBHOOK_ALLOW_LOOPBACK = True
@@ -139,6 +143,8 @@ def test_a_shell_example_succeeds(
             "MERCHANT_ID": merchant.public_id,
             **own_database(),
             "REDIS_URL": os.environ["REDIS_URL"],
+            # A merchant's wallets are looked up on their chains.
+            **{f"CHAIN_{name}": url for name, url in empty_nodes.items()},
             "FLORIN_ENV": "development",
             "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
             **dict.fromkeys(("LIVE_KEY", "TEST_KEY", "API_KEY"), key),
