@@ -9,6 +9,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.contract.servers import free_port
 from tests.tree import ROOT
@@ -86,6 +87,34 @@ def test_the_stream_of_a_page_goes_to_the_stream_server_and_the_page_to_web(
     assert proxy.ask("/c/abc123/stream?x=1") == (200, "streams")
     for path in ("/c/abc123", "/c/abc123/streams", "/x/c/a/stream"):
         assert proxy.ask(path) == (200, "web")
+
+
+def test_etcd_and_patroni_ask_for_certificates_of_the_cluster() -> None:
+    folder = SHIPPED.parent
+    etcd = yaml.safe_load((folder / "etcd.yml").read_text())
+    for kind in ("client-transport-security", "peer-transport-security"):
+        assert etcd[kind]["client-cert-auth"] is True
+    assert "http://" not in str(etcd)
+    patroni = yaml.safe_load((folder / "patroni.yml").read_text())
+    rest = patroni["restapi"]
+    assert (rest["verify_client"], rest["allowlist"]) == ("optional", ["127.0.0.1/32"])
+    assert rest["authentication"]["password"] == "$REST_PASSWORD"
+    assert patroni["etcd3"]["protocol"] == "https"
+    check = (folder / "haproxy-database.cfg").read_text()
+    assert "check-ssl verify required ca-file" in check
+
+
+def test_a_machines_certificate_is_of_the_authority_and_for_its_address(
+    tmp_path: Path,
+) -> None:
+    script = SHIPPED.parent / "certificates"
+    subprocess.run([script, tmp_path, "db1=127.0.0.1"], check=True)
+    subprocess.run([script, tmp_path, "db2=10.0.0.2"], check=True)
+    authority = tmp_path / "ca.crt"
+    for name, address in (("db1", "127.0.0.1"), ("db2", "10.0.0.2")):
+        argv = ["openssl", "verify", "-CAfile", authority, "-verify_ip", address]
+        subprocess.run([*argv, tmp_path / f"{name}.crt"], check=True)
+        assert (tmp_path / f"{name}.key").stat().st_mode & 0o077 == 0
 
 
 def test_the_metrics_are_not_shown_outside(proxy: Proxy) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.contract.servers import free_port
 from tests.deploy.florinctl import call, florinctl, settings_of, write_env
+from tests.webhooks.receiver import Reply, receiving
 
 VERBS = (
     "check",
@@ -27,6 +29,7 @@ VERBS = (
     "manage",
 )
 read_ports = florinctl.listening
+ask_anybody = florinctl.probe
 SECRETS = {
     "SECRET_KEY": "k3" * 30,
     "ENCRYPTION_KEYS": "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY=",
@@ -81,6 +84,7 @@ def names(settings: Any) -> list[str]:
 def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk has room and no port is open, whatever the machine of the tests says."""
     monkeypatch.setattr(florinctl, "listening", set)
+    monkeypatch.setattr(florinctl, "probe", lambda *_: set())
     monkeypatch.setattr(
         florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 60 * 2**30)
     )
@@ -178,6 +182,40 @@ def test_a_database_that_listens_to_everybody_is_found(
     monkeypatch.setattr(florinctl, "listening", lambda: {22, 6379})
     [found] = florinctl.find_mistakes(installed(tmp_path))
     assert (found.name, "Valkey" in found.problem) == ("open port", True)
+
+
+@pytest.mark.parametrize(
+    ("port", "path", "open_status", "name"),
+    [(8008, "/config", 400, "patroni"), (2379, "/v3/kv/range", 200, "etcd")],
+)
+def test_a_cluster_that_lets_everybody_in_is_found(
+    tmp_path: Path,
+    quiet: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    port: int,
+    path: str,
+    open_status: int,
+    name: str,
+) -> None:
+    asked = []
+
+    def answer(*told: Any) -> set[int]:
+        asked.append(told)
+        return {open_status} if told[:2] == ("db2", port) else {401, 403}
+
+    monkeypatch.setattr(florinctl, "probe", answer)
+    url = "postgresql://florin:hunter2@db1:5432,db2:5432/florin"
+    assert names(installed(tmp_path, DATABASE_DIRECT_URL=url)) == [name]
+    assert {"db1", "db2", "db.internal"} <= {one[0] for one in asked}
+    assert path in {one[3] for one in asked}
+    assert "hunter2" not in str(asked)
+
+
+def test_a_probe_is_answered_by_http_and_by_tls_and_by_nobody() -> None:
+    with receiving() as server:
+        server.reply = lambda _: Reply(status=400)
+        assert ask_anybody("127.0.0.1", server.port, "POST", "/config", "-") == {400}
+    assert ask_anybody("127.0.0.1", free_port(), "PATCH", "/config", "-") == set()
 
 
 def test_metrics_that_answer_everybody_are_found(tmp_path: Path, quiet: Any) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import ssl
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -91,7 +92,7 @@ class Cluster:
         # Of those in the user database: initdb asks for its name.
         self._account = initdb_account(Account(uid=0, gid=0, switches=True))
         self._binaries = find_binaries(self._account)
-        names = ("APP", "SUPERUSER", "REPLICATION", "REWIND", "VALKEY")
+        names = ("APP", "SUPERUSER", "REPLICATION", "REWIND", "REST", "VALKEY")
         self._passwords = {f"{name}_PASSWORD": secrets.token_hex(16) for name in names}
         self._exits = ExitStack()
         self._programs: dict[tuple[str, str], Program] = {}
@@ -116,6 +117,7 @@ class Cluster:
             self.machines[name] = Machine(name, number, self.home)
             self._exits.callback(self.machines[name].kill_all)
         shutil.copytree(PATRONI, self.home / "patroni", symlinks=True)
+        self._make_certificates()
         self._define_databases()
         for name in ("db1", "db2", "aside"):
             self.start(name, "etcd")
@@ -130,18 +132,40 @@ class Cluster:
 
     # What runs where.
 
+    def _make_certificates(self) -> None:
+        """Make them as the guide says, and give each machine its own."""
+        self._certificates = self.home / "certificates"
+        names = (*DATABASES, "aside")
+        each = [f"{name}={self.machines[name].address}" for name in names]
+        script = ROOT / "deploy" / "cluster" / "certificates"
+        subprocess.run([script, self._certificates, *each], check=True)
+        self._certificates.chmod(0o755)
+        (self._certificates / "ca.crt").chmod(0o644)
+        for name in names:
+            for source, target in (
+                ("ca.crt", "ca.crt"),
+                (f"{name}.crt", "cluster.crt"),
+                (f"{name}.key", "cluster.key"),
+            ):
+                place = self._folder(name) / target
+                shutil.copyfile(self._certificates / source, place)
+                place.chmod(0o600)
+                give(place, self._account)
+
     def _define_databases(self) -> None:
         voters = {name: self.machines[name].address for name in (*DATABASES, "aside")}
-        members = ",".join(f"{name}=http://{at}:2380" for name, at in voters.items())
+        members = ",".join(f"{name}=https://{at}:2380" for name, at in voters.items())
         for name, address in voters.items():
-            peers, clients = f"http://{address}:2380", f"http://{address}:2379"
-            argv = ["/usr/bin/etcd", "--name", name, "--log-level", "error"]
-            argv += ["--data-dir", str(self._folder(name) / "etcd")]
-            argv += ["--initial-cluster", members, "--initial-cluster-state", "new"]
-            argv += ["--listen-peer-urls", peers, "--listen-client-urls", clients]
-            argv += ["--initial-advertise-peer-urls", peers]
-            argv += ["--advertise-client-urls", clients]
-            argv += ["--heartbeat-interval", "250", "--election-timeout", "2500"]
+            file = self._configure(
+                name,
+                "etcd.yml",
+                NAME=name,
+                ADDRESS=address,
+                MEMBERS=members,
+                FOLDER=str(self._folder(name)),
+                CERTIFICATES=str(self._folder(name)),
+            )
+            argv: list[str | Path] = ["/usr/bin/etcd", "--config-file", file]
             self._programs[name, "etcd"] = Program(argv)
         for name in DATABASES:
             file = self._configure(
@@ -152,12 +176,13 @@ class Cluster:
                 ETCD=",".join(f"{at}:2379" for at in voters.values()),
                 NETWORK=NETWORK,
                 FOLDER=str(self._folder(name)),
+                CERTIFICATES=str(self._folder(name)),
                 BINARIES=str(self._binaries.postgres),
             )
             python = self.home / "patroni" / "bin" / "python"
             patroni: list[str | Path] = [*_AGAIN, python, "-m", "patroni", file]
             self._programs[name, "patroni"] = Program(patroni)
-        argv = [str(self._binaries.valkey), "--bind", self.machines["aside"].address]
+        argv = [self._binaries.valkey, "--bind", self.machines["aside"].address]
         argv += ["--requirepass", self._passwords["VALKEY_PASSWORD"]]
         argv += ["--dir", str(self._folder("aside")), "--appendonly", "yes"]
         self._programs["aside", "valkey"] = Program(argv)
@@ -169,6 +194,7 @@ class Cluster:
         at = self.url.removeprefix("http://")
         front = self._configure("front", "haproxy-web.cfg", FRONT=at, **addresses)
         self._programs["front", "haproxy"] = Program(_haproxy(front))
+        addresses["CERTIFICATES"] = str(self._certificates)
         world = _WORLD.format(at=HOST, node=f"{HERE}:8545", hook=f"{HERE}:9000")
         for name in WEBS:
             folder = self._folder(name)
@@ -343,7 +369,12 @@ class Cluster:
     def roles(self) -> dict[str, str]:
         """Return what each database machine is, of those that run or follow, as Patroni says."""
         for name in DATABASES:
-            said = _ask(self.machines[name].address, 8008, "/cluster")
+            said = _ask(
+                self.machines[name].address,
+                8008,
+                "/cluster",
+                authority=self._certificates / "ca.crt",
+            )
             if said is not None:
                 return {
                     one["name"]: one["role"]
@@ -382,9 +413,14 @@ def _haproxy(file: Path) -> list[str | Path]:
     return ["/usr/sbin/haproxy", "-q", "-db", "-f", file]
 
 
-def _ask(host: str, port: int, path: str) -> bytes | None:
-    """Return a server's answer of 200; None without one."""
+def _ask(
+    host: str, port: int, path: str, *, authority: Path | None = None
+) -> bytes | None:
+    """Return a server's answer of 200, by TLS where an authority is named; None without one."""
     peer = http.client.HTTPConnection(host, port, timeout=2)
+    if authority is not None:
+        context = ssl.create_default_context(cafile=authority)
+        peer = http.client.HTTPSConnection(host, port, timeout=2, context=context)
     try:
         peer.request("GET", path, headers={"Host": HOST})
         answer = peer.getresponse()
