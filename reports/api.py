@@ -1,5 +1,6 @@
 """The report API."""
 
+from itertools import chain
 from typing import ClassVar
 
 from django.http.response import HttpResponseBase
@@ -11,8 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
+from gateway.core.api.keyset import chunks_by_key
 from gateway.core.api.pagination import (
     list_body,
+    parse_format,
     parse_page,
 )
 from gateway.core.api.rate_limits import Limit
@@ -24,15 +27,19 @@ from reports.entries import (
     report_page,
     report_rows,
 )
-from reports.forms import parse_format, parse_summary, parse_transactions
+from reports.forms import parse_filter, parse_summary, parse_transactions
 from reports.payloads import (
     CSV_HEADER,
     csv_cells,
     summary_payload,
     transaction_payload,
 )
+from reports.selectors import settlement_page, settlements_wanted
 from reports.summaries import summary_of
 from reports.totals import ReportTotals
+from settlements.payloads import CSV_HEADER as SETTLEMENT_HEADER
+from settlements.payloads import csv_cells as csv_line
+from settlements.payloads import settlement_line
 
 READ = Limit("reports", 30)
 
@@ -40,7 +47,7 @@ READ = Limit("reports", 30)
 class ReportViewSet(ApiViewSet):
     """`/api/v1/reports`."""
 
-    limits: ClassVar = {"summary": READ, "transactions": READ}
+    limits: ClassVar = {"summary": READ, "transactions": READ, "settlements": READ}
 
     @extend_schema(
         operation_id="getReportSummary",
@@ -85,8 +92,38 @@ class ReportViewSet(ApiViewSet):
         page = parse_page(query)
         if parse_format(query) == "csv":
             cells = csv_cells(report_rows(wanted))
-            return csv_response(f"transactions-{principal.mode}", CSV_HEADER, cells)
+            name = f"transactions-{principal.mode}"
+            return csv_response(name, CSV_HEADER, cells, for_people=False)
         totals = ReportTotals(wanted)
         data = [transaction_payload(row) for row in report_page(totals, page)]
         total = totals.count() if page.include_total else None
+        return Response(list_body(data, page, total))
+
+    @extend_schema(
+        operation_id="listReportSettlements",
+        tags=["Reports"],
+        parameters=schemas.SETTLEMENT_PARAMETERS,
+        responses={
+            (200, "application/json"): schemas.ReportSettlementList,
+            (200, "text/csv"): OpenApiTypes.STR,
+            **schemas.errors(400, 401, 429),
+        },
+    )
+    @action(detail=False)
+    @reads_replica
+    def settlements(self, request: Request) -> HttpResponseBase:
+        """List settlements.
+
+        What was sent on from forwarders, newest first. With `format=csv`, all of them in one file.
+        """
+        principal = principal_of_request(request)
+        query = request.query_params
+        wanted = parse_filter(principal.merchant_id, principal.mode, query)
+        page, found = parse_page(query), settlements_wanted(wanted)
+        if parse_format(query) == "csv":
+            lines = map(csv_line, chain.from_iterable(chunks_by_key(found)))
+            name = f"settlements-{principal.mode}"
+            return csv_response(name, SETTLEMENT_HEADER, lines, for_people=False)
+        data = [settlement_line(one) for one in settlement_page(wanted, page)]
+        total = found.count() if page.include_total else None
         return Response(list_body(data, page, total))

@@ -4,17 +4,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from django.db.models import QuerySet, Value
+from django.db.models import Min, QuerySet, Sum, Value
 
+from accounts.models import FeeEntry
+from accounts.states import Mode
+from checkouts.models import Payment
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.api.keyset import CHUNK_ROWS
+from gateway.core.api.keyset import CHUNK_ROWS, chunks_by_key
 from gateway.core.api.pagination import Page
 from reports.inputs import ReportFilter
 from reports.selectors import movements_wanted, transfers_wanted
 from reports.totals import ReportTotals
 from wallets.models import Transfer, WatchedMovement
+from wallets.networks import is_accepted
 from wallets.states import Direction
 from wallets.transfers.block_pages import (
     NEWEST_FIRST,
@@ -27,10 +32,24 @@ _MOVEMENT: Final = 1
 _TABLES: Final = (_TRANSFER, _MOVEMENT)
 
 
+class RowKind(StrEnum):
+    """What a row of a report is."""
+
+    CHECKOUT = "checkout"
+    X402 = "x402"
+    # It reached an address of the merchant's, and paid for nothing.
+    UNCREDITED = "uncredited"
+    # The same, of a token that no checkout accepts.
+    OTHER_TOKEN = "other_token"  # noqa: S105 - a kind of money
+    WATCHED = "watched"
+
+
 class ReportRow(NamedTuple):
     """A transfer, or a movement of a watched wallet, as reports show it.
 
-    `checkout` and `order_ref` are None if it paid no checkout, `wallet` is the watched wallet's public id.
+    `checkout` and `order_ref` are None if it paid no checkout, `wallet` is the watched wallet's public id. `machine` is the
+    x402 payment's public id and `resource` what it paid for. `fee` is what was charged for its payment, less refunds, in
+    USD; None where a payment has none.
     """
 
     id: str
@@ -49,6 +68,23 @@ class ReportRow(NamedTuple):
     checkout: str | None = None
     order_ref: str | None = None
     wallet: str | None = None
+    machine: str | None = None
+    resource: str | None = None
+    fee: Decimal | None = None
+    is_live: bool = True
+
+    @property
+    def kind(self) -> str:
+        """Return what it is: the kind of payment, or why it is none."""
+        if self.wallet is not None:
+            return RowKind.WATCHED
+        if self.checkout is not None:
+            return RowKind.CHECKOUT
+        if self.machine is not None:
+            return RowKind.X402
+        if not is_accepted(self.chain, self.token):
+            return RowKind.OTHER_TOKEN
+        return RowKind.UNCREDITED
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -78,6 +114,13 @@ def report_rows(wanted: ReportFilter) -> Iterator[ReportRow]:
         if len(places) < CHUNK_ROWS:
             return
         places = _places(wanted, places[-1], 0, CHUNK_ROWS)
+
+
+def transfer_rows(found: QuerySet[Transfer]) -> Iterator[ReportRow]:
+    """Yield transfers as rows, the newest recorded first, in chunks by key."""
+    for chunk in chunks_by_key(found):
+        rows = _transfers([one.pk for one in chunk])
+        yield from (rows[one.pk] for one in chunk if one.pk in rows)
 
 
 def _places(
@@ -127,7 +170,7 @@ def _told(places: Sequence[_Place]) -> list[ReportRow]:
 
 
 # The common fields of both tables; a movement's addresses are corrected below.
-_COLUMNS: Final = ReportRow._fields[2:-3]
+_COLUMNS: Final = ReportRow._fields[2:13]
 _MOVEMENT_NAMES: Final = {"sender": "counterparty", "recipient": "wallet__address"}
 
 
@@ -135,12 +178,31 @@ def _transfers(keys: Sequence[int]) -> dict[int, ReportRow]:
     if not keys:
         return {}
     paid = ("payment__checkout__public_id", "payment__checkout__order_ref")
-    rows = Transfer.objects.filter(pk__in=keys)
-    return {
-        key: ReportRow(public_id, Direction.IN.value, *told)
-        for key, public_id, *told in rows.values_list(
-            "pk", "public_id", *_COLUMNS, *paid
+    machine = ("x402_payment__public_id", "x402_payment__resource")
+    columns = ("pk", "mode", "public_id", *machine, *_COLUMNS, *paid)
+    rows = Transfer.objects.filter(pk__in=keys).values_list(*columns)
+    found = {}
+    for key, mode, public_id, payment, resource, *told in rows:
+        row = ReportRow(public_id, Direction.IN.value, *told)
+        found[key] = row._replace(
+            machine=payment, resource=resource, is_live=mode == Mode.LIVE
         )
+    return _with_fees(found)
+
+
+def _with_fees(found: dict[int, ReportRow]) -> dict[int, ReportRow]:
+    """Add what payments were charged. One fee is for all transfers of a checkout: the first of them has it."""
+    subjects = {row.checkout or row.machine for row in found.values()} - {None}
+    entries = FeeEntry.objects.filter(subject_id__in=subjects)
+    fees = dict(entries.values_list("subject_id").annotate(fee=Sum("amount")))
+    paid = Payment.objects.filter(checkout__public_id__in=fees)
+    first = paid.values_list("checkout").annotate(first=Min("transfer"))
+    bearing = {transfer for _, transfer in first}
+    return {
+        key: row._replace(fee=fees.get(row.checkout or row.machine) or None)
+        if row.machine or key in bearing
+        else row
+        for key, row in found.items()
     }
 
 
@@ -150,11 +212,11 @@ def _movements(keys: Sequence[int]) -> dict[int, ReportRow]:
     columns = [_MOVEMENT_NAMES.get(name, name) for name in _COLUMNS]
     rows = WatchedMovement.objects.filter(pk__in=keys)
     found = {}
-    for key, public_id, direction, wallet, *told in rows.values_list(
-        "pk", "public_id", "direction", "wallet__public_id", *columns
+    for key, public_id, direction, wallet, mode, *told in rows.values_list(
+        "pk", "public_id", "direction", "wallet__public_id", "mode", *columns
     ):
         row = ReportRow(public_id, direction, *told)
-        row = row._replace(wallet=wallet)
+        row = row._replace(wallet=wallet, is_live=mode == Mode.LIVE)
         if direction == Direction.OUT:
             row = row._replace(sender=row.recipient, recipient=row.sender)
         found[key] = row

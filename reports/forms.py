@@ -19,7 +19,6 @@ from wallets.transfers.filters import (
     parse_token,
 )
 
-FORMATS: Final = ("json", "csv")
 USUAL_SPAN: Final = timedelta(days=30)
 LONGEST_SPAN: Final = timedelta(days=366)
 """The longest range of a summary, which adds up every transfer of its days."""
@@ -67,14 +66,6 @@ def parse_summary(
             f"A summary spans at most {LONGEST_SPAN.days} days.", param="from"
         )
     return replace(wanted, since=since, until=until)
-
-
-def parse_format(query: Query) -> str:
-    """Parse whether a list or a file is wanted. Raises InvalidRequestError."""
-    wanted = parse_text(query, "format") or FORMATS[0]
-    if wanted not in FORMATS:
-        raise InvalidRequestError("format must be json or csv.", param="format")
-    return wanted
 
 
 def known_tokens() -> list[str]:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final
 
-from gateway.core.money import format_units, format_usd
+from gateway.core.money import format_token, format_units, format_usd
 from gateway.core.times import iso, iso_or_none
 from reports.entries import ReportRow
 from reports.inputs import ReportFilter
 from reports.summaries import Summary, Sums
+from wallets.networks import chain_spec, decimals_of, is_accepted
 
 CSV_HEADER: Final = (
     "id",
@@ -26,7 +27,15 @@ CSV_HEADER: Final = (
     "checkout_id",
     "order_ref",
     "wallet_id",
+    "kind",
+    "x402_payment_id",
+    "resource",
+    "fee",
+    "usd_value",
+    "explorer_url",
 )
+
+_NUMBERS: Final = ("amount", "fee", "usd_value")
 
 
 def transaction_payload(row: ReportRow) -> dict[str, Any]:
@@ -36,7 +45,7 @@ def transaction_payload(row: ReportRow) -> dict[str, Any]:
         "direction": row.direction,
         "chain": row.chain,
         "token": row.token,
-        "amount": format_units(row.units),
+        "amount": _amount(row),
         "tx_hash": row.tx_hash,
         "position": row.position,
         "sender_address": row.sender,
@@ -48,29 +57,34 @@ def transaction_payload(row: ReportRow) -> dict[str, Any]:
         "checkout_id": row.checkout,
         "order_ref": row.order_ref or None,
         "wallet_id": row.wallet,
+        "kind": row.kind,
+        "x402_payment_id": row.machine,
+        "resource": row.resource or None,
+        "fee": None if row.fee is None else format_token(row.fee),
+        "usd_value": _usd_value(row),
+        "explorer_url": _explorer_url(row),
     }
+
+
+def _amount(row: ReportRow) -> str:
+    return format_units(row.units, decimals_of(row.chain, row.token))
+
+
+def _usd_value(row: ReportRow) -> str | None:
+    """Return the value of an accepted token, each of which is one USD; others may be worth anything."""
+    return _amount(row) if is_accepted(row.chain, row.token) else None
+
+
+def _explorer_url(row: ReportRow) -> str | None:
+    return chain_spec(row.chain).transaction_url(row.tx_hash) if row.is_live else None
 
 
 def csv_cells(rows: Iterable[ReportRow]) -> Iterator[tuple[object, ...]]:
     """Return the lines of a file; amounts are numbers there."""
     for row in rows:
-        yield (
-            row.id,
-            row.direction,
-            iso(row.block_time),
-            row.chain,
-            row.token,
-            Decimal(format_units(row.units)),
-            row.tx_hash,
-            row.position,
-            row.sender,
-            row.recipient,
-            row.state,
-            iso_or_none(row.confirmed_at),
-            row.checkout,
-            row.order_ref,
-            row.wallet,
-        )
+        line = transaction_payload(row)
+        numbers = {name: line[name] and Decimal(line[name]) for name in _NUMBERS}
+        yield tuple((line | numbers)[name] for name in CSV_HEADER)
 
 
 def summary_payload(wanted: ReportFilter, summary: Summary) -> dict[str, Any]:

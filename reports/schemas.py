@@ -8,12 +8,16 @@ from gateway.core.api.openapi import (
     errors,
     paginated,
 )
-from reports.forms import FORMATS
-from wallets.states import Direction, TransferState
+from gateway.core.api.pagination import FORMATS
+from reports.entries import RowKind
+from settlements.states import SettlementStatus
+from wallets.states import ClaimKind, Direction, TransferState
 
 __all__ = [
+    "SETTLEMENT_PARAMETERS",
     "SUMMARY_PARAMETERS",
     "TRANSACTION_PARAMETERS",
+    "ReportSettlementList",
     "ReportSummary",
     "TransactionList",
     "errors",
@@ -42,6 +46,13 @@ TRANSACTION_PARAMETERS = [
         description="The id of a watched wallet, or an address: what was sent to it, or to deposit addresses that pay it, and where it is a watched "
         "wallet's, what moved in and out of it.",
     ),
+    *PAGE_PARAMETERS,
+]
+
+
+SETTLEMENT_PARAMETERS = [
+    *SUMMARY_PARAMETERS[:3],
+    OpenApiParameter("format", str, enum=list(FORMATS)),
     *PAGE_PARAMETERS,
 ]
 
@@ -127,7 +138,9 @@ class ReportTransaction(s.Serializer[None]):
     direction = s.ChoiceField(choices=Direction.choices)
     chain = s.CharField()
     token = s.CharField()
-    amount = s.CharField()
+    amount = s.CharField(
+        help_text="With six decimals, or as many as another token has."
+    )
     tx_hash = s.CharField()
     position = s.IntegerField()
     sender_address = s.CharField()
@@ -139,6 +152,45 @@ class ReportTransaction(s.Serializer[None]):
     checkout_id = s.CharField(allow_null=True)
     order_ref = s.CharField(allow_null=True)
     wallet_id = s.CharField(allow_null=True)
+    kind = s.ChoiceField(
+        choices=[kind.value for kind in RowKind],
+        help_text="`checkout` and `x402` paid for one. `uncredited` and `other_token`, which no checkout accepts, reached an address of "
+        "yours and paid for nothing. `watched` is a movement of a watched wallet.",
+    )
+    x402_payment_id = s.CharField(allow_null=True)
+    resource = s.CharField(
+        allow_null=True, help_text="What the machine of an x402 payment paid for."
+    )
+    fee = s.CharField(
+        allow_null=True,
+        help_text="In USD, six decimals, less what was refunded. A checkout's fee stands on the first of its transfers.",
+    )
+    usd_value = s.CharField(
+        allow_null=True, help_text="Null for a token that no checkout accepts."
+    )
+    explorer_url = s.CharField(
+        allow_null=True, help_text="Null in test mode and on local networks."
+    )
 
 
 TransactionList = paginated("ReportTransactionList", ReportTransaction)
+
+
+class ReportSettlement(s.Serializer[None]):
+    """Money that was sent on from forwarders to a receiving wallet. `amount` is what moved, or the plan until it ended."""
+
+    id = s.CharField()
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField()
+    to = s.CharField()
+    status = s.ChoiceField(choices=SettlementStatus.choices)
+    created_at = s.DateTimeField()
+    purpose = s.ChoiceField(choices=ClaimKind.choices)
+    tx_hash = s.CharField(allow_null=True)
+    explorer_url = s.CharField(allow_null=True)
+    settled_at = s.DateTimeField(allow_null=True)
+    error = s.CharField(allow_null=True)
+
+
+ReportSettlementList = paginated("ReportSettlementList", ReportSettlement)

@@ -1,10 +1,13 @@
-"""Selects the transfers and movements of a report."""
+"""Selects the transfers, movements and settlements of a report."""
 
 from typing import TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.pagination import Page
 from reports.inputs import ReportFilter
+from settlements.models import Settlement
 from wallets.chains.base import AddressError
 from wallets.chains.evm.address import address_key as evm_key
 from wallets.models import Transfer, WatchedMovement, WatchedWallet
@@ -23,6 +26,31 @@ def transfers_wanted(wanted: ReportFilter) -> QuerySet[Transfer]:
     mine = Transfer.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
     found = _narrowed(mine, wanted)
     return found.filter(_to_wallet(wanted.wallet)) if wanted.wallet else found
+
+
+def settlements_wanted(wanted: ReportFilter) -> QuerySet[Settlement]:
+    """Return the settlements of a filter, by the time when each was stored, newest first."""
+    found = Settlement.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    if wanted.since is not None:
+        found = found.filter(created_at__gte=wanted.since)
+    if wanted.until is not None:
+        found = found.filter(created_at__lt=wanted.until)
+    found = found.filter(chain=wanted.chain) if wanted.chain else found
+    return found.order_by("-pk")
+
+
+def settlement_page(wanted: ReportFilter, page: Page) -> list[Settlement]:
+    """Return one page of settlements. Raises InvalidRequestError for an unknown `starting_after`."""
+    found = settlements_wanted(wanted)
+    if page.starting_after is None:
+        return list(found[page.offset : page.offset + page.limit])
+    mine = Settlement.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    start = mine.filter(public_id=page.starting_after).first()
+    if start is None:
+        raise InvalidRequestError(
+            "starting_after names no settlement.", param="starting_after"
+        )
+    return list(found.filter(pk__lt=start.pk)[: page.limit])
 
 
 def all_movements(wanted: ReportFilter) -> QuerySet[WatchedMovement]:

@@ -53,6 +53,10 @@ _TRANSFER: Final = (
     "detected_at",
     "confirmed_at",
     "orphaned_at",
+    "token_address",
+    # With these, anybody can have a deposit address send on another token.
+    "deposit__destination",
+    "deposit__nonce",
 )
 _WATCHED: Final = (
     "public_id",

@@ -19,10 +19,11 @@ from gateway.core.api.rate_limits import (
 )
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainAdapter, ChainError, FoundTransaction
+from wallets.chains.names import is_imitation
 from wallets.chains.registry import CHAINS
 from wallets.chains.specs import ChainSpec
 from wallets.models import Transfer
-from wallets.networks import watched_chains
+from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.missed import ask_again
 from wallets.transfers.hashes import (
     UnreadableHashError,
@@ -37,6 +38,7 @@ __all__ = [
     "ask_on",
     "draw_look_up",
     "head_on",
+    "is_imitation_on",
     "look_up",
     "look_up_on",
     "recorded",
@@ -147,6 +149,21 @@ def head_on(chain: str, *, deadline_seconds: float) -> int | None:
     if question is None or not question.is_answered(until=until):
         return None
     return question.head
+
+
+def is_imitation_on(chain: str, token: str) -> bool:
+    """Whether an unlisted token bears a genuine one's name; False if no node tells its names."""
+    spec = chain_spec(chain)
+    if not spec.rpc_urls or _draw(spec, _BUYERS_SCOPE, share=_BUYERS_SHARE).exceeded:
+        return False
+    pool = open_pool(spec)
+    try:
+        return is_imitation(spec.family.token_names(pool, token))
+    except ChainError as error:
+        log.warning("a token's names not read", chain=chain, error=str(error))
+        return False
+    finally:
+        pool.close()
 
 
 class Asked:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from django.conf import settings
 
 from wallets.chains.registry import load_chains
-from wallets.chains.specs import ChainSpec, Network
+from wallets.chains.specs import TOKEN_DECIMALS, ChainSpec, Network
 
 
 class _Loaded:
@@ -43,6 +43,18 @@ def is_accepted(chain: str, symbol: str) -> bool:
     """Whether a token can pay a checkout; look-alikes are only recorded."""
     token = chain_spec(chain).tokens.get(symbol)
     return token is not None and token.accepted
+
+
+def decimals_of(chain: str, symbol: str) -> int:
+    """Return a recorded token's decimals; six for one that is not listed any more."""
+    token = chain_spec(chain).tokens.get(symbol)
+    return token.decimals if token is not None else TOKEN_DECIMALS
+
+
+def six_decimals(chain: str, symbol: str, units: int) -> int:
+    """Return a token's base units as if it had six decimals, cut, to compare them with a price."""
+    more = decimals_of(chain, symbol) - TOKEN_DECIMALS
+    return units // int(10**more) if more > 0 else units * int(10**-more)
 
 
 def accepted_tokens() -> list[str]:

@@ -2,7 +2,9 @@
 
 from typing import Any, ClassVar, Final
 
+from django.http.response import HttpResponseBase
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -13,11 +15,13 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.pagination import (
     list_body,
+    parse_format,
     parse_page,
 )
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
+from gateway.core.csv_files import csv_response
 from gateway.core.web.client_address import address_or_none
 from settlements.payloads import settlement_payload
 from settlements.sweeps.requests import (
@@ -43,7 +47,7 @@ from x402.exact.schemas import (
     Supported,
 )
 from x402.idempotency import IDEMPOTENCY_KEY, idempotency_key
-from x402.payloads import config_payload, payment_payload
+from x402.payloads import CSV_HEADER, config_payload, csv_rows, payment_payload
 from x402.payments.addresses import (
     expect_machines,
     missing_chains,
@@ -177,18 +181,26 @@ class X402ViewSet(ApiViewSet):
         operation_id="listX402Payments",
         tags=["x402"],
         parameters=schemas.PAYMENT_PARAMETERS,
-        responses={200: schemas.X402PaymentList, **schemas.errors(400, 401, 429)},
+        responses={
+            (200, "application/json"): schemas.X402PaymentList,
+            (200, "text/csv"): OpenApiTypes.STR,
+            **schemas.errors(400, 401, 429),
+        },
     )
     @action(detail=False)
-    def payments(self, request: Request) -> Response:
+    def payments(self, request: Request) -> HttpResponseBase:
         """List x402 payments.
 
-        Newest first.
+        Newest first. With `format=csv`, all of them in one file.
         """
         principal = principal_of_request(request)
         query = request.query_params
         wanted = parse_filter(principal.merchant_id, principal.mode, query)
         page = parse_page(query)
+        if parse_format(query) == "csv":
+            rows = csv_rows(payments_of(wanted))
+            name = f"x402-{principal.mode}"
+            return csv_response(name, CSV_HEADER, rows, for_people=False)
         data: list[dict[str, Any]] = [
             payment_payload(payment) for payment in payment_page(wanted, page)
         ]

@@ -1,15 +1,37 @@
 """Responses of the facilitator in the specification's form."""
 
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
+
+from django.db.models import QuerySet
 
 from accounts.states import Mode
-from gateway.core.money import format_units
+from gateway.core.api.keyset import chunks_by_key
+from gateway.core.money import format_units, from_units
 from gateway.core.times import iso, iso_or_none
 from wallets.networks import chain_spec
 from x402.inputs import SCHEME
 from x402.models import X402Payment
 from x402.rules import Verdict
+
+CSV_HEADER: Final = (
+    "id",
+    "verified_at",
+    "status",
+    "protocol",
+    "network",
+    "token",
+    "amount",
+    "required_amount",
+    "resource",
+    "payer",
+    "pay_to",
+    "signed",
+    "tx_hash",
+    "settled_at",
+    "reversed_at",
+)
 
 
 def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, Any]:
@@ -85,3 +107,29 @@ def config_payload(
         "missing": [{"chain": chain, "page": page} for chain, page in missing.items()],
         "requiresSignature": requires_signature,
     }
+
+
+def csv_rows(payments: QuerySet[X402Payment]) -> Iterator[list[object]]:
+    """Yield the cells of a file, newest first, read in chunks."""
+    for chunk in chunks_by_key(payments):
+        yield from map(_cells, chunk)
+
+
+def _cells(payment: X402Payment) -> list[object]:
+    return [
+        payment.public_id,
+        iso(payment.verified_at),
+        payment.status,
+        payment.protocol,
+        payment.chain,
+        payment.token,
+        from_units(int(payment.units)),
+        from_units(int(payment.required_units)),
+        payment.resource,
+        payment.payer,
+        payment.pay_to,
+        "yes" if payment.is_signed else "no",
+        payment.tx_hash,
+        iso_or_none(payment.settled_at),
+        iso_or_none(payment.reversed_at),
+    ]

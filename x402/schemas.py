@@ -8,6 +8,7 @@ from gateway.core.api.openapi import (
     errors,
     paginated,
 )
+from gateway.core.api.pagination import FORMATS
 from settlements.states import SettlementStatus
 from x402.exact.schemas import (
     StandardPayment,
@@ -33,6 +34,7 @@ PAYMENT_PARAMETERS = [
     OpenApiParameter("resource", str),
     OpenApiParameter("created_after", str, description="ISO 8601, by verified_at."),
     OpenApiParameter("created_before", str, description="ISO 8601, by verified_at."),
+    OpenApiParameter("format", str, enum=list(FORMATS)),
     *PAGE_PARAMETERS,
 ]
 

@@ -17,7 +17,7 @@ from django.db import connection
 from checkouts.attribution.deposit_rules import (
     BLOCK_SECOND,
     TransferFacts,
-    unfit,
+    is_dust,
 )
 from checkouts.attribution.evidence import (
     Candidate,
@@ -89,8 +89,8 @@ class Surroundings:
         self.look_around(arrivals)
 
     def look_around(self, arrivals: Sequence[Arrival]) -> None:
-        """Load the checkouts around further transfers. Transfers that can pay nothing are skipped: anyone may send them."""
-        arrivals = [arrival for arrival in arrivals if not unfit(arrival.facts)]
+        """Load the checkouts around further transfers. Dust is skipped: anyone may send it."""
+        arrivals = [arrival for arrival in arrivals if not is_dust(arrival.facts)]
         if not arrivals:
             return
         self._find_named(arrivals)

@@ -35,7 +35,7 @@ from checkouts.attribution.exact_rules import decide_exact
 from checkouts.models import Checkout, Payment
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.restores import lost_checkouts_may_be_paid
-from wallets.networks import is_accepted
+from wallets.networks import is_accepted, six_decimals
 from wallets.states import TransferState
 
 # How often a decision may change to another checkout before the next pass must take it.
@@ -290,7 +290,7 @@ def _facts(transfer: QueuedTransfer) -> TransferFacts:
         chain=transfer.chain,
         token=transfer.token,
         accepted=is_accepted(transfer.chain, transfer.token),
-        units=int(transfer.units),
+        units=six_decimals(transfer.chain, transfer.token, int(transfer.units)),
         block_time=transfer.block_time,
         recipient=transfer.recipient,
         labels=tuple(transfer.labels),

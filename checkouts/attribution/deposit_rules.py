@@ -5,7 +5,7 @@ merchant's own wallet are identified by amount, in `checkouts.attribution.exact_
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -18,7 +18,8 @@ BLOCK_SECOND: Final = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class TransferFacts:
-    """The facts of a transfer. `accepted` is False for look-alike tokens, which the watcher also reports.
+    """The facts of a transfer. `accepted` is False for other genuine tokens, which the watcher also reports;
+    their `units` are cut to six decimals.
 
     `labels` are texts that the payer attached; they may be anything.
     """
@@ -67,16 +68,29 @@ Place = Literal["address", "wallet"]
 def decide_deposit(transfer: TransferFacts, checkout: CheckoutFacts) -> Decision:
     """Judge a transfer that arrived at a checkout's own address."""
     return (
-        unfit(transfer)
+        _flushable(unfit(transfer))
         or not_offered(transfer, checkout, place="address")
         or not_in_time(transfer, checkout)
         or Credit("sent to this checkout's own address")
     )
 
 
+def _flushable(refusal: ToInbox | None) -> ToInbox | None:
+    """Add to another token's refusal that its forwarder sends on whatever token it holds."""
+    if refusal is None or refusal.reason != InboxReason.WRONG_TOKEN:
+        return refusal
+    how = "flush its deposit address to get it into your wallet, as the guide of the inbox shows"
+    return replace(refusal, explanation=f"{refusal.explanation}; {how}")
+
+
+def is_dust(transfer: TransferFacts) -> bool:
+    """Whether it is less than a cent."""
+    return transfer.units < DUST_UNITS
+
+
 def unfit(transfer: TransferFacts) -> ToInbox | None:
     """Return why the transfer can pay no checkout at all; None if it can."""
-    if transfer.units < DUST_UNITS:
+    if is_dust(transfer):
         return ToInbox(
             InboxReason.DUST, "less than a cent; transfers this small are never matched"
         )

@@ -63,14 +63,13 @@ def decide_exact(
     `doubts_prices`, a restore may have lost the right checkout, so only a label or an exact amount counts.
     """
     if refusal := unfit(transfer):
-        return Verdict(refusal)
+        return _looks_like(refusal, transfer, known)
     field = _Field(transfer, known, rival_span)
     # No suffix: exactly a price, because prices are whole cents.
     field.asks_rivals = doubts_round_prices or transfer.units % CENT_UNITS != 0
     if named := _named(field):
         return named
-    verdict = _by_price(field)
-    if verdict.checkout is None:
+    if (verdict := _by_price(field)).checkout is None:
         return verdict
     why = _LOST if doubts_prices else _names_another(transfer)
     passed = PassedOver(verdict.checkout, "its price fits")
@@ -80,11 +79,19 @@ def decide_exact(
 def _names_another(transfer: TransferFacts) -> str:
     """Return that a comment seems to name a checkout that we do not know; empty if none does."""
     code = code_like(transfer.labels)
-    return (
-        f"its comment has {code}, which looks like a checkout's code and is none of yours"
-        if code
-        else ""
-    )
+    words = f"its comment has {code}, which looks like a checkout's code and is none of yours"
+    return words if code else ""
+
+
+def _looks_like(refusal: ToInbox, transfer: TransferFacts, known: Known) -> Verdict:
+    """Return another token's refusal, with the checkouts that it would pay as an accepted one."""
+    found, chain = (*known.labelled, *known.candidates), transfer.chain
+    here = [c.offers[chain] for c in found if chain in c.offers]
+    if not here or refusal.reason != InboxReason.WRONG_TOKEN:
+        return Verdict(refusal)
+    paid = replace(transfer, accepted=True, token=here[0]["tokens"][0])
+    as_paid = decide_exact(paid, known, rival_span=timedelta(0))
+    return replace(as_paid, decision=refusal)
 
 
 def _by_price(field: "_Field") -> Verdict:

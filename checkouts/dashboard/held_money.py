@@ -12,7 +12,7 @@ from checkouts.inbox.rows import (
     item_row,
     pending,
 )
-from checkouts.inbox.service import ACTS
+from checkouts.inbox.service import acts_of
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason, InboxStatus
 
@@ -63,7 +63,7 @@ def _why(row: ItemRow) -> str:
 def _waiting(item: InboxItem, now: datetime) -> WaitingMoney:
     decisions: list[InboxDecision] = getattr(item, "newest_first", [])
     row, waits = item_row(item), pending(decisions, now=now)
-    allowed = set() if waits else set(ACTS[item.reason])
+    allowed = set() if waits else set(acts_of(item))
     late = late_money(item) if InboxAct.ACCEPT_LATE in allowed else None
     leads = late is not None and late.is_enough
     if not leads:

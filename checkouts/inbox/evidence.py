@@ -100,7 +100,8 @@ def confirmation_of(
     item: InboxItem, act: InboxAct, checkout: Checkout | None
 ) -> Confirmation:
     """Return the confirmation of an act; a credit names its `checkout`."""
-    money = f"{readable_units(int(item.transfer.units))} {item.transfer.token}"
+    amount = readable_units(int(item.transfer.units), item.transfer.decimals)
+    money = f"{amount} {item.transfer.token}"
     if act is InboxAct.CREDIT and checkout is not None:
         return _credit(item.transfer, checkout, money)
     if act is InboxAct.ACCEPT_LATE:

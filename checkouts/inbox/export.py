@@ -1,6 +1,7 @@
 """The inbox as a file for spreadsheets."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import chain
 
 from django.http.response import HttpResponseBase
@@ -21,11 +22,10 @@ from checkouts.inbox.rows import (
 )
 from checkouts.inbox.words import DECIDED
 from checkouts.models import InboxItem
-from checkouts.page.build import typed_amount
 from checkouts.states import InboxAct
 from gateway.core.api.keyset import chunks_by_key
 from gateway.core.csv_files import csv_response
-from gateway.core.money import from_units
+from gateway.core.money import readable_units
 from gateway.core.times import iso
 
 _HEADER = (
@@ -65,7 +65,7 @@ def _cells(item: InboxItem) -> list[object]:
     return [
         transfer.public_id,
         iso(transfer.block_time),
-        typed_amount(from_units(transfer.units)),
+        Decimal(readable_units(transfer.units, transfer.decimals).replace(",", "")),
         transfer.token,
         transfer.chain,
         transfer.sender,

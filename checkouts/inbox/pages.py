@@ -41,8 +41,8 @@ from checkouts.inbox.rows import (
     ranked_choices,
 )
 from checkouts.inbox.service import (
-    ACTS,
     UNDO_SPAN,
+    acts_of,
     decide_item,
     undo_decision,
 )
@@ -221,7 +221,7 @@ def _item_page(
     seat, decisions = request.seat, decisions_of(found)
     waits = pending(decisions, now=timezone.now())
     is_open = found.status == InboxStatus.OPEN and waits is None
-    acts = ACTS[found.reason] if is_open else frozenset()
+    acts = acts_of(found) if is_open else frozenset()
     text = request.GET.get("q", "")
     found_by_name = found_choices(seat, found, text) if text and is_open else []
     choices = ranked_choices(seat, found) if InboxAct.CREDIT in acts else []
@@ -276,7 +276,7 @@ def _decide_page(
     error: str = "",
 ) -> HttpResponse:
     decisions = decisions_of(found)
-    if act not in ACTS[found.reason] or not _is_free(found, decisions):
+    if act not in acts_of(found) or not _is_free(found, decisions):
         # The address of an outdated page: the item shows what can be done now.
         return _to(request, found)
     given = request.POST if request.method == "POST" else request.GET

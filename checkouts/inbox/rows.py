@@ -58,7 +58,7 @@ def item_row(item: InboxItem, *, decision: InboxDecision | None = None) -> ItemR
     transfer = item.transfer
     return ItemRow(
         id=item.pk,
-        amount=readable_units(int(transfer.units)),
+        amount=readable_units(int(transfer.units), transfer.decimals),
         token=transfer.token,
         chain=transfer.chain,
         chain_title=chain_spec(transfer.chain).title,
@@ -164,7 +164,7 @@ def ranked_choices(seat: Seat, item: InboxItem) -> list[Choice]:
     if probable and not probable.is_final and probable.public_id not in passed:
         ranked.insert(0, probable)
     near = near_checkouts(
-        seat, int(item.transfer.units), but=[checkout.pk for checkout in ranked]
+        seat, item.transfer.priced_units, but=[checkout.pk for checkout in ranked]
     )
     found = choices_of(item.transfer, [*ranked, *near], passed)
     # Those that can be chosen come first; the order is kept otherwise.
@@ -193,7 +193,7 @@ def _choice(
     asked: Sequence[int],
     passed: Mapping[str, str],
 ) -> Choice:
-    units = int(transfer.units)
+    units = transfer.priced_units
     missing, is_exact = remaining_units(checkout), units in asked
     received = to_units(checkout.amount_received)
     return Choice(

@@ -28,6 +28,7 @@ from gateway.core.api.errors import (
     ConflictError,
     InvalidRequestError,
 )
+from gateway.core.money import TOKEN_DECIMALS
 
 log = structlog.get_logger(__name__)
 
@@ -51,6 +52,14 @@ ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
     InboxReason.REVERSED: frozenset({InboxAct.DISMISS}),
     InboxReason.RIVAL: frozenset({InboxAct.DISMISS}),
 }
+
+
+def acts_of(item: InboxItem) -> frozenset[InboxAct]:
+    """Return the acts for an item. Checkouts count six decimals: no other token is credited."""
+    is_other = item.transfer.decimals != TOKEN_DECIMALS
+    return ACTS[item.reason] - ({InboxAct.CREDIT} if is_other else set())
+
+
 _STANDING = Q(undone_at=None, failed_at=None)
 _WAITING = _STANDING & Q(done_at=None)
 
@@ -212,7 +221,7 @@ def _refuse_twice(item: InboxItem) -> None:
 
 
 def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None) -> None:
-    if act not in ACTS[item.reason]:
+    if act not in acts_of(item):
         raise InvalidRequestError(
             f"This is not possible for an item with the reason {item.reason}.",
             param="act",

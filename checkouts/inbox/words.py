@@ -44,7 +44,8 @@ REASONS: Final = MappingProxyType(
         ),
         InboxReason.WRONG_TOKEN: Words(
             "A token that you do not accept",
-            "It looks like an accepted token, but no checkout accepts it.",
+            "It is a genuine token of its issuer, and it is in your wallet or on its way there. No checkout accepts it on"
+            " this network, so it is in no total. Accept it by hand or send it back.",
         ),
         InboxReason.DUST: Words(
             "Less than a cent",
@@ -99,7 +100,7 @@ VERDICTS: Final = MappingProxyType(
         RescueVerdict.EXTRA: "It arrived when the checkout was already paid.",
         RescueVerdict.WRONG_NETWORK: "It was sent on a network that the checkout does not offer.",
         RescueVerdict.WRONG_TOKEN: "The checkout does not accept this token.",
-        RescueVerdict.FAKE_TOKEN: "It is a fake token with the same name. It is worth nothing.",
+        RescueVerdict.FAKE_TOKEN: "It is an unknown token that bears a genuine one's name.",
         RescueVerdict.OTHER_ADDRESS: "It paid another address or its own sender, or is older than this checkout.",
         RescueVerdict.FAILED: "The transaction failed, and moved no money.",
         RescueVerdict.NOT_FOUND: "We cannot find it on any network.",

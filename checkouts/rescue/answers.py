@@ -46,6 +46,7 @@ _MERCHANTS = {
     Case.WRONG_NETWORK,
     Case.WRONG_TOKEN,
     Case.COIN,
+    Case.UNKNOWN_TOKEN,
 }
 # We have the buyer's money, or it is on its way.
 _PAID = _MERCHANTS | _CREDITED | {Case.READING, Case.IN_LINE}

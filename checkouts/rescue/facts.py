@@ -96,6 +96,7 @@ def from_chain(
             units=movement.units,
             recipient=movement.recipient,
             key=movement.recipient_key,
+            token_address=movement.token_address,
             is_coin=not movement.token_address,
             tx_hash=tx_hash,
             record=books.record(row) if row is not None else None,
@@ -166,6 +167,7 @@ class _Offers:
         tx_hash: str,
         record: Record | None,
         is_coin: bool = False,
+        token_address: str = "",
     ) -> Movement:
         """Return a movement as this checkout sees it."""
         offer = self._offers.get(chain)
@@ -175,6 +177,7 @@ class _Offers:
             recipient=recipient,
             whose=self._owned.get((chain_spec(chain).family, key), Whose.OTHER),
             is_coin=is_coin,
+            token_address="" if token else token_address,
             is_accepted=bool(token) and is_accepted(chain, token),
             takes_chain=offer is not None,
             takes_token=offer is not None and token in offer["tokens"],

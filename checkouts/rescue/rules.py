@@ -48,6 +48,9 @@ class Case(StrEnum):
     WRONG_TOKEN = "wrong_token"  # noqa: S105 - a kind of money
     # A chain's own coin.
     COIN = "coin"
+    # A token that no list has. It may be worth something.
+    UNKNOWN_TOKEN = "unknown_token"  # noqa: S105 - a kind of money
+    # An unlisted one that bears a genuine token's name.
     FAKE_TOKEN = "fake_token"  # noqa: S105 - a kind of fraud
     # Its sender is its recipient: it moved nothing.
     TO_ONESELF = "to_oneself"
@@ -76,6 +79,7 @@ VERDICTS = MappingProxyType(
         Case.WRONG_NETWORK: RescueVerdict.WRONG_NETWORK,
         Case.WRONG_TOKEN: RescueVerdict.WRONG_TOKEN,
         Case.COIN: RescueVerdict.WRONG_TOKEN,
+        Case.UNKNOWN_TOKEN: RescueVerdict.WRONG_TOKEN,
         Case.FAKE_TOKEN: RescueVerdict.FAKE_TOKEN,
         Case.TO_ONESELF: RescueVerdict.OTHER_ADDRESS,
         Case.EARLIER: RescueVerdict.OTHER_ADDRESS,
@@ -121,6 +125,8 @@ class Movement:
     # The hash under which it is recorded, or would be.
     tx_hash: str = ""
     is_coin: bool = False
+    # The contract, where it is unlisted.
+    token_address: str = ""
     is_accepted: bool = False
     takes_chain: bool = False
     takes_token: bool = False
@@ -283,7 +289,7 @@ def _is_earlier(transaction: Transaction, standing: Standing) -> bool:
 def _unfit(movement: Movement) -> Case | None:
     """Return why this movement can never pay anything; None if it may."""
     if not movement.token:
-        return Case.COIN if movement.is_coin else Case.FAKE_TOKEN
+        return Case.COIN if movement.is_coin else Case.UNKNOWN_TOKEN
     if not movement.is_accepted:
         return Case.WRONG_TOKEN
     if not movement.takes_chain:

@@ -6,6 +6,7 @@ Only this checkout's records are used; everything else is judged by public chain
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
@@ -32,8 +33,16 @@ from checkouts.selectors import other_tries
 from checkouts.states import RescueVerdict
 from gateway.core.api.errors import RateLimitError
 from gateway.core.money import readable_units
-from wallets.lookup import Lookup, ask_again, look_up, recorded, spellings
+from wallets.lookup import (
+    Lookup,
+    ask_again,
+    is_imitation_on,
+    look_up,
+    recorded,
+    spellings,
+)
 from wallets.models import Transfer
+from wallets.networks import decimals_of
 from wallets.states import TransferState
 
 MOST_REPORTS: Final = 20
@@ -151,7 +160,16 @@ def _judge(checkout: Checkout, looked: Lookup, now: datetime) -> Finding:
     if finding.is_unread:
         for found in looked.transactions:
             ask_again(found, now=now)
-    return finding
+    return _named(finding)
+
+
+def _named(finding: Finding) -> Finding:
+    """Return the finding, of an unlisted token as a fake only if it bears a genuine one's name."""
+    movement, transaction_ = finding.movement, finding.transaction
+    if finding.case is not Case.UNKNOWN_TOKEN or not movement or not transaction_:
+        return finding
+    is_fake = is_imitation_on(transaction_.chain, movement.token_address)
+    return replace(finding, case=Case.FAKE_TOKEN) if is_fake else finding
 
 
 @contextmanager
@@ -204,7 +222,8 @@ def _details(finding: Finding, silent: Sequence[str]) -> dict[str, Any]:
     if movement is not None:
         details |= {"recipient": movement.recipient, "tx_hash": movement.tx_hash}
         if movement.token:
-            amount = readable_units(movement.units)
+            chain = finding.transaction.chain if finding.transaction else ""
+            amount = readable_units(movement.units, decimals_of(chain, movement.token))
             details["amount"] = f"{amount} {movement.token}"
     if finding.late_by is not None:
         details["late_seconds"] = int(finding.late_by.total_seconds())

@@ -68,6 +68,8 @@ def _cell(value: object) -> object:
     match value:
         case datetime():
             return iso(value)
+        case bytes() | memoryview():
+            return f"0x{bytes(value).hex()}"
         case dict() | list():
             return json.dumps(value, ensure_ascii=False)
         case _:

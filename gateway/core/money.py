@@ -15,7 +15,7 @@ EXACT = Context(prec=100, traps=[Inexact, InvalidOperation])
 # For intentional rounding.
 _WIDE = Context(prec=100, traps=[InvalidOperation])
 
-# Every token the product accepts has six decimals; 78 digits hold any uint256.
+# Every token the product accepts has six decimals, others that are only recorded may have more; 78 digits hold any uint256.
 TOKEN_DIGITS = 78
 TOKEN_DECIMALS = 6
 USD_DIGITS = 20
@@ -54,29 +54,29 @@ def format_usd(amount: Decimal) -> str:
     return f"{EXACT.quantize(amount, CENT):f}"
 
 
-def format_token(amount: Decimal) -> str:
-    """Write a token amount with exactly six decimals."""
-    return f"{EXACT.quantize(amount, Decimal('0.000001')):f}"
+def format_token(amount: Decimal, decimals: int = TOKEN_DECIMALS) -> str:
+    """Write a token amount with exactly six decimals, or as many as the token has."""
+    return f"{EXACT.quantize(amount, Decimal(1).scaleb(-decimals)):f}"
 
 
-def format_units(units: int | Decimal) -> str:
-    """Write base units of a token as its amount, with exactly six decimals. Raises Inexact for part of a unit."""
-    return format_token(from_units(units))
+def format_units(units: int | Decimal, decimals: int = TOKEN_DECIMALS) -> str:
+    """Write base units of a token as its amount, with exactly its decimals. Raises Inexact for part of a unit."""
+    return format_token(from_units(units, decimals), decimals)
 
 
-def readable(amount: Decimal) -> str:
+def readable(amount: Decimal, decimals: int = TOKEN_DECIMALS) -> str:
     """Format an amount for people: thousands separators, at least two decimals, no further zeros (`1,250.0045`).
 
-    Raises Inexact for more than six decimals.
+    Raises Inexact for more decimals than `decimals`.
     """
-    whole, _, fraction = format_token(amount).partition(".")
+    whole, _, fraction = format_token(amount, decimals).partition(".")
     sign, digits = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
     return f"{sign}{int(digits):,}.{fraction.rstrip('0').ljust(2, '0')}"
 
 
-def readable_units(units: int | Decimal) -> str:
+def readable_units(units: int | Decimal, decimals: int = TOKEN_DECIMALS) -> str:
     """Format base units of a token as `readable` formats its amount."""
-    return readable(from_units(units))
+    return readable(from_units(units, decimals), decimals)
 
 
 def round_to_cent(amount: Decimal) -> Decimal:

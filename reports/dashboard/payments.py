@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.db.models import Q, QuerySet, TextChoices
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from accounts.states import Mode
@@ -24,11 +25,14 @@ from checkouts.dashboard.words import TRANSFERS
 from checkouts.inbox.rows import explorer_url
 from checkouts.models import InboxItem
 from gateway.core.api.keyset import KeysetPage
+from gateway.core.csv_files import csv_response
 from gateway.core.money import readable_units
 from gateway.core.postgres.replica import reads_replica
 from reports.dashboard.mixed import Source, mixed_page
+from reports.entries import transfer_rows
 from reports.forms import known_tokens
 from reports.inputs import ReportFilter
+from reports.payloads import CSV_HEADER, csv_cells
 from reports.selectors import transfers_wanted
 from wallets.addresses import shown_address
 from wallets.models import Transfer
@@ -128,8 +132,17 @@ def payments(request: SeatedRequest) -> HttpResponse:
         "states": STATES,
         "chains": [(spec.name, spec.title) for spec in chains().values()],
         "tokens": [(name, name) for name in known_tokens()],
+        "export": request.GET.urlencode(),
     }
     return render(request, "dashboard/reports/payments.html", context)
+
+
+@seated(get=Act.EXPORT)
+def export(request: SeatedRequest) -> HttpResponseBase:
+    """Send the transfers of the list as CSV."""
+    seat, wanted = request.seat, _parse_wanted(request.GET)
+    cells = csv_cells(transfer_rows(_found(seat, wanted)))
+    return csv_response(f"payments-{seat.mode}", CSV_HEADER, cells)
 
 
 def _parse_wanted(query: Mapping[str, str]) -> Wanted:
@@ -196,7 +209,7 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
     machine = getattr(transfer, "x402_payment", None)
     return PaymentRow(
         kind=KINDS[ClaimKind(transfer.purpose)],
-        amount=readable_units(int(transfer.units)),
+        amount=readable_units(int(transfer.units), transfer.decimals),
         token=transfer.token,
         chain=transfer.chain,
         chain_title=chain_spec(transfer.chain).title,

@@ -9,6 +9,7 @@ urlpatterns = [
     path("latest/", overview.latest, name="dashboard_latest"),
     path("search/", search.search, name="dashboard_search"),
     path("payments/", payments.payments, name="dashboard_payments"),
+    path("payments/export/", payments.export, name="dashboard_payments_csv"),
     path("reports/", summary.reports, name="dashboard_reports"),
     path("reports/export/", summary.export, name="dashboard_reports_csv"),
     path("fees/", statement.fees, name="dashboard_fees"),

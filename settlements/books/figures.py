@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from settlements.models import Hold
 from wallets.models import DepositBalance, DepositTotal
+from wallets.networks import is_accepted
 from wallets.states import ClaimKind
 
 
@@ -40,6 +41,8 @@ def figures_of(
             settled=int(row.flushed),
         )
         for row in rows.order_by("purpose", "chain", "token")
+        # Others may be worth anything: the inbox names them.
+        if is_accepted(row.chain, row.token)
     ]
 
 
@@ -48,5 +51,9 @@ def held_units(merchant_id: int) -> int:
     nonces = Hold.objects.filter(merchant=merchant_id, released_at=None).values("nonce")
     rows = DepositBalance.objects.filter(
         merchant=merchant_id, deposit__nonce__in=nonces
-    ).values_list("received", "flushed")
-    return sum(max(int(received - flushed), 0) for received, flushed in rows)
+    ).values_list("chain", "token", "received", "flushed")
+    return sum(
+        max(int(received - flushed), 0)
+        for chain, token, received, flushed in rows
+        if is_accepted(chain, token)
+    )

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
@@ -14,13 +16,15 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.api.keyset import keyset_page
+from gateway.core.api.keyset import chunks_by_key, keyset_page
+from gateway.core.csv_files import csv_response
 from settlements.dashboard.forms import IntervalsForm
 from settlements.dashboard.gas import gas_rows, has_key
 from settlements.dashboard.rows import item_rows, settlement_row, settlement_rows
 from settlements.dashboard.sums import sums_of
 from settlements.dashboard.words import PURPOSES, STATUSES
 from settlements.models import Settlement
+from settlements.payloads import CSV_HEADER, csv_cells
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.calls import MOST_ITEMS
 from settlements.sweeps.intervals import settings_of
@@ -66,8 +70,18 @@ def settlements_page(
         "gas": gas_rows(now=timezone.now()),
         "intervals": intervals,
         "form": form or IntervalsForm(initial=told),
+        "export": request.GET.urlencode(),
     }
     return render(request, "dashboard/settlements/list.html", context, status=status)
+
+
+@seated(get=Act.EXPORT)
+def export(request: SeatedRequest) -> HttpResponseBase:
+    """Send the settlements of the list as CSV."""
+    seat = request.seat
+    chunks = chunks_by_key(_found(seat, _parse_wanted(request.GET)))
+    cells = map(csv_cells, chain.from_iterable(chunks))
+    return csv_response(f"settlements-{seat.mode}", CSV_HEADER, cells)
 
 
 @seated(get=Act.SEE)

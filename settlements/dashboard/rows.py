@@ -13,7 +13,7 @@ from settlements.states import Sender, SettlementStatus
 from wallets.dashboard.rows import marked
 from wallets.dashboard.watched.rows import shortened
 from wallets.forwarders.addresses import checksum
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, decimals_of
 from wallets.states import ClaimKind
 from webhooks.dashboard.words import Badge
 
@@ -67,11 +67,13 @@ def settlement_row(settlement: Settlement) -> SettlementRow:
     """Return the row of one settlement."""
     spec, status = chain_spec(settlement.chain), SettlementStatus(settlement.status)
     is_settled = status is SettlementStatus.SETTLED
-    planned = readable_units(int(settlement.units))
+    decimals = decimals_of(settlement.chain, settlement.token)
+    planned = readable_units(int(settlement.units), decimals)
+    moved = readable_units(int(settlement.units_moved), decimals)
     return SettlementRow(
         id=settlement.public_id,
         purpose=PURPOSES[ClaimKind(settlement.purpose)],
-        amount=readable_units(int(settlement.units_moved)) if is_settled else planned,
+        amount=moved if is_settled else planned,
         planned=planned,
         token=settlement.token,
         chain=settlement.chain,
@@ -100,13 +102,13 @@ def item_rows(items: Sequence[SettlementItem]) -> list[ItemRow]:
 def _item(item: SettlementItem) -> ItemRow:
     address = marked(checksum(bytes(item.deposit.key)))
     template = chain_spec(item.chain).explorer_address
-    moved = item.units_moved
+    moved, decimals = item.units_moved, decimals_of(item.chain, item.token)
     return ItemRow(
         forwarder=str(address),
         short=shortened(address),
         explorer=template.format(address=address) if template else "",
-        amount=readable_units(int(item.units)),
-        moved="" if moved is None else readable_units(int(moved)),
+        amount=readable_units(int(item.units), decimals),
+        moved="" if moved is None else readable_units(int(moved), decimals),
     )
 
 

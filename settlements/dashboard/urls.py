@@ -9,6 +9,7 @@ from settlements.dashboard import (
 
 urlpatterns = [
     path("settlements/", pages.settlements, name="dashboard_settlements"),
+    path("settlements/export/", pages.export, name="dashboard_settlements_csv"),
     path("settlements/settle/", actions.settle, name="dashboard_settle"),
     path(
         "settlements/intervals/",

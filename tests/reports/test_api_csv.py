@@ -5,20 +5,24 @@ import gc
 import io
 import tracemalloc
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from accounts.models import Merchant
-from accounts.states import Mode
+from accounts.models import FeeEntry, Merchant
+from accounts.states import FeeKind, Mode
 from gateway.core.csv_files import csv_pieces
 from reports import entries
 from reports.entries import report_rows
 from reports.inputs import ReportFilter
 from reports.payloads import CSV_HEADER, csv_cells
 from tests.contract.client import ApiClient, client_of
-from tests.factories import make_checkout, make_merchant, make_transfer
+from tests.dashboard.machines import make_machine_payment, make_settlement, of_transfer
+from tests.factories import NOON, make_checkout, make_merchant, make_transfer
+from tests.reports.answers import summary
 from tests.reports.takings import copy, days_later, earn, receive
+from tests.wallets.days import make_movement, make_watched
 
 pytestmark = pytest.mark.django_db
 
@@ -68,6 +72,63 @@ def test_no_cell_is_a_program(shop: ApiClient, begin: str) -> None:
     [line] = lines_of(shop)
     assert line["order_ref"] == f"'{hostile}"
     assert line["amount"] == "25.000000"
+
+
+def test_a_row_says_what_it_is(shop: ApiClient) -> None:
+    """Its kind, what it paid for, its fee, its value and where it can be looked up; another token counts nothing."""
+    paid = earn(shop.merchant)
+    paid_for = paid.payment.checkout.public_id
+    FeeEntry.objects.create(
+        merchant=paid.merchant,
+        kind=FeeKind.CHECKOUT,
+        subject_id=paid_for,
+        chain="base",
+        token="USDC",
+        received=Decimal(25),
+        rate=Decimal("0.01"),
+        amount=Decimal("0.25"),
+        charged_at=NOON,
+    )
+    machine = of_transfer(receive(shop.merchant, **days_later(1)))
+    receive(shop.merchant, **days_later(2))
+    receive(shop.merchant, 25 * 10**18 + 1, token="DAI", **days_later(3))
+    assert shop.merchant is not None
+    make_movement(make_watched(shop.merchant), **days_later(4))
+    rows = {row["kind"]: row for row in shop.get("/reports/transactions").body["data"]}
+    assert set(rows) == {"checkout", "x402", "uncredited", "other_token", "watched"}
+    assert rows["checkout"]["checkout_id"] == paid_for
+    assert rows["checkout"]["fee"] == "0.250000"
+    assert rows["checkout"]["usd_value"] == "25.000000"
+    named = rows["x402"]["x402_payment_id"], rows["x402"]["resource"]
+    assert named == (machine.public_id, machine.resource)
+    other = rows["other_token"]
+    assert other["amount"] == "25.000000000000000001"
+    assert (other["usd_value"], other["fee"]) == (None, None)
+    url = rows["uncredited"]["explorer_url"]
+    assert url is None or url.endswith(rows["uncredited"]["tx_hash"])
+    lines = {line["kind"]: line for line in lines_of(shop)}
+    assert lines["other_token"]["amount"] == "25.000000000000000001"
+    tokens = {row["token"] for row in summary(shop)["by_chain"]}
+    assert tokens == {"USDC"}
+
+
+def test_settlements_and_machines_payments_are_files_for_programs(
+    shop: ApiClient,
+) -> None:
+    assert shop.merchant is not None
+    settled = make_settlement(shop.merchant)
+    payment = make_machine_payment(shop.merchant)
+    make_settlement(make_merchant())
+    [row] = shop.get("/reports/settlements").body["data"]
+    assert (row["id"], row["amount"]) == (settled.public_id, "25.000000")
+    for path, public_id in (
+        ("/reports/settlements", settled.public_id),
+        ("/x402/payments", payment.public_id),
+    ):
+        raw = shop.get(path, {"format": "csv"}).raw.decode()
+        [line] = csv.DictReader(io.StringIO(raw))
+        assert line["id"] == public_id
+        assert shop.get(path, {"format": "xml"}).status == 400
 
 
 def _send(pieces: Iterable[str]) -> int:

@@ -1,6 +1,6 @@
 """The description of reports names what they can be narrowed by."""
 
-from reports.forms import FORMATS
+from gateway.core.api.pagination import FORMATS
 from reports.schemas import SUMMARY_PARAMETERS, TRANSACTION_PARAMETERS
 
 

@@ -27,6 +27,8 @@ def ton_spec(*urls: str, usdt: str, **settings: str) -> ChainSpec:
 def open_ton(node: TonNode, *urls: str, **options: Any) -> TonAdapter:
     """An adapter over a node, or over what stands before it."""
     spec = ton_spec(*(urls or (node.url,)), usdt=node.usdt)
+    # Other jettons are read at intervals, which would make requests hard to count.
+    spec = replace(spec, tokens={one.symbol: one for one in spec.accepted_tokens})
     return TonAdapter(spec, open_pool(spec), **options)
 
 

@@ -117,6 +117,10 @@ class ChainFamily(Protocol):
         """
         return False
 
+    def token_names(self, pool: "RpcPool", token: str) -> list[str]:
+        """Return the names that a token gives itself, as far as they can be read. Raises ChainError."""
+        ...
+
     def open_node(self, url: str, *, api_key: str) -> "Node":
         """Return a node for a URL, with its provider's key, if any. It is not asked yet."""
         ...

@@ -271,7 +271,9 @@ class _Reader:
             if text := self._settings.get(key, "").strip():
                 address = self._address(text, key=key, is_testnet=is_testnet)
             if address:
-                yield TokenSpec(symbol, address, TOKEN_DECIMALS, accepted)
+                # The main network's, whose token a local one stands in for.
+                decimals = self._facts.mainnet.decimals.get(symbol, TOKEN_DECIMALS)
+                yield TokenSpec(symbol, address, decimals, accepted)
 
     def _address(self, text: str, *, key: str, is_testnet: bool) -> str:
         try:

@@ -32,10 +32,13 @@ class NetworkFacts:
     tokens: Mapping[str, str]
     explorer_tx: str
     explorer_address: str
-    # Tokens that are confused with the accepted ones: watched and reported, never credited.
+    # Genuine tokens of other issuers, and bridged forms: watched and reported, never credited. An unlisted token is
+    # unknown, not a fake.
     wrong_tokens: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    # Of those among them that have not six.
+    decimals: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     x402_name: str | None = None
     is_x402_known: bool = True
     caip2: str | None = None
@@ -145,6 +148,11 @@ class ChainSpec:
     def accepted_tokens(self) -> tuple[TokenSpec, ...]:
         """The tokens that can pay a checkout."""
         return tuple(token for token in self.tokens.values() if token.accepted)
+
+    @property
+    def finer_tokens(self) -> list[str]:
+        """The symbols of recorded tokens whose base units no limit of accepted ones applies to."""
+        return [t.symbol for t in self.tokens.values() if t.decimals != TOKEN_DECIMALS]
 
     @property
     def is_local(self) -> bool:

@@ -6,6 +6,7 @@ from django.db.models import TextField, Value
 from django.db.models.functions import Cast, Concat, Replace
 
 from gateway.core.money import TOKEN_DIGITS
+from wallets.networks import decimals_of, six_decimals
 from wallets.states import TransferState
 
 
@@ -31,7 +32,7 @@ class ChainFact(models.Model):
     tx_hash = models.CharField(max_length=100)
     position = models.PositiveIntegerField()
     token = models.CharField(max_length=12)
-    # Base units; six decimals for every accepted token.
+    # Base units; six decimals for every accepted token, the token's own for others.
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     block_height = models.BigIntegerField()
     block_hash = models.CharField(max_length=80)
@@ -48,3 +49,13 @@ class ChainFact(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chain}:{self.tx_hash}/{self.position}"
+
+    @property
+    def decimals(self) -> int:
+        """Return its token's decimals."""
+        return decimals_of(self.chain, self.token)
+
+    @property
+    def priced_units(self) -> int:
+        """Return its units cut to six decimals, to compare them with a price."""
+        return six_decimals(self.chain, self.token, int(self.units))

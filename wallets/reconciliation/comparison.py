@@ -303,6 +303,8 @@ def _recorded(spec: ChainSpec, scope: Scope) -> list[Transfer]:
         mode=Mode.LIVE,
         block_height__gte=scope.first,
         block_height__lte=scope.last,
+        # Sources may list others at intervals, or not at all.
+        token__in=[token.symbol for token in spec.accepted_tokens],
     ).exclude(state=TransferState.ORPHANED)
     rows = rows.only(*_COMPARED_FIELDS)
     return [

@@ -89,7 +89,7 @@ class LargeAmounts:
         live = Transfer.objects.filter(chain=self._spec.name, mode=Mode.LIVE)
         large = live.filter(
             state=TransferState.DETECTED, units__gte=self._spec.large_units
-        )
+        ).exclude(token__in=self._spec.finer_tokens)
         # Two questions, because each has an index of its own.
         asked = live.filter(_IS_ASKED).exclude(state=TransferState.ORPHANED)
         found = {one.pk: one for one in (*large, *asked)}

@@ -167,7 +167,7 @@ _CONFIRM_THROUGH = """
     UPDATE wallets_transfer
     SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
     WHERE chain = %(chain)s AND mode = 'live' AND state = 'detected' AND block_height <= %(height)s
-      AND (%(large)s::numeric IS NULL OR units < %(large)s::numeric)
+      AND (%(large)s::numeric IS NULL OR units < %(large)s::numeric OR token = ANY(%(finer)s))
 """
 _ORPHAN_ABOVE = """
     UPDATE wallets_transfer
@@ -181,10 +181,10 @@ def confirm_through(chain: str, height: int, *, now: datetime) -> int:
 
     Large ones need more than depth: `wallets.reconciliation.confirmation` confirms them.
     """
-    large = chain_spec(chain).large_units
+    spec = chain_spec(chain)
+    limits = {"large": spec.large_units, "finer": spec.finer_tokens}
     return _change_range(
-        _CONFIRM_THROUGH,
-        {"chain": chain, "height": height, "large": large, "now": now},
+        _CONFIRM_THROUGH, {"chain": chain, "height": height, "now": now} | limits
     )
 
 

@@ -68,7 +68,7 @@ def movement_payload(movement: WatchedMovement) -> dict[str, Any]:
         "direction": movement.direction,
         "chain": movement.chain,
         "token": movement.token,
-        "amount": format_units(movement.units),
+        "amount": format_units(movement.units, movement.decimals),
         "tx_hash": movement.tx_hash,
         "position": movement.position,
         "counterparty_address": movement.counterparty,
@@ -82,7 +82,7 @@ def csv_cells(movements: Iterable[WatchedMovement]) -> Iterator[tuple[object, ..
     """Return the lines of a file; amounts are numbers there."""
     for movement in movements:
         line = movement_payload(movement) | {
-            "amount": Decimal(format_units(movement.units))
+            "amount": Decimal(format_units(movement.units, movement.decimals))
         }
         yield tuple(line[name] for name in CSV_HEADER)
 

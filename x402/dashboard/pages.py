@@ -22,10 +22,11 @@ from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.gas import has_key
 from wallets.networks import accepted_tokens, chains
 from x402.dashboard.places import Place, places_of
-from x402.dashboard.rows import CSV_HEADER, csv_rows, payment_rows
+from x402.dashboard.rows import payment_rows
 from x402.dashboard.snippets import EXAMPLE_CHAIN, snippets, verify_call
 from x402.dashboard.sums import machine_sums
 from x402.dashboard.words import STATUSES
+from x402.payloads import CSV_HEADER, csv_rows
 from x402.payments.addresses import (
     known_pay_to,
     pay_to_everywhere,

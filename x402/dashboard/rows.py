@@ -1,16 +1,11 @@
 """The rows of x402 payments for templates and the CSV file."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
-
-from django.db.models import QuerySet
 
 from accounts.states import Mode
-from gateway.core.api.keyset import chunks_by_key
-from gateway.core.money import from_units, readable_units
-from gateway.core.times import iso, iso_or_none
+from gateway.core.money import readable_units
 from wallets.dashboard.rows import marked
 from wallets.dashboard.watched.rows import shortened
 from wallets.networks import chain_spec
@@ -18,24 +13,6 @@ from webhooks.dashboard.words import Badge
 from x402.dashboard.words import PROTOCOLS, STATUSES
 from x402.models import X402Payment
 from x402.states import PaymentStatus, Protocol
-
-CSV_HEADER: Final = (
-    "id",
-    "verified_at",
-    "status",
-    "protocol",
-    "network",
-    "token",
-    "amount",
-    "required_amount",
-    "resource",
-    "payer",
-    "pay_to",
-    "signed",
-    "tx_hash",
-    "settled_at",
-    "reversed_at",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +61,3 @@ def _row(payment: X402Payment) -> PaymentRow:
         explorer=explorer or "",
         verified_at=payment.verified_at,
     )
-
-
-def csv_rows(payments: QuerySet[X402Payment]) -> Iterator[list[object]]:
-    """Yield the cells of a file, newest first, read in chunks."""
-    for chunk in chunks_by_key(payments):
-        yield from map(_cells, chunk)
-
-
-def _cells(payment: X402Payment) -> list[object]:
-    return [
-        payment.public_id,
-        iso(payment.verified_at),
-        payment.status,
-        payment.protocol,
-        payment.chain,
-        payment.token,
-        from_units(int(payment.units)),
-        from_units(int(payment.required_units)),
-        payment.resource,
-        payment.payer,
-        payment.pay_to,
-        "yes" if payment.is_signed else "no",
-        payment.tx_hash,
-        iso_or_none(payment.settled_at),
-        iso_or_none(payment.reversed_at),
-    ]

@@ -12,6 +12,7 @@ DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
 # No list is this deep: a larger offset is a mistake or an attack.
 MAX_OFFSET = 2**31 - 1
+FORMATS = ("json", "csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +91,11 @@ def _flag(query: Mapping[str, str], name: str, *, default: bool) -> bool:
     if text not in {"true", "false"}:
         raise InvalidRequestError(f"{name} must be true or false.", param=name)
     return text == "true"
+
+
+def parse_format(query: Mapping[str, str]) -> str:
+    """Parse whether a list or a file is wanted. Raises InvalidRequestError."""
+    wanted = parse_text(query, "format") or FORMATS[0]
+    if wanted not in FORMATS:
+        raise InvalidRequestError("format must be json or csv.", param="format")
+    return wanted

@@ -23,7 +23,7 @@ def note(
 
 
 def rows_of(answer: Any) -> list[list[str]]:
-    text = b"".join(answer.streaming_content).decode()
+    text = b"".join(answer.streaming_content).decode("utf-8-sig")
     return list(csv.reader(io.StringIO(text)))
 
 

@@ -59,7 +59,7 @@ def taken(desk: Desk) -> dict[str, list[list[str]]]:
 
 
 def rows_of(archive: ZipFile, name: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(archive.read(name).decode())))
+    return list(csv.reader(io.StringIO(archive.read(name).decode("utf-8-sig"))))
 
 
 def test_an_owner_takes_everything_of_both_modes_along(

@@ -219,11 +219,27 @@ RULE_1 = [
         more={"labelled": [A]},
     ),
     Case(
-        "a token not accepted, whatever it names",
+        "another token is for a person, beside the checkout that it names",
         PRICE + 3_700,
         [A],
         reason=InboxReason.WRONG_TOKEN,
-        more={"accepted": False, "labelled": [A]},
+        belongs=1,
+        more={"accepted": False, "token": "DAI", "labelled": [A]},
+    ),
+    Case(
+        "another token beside the checkout of its price",
+        PRICE,
+        [A],
+        reason=InboxReason.WRONG_TOKEN,
+        belongs=1,
+        more={"accepted": False, "token": "DAI"},
+    ),
+    Case(
+        "another token that nothing asks for",
+        PRICE,
+        [],
+        reason=InboxReason.WRONG_TOKEN,
+        more={"accepted": False, "token": "DAI"},
     ),
 ]
 

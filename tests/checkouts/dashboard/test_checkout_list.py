@@ -93,7 +93,7 @@ def test_a_file_has_every_checkout_of_the_list(
     made = [make_page_checkout(viewer.merchant) for _ in range(5)]
     make_page_checkout(viewer.merchant, status=CheckoutStatus.EXPIRED)
     answer = viewer.get("dashboard_checkouts_csv", "?status=pending")
-    lines = answer.getvalue().decode().splitlines()
+    lines = answer.getvalue().decode("utf-8-sig").splitlines()
     assert lines[0].startswith("id,status,")
     assert [line.split(",")[0] for line in lines[1:]] == [
         checkout.public_id for checkout in reversed(made)
@@ -105,7 +105,7 @@ def test_a_file_has_no_cells_that_are_programs(owner: Desk) -> None:
     make_page_checkout(
         owner.merchant, description='=HYPERLINK("http://x")', order_ref="@SUM(A1)"
     )
-    text = owner.get("dashboard_checkouts_csv").getvalue().decode()
+    text = owner.get("dashboard_checkouts_csv").getvalue().decode("utf-8-sig")
     assert "\"'=HYPERLINK" in text
     assert ",'@SUM(A1)," in text
 

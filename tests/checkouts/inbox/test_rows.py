@@ -11,6 +11,7 @@ from checkouts.inbox.queries import (
     near_checkouts,
 )
 from checkouts.inbox.rows import choices_of
+from checkouts.inbox.service import acts_of
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import (
@@ -28,6 +29,21 @@ from tests.factories import make_checkout
 from wallets.models import Transfer
 
 pytestmark = pytest.mark.django_db
+
+
+def test_a_token_of_eighteen_decimals_is_shown_to_the_last_unit_and_not_credited(
+    owner: Desk, item: InboxItem
+) -> None:
+    Transfer.objects.filter(pk=item.transfer_id).update(
+        chain="base", token="DAI", units=25 * 10**18 + 1
+    )
+    InboxItem.objects.filter(pk=item.pk).update(reason=InboxReason.WRONG_TOKEN)
+    item = InboxItem.objects.get()
+    assert "25.000000000000000001 DAI" in owner.get("dashboard_inbox").text
+    assert InboxAct.CREDIT not in acts_of(item)
+    assert item.transfer.priced_units == 25_000_000
+    page = owner.client.get(owner.url(ITEM, item_id=item.pk))
+    assert "25.000000000000000001" in page.content.decode()
 
 
 def test_the_list_says_what_came_and_why_in_words(owner: Desk, item: InboxItem) -> None:

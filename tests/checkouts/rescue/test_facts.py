@@ -141,6 +141,18 @@ def test_an_unlisted_token_of_the_same_name_is_a_fake(
     assert "25" not in re.sub(r"0x\w+", "", words)
 
 
+def test_an_unlisted_token_of_its_own_name_is_another_token_and_no_fake(
+    base: Anvil, client: Client
+) -> None:
+    checkout = fresh_checkout()
+    weth = deploy_token(base, "WETH", salt=FAKE)
+    sent = mint(base, weth, address_of(checkout), UNITS)
+    verdict, words = told(client, checkout, sent)
+    assert verdict == "wrong_token"
+    assert "You sent a token on Base that we don't know." in words
+    assert "deceived" not in words
+
+
 def test_a_known_look_alike_is_another_token(base: Anvil, client: Client) -> None:
     checkout = fresh_checkout()
     bridged = deploy_token(base, "USDbC")

@@ -14,20 +14,44 @@ from gateway.core.csv_files import (
     harmless,
 )
 
-
-@pytest.mark.parametrize(
-    "cell",
-    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＋", "－", "＠"],
-)
-def test_what_a_spreadsheet_would_run_is_made_text(cell: str) -> None:
-    assert harmless(cell) == f"'{cell}"
+FORMULAS = "=+-@＝＋－＠"
 
 
-@pytest.mark.parametrize(
-    "cell", ["", "a=1", "'=1", " 1", "49.00", -5, Decimal(-5), None]
-)
-def test_everything_else_stays_as_it_is(cell: object) -> None:
-    assert harmless(cell) is cell
+@pytest.mark.parametrize("blank", ["", " ", '"', "\u200b", "\ufeff", "\xa0"])
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_what_a_spreadsheet_would_run_is_made_text(formula: str, blank: str) -> None:
+    assert harmless(f"{blank}{formula}1") == f"'{blank}{formula}1"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("before", ["", ";", "x;", 'x";"', "x\t", "x\r\n", "x|", "x; "])
+def test_no_part_of_a_line_is_a_formula_whatever_separates_cells(
+    before: str, formula: str, separator: str
+) -> None:
+    text = "".join(csv_pieces(["n"], [["1", f"{before}{formula}cmd|' /C calc'!A0"]]))
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    # As they are, and as a program reads them that ignores quotes.
+    cells = [cell for row in rows for cell in row]
+    cells += [cell for line in text.splitlines() for cell in line.split(separator)]
+    begin = [cell.strip(' "\ufeff\r\n\t')[:1] for cell in cells]
+    assert not set(begin) & set(FORMULAS)
+
+
+@pytest.mark.parametrize("cell", ["", "a=1", "'=1", " 1", "49.00", "a-1; b"])
+def test_everything_else_stays_as_it_is(cell: str) -> None:
+    assert harmless(cell) == cell
+
+
+def test_an_identifier_of_digits_is_quoted_and_a_number_is_not() -> None:
+    row: list[object] = ["00123", "12345678901234567", "1e5", 7, Decimal("1e-18"), -5]
+    [_, line] = csv_pieces(["n"], [row])
+    assert line == ('"00123","12345678901234567","1e5",7,0.000000000000000001,-5\r\n')
+
+
+def test_a_file_for_people_begins_with_a_byte_order_mark() -> None:
+    assert "".join(csv_pieces(["n"], [])) == "\ufeffn\r\n"
+    assert "".join(csv_pieces(["n"], [], for_people=False)) == "n\r\n"
 
 
 def test_quotes_commas_and_lines_come_back_as_they_were() -> None:
@@ -35,7 +59,7 @@ def test_quotes_commas_and_lines_come_back_as_they_were() -> None:
         ['say "hi"', "a,b", "two\r\nlines", "日本"],
         ["", None, 7, Decimal("1.50")],
     ]
-    text = "".join(csv_pieces(["a", "b", "c", "d"], rows))
+    text = "".join(csv_pieces(["a", "b", "c", "d"], rows, for_people=False))
     header, first, second = csv.reader(io.StringIO(text, newline=""))
     assert header == ["a", "b", "c", "d"]
     assert first == rows[0]
@@ -50,7 +74,7 @@ def test_rows_are_asked_for_as_they_are_sent() -> None:
             asked.append(number)
             yield [number]
 
-    pieces = csv_pieces(["n"], rows())
+    pieces = csv_pieces(["n"], rows(), for_people=False)
     assert (next(pieces), asked) == ("n\r\n", [])
     assert next(pieces).count("\r\n") == len(asked) == ROWS_AT_ONCE
 
@@ -59,4 +83,4 @@ def test_the_answer_is_a_file_to_be_saved() -> None:
     response = csv_response("inbox-open", ["a"], [["1"]])
     assert response["Content-Disposition"] == 'attachment; filename="inbox-open.csv"'
     assert response["Content-Type"] == "text/csv; charset=utf-8"
-    assert b"".join(response) == b"a\r\n1\r\n"
+    assert b"".join(response) == b'\xef\xbb\xbfa\r\n"1"\r\n'

@@ -26,7 +26,7 @@ def taken(desk: Desk) -> dict[str, list[list[str]]]:
 
 
 def rows_of(archive: ZipFile, name: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(archive.read(name).decode())))
+    return list(csv.reader(io.StringIO(archive.read(name).decode("utf-8-sig"))))
 
 
 def test_more_rows_than_are_read_at_once_all_come_in_order(

@@ -37,7 +37,7 @@ def page_of(desk: Desk, month: str) -> str:
 def file_of(desk: Desk, month: str) -> list[dict[str, str]]:
     """A month's file."""
     answer = desk.get("dashboard_statement_csv", month=month)
-    text = answer.getvalue().decode()
+    text = answer.getvalue().decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text)))
 
 

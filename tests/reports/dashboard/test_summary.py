@@ -73,12 +73,12 @@ def test_the_last_day_of_a_range_is_in_it(owner: Desk) -> None:
 
 def test_a_viewer_saves_the_file_too(viewer: Desk) -> None:
     transfer = earn(viewer.merchant, order_ref="=1+1", **now_and())
-    assert ",'=1+1,\r\n" in _file(viewer)
+    assert ",'=1+1,,checkout," in _file(viewer)
     assert transfer.payment.checkout.public_id in _file(viewer)
 
 
 def _file(desk: Desk, query: str = "") -> str:
     answer = desk.get("dashboard_reports_csv", query)
     assert answer.status_code == 200
-    text: str = answer.getvalue().decode()
+    text: str = answer.getvalue().decode("utf-8-sig")
     return text

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from wallets.chains.registry import ChainConfigError, load_chains, unknown_settings
+from wallets.chains.registry import (
+    CHAINS,
+    ChainConfigError,
+    load_chains,
+    unknown_settings,
+)
 from wallets.networks import poll_seconds
 
 ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -53,9 +58,28 @@ def test_what_people_confuse_with_an_accepted_token_is_known_and_not_accepted() 
         name: {token.symbol for token in spec.tokens.values() if not token.accepted}
         for name, spec in chains.items()
     }
-    assert wrong["base"] == {"USDbC", "USDT-bridged"}
-    assert wrong["polygon"] == {"USDC.e"}
-    assert not set().union(*wrong.values()) & {"USDC", "USDT"}
+    assert wrong["base"] >= {"USDbC", "USDT-bridged", "DAI", "EURC"}
+    assert wrong["polygon"] >= {"USDC.e", "DAI"}
+    assert wrong["solana"] >= {"USDT", "EURC", "PYUSD", "USDCet"}
+    assert wrong["ton"] >= {"USDe", "jUSDC"}
+    assert wrong["tron"] >= {"USDC", "USDD", "TUSD"}
+    assert wrong["ethereum"] >= {"DAI", "USDS", "PYUSD", "FDUSD", "USDe", "RLUSD"}
+
+
+def test_each_genuine_token_has_one_valid_address_and_its_own_decimals() -> None:
+    for facts in CHAINS:
+        listed = [*facts.mainnet.tokens.values(), *facts.mainnet.wrong_tokens.values()]
+        assert [facts.family.canonical_address(one) for one in listed] == listed
+        assert len({facts.family.address_key(one) for one in listed}) == len(listed)
+        assert facts.mainnet.decimals.keys() <= facts.mainnet.wrong_tokens.keys()
+        symbols = [*facts.symbols, *facts.mainnet.wrong_tokens]
+        assert len(set(symbols)) == len(symbols)
+        assert max(map(len, symbols)) <= 12
+    chains = load_chains("mainnet", {})
+    assert chains["ethereum"].tokens["DAI"].decimals == 18
+    assert chains["ethereum"].tokens["PYUSD"].decimals == 6
+    assert chains["solana"].tokens["USDe"].decimals == 9
+    assert chains["tron"].finer_tokens == ["USDD", "USDDOLD", "TUSD", "USD1"]
 
 
 def test_depth_alone_is_final_on_local_networks() -> None:

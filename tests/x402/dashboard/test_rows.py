@@ -25,7 +25,7 @@ def test_payments_are_narrowed_and_leave_as_a_file(viewer: Desk) -> None:
     assert len(shown(viewer, "?chain=x&token=%00&status=y&before=z")) == 2
     assert "No payments match" in viewer.get("dashboard_x402", "?chain=ton").text
     file = viewer.get("dashboard_x402_csv", "?chain=tron")
-    lines = b"".join(file.streaming_content).decode().splitlines()
+    lines = b"".join(file.streaming_content).decode("utf-8-sig").splitlines()
     assert len(lines) == 2
     assert "'=1+1" in lines[1]
     assert "0.010000" in lines[1]

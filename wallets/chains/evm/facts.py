@@ -1,7 +1,8 @@
 """The EVM chains: ids, token contracts, explorers and the product's promises. To add a chain, add an entry here.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
-uses the main network's values unless settings override them.
+uses the main network's values unless settings override them. Each of `wrong_tokens` was found at its address in two
+independent public sources at least: the list that is named beside it, or unrelated public code.
 """
 
 from typing import Final
@@ -31,9 +32,19 @@ BASE: Final = ChainFacts(
         x402_name="base",
         tokens={"USDC": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"},
         wrong_tokens={
+            # Uniswap's default token list, base.json.
             "USDbC": "0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA",
+            "EURC": "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42",
+            "DAI": "0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb",
+            # The Superchain's token list; Tether issues none on Base.
             "USDT-bridged": "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2",
+            # 1inch's token list.
+            "USDS": "0x820C137fa70C8691f0e44Dc420a5e53c168921Dc",
+            # Public code, also the next.
+            "USDe": "0x5d3a1Ff2b6BAb83b63cd9AD0787074081a52ef34",
+            "axlUSDC": "0xEB466342C4d449BC9f53A865D5Cb90586f405215",
         },
+        decimals={"DAI": 18, "USDS": 18, "USDe": 18},
         explorer_tx="https://basescan.org/tx/{tx}",
         explorer_address="https://basescan.org/address/{address}",
     ),
@@ -70,7 +81,15 @@ POLYGON: Final = ChainFacts(
             # Upgraded in place to USDT0: its symbol may be USDT0, its address did not change.
             "USDT": "0xc2132D05D31c914a87C6611C10748AEb04B58e8F",
         },
-        wrong_tokens={"USDC.e": "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174"},
+        wrong_tokens={
+            # Uniswap's default token list, polygon.json.
+            "USDC.e": "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174",
+            "DAI": "0x8f3Cf7ad23Cd3CaDbD9735AFf958023239c6A063",
+            # Public code, also the next.
+            "TUSD": "0x2e1AD108fF1D8C782fcBbB89AAd783aC49586756",
+            "axlUSDC": "0x750e4C4984a9e0f12978eA6742Bc1c5D248f40ed",
+        },
+        decimals={"DAI": 18, "TUSD": 18},
         explorer_tx="https://polygonscan.com/tx/{tx}",
         explorer_address="https://polygonscan.com/address/{address}",
     ),
@@ -107,6 +126,35 @@ ETHEREUM: Final = ChainFacts(
         tokens={
             "USDC": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
             "USDT": "0xdAC17F958D2ee523a2206206994597C13D831ec7",
+        },
+        wrong_tokens={
+            # Uniswap's default token list, mainnet.json.
+            "EURC": "0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c",
+            "DAI": "0x6B175474E89094C44Da98b954EedeAC495271d0F",
+            "USDS": "0xdC035D45d973E3EC169d2276DDab16f1e407384F",
+            "PYUSD": "0x6c3ea9036406852006290770BEdFcAbA0e23A0e8",
+            "USDG": "0xe343167631d89B6Ffc58B88d6b7fB0228795491D",
+            "RLUSD": "0x8292Bb45bf1Ee4d140127049757C2E0fF06317eD",
+            "USDP": "0x8E870D67F660D95d5be530380D0eC0bd388289E1",
+            "USD1": "0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d",
+            # Public code, also the next.
+            "USDe": "0x4c9EDD5852cd905f086C759E8383e09bff1E68B3",
+            "FDUSD": "0xc5f0f7b66764F6ec8C8Dff7BA683102295E16409",
+            "TUSD": "0x0000000000085d4780B73119b644AE5ecd22b376",
+            "USDD": "0x4f8e5DE400DE08B164E7421B3EE387f461beCD1A",
+            "GHO": "0x40D16FC0246aD3160Ccc09B8D0D3A2cD28aE6C2f",
+        },
+        decimals={
+            "DAI": 18,
+            "USDS": 18,
+            "RLUSD": 18,
+            "USDP": 18,
+            "USD1": 18,
+            "USDe": 18,
+            "FDUSD": 18,
+            "TUSD": 18,
+            "USDD": 18,
+            "GHO": 18,
         },
         explorer_tx="https://etherscan.io/tx/{tx}",
         explorer_address="https://etherscan.io/address/{address}",

@@ -10,6 +10,7 @@ from wallets.chains.evm import address as addresses
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.balances import EvmHoldings
 from wallets.chains.evm.dialect import ETHEREUM
+from wallets.chains.evm.names import ask_names
 from wallets.chains.family import ChainFamily
 from wallets.chains.payments import PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Node
@@ -91,6 +92,10 @@ class EvmFamily(ChainFamily):
         # A proof can take over another merchant's wallet, so with two or more nodes no single one is trusted.
         second = pool.second_opinion(contract_wallets.question(address, digest, inner))
         return second is None or contract_wallets.is_yes(second)
+
+    def token_names(self, pool: RpcPool, token: str) -> list[str]:
+        """Ask the contract for its symbol and name."""
+        return pool.run(lambda node: ask_names(node, token))
 
     def open_node(self, url: str, *, api_key: str) -> Node:
         """Return a node; providers want keys in its address."""

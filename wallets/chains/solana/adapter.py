@@ -28,6 +28,7 @@ from wallets.chains.solana.changes import ReadTransaction, read_transaction
 from wallets.chains.solana.find import Finder
 from wallets.chains.solana.listing import MOST_PAGES, Listing
 from wallets.chains.solana.memory import TransactionMemory
+from wallets.chains.solana.others import REACH, OtherTokens
 from wallets.chains.solana.questions import (
     ask_finalized,
     ask_genesis,
@@ -95,6 +96,7 @@ class SolanaAdapter:
         self._decimals = {mint: token.decimals for mint, token in self._tokens.items()}
         self._teller = Teller(spec)
         self._programs: dict[str, str] = {}
+        self._others = OtherTokens(spec, clock=clock)
         self._memory = TransactionMemory()
         self._genesis = ""
         self._next_survey = 0.0
@@ -108,7 +110,7 @@ class SolanaAdapter:
     @property
     def accounts_at_once(self) -> int:
         """Return the number of accounts that fill a batch with the first pages of their listings."""
-        return max(1, _ACCOUNTS_AT_ONCE // max(1, len(self._tokens)))
+        return max(1, _ACCOUNTS_AT_ONCE // max(1, len(self._spec.accepted_tokens)))
 
     def head(self, *, check: HeadCheck = any_head) -> Head:
         """Return the newest confirmed slot; sometimes compare it with other nodes', and prefer the node that is ahead."""
@@ -133,6 +135,7 @@ class SolanaAdapter:
         if genesis != self._genesis:
             # Facts learned about another chain do not apply to this one.
             self._programs, self._memory = {}, TransactionMemory()
+            self._others = OtherTokens(self._spec, clock=self._clock)
             self._genesis = genesis
         return genesis
 
@@ -200,7 +203,8 @@ class SolanaAdapter:
         # A local chain is read from its beginning, which its node may have pruned.
         if head.block.height - oldest > _SURELY_KEPT and not self._spec.is_local:
             make_sure_of_history(node, since=oldest + 1)
-        listings = {account.key: self._listings(account) for account in accounts}
+        others = self._others.token_accounts(node, accounts)
+        listings = {a.key: self._listings(a, others.get(a.key, ())) for a in accounts}
         everything = [listing for own in listings.values() for listing in own]
         list_whole(node, everything, slot=head.block.height)
         ends = {
@@ -208,6 +212,7 @@ class SolanaAdapter:
             for account in accounts
         }
         found = self._transactions(node, everything, slot=head.block.height)
+        self._others.note_read(others)
         return [
             self._reading(
                 account,
@@ -265,15 +270,16 @@ class SolanaAdapter:
         through = BlockRef(height, slot_name(height), "", time_)
         return AccountReading(account.key, through, transfers)
 
-    def _listings(self, account: Account) -> list[Listing]:
-        return [
-            Listing(
-                token_account(account.address, mint=mint, program=program),
-                floor=account.height - OVERLAP,
-                page=self._page,
-                pages=MOST_PAGES if account.most is None else account.most,
-            )
+    def _listings(self, account: Account, others: Sequence[str]) -> list[Listing]:
+        floor = account.height - OVERLAP
+        pages = MOST_PAGES if account.most is None else account.most
+        floors = {
+            token_account(account.address, mint=mint, program=program): floor
             for mint, program in self._programs.items()
+        } | dict.fromkeys(others, floor - REACH)
+        return [
+            Listing(name, floor=lowest, page=self._page, pages=pages)
+            for name, lowest in floors.items()
         ]
 
     def _learn_programs(self) -> None:
@@ -289,7 +295,7 @@ class SolanaAdapter:
         self._programs = programs
 
     def _ask_programs(self, node: Node) -> dict[str, str]:
-        return ask_programs(node, list(self._tokens))
+        return ask_programs(node, [t.address for t in self._spec.accepted_tokens])
 
     def _transactions(
         self, node: Node, listings: Sequence[Listing], *, slot: int

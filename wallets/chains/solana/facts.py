@@ -1,7 +1,8 @@
 """Published facts about Solana: token contracts, explorers and the product's promises.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
-uses the main network's values unless settings override them.
+uses the main network's values unless settings override them. Each of `wrong_tokens` was found at its address in two
+independent public sources at least: the list that is named beside it, or unrelated public code.
 """
 
 from typing import Final
@@ -32,6 +33,23 @@ SOLANA: Final = ChainFacts(
         caip2="solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
         x402_name="solana",
         tokens={"USDC": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"},
+        wrong_tokens={
+            # Public code, all of them.
+            "USDT": "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB",
+            "EURC": "HzwqbKZw8HxMN6bF2yFZNrht3c2iXXzpKcFu7uBEDKtr",
+            "PYUSD": "2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo",
+            "USDG": "2u1tszSeqZ3qBWF3uNGPFc8TzMk2tdiwknnRMWGWjGWH",
+            "FDUSD": "9zNQRsGLjNKwCUU5Gq5LR8beUCPzQMVMqKAi3SSZh54u",
+            "USDS": "USDSwr9ApdHk5bvJKMjzff41FfuX8bSxdKcR81vTwcA",
+            "USDe": "DEkqHyPN7GMRJ5cArtQFAWefqbZb33Hyf6s5iCwjEonT",
+            "USD1": "USD1ttGY1N17NEEHLmELoaybftRBUSErhqYiQzvEmuB",
+            # Wormhole's forms of Ethereum's USDC, USDT and DAI.
+            "USDCet": "A9mUU4qviSctJVPJdBJWkb28deg915LYJKrzQ19ji3FM",
+            "USDTet": "Dn4noZ5jgGfkntzcQSUZ8czkreiZ1ForXYoV2H8Dm7S1",
+            "DAIet": "EjmyN6qEC1Tf1JxiG1ae7UTJhUxSwk1TCWNWqxWV4J6o",
+        },
+        # Wormhole keeps at most eight.
+        decimals={"USDe": 9, "DAIet": 8},
         explorer_tx="https://solscan.io/tx/{tx}",
         explorer_address="https://solscan.io/account/{address}",
     ),

@@ -16,6 +16,7 @@ from wallets.chains.solana import address as addresses
 from wallets.chains.solana.adapter import SolanaAdapter, has_genesis
 from wallets.chains.solana.balances import SolanaHoldings
 from wallets.chains.solana.cashier import SolanaCashier
+from wallets.chains.solana.names import ask_names
 from wallets.chains.solana.times import SolanaTimes
 from wallets.chains.solana.transactions import is_wallet
 from wallets.chains.specs import ChainSpec, Network
@@ -79,6 +80,10 @@ class SolanaFamily(ChainFamily):
     ) -> bool:
         """Whether the key signed the message itself; in base58."""
         return proofs.is_signed(self.address_key(address), message, signature)
+
+    def token_names(self, pool: RpcPool, token: str) -> list[str]:
+        """Read the metadata of a mint."""
+        return pool.run(lambda node: ask_names(node, token))
 
     def open_node(self, url: str, *, api_key: str) -> Node:
         """Return a node."""

@@ -9,7 +9,7 @@ A transfer's hash is the third contract's transaction and its position is 0, whi
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from wallets.chains.base import (
@@ -34,12 +34,14 @@ from wallets.chains.ton.decode import Listed, Place, Receipt
 from wallets.chains.ton.departures import first_of, taken
 from wallets.chains.ton.find import Finder
 from wallets.chains.ton.memory import TonMemory
+from wallets.chains.ton.others import OtherJettons
 from wallets.chains.ton.progress import (
     earliest,
     held_since,
     late_since,
     listed_since,
     moved,
+    new_since,
     through,
 )
 from wallets.chains.ton.questions import (
@@ -87,6 +89,9 @@ class TonAdapter:
         self._masters = {
             address_key(token.address): token for token in spec.tokens.values()
         }
+        self._accepted = [k for k, token in self._masters.items() if token.accepted]
+        others = self._masters.keys() - {*self._accepted}
+        self._others = OtherJettons(spec, others, page=page, clock=clock)
         self._memory = TonMemory()
         self._next_survey = 0.0
         self._height_elsewhere = -1
@@ -215,7 +220,7 @@ class TonAdapter:
         since = {account.key: listed_since(account) for account in accounts}
         found: dict[str, Listed] = {}
         cut: int | None = None
-        for master in self._masters:
+        for master in self._accepted:
             rows, its_cut = list_transfers(
                 node, since, master=master, since=min(since.values()), page=self._page
             )
@@ -223,7 +228,8 @@ class TonAdapter:
             found |= {row.tx_hash: row for row in rows}
         newest = seconds(head.time)
         return [
-            row for row in found.values() if _since(row, since) <= row.time <= newest
+            *(r for r in found.values() if new_since(r, since) <= r.time <= newest),
+            *(r for r in self._others.listed(node, accounts) if r.time <= newest),
         ], cut
 
     def _settle(
@@ -381,11 +387,6 @@ def has_network(network: Network) -> Callable[[Node], None] | None:
             raise ChainMismatchError(f"{node.label} is not of TON's {network}")
 
     return identify
-
-
-def _since(row: Listed, since: Mapping[bytes, int]) -> int:
-    """Return from when on a transfer is new to one of its two sides."""
-    return min(since[owner] for owner in (row.sender, row.recipient) if owner in since)
 
 
 def _end(node: Node, accounts: Sequence[Account], cut: int) -> BlockRef:

@@ -128,6 +128,11 @@ def listed(row: Any) -> Listed | None:
     )
 
 
+def master_of(row: Any) -> bytes:
+    """Read the jetton's master of a row of /jetton/transfers."""
+    return key(mapping(row).get("jetton_master"))
+
+
 def listed_time(row: Any) -> int:
     """Read the time of a row of /jetton/transfers."""
     return _number(mapping(row).get("transaction_now"), most=_MOST_SECONDS)

@@ -1,7 +1,8 @@
 """Published facts about TON: token contracts, explorers and the product's promises.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
-uses the main network's values unless settings override them.
+uses the main network's values unless settings override them. Each of `wrong_tokens` was found at its address in two
+independent public sources at least: the list that is named beside it, or unrelated public code.
 """
 
 from typing import Final
@@ -28,6 +29,14 @@ TON: Final = ChainFacts(
     mainnet=NetworkFacts(
         chain_id=None,
         tokens={"USDT": "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"},
+        wrong_tokens={
+            # Tonkeeper's list of jettons (ton-assets).
+            "USDe": "EQAIb6KmdfdDR7CN1GBqVJuP25iCnLKCvBlJ07Evuu2dzP5f",
+            "FDUSD": "EQD0Evpk4timFOHmy4Sv3l_KEUXlM-dN1_KhroTCfB2wkO89",
+            # The same list: USDC and USDT of Ethereum by bridge.ton.org. Circle issues no USDC on TON.
+            "jUSDC": "EQB-MPwrd1G6WKNkLz_VnV6WqBDd142KMQv-g1O-8QUA3728",
+            "jUSDT": "EQBynBO23ywHy_CgarY9NK9FTz0yDsG82PtcbSTQgGoXwiuA",
+        },
         explorer_tx="https://tonviewer.com/transaction/{tx}",
         explorer_address="https://tonviewer.com/{address}",
     ),

@@ -16,7 +16,7 @@ from wallets.chains.ton import accounts, links, pace, proofs
 from wallets.chains.ton import address as addresses
 from wallets.chains.ton.adapter import TonAdapter, has_network
 from wallets.chains.ton.balances import TonHoldings
-from wallets.chains.ton.questions import ask_head
+from wallets.chains.ton.questions import ask_head, ask_names
 from wallets.chains.ton.times import TonTimes
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{43}=?", re.ASCII)
@@ -70,6 +70,10 @@ class TonFamily(ChainFamily):
         """Whether `public_key` is of a standard wallet at this address and signed the message itself; in base64."""
         key = self.address_key(address)
         return proofs.is_signed(key, message, signature, public_key=public_key)
+
+    def token_names(self, pool: RpcPool, token: str) -> list[str]:
+        """Ask the index for a jetton's content."""
+        return pool.run(lambda node: ask_names(node, token))
 
     def open_node(self, url: str, *, api_key: str) -> Node:
         """Return an index client, paced for toncenter's public one."""

@@ -37,6 +37,11 @@ def listed_since(account: Account) -> int:
     return max(seconds(account.time) - OVERLAP_SECONDS, 0)
 
 
+def new_since(row: Listed, since: Mapping[bytes, int]) -> int:
+    """Return from when on a transfer is new to one of its two sides."""
+    return min(since[owner] for owner in (row.sender, row.recipient) if owner in since)
+
+
 def held_since(
     listed: Sequence[Listed], known: Known, *, head: BlockRef, end: BlockRef
 ) -> dict[bytes, int]:

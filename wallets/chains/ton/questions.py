@@ -4,7 +4,7 @@ Filters, orders and limits are those of ton-indexer (ton-index-go/index/crud.go)
 time and not of logical time, and rows of one second in any order.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -167,6 +167,35 @@ def list_transfers(
     return [row for row in own if row.master == master], cut
 
 
+def list_others(
+    node: Node,
+    since: Mapping[bytes, int],
+    *,
+    masters: Collection[bytes],
+    page: int,
+) -> list[Listed]:
+    """Return these jettons' transfers to and from owners, each since its own time: one listing for all jettons.
+
+    Where strangers' jettons fill more pages than are read, the rest is left out: nothing that can pay waits for it.
+    """
+
+    def ask(some: Sequence[bytes]) -> Parameters:
+        return [("owner_address", written_address(owner)) for owner in some]
+
+    pages = _Pages(node, "jetton/transfers", "jetton_transfers", page=page)
+    found, _ = pages.read(since, ask, min(since.values()), decode.listed_time)
+    wanted = [row for row in found if decode.master_of(row) in masters]
+    rows = [each for row in wanted if (each := decode.listed(row)) is not None]
+    return [
+        row
+        for row in rows
+        if any(
+            row.time >= since.get(side, row.time + 1)
+            for side in (row.sender, row.recipient)
+        )
+    ]
+
+
 def list_receipts(
     node: Node,
     wallets: Collection[bytes],
@@ -268,3 +297,25 @@ def written_address(key: bytes, *, is_testnet: bool = False) -> str:
     """Return a key as the canonical address, a third shorter than the raw one once escaped."""
     raw = f"{int.from_bytes(key[:1], signed=True)}:{key[1:].hex()}"
     return canonical_address(raw, is_testnet=is_testnet)
+
+
+def ask_names(node: Node, master: str) -> list[str]:
+    """Return a jetton's symbol and name as far as the index has them: from its content, or from where that points."""
+    answer = node.get("jetton/masters", [("address", master), ("limit", "1")])
+    found = decode.mapping(answer)
+    contents = [
+        row.get("jetton_content")
+        for row in found.get("jetton_masters") or []
+        if isinstance(row, dict)
+    ]
+    books = found.get("metadata")
+    for entry in books.values() if isinstance(books, dict) else ():
+        told = entry.get("token_info") if isinstance(entry, dict) else None
+        contents += told if isinstance(told, list) else []
+    return [
+        text
+        for content in contents
+        if isinstance(content, dict)
+        for name in ("symbol", "name")
+        if isinstance(text := content.get(name), str)
+    ]

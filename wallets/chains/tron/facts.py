@@ -1,7 +1,8 @@
 """Published facts about Tron: token contracts, explorers and the product's promises.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
-uses the main network's values unless settings override them.
+uses the main network's values unless settings override them. Each of `wrong_tokens` was found at its address in two
+independent public sources at least: the list that is named beside it, or unrelated public code.
 """
 
 from typing import Final
@@ -28,6 +29,16 @@ TRON: Final = ChainFacts(
     mainnet=NetworkFacts(
         chain_id=728126428,
         tokens={"USDT": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},
+        wrong_tokens={
+            # Public code, all of them. Circle no longer issues on Tron.
+            "USDC": "TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8",
+            # USDD has a new contract since 2025.
+            "USDD": "TXDk8mbtRbXeYuMNS83CfKPaYYT8XWv9Hz",
+            "USDDOLD": "TPYmHEhy5n8TCEfYGqW2rPxsghSfzghPDn",
+            "TUSD": "TUpMhErZL2fhh4sVNULAbNKLokS4GjC1F4",
+            "USD1": "TPFqcBAaaUMCSVRCqPaQ9QnzKhmuoLR6Rc",
+        },
+        decimals={"USDD": 18, "USDDOLD": 18, "TUSD": 18, "USD1": 18},
         explorer_tx="https://tronscan.org/#/transaction/{tx}",
         explorer_address="https://tronscan.org/#/address/{address}",
     ),

@@ -9,6 +9,7 @@ from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.address import refuse_contract
 from wallets.chains.evm.balances import EvmHoldings
 from wallets.chains.evm.family import HASH
+from wallets.chains.evm.names import ask_names
 from wallets.chains.family import ChainFamily
 from wallets.chains.payments import PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Node
@@ -62,6 +63,10 @@ class TronFamily(ChainFamily):
     ) -> bool:
         """Whether the account signed a TRON message; in hexadecimal."""
         return proofs.is_signed(self.address_key(address), message, signature)
+
+    def token_names(self, pool: RpcPool, token: str) -> list[str]:
+        """Ask the contract for its symbol and name."""
+        return pool.run(lambda node: ask_names(node, TRON.contract(token)))
 
     def open_node(self, url: str, *, api_key: str) -> Node:
         """Return a node of java-tron's JSON-RPC."""

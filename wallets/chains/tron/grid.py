@@ -36,7 +36,7 @@ class TronGridSource:
         """Keep `url`, the prefix of its paths; it gets the key of the node on the same host."""
         self._spec = spec
         self._node = open_node(spec, url)
-        self._tokens = {TRON.contract(t.address): t for t in spec.tokens.values()}
+        self._tokens = {TRON.contract(t.address): t for t in spec.accepted_tokens}
 
     @property
     def label(self) -> str:
@@ -51,7 +51,7 @@ class TronGridSource:
     def transfers(
         self, keys: Collection[bytes], first: BlockRef, last: BlockRef
     ) -> list[TokenTransfer]:
-        """Return every transfer of a watched token to these recipients (20 bytes) in the blocks `first` to `last`.
+        """Return every transfer of an accepted token to these recipients (20 bytes) in the blocks `first` to `last`.
 
         They equal the JSON-RPC adapter's. Costs a request for each recipient and token, for each transaction and for each
         block with one. Raises ChainMismatchError if its own block at that height is not `last`, ChainUnavailableError if
@@ -64,7 +64,7 @@ class TronGridSource:
         ids = {
             tx_id: None
             for key in keys
-            for token in self._spec.tokens.values()
+            for token in self._spec.accepted_tokens
             for tx_id in self._listed(key, token, first, last)
         }
         found = [self._transaction(tx_id) for tx_id in ids]

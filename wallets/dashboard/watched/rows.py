@@ -124,7 +124,7 @@ def movement_rows(movements: Iterable[WatchedMovement]) -> list[MovementRow]:
 def _movement(movement: WatchedMovement) -> MovementRow:
     spec, tx_hash = chain_spec(movement.chain), movement.tx_hash
     words, tone = _STATES[TransferState(movement.state)]
-    amount = readable_units(int(movement.units))
+    amount = readable_units(int(movement.units), movement.decimals)
     return MovementRow(
         direction=movement.direction,
         amount=f"{_SIGNS[Direction(movement.direction)]}{amount}",

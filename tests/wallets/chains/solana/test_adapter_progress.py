@@ -79,6 +79,7 @@ def test_an_account_that_somebody_floods_is_read_in_parts_and_loses_nothing(
     solana_node: SolanaNode, owner: str
 ) -> None:
     spec = solana_spec(solana_node.url)
+    spec = replace(spec, tokens={"USDC": spec.tokens["USDC"]})
     reader = SolanaAdapter(spec, open_pool(spec), most=2)
     flooded = replace(account_of(owner), height=reader.head().block.height)
     other = account_of(new_owner())

@@ -83,7 +83,7 @@ def test_a_viewer_saves_the_file_too_and_no_cell_of_it_runs(viewer: Desk) -> Non
     answer = viewer.get(
         "dashboard_watched_wallet_csv", "?direction=in", wallet_id=wallet.public_id
     )
-    header, line = answer.getvalue().decode().splitlines()
+    header, line = answer.getvalue().decode("utf-8-sig").splitlines()
     assert header.startswith("id,direction,block_time,chain,token,amount")
     assert line == (
         f"{movement.public_id},in,2026-11-20T12:01:00.000000Z,base,USDC,1.500000,"
