@@ -9,8 +9,7 @@ import pytest
 import structlog
 
 from gateway.core.logging import logging_config
-from tests.test_mirrors import modules
-from tests.tree import ROOT
+from tests.tree import ROOT, modules
 
 LEVELS = {"debug", "info", "warning", "error", "exception"}
 # Arguments of structlog and of the standard library: no field is named after them.

@@ -5,6 +5,19 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+APPS = (
+    "gateway",
+    "mails",
+    "accounts",
+    "wallets",
+    "webhooks",
+    "settlements",
+    "checkouts",
+    "x402",
+    "links",
+    "reports",
+    "demo",
+)
 
 
 def repository_files(*suffixes: str) -> Iterator[Path]:
@@ -41,3 +54,13 @@ def _walk(folder: Path, ignored: list[str]) -> Iterator[Path]:
             yield from _walk(path, ignored)
         else:
             yield path
+
+
+def modules() -> list[Path]:
+    """The product's modules, without packages' own files and migrations."""
+    found = (path for app in APPS for path in (ROOT / app).rglob("*.py"))
+    return [
+        path.relative_to(ROOT)
+        for path in found
+        if path.name != "__init__.py" and "migrations" not in path.parts
+    ]
