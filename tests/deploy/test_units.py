@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.deploy.florinctl import PROGRAM, call, florinctl
-from tests.deploy.test_foreign_folders import Machine
+from tests.deploy.test_foreign_folders import Machine, open_machine
 from tests.tree import ROOT
 
 UNITS = ROOT / "deploy" / "systemd"
@@ -60,17 +60,21 @@ def test_each_job_is_hardened_as_the_services_are(job: str) -> None:
     assert "SystemCallFilter=~@resources" in lines
 
 
-def test_a_backup_a_drill_and_shipping_need_no_other_rights(tmp_path: Path) -> None:
+def test_a_backup_a_restore_and_shipping_need_no_other_rights() -> None:
     if os.geteuid() != 0:
         return
-    machine = Machine(tmp_path)
+    with open_machine() as machine:
+        run_with_few_rights(machine)
+
+
+def run_with_few_rights(machine: Machine) -> None:
     machine.segment(3)
     kept = ",".join(f"+{one.removeprefix('CAP_').lower()}" for one in RIGHTS)
     bounds = (f"--bounding-set=-all,{kept}", "--no-new-privs")
     for words in (
         ("backup", "--unencrypted"),
         ("backup", "--wal-only", "--unencrypted"),
-        ("restore", "--to", tmp_path / "theirs" / "restored"),
+        ("restore", "--to", machine.home / "theirs" / "restored"),
     ):
         argv = [sys.executable, "-I", PROGRAM, "--env", machine.settings.env_file]
         done = subprocess.run(
