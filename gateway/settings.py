@@ -215,6 +215,7 @@ SPECTACULAR_SETTINGS = {
         "CheckoutStatus": "checkouts.states.CheckoutStatus",
         "CheckoutException": "checkouts.states.CheckoutException",
         "TransferState": "wallets.states.TransferState",
+        "SettlementStatus": "settlements.states.SettlementStatus",
         "ChainStatus": "wallets.states.ChainStatus",
         "LinkStatus": "links.states.LinkStatus",
         "LinkType": "links.states.LinkType",

@@ -108,10 +108,11 @@ EVERY_LIST = {
     "/links": "status",
     "/link_templates": "",
     "/events": "after type checkout_id",
-    "/x402/payments": "chain token status resource created_after created_before",
+    "/x402/payments": "format chain token status resource created_after created_before",
     "/wallets": "chain tag",
     "/reports/summary": "from to chain tag",
     "/reports/transactions": "format from to chain token direction tag wallet",
+    "/reports/settlements": "format from to chain",
 }
 
 

@@ -25,6 +25,7 @@ from tests.contract.provoking import (
 )
 from tests.contract.routes import api_routes, operations
 from tests.contract.watching import WALLETS
+from tests.dashboard.machines import make_settlement
 from tests.factories import NOON
 from tests.links.factories import make_paid_invoice
 
@@ -229,6 +230,7 @@ WAITLISTS: dict[Case, Send] = {
 
 
 SUMMARY, TRANSACTIONS = "/reports/summary", "/reports/transactions"
+SETTLEMENTS = "/reports/settlements"
 
 
 def summary_of_a_payment(client: ApiClient) -> Answer:
@@ -246,6 +248,14 @@ def transactions_of_a_payment(client: ApiClient) -> Answer:
     return answer
 
 
+def settlements_of_a_merchant(client: ApiClient) -> Answer:
+    assert client.merchant is not None
+    make_settlement(client.merchant, created_at=NOON, settled_at=NOON)
+    answer = client.get(SETTLEMENTS)
+    assert answer.body["data"]
+    return answer
+
+
 REPORTS: dict[Case, Send] = {
     ("get", SUMMARY, 200): summary_of_a_payment,
     ("get", SUMMARY, 400): lambda client: client.get(SUMMARY, {"from": "x"}),
@@ -255,6 +265,9 @@ REPORTS: dict[Case, Send] = {
         TRANSACTIONS, {"direction": "up"}
     ),
     **refusals("GET", TRANSACTIONS, TRANSACTIONS, 30),
+    ("get", SETTLEMENTS, 200): settlements_of_a_merchant,
+    ("get", SETTLEMENTS, 400): lambda client: client.get(SETTLEMENTS, {"from": "x"}),
+    **refusals("GET", SETTLEMENTS, SETTLEMENTS, 30),
 }
 
 

@@ -93,6 +93,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("POST", "waitlist/fiat"): (own_new_one, {"email": "ines@halden.example"}),
     ("GET", "reports/summary"): (no_money, None),
     ("GET", "reports/transactions"): (none_of_theirs, None),
+    ("GET", "reports/settlements"): (none_of_theirs, None),
     ("GET", "events"): (none_of_theirs, None),
     ("GET", "x402/config"): (public, None),
     ("GET", "x402/payments"): (none_of_theirs, None),

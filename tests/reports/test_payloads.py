@@ -31,6 +31,12 @@ def test_a_line_tells_the_transfer_and_the_checkout_it_paid(shop: ApiClient) -> 
         "checkout_id": transfer.payment.checkout.public_id,
         "order_ref": "HR-1",
         "wallet_id": None,
+        "kind": "checkout",
+        "x402_payment_id": None,
+        "resource": None,
+        "fee": None,
+        "usd_value": "24.999999",
+        "explorer_url": f"https://basescan.org/tx/{transfer.tx_hash}",
     }
 
 

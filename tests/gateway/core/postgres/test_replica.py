@@ -30,7 +30,7 @@ from wallets.selectors import chain_statuses, forget, receiving_wallets
 MARKED = {
     "checkouts/api.py": ["list"],
     "checkouts/dashboard/pages.py": ["checkouts"],
-    "reports/api.py": ["summary", "transactions"],
+    "reports/api.py": ["summary", "transactions", "settlements"],
     "reports/dashboard/overview.py": ["overview"],
     "reports/dashboard/payments.py": ["payments"],
     "reports/dashboard/statement.py": ["fees", "statement"],
