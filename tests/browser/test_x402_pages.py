@@ -125,11 +125,13 @@ def test_what_machines_paid_is_seen(
 
 
 def test_an_owner_sets_up_what_machines_need(
-    open_desk: Callable[..., Page], settings: Any
+    open_desk: Callable[..., Page], settings: Any, empty_chains: dict[str, str]
 ) -> None:
-    desk = make_desk()
+    desk = make_desk(factor=True)
     make_payable(desk.merchant, settings)
-    nodes = {f"{name}_RPC_URLS": "http://127.0.0.1:1" for name in ("SOLANA", "POLYGON")}
+    nodes = {
+        name: empty_chains[name] for name in ("SOLANA_RPC_URLS", "POLYGON_RPC_URLS")
+    }
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | nodes
     page = open_desk(desk, "dashboard_x402_setup")
     page.get_by_role("button", name="Show the address on Base").click()
