@@ -84,6 +84,12 @@ AWAITED: Final = Verdict(
     retry_after=5,
 )
 
+UNVOUCHED: Final = Verdict(
+    reason=Reason.NOT_CONFIRMED,
+    message="This payer's payments of the last hour are a large sum: it waits for finality and a second node.",
+    retry_after=30,
+)
+
 USED: Final = Verdict(
     reason=Reason.ALREADY_USED, message="This payment is already used."
 )

@@ -47,6 +47,7 @@ SHOWN: Final = {
     "one RPC provider": [
         "wallets/reconciliation/test_confirmation.py::test_depth_alone_does_not_confirm_a_large_amount",
         "checkouts/lifecycle/test_moves_large.py::test_parts_of_a_large_sum_wait_for_a_second_node",
+        "x402/byhash/test_service_large.py::test_a_large_sum_of_one_payer_waits_for_a_second_node",
     ],
     "a buyer": [
         "checkouts/rescue/test_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers",

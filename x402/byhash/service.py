@@ -34,7 +34,9 @@ from x402.payments.claims import (
     use_recorded,
     use_up,
 )
+from x402.payments.large import awaits_second_node
 from x402.rules import (
+    Candidate,
     Facts,
     Verdict,
 )
@@ -59,11 +61,23 @@ def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str
     if verdict.paid is not None:
         if answer := use_up(caller, request, verdict.paid, now=now):
             return answer
-        verdict = rules.USED
+        verdict = _unused(caller, request, verdict.paid, now=now)
     # Possibly used by this very request, sent twice at once.
     if verdict.reason is Reason.ALREADY_USED and (kept := kept_answer(caller, request)):
         return kept
     return invalid_payload(request.proof.tx_hash, verdict)
+
+
+def _unused(
+    caller: Caller, request: VerifyRequest, paid: Candidate, *, now: datetime
+) -> Verdict:
+    """Return why a payment that was judged to pay was not used up."""
+    merchant, mode = caller.merchant_id, caller.mode
+    if not awaits_second_node(merchant, mode, request, paid, now):
+        return rules.USED
+    # It may wait for longer than a proof may be old when it is first named.
+    note_sighting(merchant, request.proof, now=now)
+    return rules.UNVOUCHED
 
 
 def _judge_claims(

@@ -24,6 +24,7 @@ from x402.payments.books import (
     IS_AWAITED,
     IS_RECORDED,
 )
+from x402.payments.large import IS_BELIEVED, limit_for, turn_of_payer
 from x402.rules import (
     IN_HAND,
     OLDEST,
@@ -75,7 +76,7 @@ _USE: Final = """
                CASE WHEN paid.is_final THEN %(final_status)s::text ELSE 'verified' END, paid.block_height, paid.block_time,
                %(now)s::timestamptz, CASE WHEN paid.is_final THEN %(now)s::timestamptz END,
                CASE WHEN paid.is_final THEN %(settled_at)s::timestamptz END, paid.transfer_id
-        FROM paid
+        FROM paid WHERE {believed}
         ON CONFLICT DO NOTHING
         RETURNING id
     ), claimed AS (
@@ -102,8 +103,9 @@ _CHARGE: Final = insert_fees("""
            %(chain)s::text AS chain, %(token)s::text AS token, paid.units * 0.000001 AS received
     FROM used, paid WHERE %(mode)s::text = 'live'
 """)
-_USE_JUDGED: Final = _USE.format(paid=_JUDGED, claim=_CLAIM, fee=_CHARGE)
-_USE_RECORDED: Final = _USE.format(paid=_RECORDED, claim=_CLAIM, fee=_CHARGE)
+_PARTS: Final = {"believed": IS_BELIEVED, "claim": _CLAIM, "fee": _CHARGE}
+_USE_JUDGED: Final = _USE.format(paid=_JUDGED, **_PARTS)
+_USE_RECORDED: Final = _USE.format(paid=_RECORDED, **_PARTS)
 
 
 def use_recorded(
@@ -132,7 +134,7 @@ def use_up(
 ) -> dict[str, Any] | None:
     """Use up a payment that was judged to pay, and return the valid response; None if another request was faster.
 
-    The other request has the same payment, or the same Idempotency-Key.
+    The other request has the same payment, or the same Idempotency-Key. None also for a part of a large sum that waits.
     """
     parameters = {
         "tx_hash": paid.tx_hash,
@@ -156,11 +158,15 @@ def _use(
 ) -> dict[str, Any] | None:
     public_id = new_id("x4p")
     answer = valid_payload(request.proof.tx_hash, public_id, now=now)
-    parameters = paid | _payment(caller, request, now)
+    limit = limit_for(caller.mode, request)
+    parameters = paid | limit | _payment(caller, request, now)
     parameters |= {"public_id": public_id, "answer": orjson.dumps(answer).decode()}
     try:
-        # Runs without a transaction around it, which would take two more round trips.
-        with connection.cursor() as cursor:
+        # Runs without a transaction around it if nothing is added up: that would take more round trips.
+        with (
+            turn_of_payer(caller.merchant_id, request, large=limit["large"]),
+            connection.cursor() as cursor,
+        ):
             cursor.execute(statement, parameters)
             used = cursor.fetchone()
     except IntegrityError:

@@ -1,0 +1,130 @@
+"""What a seller gets from one payer within an hour is believed as one large payment is: by two nodes."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import Merchant
+from demo.localnet.anvil import Anvil
+from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
+from tests.contract.client import ApiClient
+from tests.factories import make_merchant
+from tests.x402.calls import verdict
+from tests.x402.payers import paid
+from tests.x402.recorded import make_machine_transfer, make_seller, verify_it
+from wallets.models import Transfer, WitnessRequest
+from x402.models import X402Payment
+from x402.payments import large
+
+pytestmark = pytest.mark.django_db
+
+DOLLAR = 1_000_000
+STRANGER = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+
+
+@pytest.fixture
+def merchant() -> Merchant:
+    """Whose machines pay."""
+    return make_merchant()
+
+
+@pytest.fixture
+def pay_to(merchant: Merchant, settings: Any) -> str:
+    """Where they pay, on Base."""
+    return make_seller(merchant, settings)
+
+
+def told(merchant: Merchant, pay_to: str, dollars: int, **values: Any) -> str:
+    """Pay at three blocks' depth, which one node may have made up, and ask."""
+    transfer = make_machine_transfer(merchant, pay_to, dollars * DOLLAR, **values)
+    return ask(transfer)
+
+
+def ask(transfer: Transfer, **values: Any) -> str:
+    answer = verify_it(transfer, price=int(transfer.units), **values)
+    is_waiting = answer.get("reason") == "not_confirmed"
+    assert is_waiting == (answer.get("retryAfter") is not None)
+    return str(answer.get("reason", "valid"))
+
+
+def second_node_agrees() -> None:
+    """Answer as `LargeAmounts` does."""
+    now = timezone.now()
+    WitnessRequest.objects.update(answered_at=now)
+    Transfer.objects.update(state="confirmed", confirmed_at=now, witnessed_at=now)
+
+
+@pytest.mark.parametrize(
+    "parts", [(12_000,), (6_000, 6_000), (4_000, 4_000, 4_000), (9_999, 1)]
+)
+def test_a_large_sum_of_one_payer_waits_for_a_second_node(
+    merchant: Merchant, pay_to: str, parts: tuple[int, ...]
+) -> None:
+    *before, last = parts
+    for part in before:
+        assert told(merchant, pay_to, part) == "valid"
+    assert told(merchant, pay_to, last) == "not_confirmed"
+    transfer = Transfer.objects.latest("pk")
+    assert WitnessRequest.objects.count() == len(before[:1])
+    later = timezone.now() + timedelta(minutes=90)
+    assert ask(transfer, now=later) == "not_confirmed"
+    second_node_agrees()
+    assert ask(transfer, now=later) == "valid"
+    assert ask(transfer, now=later) == "already_used"
+
+
+def test_what_no_watcher_recorded_waits_too(
+    base: Anvil, seller: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is lowered to two parts, for the payer of the local chain."""
+    monkeypatch.setattr(large, "COUNTED_FROM", 1)
+    monkeypatch.setattr(
+        large, "limit_for", lambda *_: {"large": 1_000_000, "window": large.WINDOW}
+    )
+    monkeypatch.setattr("x402.payments.claims.limit_for", large.limit_for)
+    assert verdict(seller, paid(base, seller)) == "valid"
+    assert verdict(seller, paid(base, seller)) == "not_confirmed"
+
+
+def test_other_payers_sellers_and_hours_are_other_sums(
+    merchant: Merchant, pay_to: str
+) -> None:
+    assert told(merchant, pay_to, 6_000) == "valid"
+    assert told(merchant, pay_to, 6_000, sender=STRANGER) == "valid"
+    X402Payment.objects.update(verified_at=timezone.now() - timedelta(minutes=61))
+    assert told(merchant, pay_to, 6_000) == "valid"
+    assert not WitnessRequest.objects.exists()
+
+
+def test_a_price_below_a_dollar_is_answered_at_once(
+    merchant: Merchant, pay_to: str
+) -> None:
+    assert told(merchant, pay_to, 9_999) == "valid"
+    cents = make_machine_transfer(merchant, pay_to, 2 * DOLLAR)
+    assert verify_it(cents, price=DOLLAR - 1)["valid"]
+
+
+def answers_at_once(merchant: Merchant, pay_to: str) -> list[str]:
+    """What two halves of a large sum are answered, each asked before the other is committed."""
+    halves = [make_machine_transfer(merchant, pay_to, 6_000 * DOLLAR) for _ in range(2)]
+    with crew() as threads, holding("SELECT FROM wallets_transfer FOR UPDATE"):
+        asked = [threads.start(lambda one=one: ask(one)) for one in halves]  # type: ignore[misc]
+        wait_for_waiters(2)
+    return sorted(one.result(SECONDS) for one in asked)
+
+
+@pytest.mark.concurrency
+@pytest.mark.django_db(transaction=True)
+def test_two_halves_at_once_are_one_sum(merchant: Merchant, pay_to: str) -> None:
+    assert answers_at_once(merchant, pay_to) == ["not_confirmed", "valid"]
+
+
+@pytest.mark.concurrency
+@pytest.mark.django_db(transaction=True)
+def test_without_the_lock_each_half_would_see_nothing_of_the_other(
+    merchant: Merchant, pay_to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large, "_TAKE_TURN", "SELECT %s")
+    assert answers_at_once(merchant, pay_to) == ["valid", "valid"]
