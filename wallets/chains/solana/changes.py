@@ -78,9 +78,15 @@ class ReadTransaction:
 
 
 def read_transaction(
-    answer: Any, *, asked: str, decimals: Mapping[str, int]
+    answer: Any,
+    *,
+    asked: str,
+    decimals: Mapping[str, int],
+    unaccepted: Collection[str] = (),
 ) -> ReadTransaction:
     """Read a transaction in the encoding `json`; `decimals` are those of the watched tokens, by mint.
+
+    An unaccepted mint that has other decimals is left out: a wrong figure of ours must not stop the reading of payments.
 
     Raises ChainUnavailableError if the node lacks it, or its time or what it did; MalformedAnswerError.
     """
@@ -98,7 +104,7 @@ def read_transaction(
     message = field(body, "message")
     accounts = _accounts(message, meta)
     failed = field(meta, "err") is not None
-    balances = {} if failed else _balances(meta, accounts.keys, decimals)
+    balances = {} if failed else _balances(meta, accounts.keys, decimals, unaccepted)
     effects = _effects(balances, accounts, message, meta) if balances else _NOTHING
     return ReadTransaction(
         slot=slot(field(answer, "slot")),
@@ -227,7 +233,10 @@ def _accounts(message: Any, meta: Any) -> Accounts:
 
 
 def _balances(
-    meta: Any, keys: Sequence[str], decimals: Mapping[str, int]
+    meta: Any,
+    keys: Sequence[str],
+    decimals: Mapping[str, int],
+    unaccepted: Collection[str],
 ) -> dict[Holding, dict[int, int]]:
     """Return the changes of each owner's token accounts: by owner and mint, then by the account's position."""
     changes: dict[Holding, dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -240,7 +249,10 @@ def _balances(
             seen.add(place)
             mint = key(field(entry, "mint"))
             if mint in decimals:
-                units = _units(field(entry, "uiTokenAmount"), decimals[mint])
+                amount = field(entry, "uiTokenAmount")
+                if mint in unaccepted and field(amount, "decimals") != decimals[mint]:
+                    continue
+                units = _units(amount, decimals[mint])
                 changes[key(field(entry, "owner")), mint][place] += sign * units
     return changes
 
