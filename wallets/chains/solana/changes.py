@@ -119,11 +119,11 @@ def _effects(
     balances: Balances, accounts: Accounts, message: Any, meta: Any
 ) -> Effects:
     steps = read_steps(message, meta, accounts.keys)
-    labels, payer = Labels(accounts, steps, meta), accounts.keys[0]
-    sums = tuple(sum_credits(balances, fee_payer=payer, labels=labels.all()))
+    labels, signers = Labels(accounts, steps, meta), accounts.signers
+    sums = tuple(sum_credits(balances, fee_payer=signers[0], labels=labels.all()))
     debits = tuple(sum_debits(balances, sums))
     parts = Parts(
-        balances, read_flows(steps), sums=sums, debits=debits, fee_payer=payer
+        balances, read_flows(steps), sums=sums, debits=debits, signers=signers
     )
     return Effects(tuple(parts.credits(labels)), tuple(parts.debits()), sums)
 
@@ -229,7 +229,9 @@ def _accounts(message: Any, meta: Any) -> Accounts:
         refuse("a transaction has fewer accounts than it says")
     if len(keys) > MOST_ACCOUNTS or len(set(keys)) < len(keys):
         refuse("a transaction names accounts that it cannot name")
-    return Accounts(keys, own[len(own) - unsigned_read_only :], read_only)
+    return Accounts(
+        keys, own[:signers], own[len(own) - unsigned_read_only :], read_only
+    )
 
 
 def _balances(
