@@ -50,6 +50,7 @@ def test_chain_metadata_needs_no_key_and_lists_six_chains_by_priority(
         "gasTier": "low",
         "priority": 0,
         "badge": "Recommended",
+        "reason": None,
         "explorerTx": None,
         "status": "ok",
     }
