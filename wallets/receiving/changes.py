@@ -32,7 +32,7 @@ from wallets.receiving.claims import (
     retire_others,
     take_over,
 )
-from wallets.receiving.inspection import inspect
+from wallets.receiving.inspection import DoubtfulError, inspect
 from wallets.receiving.machine_wallets import (
     machine_address,
     set_machine_wallet,
@@ -195,13 +195,16 @@ def _apply_safely(change_id: int, merchant_id: int, now: datetime) -> bool:
 def _trap(change_id: int, now: datetime) -> str:
     """Return why a due change's address would lose the money, or "". Asked again: a contract may be there by now.
 
-    Raises UnavailableError. Where the chain has no node, nothing can be paid there.
+    Raises UnavailableError, also for a contract that merely does not answer as a wallet: a node may be at fault. Where the
+    chain has no node, nothing can be paid there. Takes as long as one inspection at most.
     """
     change = WalletChange.objects.get(pk=change_id)
     if not chain_spec(change.chain).rpc_urls:
         return ""
     try:
         inspect(change.chain, change.address, now=now)
+    except DoubtfulError as error:
+        raise UnavailableError(error.message) from error
     except InvalidRequestError as error:
         return error.message
     return ""

@@ -1,5 +1,6 @@
 """Asks a chain what an address is before a merchant receives there: nothing is stored that loses the money."""
 
+import time
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +25,9 @@ from wallets.receiving.service import usable_address
 _ASKED: Final = Limit("wallet.inspection", 20)
 """The limit of addresses that a merchant looks up in a minute."""
 
+_SECONDS: Final = 12.0
+"""How long all questions about an address take together."""
+
 _REFUSED: Final = {
     AccountKind.TOKEN: "is a token contract: money sent there is lost.",
     AccountKind.TOKEN_ACCOUNT: "is a token account, not a wallet. Give the address of the wallet that owns it.",
@@ -34,6 +38,7 @@ _REFUSED: Final = {
     AccountKind.FROZEN: "is frozen by its network.",
     AccountKind.EMPTY: "has no key, and nothing is there yet. If it is a vault, send it a little of the network's coin first.",
 }
+_DOUBTFUL: Final = frozenset({AccountKind.CONTRACT, AccountKind.EMPTY})
 _NO_NODE: Final = "No node of {} is configured, so the address cannot be checked. Nothing was saved. The operator sets one."
 _SILENT: Final = "No node of {} answers, so the address cannot be checked. Nothing was saved. Try again in a minute."
 _CONTRACT: Final = (
@@ -44,6 +49,10 @@ _ELSEWHERE: Final = (
     "This is a contract on {other}, and on {title} nothing is there. A contract wallet belongs to you only on the networks "
     "where it was made: money sent to it on {title} can be lost."
 )
+
+
+class DoubtfulError(InvalidRequestError):
+    """What is at an address does not answer as a wallet; that need not lose the money, and may be another tomorrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,8 @@ def inspect(
     """Return what an address is, as the chain's nodes say; of several, the worst answer counts.
 
     `asker` is who is limited. Holds no row while nodes are asked. Raises InvalidRequestError (chain_unsupported,
-    address_invalid) for an address that would lose the money, UnavailableError if no node can say, and RateLimitError.
+    address_invalid) for an address that would lose the money, DoubtfulError if it may, UnavailableError if no node can say
+    in time, and RateLimitError.
     """
     canonical = usable_address(chain, address)
     spec = chain_spec(chain)
@@ -68,49 +78,51 @@ def inspect(
         limited = hit(_ASKED, asker, now=now.timestamp())
         if limited.exceeded:
             raise RateLimitError(max(1, limited.reset - int(now.timestamp())))
-    kind = _told(spec, canonical)
+    deadline = time.monotonic() + _SECONDS
+    kind = _told(spec, canonical, deadline)
     if kind is AccountKind.CONTRACT_WALLET:
         return Inspected(canonical, _CONTRACT.format(title=spec.title))
-    return Inspected(canonical, _warning_of_others(spec, canonical))
+    return Inspected(canonical, _warning_of_others(spec, canonical, deadline))
 
 
-def _told(spec: ChainSpec, address: str) -> AccountKind:
+def _told(spec: ChainSpec, address: str, deadline: float) -> AccountKind:
     """Return the kind of a wallet. Raises InvalidRequestError for any other, UnavailableError."""
     if not spec.rpc_urls:
         raise UnavailableError(_NO_NODE.format(spec.title))
     try:
-        kind = _ask(spec, address)
+        kind = _ask(spec, address, deadline)
     except ChainError as error:
         raise UnavailableError(_SILENT.format(spec.title)) from error
     if not kind.is_wallet:
-        raise _refusal(_REFUSED[kind])
+        raise _refusal(kind, _REFUSED[kind])
     return kind
 
 
-def _warning_of_others(spec: ChainSpec, address: str) -> str | None:
+def _warning_of_others(spec: ChainSpec, address: str, deadline: float) -> str | None:
     """Return the warning about an address that other chains of its family know as a contract, as far as they answer."""
     for other in chains().values():
         if other.family is not spec.family or other.name == spec.name:
             continue
         try:
-            kind = _ask(other, address) if other.rpc_urls else AccountKind.WALLET
+            known = other.rpc_urls and _ask(other, address, deadline)
         except ChainError:
             continue
+        kind = known or AccountKind.WALLET
         if not kind.is_wallet:
-            raise _refusal(f"on {other.title} {_REFUSED[kind]}")
+            raise _refusal(kind, f"on {other.title} {_REFUSED[kind]}")
         if kind is AccountKind.CONTRACT_WALLET:
             return _ELSEWHERE.format(other=other.title, title=spec.title)
     return None
 
 
-def _ask(spec: ChainSpec, address: str) -> AccountKind:
+def _ask(spec: ChainSpec, address: str, deadline: float) -> AccountKind:
     with closing(open_pool(spec)) as pool:
+        pool.stop_at(deadline)
         told = pool.run(lambda node: spec.family.ask_kind(node, address))
         others = pool.survey(lambda node: spec.family.ask_kind(node, address))
     return most_dangerous([told, *others])
 
 
-def _refusal(words: str) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"The address {words}", param="address", code="address_invalid"
-    )
+def _refusal(kind: AccountKind, words: str) -> InvalidRequestError:
+    error = DoubtfulError if kind in _DOUBTFUL else InvalidRequestError
+    return error(f"The address {words}", param="address", code="address_invalid")

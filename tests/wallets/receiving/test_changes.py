@@ -1,6 +1,7 @@
 """Changes of receiving wallets: who is told, how long they wait, and how they end."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.wallets.wallet_changes import (
     ask_for_change,
     make_owned_merchant,
 )
+from wallets.chains.accounts import AccountKind
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.changes import (
     apply_wallet_changes,
@@ -160,6 +162,26 @@ def test_what_somebody_asked_for_who_is_no_owner_any_more_is_refused(
     change.refresh_from_db()
     assert "not an owner" in change.failure
     assert present(merchant) == WALLET
+
+
+@pytest.mark.parametrize("kind", [kind for kind in AccountKind if not kind.is_wallet])
+def test_a_due_address_ends_a_change_only_if_it_surely_loses_the_money(
+    merchant: Merchant,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: AccountKind,
+) -> None:
+    change = ask_for_change(merchant)
+    settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": "http://127.0.0.1:1"}
+    monkeypatch.setattr("wallets.receiving.inspection._ask", lambda *_: kind)
+    assert apply_wallet_changes(now=DUE) == 0
+    change.refresh_from_db()
+    waits = kind in {AccountKind.CONTRACT, AccountKind.EMPTY}
+    assert (change.failed_at is None) == waits
+    monkeypatch.setattr(
+        "wallets.receiving.inspection._ask", lambda *_: AccountKind.CONTRACT_WALLET
+    )
+    assert apply_wallet_changes(now=DUE) == waits
 
 
 def test_without_a_wait_a_change_takes_effect_at_once(merchant: Merchant) -> None:

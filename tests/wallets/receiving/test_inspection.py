@@ -2,6 +2,8 @@
 
 import base64
 import re
+import socket
+import time
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -257,6 +259,50 @@ def test_a_second_node_answers_where_the_first_is_away_and_the_worst_answer_coun
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": f"{liar.url},{base_node.url}"}
         liar.fault = _without_code
         assert "token contract" in refusal("base", AT)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (-32601, "the method eth_call does not exist/is not available"),
+        (-32000, "header not found"),
+        (-32000, "execution aborted (timeout = 5s)"),
+        (-32001, "monthly quota exceeded"),
+    ],
+)
+def test_a_node_that_allows_no_calls_says_nothing_about_a_wallet(
+    base: Anvil, settings: Any, code: int, message: str
+) -> None:
+    base.rpc("anvil_setCode", AT, answering_code(OWNERS))
+    passed = {base.rpc("eth_chainId"), base.rpc("eth_getCode", AT, "latest")}
+    error = {"id": 1, "error": {"code": code, "message": message}}
+
+    def refused(_: str, answer: Answer) -> Answer:
+        is_passed = orjson.loads(answer.body).get("result") in passed
+        return answer if is_passed else Answer(orjson.dumps(error))
+
+    with HttpProxy(base.url) as proxy:
+        proxy.fault = refused
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
+        with pytest.raises(UnavailableError):
+            look("base", AT)
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": f"{proxy.url},{base.url}"}
+        assert look("base", AT).warning
+
+
+def test_nodes_that_keep_silent_hold_nobody_longer_than_the_deadline(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wallets.receiving.inspection._SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        settings.CHAIN_SETTINGS = {
+            f"{chain}_RPC_URLS": f"{url},{url}/2" for chain in ("BASE", "POLYGON")
+        }
+        began = time.monotonic()
+        with pytest.raises(UnavailableError, match="Nothing was saved"):
+            look("base", AT)
+        assert time.monotonic() - began < 5
 
 
 def _without_code(_: str, answer: Answer) -> Answer:

@@ -98,11 +98,14 @@ class _Contract:
         return bool(self._ask(f"{_VOUCHES}{digest}{place}{65:064x}{'00' * 96}"))
 
     def _ask(self, data: str) -> bytes:
-        """Return what it answers; empty for less than a word, and where it reverts."""
+        """Return what it answers; empty for less than a word, and where it reverts. Raises ChainError."""
         call = {"to": self._address, "data": f"0x{data}"}
         try:
             answer = self._node.call("eth_call", [call, "latest"], seconds=_ASK_SECONDS)
-        except RefusedError:
+        except RefusedError as error:
+            # A node that allows no calls, or lacks the block, tells nothing about the contract.
+            if not error.is_revert:
+                raise
             return b""
         told = _bytes(answer)[:_MOST_BYTES]
         return told if len(told) >= _WORD else b""

@@ -15,7 +15,6 @@ _WRAPPED: Final = bytes.fromhex("6492" * 16)
 # isValidSignature(bytes32,bytes); the contract answers with the same bytes4, padded to 32 bytes.
 _VOUCHES: Final = bytes.fromhex("1626ba7e")
 _VOUCHED: Final = _VOUCHES.ljust(32, b"\0")
-_REVERT: Final = "revert"
 _ASK_SECONDS: Final = 5.0
 
 
@@ -70,7 +69,7 @@ def _answer(node: Node, call: dict[str, str]) -> bytes:
     try:
         answer = node.call("eth_call", [call, "latest"], seconds=_ASK_SECONDS)
     except RefusedError as error:
-        if _REVERT not in str(error).lower():
+        if not error.is_revert:
             raise
         return b""
     return _bytes(answer)[:32]

@@ -1,6 +1,7 @@
 """JSON-RPC and plain JSON over HTTP to one node. Its answers may be wrong, late, huge or malicious."""
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -35,6 +36,13 @@ _RANGE: Final = re.compile(
 # Texts of other errors: the node has not seen the blocks yet, so a smaller range would not help.
 _BEYOND_HEAD: Final = re.compile(r"beyond (?:the )?(?:current )?head", re.IGNORECASE)
 _BATCH: Final = re.compile(r"\bbatch", re.IGNORECASE)
+# What stopped a contract, as geth, Erigon, Nethermind, Besu, Anvil and java-tron word it; and the code of a revert.
+_REVERT: Final = re.compile(
+    r"revert|op_?code|operation code|bad ?instruction|out[ _]?of[ _]?(?:gas|energy)|not enough energy"
+    r"|stack[ _]?(?:underflow|overflow|limit|size|too)|(?:invalid|bad)[ _]?jump|vm execution error",
+    re.IGNORECASE,
+)
+_REVERT_CODE: Final = 3
 
 Call = tuple[str, list[Any]]
 
@@ -51,7 +59,20 @@ _BUSY_SECONDS: Final = 2.0
 
 
 class RefusedError(ChainUnavailableError):
-    """The node works but refuses this request, by a JSON-RPC error that is not about our rate."""
+    """The node works but refuses this request, by a JSON-RPC error that is not about our rate.
+
+    `is_revert`: the contract that was called stopped; anything else says nothing about it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        is_revert: bool = False,
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.is_revert = is_revert
 
 
 class BatchRefusedError(RangeTooLargeError):
@@ -97,6 +118,8 @@ class Node:
         self._http = urllib3.PoolManager(
             num_pools=1, maxsize=1, retries=False, headers=sent
         )
+        # On the monotonic clock; no request goes on after it.
+        self.deadline: float | None = None
         # As providers count: each call of a batch is one request.
         self.requests = 0
         # Batch limits that callers found out.
@@ -190,6 +213,10 @@ class Node:
     def _exchange(
         self, verb: str, target: str, body: bytes | None, seconds: float
     ) -> tuple[int, float | None, bytes]:
+        if self.deadline is not None:
+            seconds = min(seconds, self.deadline - time.monotonic())
+        if seconds <= 0:
+            raise TimeoutError("the time for all questions is over")
         response = self._http.urlopen(
             verb,
             target,
@@ -270,7 +297,8 @@ class Node:
         wait = _retry_hint(error)
         if wait is not None or code in _RATE_CODES:
             return ChainUnavailableError(told, retry_after=wait)
-        return RefusedError(told, retry_after=None)
+        is_revert = code == _REVERT_CODE or bool(_REVERT.search(message))
+        return RefusedError(told, is_revert=is_revert)
 
     def _malformed(self, message: str) -> MalformedAnswerError:
         return MalformedAnswerError(f"{self.label}: {message}")

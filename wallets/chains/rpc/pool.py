@@ -202,6 +202,11 @@ class RpcPool:
                 continue
         return found
 
+    def stop_at(self, deadline: float) -> None:
+        """Let no request go on after this time of the monotonic clock: it fails as if the node did not answer."""
+        for member in self._members:
+            member.node.deadline = deadline
+
     def close(self) -> None:
         """Close every connection."""
         for member in self._members:

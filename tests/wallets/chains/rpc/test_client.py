@@ -216,3 +216,35 @@ def test_a_key_in_a_header_is_in_no_error(proxy: RpcProxy) -> None:
         node.call("eth_chainId", [])
     node.close()
     assert "the key [redacted] is unknown" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "is_revert"),
+    [
+        (3, "execution reverted: no", True),
+        (3, "", True),
+        (-32000, "Execution reverted", True),
+        (-32000, "invalid opcode: INVALID", True),
+        (-32000, "out of gas", True),
+        (-32000, "stack underflow (0 <=> 1)", True),
+        (-32000, "invalid jump destination", True),
+        (-32015, "VM execution error.", True),
+        (-32603, "EVM error InvalidFEOpcode", True),
+        (-32603, "EVM error StackOverflow", True),
+        (-32000, "REVERT opcode executed", True),
+        (-32000, "Not enough energy for 'SSTORE' operation executing", True),
+        (-32000, "header not found", False),
+        (-32000, "execution aborted (timeout = 5s)", False),
+        (-32601, "the method eth_call does not exist", False),
+        (-32001, "quota exceeded", False),
+        (-32000, "missing trie node 12ab", False),
+    ],
+)
+def test_only_a_contract_that_stops_is_a_revert(
+    code: int, message: str, is_revert: bool
+) -> None:
+    error = Node("http://revert.example")._refusal(
+        {"code": code, "message": message}, "eth_call"
+    )
+    assert isinstance(error, RefusedError)
+    assert error.is_revert is is_revert
