@@ -8,6 +8,8 @@ from typing import Final
 
 from django.http import StreamingHttpResponse
 
+from gateway.core.api.fields import is_blank
+
 ROWS_AT_ONCE: Final = 500
 """Rows per piece of the response. Sending each row separately would cost more than formatting it."""
 
@@ -18,9 +20,13 @@ _TEXT: Final = "'"
 # A spreadsheet runs a cell that begins with one of these as a formula, which can leak other cells (OWASP, "CSV
 # Injection"). Input methods of East Asia type the wide forms; some programs drop what is blank or invisible before them.
 _FORMULA: Final = "=+@＝＋－＠-"  # noqa: RUF001
-_BLANK: Final = r'[\s"\x00\u00ad\u200b-\u200f\u2060\ufeff]*'
+_PLACES: Final = (*range(0x10000), *range(0xE0000, 0xE0080))
+# Without what separates cells: so each run is read once, and a text of line breaks takes no square of its length.
+_BLANK: Final = '"' + "".join(
+    char for char in map(chr, _PLACES) if is_blank(char) and char not in "\t\r\n"
+)
 # Where a list separator is a semicolon or a tab, our quotes hold nothing together: each such part is a cell of its own.
-_RUNS: Final = re.compile(rf"(^|[;\t\r\n|])(?={_BLANK}[{_FORMULA}])")
+_RUNS: Final = re.compile(rf"(^|[;\t\r\n|])(?=[{_BLANK}]*[{_FORMULA}])")
 _NUMBER: Final = re.compile(r"[0-9]+(?:[eE][0-9]+)?", re.ASCII)
 _SPECIAL: Final = re.compile(r'[",;\t\r\n|]')
 

@@ -14,7 +14,7 @@ from accounts.merchants.closure import refuse_if_closed
 from accounts.states import Mode
 from accounts.team.owners import mail_owners
 from gateway.core.api.errors import ConflictError
-from gateway.core.ids import new_code, new_id
+from gateway.core.ids import new_id
 from gateway.core.money import format_usd
 from links.editing.inputs import (
     LinkFields,
@@ -24,9 +24,14 @@ from links.editing.inputs import (
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import has_completed_checkout, has_open_checkout
 from links.states import LinkStatus, LinkType
+from mails.words import one_line
 
 _ADDRESSES: Final = {"webhook_url": "Webhooks to", "redirect_url": "Returns to"}
-_CHANGED: Final = """{who} changed where the payment link "{title}" reports its payments or sends its payers:
+_SHOWN: Final = 60
+"""How much of a title, which a key's holder chooses, stands in a mail."""
+_CHANGED: Final = """{who} changed where a payment link reports its payments or sends its payers:
+
+{title}
 
 {lines}
 
@@ -106,7 +111,7 @@ def change_link(
 def _tell_owners(
     link: PaymentLink, by: Person | None, before: Mapping[str, Any], now: datetime
 ) -> None:
-    """Mail all owners that a link reports its payments, or sends its payers, elsewhere."""
+    """Mail all owners that a link reports its payments, or sends its payers, elsewhere; once an hour for each link."""
     who = by.user.email if by and by.user else by.label if by else ""
     lines = [
         f"{title}: {before[name] or 'none'}, now {getattr(link, name) or 'none'}"
@@ -115,11 +120,11 @@ def _tell_owners(
     ]
     mail_owners(
         link.merchant_id,
-        key=f"link_addresses:{new_code()}",
+        key=f"link_addresses:{link.public_id}:{now:%Y%m%d%H}",
         subject="Addresses of a payment link changed",
         text=_CHANGED.format(
             who=who or "A program",
-            title=link.title,
+            title=one_line(link.title)[:_SHOWN],
             lines="\n".join(lines),
             dashboard=f"{settings.BASE_URL}/dashboard/",
         ),

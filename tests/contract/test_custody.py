@@ -6,11 +6,15 @@ from typing import Final
 import pytest
 
 from accounts.states import Mode
+from gateway.core.web_urls import url_policy
+from links.editing.forms import parse_link
+from links.editing.service import change_link
+from links.models import PaymentLink
 from mails.models import OutgoingMail
 from tests.contract.client import client_of
 from tests.contract.routes import api_routes
 from tests.dashboard.people import make_member
-from tests.factories import make_merchant
+from tests.factories import NOON, make_merchant
 from tests.tree import ROOT
 
 GUIDE: Final = ROOT / "docs/guide/custody.md"
@@ -93,3 +97,21 @@ def test_owners_hear_when_a_links_addresses_change(field: str) -> None:
     [mail] = OutgoingMail.objects.filter(recipient=owner.email)
     assert "https://thief.example/x" in mail.text
     assert "API key" in mail.text
+
+
+@pytest.mark.django_db
+def test_a_key_neither_floods_owners_with_mail_nor_writes_it() -> None:
+    merchant = make_merchant()
+    make_member(merchant)
+    seller = client_of(merchant, Mode.LIVE)
+    link = seller.post("/links", {"title": "Pay now " * 15, "amount": "5"}).body
+    held = PaymentLink.objects.get(public_id=link["id"])
+    for hour, number in ((9, 1), (9, 2), (10, 3)):
+        url = f"https://thief.example/{number}"
+        wanted = parse_link(
+            {"title": held.title, "amount": "5", "webhook_url": url}, url_policy()
+        )
+        change_link(held, wanted, now=NOON.replace(hour=hour))
+    first, second = OutgoingMail.objects.order_by("pk")
+    assert ("/1\n" in first.text, "/3\n" in second.text) == (True, True)
+    assert ("Pay now " * 15)[:60] in first.text.splitlines()

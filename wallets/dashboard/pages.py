@@ -52,7 +52,7 @@ def wallets(request: SeatedRequest) -> HttpResponse:
 def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Ask for an address, and validate it; nothing changes yet."""
     spec = _spec(chain)
-    if refusal := refuse_without_factor(request, ClaimKind.CHECKOUT, chain):
+    if refusal := refuse_without_factor(request):
         return refusal
     form = WalletForm(request.POST or None, chain=chain, title=spec.title)
     if request.method != "POST":
@@ -72,7 +72,7 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
 def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Set the first wallet of a chain, or request a change."""
     spec = _spec(chain)
-    if refusal := refuse_without_factor(request, ClaimKind.CHECKOUT, chain):
+    if refusal := refuse_without_factor(request):
         return refusal
     form = ComparedForm(request.POST, chain=chain, title=spec.title)
     typed = WalletForm(request.POST, chain=chain, title=spec.title)
@@ -134,7 +134,7 @@ def cancel_here(request: SeatedRequest, change_id: int, purpose: ClaimKind) -> N
 @seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def wait(request: SeatedRequest) -> HttpResponse:
     """Set how long changes wait."""
-    if refusal := refuse_without_factor(request, ClaimKind.CHECKOUT):
+    if refusal := refuse_without_factor(request):
         return refusal
     form = WaitForm(request.POST)
     if not form.is_valid():

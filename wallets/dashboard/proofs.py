@@ -51,7 +51,7 @@ class ProofPages:
     done: str
 
 
-_NEEDS_FACTOR: Final = "Changes of receiving wallets need a second factor: set up an authenticator app or a passkey, then come back."
+_NEEDS_FACTOR: Final = "All receiving wallets after the first one need a second factor, also on other networks: set up an authenticator app or a passkey, then come back."
 
 CHECKOUT_PAGES: Final = ProofPages(
     ClaimKind.CHECKOUT,
@@ -62,23 +62,20 @@ CHECKOUT_PAGES: Final = ProofPages(
 )
 
 
-def refuse_without_factor(
-    request: SeatedRequest, purpose: ClaimKind, chain: str | None = None
-) -> HttpResponse | None:
+def refuse_without_factor(request: SeatedRequest) -> HttpResponse | None:
     """Return a redirect to where the owner sets up a second factor, if a change of wallets needs one; else None.
 
-    It is needed once there is a wallet to replace on the chain (or, without a chain, on any), or the merchant was paid; and
-    whenever the owner has one. A developer's own chains need none. Raises ReauthenticationRequired if its last use is old.
+    It is needed once the merchant had a wallet on any chain, or was paid; and whenever the owner has one: a stolen login
+    adds no wallet on another chain. A developer's own chains need none. Raises ReauthenticationRequired if its last use is
+    old.
     """
     merchant, user = request.seat.merchant, request.user
     if not any(not spec.is_local for spec in chains().values()):
         return None
-    present = ReceivingWallet.objects.filter(merchant=merchant, retired_at=None)
-    if chain is not None:
-        present = present.filter(chain=chain, purpose=purpose)
+    any_wallet = ReceivingWallet.objects.filter(merchant=merchant)
     paid = Transfer.objects.filter(merchant=merchant, mode=Mode.LIVE)
     if not has_factor(user):
-        if not present.exists() and not paid.exists():
+        if not any_wallet.exists() and not paid.exists():
             return None
         messages.warning(request, _NEEDS_FACTOR)
         return HttpResponseRedirect(reverse("account_security"))
@@ -138,7 +135,7 @@ def proof_page(
     proof = mine.filter(pk=proof_id).first()
     if proof is None:
         raise Http404
-    if refusal := refuse_without_factor(request, pages.purpose, proof.chain):
+    if refusal := refuse_without_factor(request):
         return refusal
     form = ProofForm(request.POST or None, takes_key=_takes_key(proof))
     if request.method != "POST":

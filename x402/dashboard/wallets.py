@@ -53,7 +53,7 @@ _PAGES: Final = ProofPages(
 def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Ask for an address, and validate it; nothing changes yet."""
     spec = _spec(chain)
-    if refusal := refuse_without_factor(request, ClaimKind.X402, chain):
+    if refusal := refuse_without_factor(request):
         return refusal
     form = WalletForm(request.POST or None, chain=chain, title=spec.title)
     if request.method != "POST":
@@ -73,7 +73,7 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
 def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Make machines pay the address from now on."""
     spec = _spec(chain)
-    if refusal := refuse_without_factor(request, ClaimKind.X402, chain):
+    if refusal := refuse_without_factor(request):
         return refusal
     form = ComparedForm(request.POST, chain=chain, title=spec.title)
     typed = WalletForm(request.POST, chain=chain, title=spec.title)

@@ -17,7 +17,22 @@ from gateway.core.csv_files import (
 FORMULAS = "=+-@＝＋－＠"
 
 
-@pytest.mark.parametrize("blank", ["", " ", '"', "\u200b", "\ufeff", "\xa0"])
+@pytest.mark.parametrize(
+    "blank",
+    [
+        "",
+        " ",
+        '"',
+        "\u200b",
+        "\ufeff",
+        "\xa0",
+        "\u202e",
+        "\u2066",
+        "\u180e",
+        "\u3164",
+        " " * 99,
+    ],
+)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_what_a_spreadsheet_would_run_is_made_text(formula: str, blank: str) -> None:
     assert harmless(f"{blank}{formula}1") == f"'{blank}{formula}1"
@@ -36,6 +51,11 @@ def test_no_part_of_a_line_is_a_formula_whatever_separates_cells(
     cells += [cell for line in text.splitlines() for cell in line.split(separator)]
     begin = [cell.strip(' "\ufeff\r\n\t')[:1] for cell in cells]
     assert not set(begin) & set(FORMULAS)
+
+
+def test_a_long_text_of_line_breaks_takes_no_square_of_its_length() -> None:
+    breaks = "\n" * 200_000
+    assert harmless(f"{breaks}=1") == f"'{breaks}'=1"
 
 
 @pytest.mark.parametrize("cell", ["", "a=1", "'=1", " 1", "49.00", "a-1; b"])

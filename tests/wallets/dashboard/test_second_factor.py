@@ -72,6 +72,14 @@ def test_a_merchant_that_was_never_paid_starts_without_a_second_factor() -> None
     sent = SENT | {"address": WALLET}
     assert desk.post("dashboard_set_receiving_wallet", sent, chain="base").status_code
     assert ReceivingWallet.objects.get().address == WALLET
+    # Whoever stole the password adds no wallet on another chain, nor for machines.
+    for route, chain in (
+        ("dashboard_set_receiving_wallet", "ethereum"),
+        ("dashboard_set_x402_wallet", "solana"),
+    ):
+        answer = desk.post(route, {"address": SOLANA} | SENT, chain=chain)
+        assert answer["Location"] == reverse("account_security"), route
+    ReceivingWallet.objects.all().delete()
     make_transfer(make_checkout(desk.merchant))
     answer = desk.post("dashboard_set_receiving_wallet", SENT, chain="ethereum")
     assert answer["Location"] == reverse("account_security")

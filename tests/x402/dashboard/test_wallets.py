@@ -39,6 +39,7 @@ def test_an_owner_sets_a_wallet_for_machines_in_two_steps(owner: Desk) -> None:
 
 def test_a_wallet_that_buyers_pay_is_refused_for_machines(owner: Desk) -> None:
     make_wallet(owner.merchant, "solana", SOLANA)
+    owner = make_desk(owner.merchant, factor=True)
     sent = {"address": SOLANA, "compared": "on"}
     answer = owner.post("dashboard_set_x402_wallet", sent, chain="solana")
     assert answer.status_code == 409
