@@ -53,8 +53,8 @@ def die(moment: str) -> None:
 
     places = {
         "die-written": "find",
-        "die-intended": "broadcast",
-        "die-sent": "broadcast",
+        "die-intended": "send_first",
+        "die-sent": "send_first",
     }
     real = getattr(service, places[moment])
 
