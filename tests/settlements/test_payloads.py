@@ -17,7 +17,12 @@ def test_the_amount_is_what_moves_until_it_is_what_moved(
 ) -> None:
     told = settlement_payload(
         Settlement(
-            status=status, units=49_000_000, units_moved=48_500_000, created_at=NOON
+            chain="base",
+            token="USDC",
+            status=status,
+            units=49_000_000,
+            units_moved=48_500_000,
+            created_at=NOON,
         )
     )
     assert told["amount"] == amount
