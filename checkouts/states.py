@@ -120,10 +120,11 @@ class EscrowStatus(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A checkout's received base units: all that count, and the final ones among them."""
+    """A checkout's received base units: all that count, the final ones among them, and those that wait for a second node only."""
 
     seen: int
     confirmed: int
+    waiting: int = 0
 
     @property
     def unconfirmed(self) -> int:
@@ -146,6 +147,6 @@ def derive_status(
         return CheckoutStatus.PROCESSING
     if received.confirmed and not received.unconfirmed:
         return CheckoutStatus.UNDERPAID
-    if received.confirmed and current == CheckoutStatus.UNDERPAID:
+    if current == CheckoutStatus.UNDERPAID and received.confirmed + received.waiting:
         return CheckoutStatus.UNDERPAID
     return CheckoutStatus.PENDING

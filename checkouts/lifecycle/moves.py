@@ -103,13 +103,12 @@ def received(
 ) -> Received:
     """Add up the credited transfers that are still on their chains; `unvouched` ones do not count as final."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED]
+    final = [t for t in standing if t.state == TransferState.CONFIRMED]
+    waiting = sum(t.units for t in final if t.transfer_id in unvouched)
     return Received(
         seen=sum(t.units for t in standing),
-        confirmed=sum(
-            t.units
-            for t in standing
-            if t.state == TransferState.CONFIRMED and t.transfer_id not in unvouched
-        ),
+        confirmed=sum(t.units for t in final) - waiting,
+        waiting=waiting,
     )
 
 

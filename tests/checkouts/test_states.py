@@ -81,6 +81,15 @@ def test_a_reorganisation_moves_a_checkout_back(current, seen, confirmed, expect
     assert derive_status(current, received, needed_units=NEEDED) == expected
 
 
+@pytest.mark.parametrize(
+    ("seen", "expected"), [(60, UNDERPAID), (99, UNDERPAID), (100, PROCESSING)]
+)
+def test_underpaid_falls_back_to_pending_for_no_second_node(seen, expected):
+    received = Received(seen=seen, confirmed=0, waiting=60)
+    assert derive_status(UNDERPAID, received, needed_units=NEEDED) == expected
+    assert derive_status(PENDING, received, needed_units=NEEDED) in (PENDING, expected)
+
+
 @given(st.sampled_from(sorted(FINAL)), sums)
 def test_no_facts_move_a_final_status(current, received):
     assert derive_status(current, received, needed_units=NEEDED) == current

@@ -1,10 +1,12 @@
 """What a checkout gets in parts is believed as one large payment is: by two nodes, whatever the parts."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from checkouts.lifecycle import moves
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from tests.checkouts.arrivals import Till, reference_of
@@ -13,7 +15,9 @@ from tests.checkouts.watcher import (
     SOON,
     Watcher,
     attribute,
+    events_of,
     fresh,
+    last_body,
     status_of,
 )
 from tests.factories import make_checkout, make_merchant
@@ -22,6 +26,7 @@ from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
 
+SECOND = timedelta(seconds=1)
 PROCESSING, COMPLETED = CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED
 
 
@@ -101,6 +106,25 @@ def test_a_reorg_asks_for_the_second_nodes_word_again():
     attribute()
     assert status_of(checkout) == PROCESSING
     assert WitnessRequest.objects.get(answered_at=None).transfer == second
+
+
+def test_a_short_sum_that_waits_for_a_second_node_stays_underpaid_and_does_not_expire():
+    checkout = pay_in_parts(6_000, 6_000, amount=20_000)
+    assert status_of(checkout) == CheckoutStatus.UNDERPAID
+    assert fresh(checkout).underpaid_reported == 6_000
+    for chain in ("base", "polygon"):
+        Watcher(chain).read_through(checkout.expires_at + timedelta(hours=1))
+    day = timedelta(hours=24)
+    assert expire_due_checkouts(now=checkout.expires_at + day - SECOND) == 0
+    second_node_agrees()
+    assert events_of(checkout) == ["underpaid"] * 2
+    assert last_body(checkout)["data"]["amount_received"] == "12000.000000"
+    assert expire_due_checkouts(now=checkout.expires_at + day - SECOND) == 1
+
+
+def test_a_second_node_that_is_down_holds_no_expiry_up_for_longer_than_a_day():
+    checkout = pay_in_parts(6_000, 6_000, amount=20_000)
+    assert expire_due_checkouts(now=checkout.expires_at + timedelta(hours=24)) == 1
 
 
 def test_a_completed_checkout_of_an_older_version_stays_as_it_is():
