@@ -1,4 +1,4 @@
-"""Adds when a payment's reversal was told, and takes the prices of reversed checkouts out of their days' volumes."""
+"""Adds when a payment's reversal was told, sets it where an alert tells one, and takes the prices of reversed checkouts out of their days' volumes."""
 
 from django.db import migrations, models
 
@@ -11,6 +11,16 @@ VOLUMES = """
         WHERE p.checkout_id = c.id AND p.credited_at <= c.paid_at ORDER BY t.id DESC LIMIT 1
     ) last
     WHERE c.exception = 'reversed' AND c.paid_at IS NOT NULL
+"""
+
+# An alert says that the owners were told, and mailed: they are not told again. The shop got no event of it, and gets the one of
+# the money's return. An alert that is closed, of money that is back, is about no reversal that stands.
+TOLD = """
+    UPDATE checkouts_payment p SET reversed_at = COALESCE(t.orphaned_at, i.created_at)
+    FROM checkouts_inboxitem i
+    JOIN checkouts_checkout c ON c.id = i.checkout_id JOIN wallets_transfer t ON t.id = i.transfer_id
+    WHERE p.transfer_id = i.transfer_id AND p.reversed_at IS NULL AND i.reason = 'reversed'
+      AND c.exception = 'reversed' AND (t.state <> 'confirmed' OR i.status = 'open')
 """
 
 
@@ -29,4 +39,5 @@ class Migration(migrations.Migration):
             field=models.DateTimeField(null=True),
         ),
         migrations.RunSQL(VOLUMES.format(sign='-'), VOLUMES.format(sign='')),
+        migrations.RunSQL(TOLD, migrations.RunSQL.noop),
     ]

@@ -2,10 +2,11 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from importlib import import_module
 
 import pytest
 from django.core import mail
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Sum
 
 from accounts.models import Membership, Merchant
@@ -100,6 +101,36 @@ def test_each_reversal_and_each_return_is_told_once(merchant: Merchant) -> None:
     send_due_mails(now=LATER)
     told = sorted(message.subject.split(":")[0] for message in mail.outbox)
     assert told == ["Payment restored"] * 2 + ["The network reversed a payment"] * 2
+
+
+@pytest.mark.parametrize("comes_first", [False, True])
+def test_a_reversal_that_the_release_before_told_is_told_no_second_time(
+    merchant: Merchant, comes_first: bool
+) -> None:
+    """That release wrote the alert and the mail, no event, and did not note the time; the money may be back, not final."""
+    checkout, watcher = make_checkout(merchant), Watcher()
+    [transfer] = completed(checkout, watcher)
+    watcher.loses(transfer)
+    attribute()
+    told = events_of(checkout)
+    if comes_first:
+        transfer = watcher.finds_again(transfer)
+        attribute()
+    Payment.objects.update(reversed_at=None)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("checkouts.migrations.0002_reversals").TOLD)
+    Transfer.objects.update(queued_at=SOON)
+    attribute()
+    assert events_of(checkout) == told
+    if not comes_first:
+        watcher.finds_again(transfer)
+    watcher.confirms()
+    attribute()
+    assert InboxItem.objects.get().status == InboxStatus.CREDITED
+    assert Payment.objects.get().reversed_at is None
+    send_due_mails(now=LATER)
+    subjects = sorted(message.subject.split(":")[0] for message in mail.outbox)
+    assert subjects == ["Payment restored", "The network reversed a payment"]
 
 
 def test_a_further_reversal_is_told_and_a_return_in_part_is_not() -> None:
