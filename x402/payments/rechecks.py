@@ -7,7 +7,7 @@ from typing import Final
 from django.db import connection, transaction
 
 from accounts.states import Mode
-from wallets.chains.base import FoundTransaction
+from wallets.chains.base import PARTS_FROM, FoundTransaction
 from wallets.lookup import ask_again, look_up_on
 from wallets.models import AccountCursor, ChainCursor
 from wallets.networks import chain_spec, chains, reads_accounts
@@ -26,15 +26,20 @@ _GRACE: Final = timedelta(minutes=1)
 _SOON: Final = timedelta(seconds=15)
 _MOST_AT_ONCE: Final = 20
 
+# Two releases read it, one as a sum, one in parts; the transfer stands for no payment yet.
+_IS_READ_OTHERWISE: Final = f"""
+    p.transfer_id IS NULL AND (t.position >= {PARTS_FROM}) <> (p.position >= {PARTS_FROM})
+    AND NOT EXISTS (SELECT FROM wallets_transferclaim c WHERE c.transfer_id = t.id)
+"""
 # The processor of the transfer may have missed a payment that was about to be committed.
-_UNSEEN: Final = """
+_UNSEEN: Final = f"""
     SELECT t.id
     FROM wallets_transfer t JOIN x402_payment p
-        ON t.chain = p.chain AND t.tx_hash = p.tx_hash AND t.position = p.position
+        ON t.chain = p.chain AND t.tx_hash = p.tx_hash AND (t.position = p.position OR {_IS_READ_OTHERWISE})
     WHERE p.mode = 'live' AND p.final_at IS NULL AND p.reversed_at IS NULL
       AND t.recipient = p.pay_to AND t.token = p.token AND t.purpose = 'x402' AND t.queued_at IS NULL
       AND (p.transfer_id IS NULL OR t.state <> 'detected')
-"""
+"""  # noqa: S608 - only our own text is put in
 
 
 def recheck_payments(*, now: datetime) -> int:

@@ -46,7 +46,7 @@ def _follow(queued: QuerySet[Transfer], now: datetime) -> int:
     change = _Change()
     for transfer in transfers:
         payment = payments.get((transfer.chain, transfer.tx_hash, transfer.position))
-        payment = payment or _paid_as_sum(payments.values(), transfer)
+        payment = payment or _paid_otherwise(payments.values(), transfer)
         if payment is not None and _is_of(payment, transfer):
             change.follow(payment, transfer, now)
     Transfer.objects.filter(pk__in=[one.pk for one in transfers]).update(queued_at=None)
@@ -72,21 +72,48 @@ def _is_of(payment: X402Payment, transfer: Transfer) -> bool:
     return same == (transfer.merchant_id, transfer.recipient, transfer.token)
 
 
-def _paid_as_sum(
+def _paid_otherwise(
     payments: Iterable[X402Payment], transfer: Transfer
 ) -> X402Payment | None:
-    """Return the payment that a release before 0.26 verified as the sum of what is recorded in parts; the first part stands for it."""
-    if transfer.position < PARTS_FROM:
-        return None
-    of_it = (
+    """Return the payment that one release verified as a sum, and another recorded in parts, or the other way round.
+
+    The first part stands for the sum, and the sum for the first part: a transfer pays once. While releases differ, a further
+    part of the sum has no transfer; the recheck reverses it and tells the merchant, and a person decides.
+    """
+    of_it = [
         one
         for one in payments
-        if one.position < PARTS_FROM
-        and (one.chain, one.tx_hash) == (transfer.chain, transfer.tx_hash)
+        if (one.chain, one.tx_hash) == (transfer.chain, transfer.tx_hash)
+        and _is_read_otherwise(one, transfer)
         and one.transfer_id in {None, transfer.pk}
         and _is_of(one, transfer)
+    ]
+    # The one that is linked already comes first.
+    found = min(
+        of_it, key=lambda one: (one.transfer_id is None, one.position), default=None
     )
-    return next(of_it, None)
+    if found is None or found.transfer_id or _stands_for(transfer, found):
+        return found
+    return None
+
+
+def _is_read_otherwise(payment: X402Payment, transfer: Transfer) -> bool:
+    """Whether one of them is a part, and the other a sum."""
+    return (transfer.position >= PARTS_FROM) != (payment.position >= PARTS_FROM)
+
+
+def _stands_for(transfer: Transfer, payment: X402Payment) -> bool:
+    """Whether the payment's own transfer is not recorded, and a sum is all that is recorded of the same money."""
+    rows = Transfer.objects.filter(
+        chain=transfer.chain,
+        mode=Mode.LIVE,
+        tx_hash=transfer.tx_hash,
+        recipient=transfer.recipient,
+        token=transfer.token,
+    )
+    positions = set(rows.values_list("position", flat=True))
+    is_only = transfer.position >= PARTS_FROM or positions == {transfer.position}
+    return is_only and payment.position not in positions
 
 
 def reverse(payments: Sequence[X402Payment], *, now: datetime) -> None:
@@ -118,13 +145,14 @@ class _Change:
         if payment.transfer_id is None:
             payment.transfer = transfer
             self.linked.append(transfer)
+        is_otherwise = _is_read_otherwise(payment, transfer)
+        is_its_part = is_otherwise and transfer.position >= PARTS_FROM
         # Mined again, it may move less than before.
-        is_part = (transfer.position >= PARTS_FROM) != (payment.position >= PARTS_FROM)
-        is_enough = is_part or transfer.units >= payment.required_units
+        is_enough = is_its_part or transfer.units >= payment.required_units
         if transfer.state == TransferState.ORPHANED or not is_enough:
             self.reverse(payment, now)
             return
-        payment.units = payment.units if is_part else transfer.units
+        payment.units = payment.units if is_otherwise else transfer.units
         payment.block_height = transfer.block_height
         payment.block_time = transfer.block_time
         self._stand(payment, transfer, now)

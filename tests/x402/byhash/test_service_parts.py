@@ -18,7 +18,7 @@ from tests.x402.calls import Claim, verdict
 from wallets.chains.base import PARTS_FROM
 from wallets.chains.solana.parts import Parts
 from wallets.lookup import look_up_on
-from wallets.models import Transfer
+from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
 from wallets.transfers.service import record_transfers
 from wallets.watchers.owners import Owners
@@ -121,6 +121,34 @@ def test_what_the_release_before_took_as_a_sum_pays_nothing_more(
     for price in ("0.01", "0.02"):
         assert asked(seller, claim, price) == "already_used"
     assert X402Payment.objects.count() == 1
+
+
+@pytest.mark.parametrize("is_missed", [False, True])
+@pytest.mark.parametrize("prices", [("0.02",), ("0.02", "0.01")])
+def test_a_sum_of_a_watcher_of_the_release_before_stands_for_one_part_and_no_other(
+    pays: Pays, monkeypatch: pytest.MonkeyPatch, prices: Any, is_missed: bool
+) -> None:
+    seller, claim = pays(10_000, 20_000)
+    now = timezone.now()
+    for price in prices:
+        assert asked(seller, claim, price) == "valid"
+    with monkeypatch.context() as before:
+        before.setattr(READS, SumsAlone)
+        [total] = record_all(claim)
+    # Its processor may miss payments that are about to be committed.
+    Transfer.objects.update(
+        state=TransferState.CONFIRMED,
+        confirmed_at=now,
+        queued_at=None if is_missed else now,
+    )
+    follow_transfers(now=now)
+    recheck_payments(now=now)
+    linked = X402Payment.objects.get(transfer=total)
+    assert linked.status == "settled"
+    assert int(linked.units) < int(total.units)
+    others = X402Payment.objects.exclude(pk=linked.pk)
+    assert [one.transfer for one in others] == [None] * (len(prices) - 1)
+    assert TransferClaim.objects.get().transfer == total
 
 
 def test_a_payment_taken_as_a_sum_stands_when_its_parts_are_recorded(
