@@ -5,13 +5,13 @@ The limit is for one transfer's amount. This module does not know checkouts: for
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 import structlog
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from accounts.states import Mode
 from wallets.chains.adapters import open_pool
@@ -69,7 +69,7 @@ class LargeAmounts:
         self._finality_due = self._clock() + _FINALITY_SECONDS
         finalized = self._reader.finalized()
         final = [one for one in waiting if one.block_height <= finalized]
-        if not self._witnesses:
+        if not self._witnesses or self._spec.large_units is None:
             return self._confirm(final, now=now, witnessed=False)
         return self._confirm(self._vouched(final, now), now=now, witnessed=True)
 
@@ -84,19 +84,23 @@ class LargeAmounts:
             return is_held(self._spec.name, self._owner)
 
     def _waiting(self) -> list[Transfer]:
-        if self._spec.large_units is None:
-            return []
         live = Transfer.objects.filter(chain=self._spec.name, mode=Mode.LIVE)
-        large = live.filter(
-            state=TransferState.DETECTED, units__gte=self._spec.large_units
-        ).exclude(token__in=self._spec.finer_tokens)
-        # Two questions, because each has an index of its own.
+        # Two questions, because each has an index of its own. What was asked while there was a limit is answered without one.
         asked = live.filter(_IS_ASKED).exclude(state=TransferState.ORPHANED)
-        found = {one.pk: one for one in (*large, *asked)}
+        found = {one.pk: one for one in (*self._large(live), *asked)}
         waiting = sorted(found.values(), key=lambda one: (one.block_height, one.pk))
         known = {one.pk for one in waiting}
         self._patience = {pk: p for pk, p in self._patience.items() if pk in known}
         return [one for one in waiting if self._is_due(one)][:_MOST_AT_ONCE]
+
+    def _large(self, live: QuerySet[Transfer]) -> Iterable[Transfer]:
+        """Return the large ones among transfers that are not final; no limit, none."""
+        if self._spec.large_units is None:
+            return ()
+        large = live.filter(
+            state=TransferState.DETECTED, units__gte=self._spec.large_units
+        )
+        return large.exclude(token__in=self._spec.finer_tokens)
 
     def _is_due(self, transfer: Transfer) -> bool:
         return self._patience.get(transfer.pk, (0.0, 0.0))[0] <= self._clock()

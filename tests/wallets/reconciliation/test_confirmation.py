@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -231,6 +232,20 @@ def test_with_one_node_only_finality_answers_for_parts(base_node: Anvil) -> None
         ask_for_all()
         assert alone.look() == 1
     assert WitnessRequest.objects.get().answered_at is not None
+
+
+def test_parts_that_were_asked_about_become_final_when_the_limit_is_switched_off(
+    base_node: Anvil,
+) -> None:
+    """Nothing queues them again; without a limit, nobody needs a second node."""
+    unlimited = partial(local_spec, LARGE_AMOUNT_USD="0")
+    with station(base_node, unlimited) as on_base:
+        tx_hash = on_base.pay(THRESHOLD - 1)
+        ask_for_all()
+        on_base.proxies[1].fault = does_not_know(tx_hash)
+        assert on_base.look() == 1
+    assert WitnessRequest.objects.get().answered_at is not None
+    assert the_transfer().queued_at is not None
 
 
 def test_who_lost_the_lease_confirms_nothing(on_base: Station) -> None:
