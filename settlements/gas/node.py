@@ -158,6 +158,15 @@ class GasNode:
             raise doubts[0]
         return answer
 
+    def is_unpayable_everywhere(self, raw: bytes) -> bool:
+        """Return whether each node refuses a transaction for want of coin or fee. One that has it says that it knows it.
+
+        Raises ChainError if a node does not answer: it may have it.
+        """
+        return all(
+            said in UNPAYABLE for said in self._pool.each(lambda n: _send(n, raw))
+        )
+
     def receipt(self, tx_hash: str) -> Receipt | None:
         """Return a transaction's receipt, once it is in a block."""
         return self._pool.run(partial(_receipt_of, tx_hash))

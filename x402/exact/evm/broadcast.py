@@ -162,14 +162,15 @@ def push(
 ) -> None:
     """Send a stored transaction again, unless it has expired: then the ledger empties it.
 
-    If the nodes refuse it for want of coin or fee, it is emptied, because nobody may wait for it when they take it.
+    If all nodes refuse it for want of coin or fee, it is emptied, because nobody may wait for it when they take it.
     """
     if has_expired(made, request.spec, now=now):
         return
     with suppress(ChainError):
         answer = broadcast(made, node=node, now=now)
-        if answer in UNPAYABLE:
-            newest = made.attempts.order_by("-number")[0]
+        newest = made.attempts.order_by("-number")[0]
+        # One node does not know what another one took.
+        if answer in UNPAYABLE and node.is_unpayable_everywhere(bytes(newest.raw)):
             empty(newest, prices=None, now=now)
             note_refusal(made, answer, node=node, now=now)
 

@@ -174,6 +174,9 @@ def test_a_payment_that_one_node_may_have_is_not_called_unsent_by_another(
         told = settle(seller, body)
         assert told["errorReason"] == "settlement_pending"
         assert told["transaction"] == Authorization.objects.get().tx_hash != ""
+        # Sent again, the first node rests, and the second one alone answers.
+        assert settle(seller, body)["errorReason"] == "settlement_pending"
+        assert GasTransaction.objects.get().purpose == Purpose.X402
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     base_node.set_automine(True)
     base_node.mine()
