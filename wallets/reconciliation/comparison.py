@@ -256,10 +256,14 @@ def settle(
         missed = [
             one for key, one in known.items() if key not in recorded and key not in same
         ]
+        # Sources may list others at intervals, or not at all.
+        accepted = {token.symbol for token in spec.accepted_tokens}
         unknown = [
             one
             for key, one in recorded.items()
-            if key not in same and (key not in known or known[key].units != one.units)
+            if one.token in accepted
+            and key not in same
+            and (key not in known or known[key].units != one.units)
         ]
         record_transfers(missed, now=now)
         if scope.end:
@@ -303,8 +307,6 @@ def _recorded(spec: ChainSpec, scope: Scope) -> list[Transfer]:
         mode=Mode.LIVE,
         block_height__gte=scope.first,
         block_height__lte=scope.last,
-        # Sources may list others at intervals, or not at all.
-        token__in=[token.symbol for token in spec.accepted_tokens],
     ).exclude(state=TransferState.ORPHANED)
     rows = rows.only(*_COMPARED_FIELDS)
     return [

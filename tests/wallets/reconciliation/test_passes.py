@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
+from demo.localnet.tokens import deploy_token
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import (
     honest,
@@ -29,7 +30,7 @@ from tests.wallets.factories import (
     make_deposit,
     read_all,
 )
-from tests.wallets.paying import transfer
+from tests.wallets.paying import mint, transfer
 from tests.wallets.watching import moved, watch
 from wallets import selectors
 from wallets.models import ChainCursor, ReceivingWallet, SourceDifference, Transfer
@@ -54,6 +55,18 @@ def test_what_only_another_node_knows_is_recorded_and_confirmed(books: Books) ->
     assert (found.tx_hash, found.units, found.state) == (tx_hash, 25, "confirmed")
     assert found.queued_at is not None
     assert differences() == [("missed", tx_hash, books.second.url)]
+
+
+def test_a_recorded_token_that_nobody_accepts_makes_no_difference(books: Books) -> None:
+    mint(books.node, deploy_token(books.node, "USDbC"), address_of(make_deposit()), 25)
+    books.node.mine(6)
+    books.compare()
+    assert Transfer.objects.get().token == "USDbC"
+    assert differences() == []
+    # Sources need not tell of it.
+    books.second.fault = LEAVES_OUT
+    books.compare()
+    assert differences() == []
 
 
 def test_a_difference_is_told_once(books: Books) -> None:

@@ -7,7 +7,7 @@ associated token accounts, to which wallets pay. The balances before and after e
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from wallets.chains.base import (
     Account,
@@ -94,6 +94,9 @@ class SolanaAdapter:
         self._clock = clock
         self._tokens = {token.address: token for token in spec.tokens.values()}
         self._decimals = {mint: token.decimals for mint, token in self._tokens.items()}
+        self._unaccepted = {
+            m for m, token in self._tokens.items() if not token.accepted
+        }
         self._teller = Teller(spec)
         self._programs: dict[str, str] = {}
         self._others = OtherTokens(spec, clock=clock)
@@ -314,7 +317,7 @@ class SolanaAdapter:
         }
         missing = [name for name in wanted if name not in found]
         for name, answer in ask_transactions(node, missing, "confirmed"):
-            read = read_transaction(answer, asked=name, decimals=self._decimals)
+            read = self._transaction(answer, name)
             if read.slot != wanted[name]:
                 raise ReorgDuringReadError("a transaction moved while it was read")
             if not naming[name] <= read.accounts:
@@ -353,13 +356,21 @@ class SolanaAdapter:
         head = Head(block=ask_head(node), agreed=True)
         return self.final_height(head, read_height=head.block.height)
 
+    def _transaction(self, answer: Any, name: str) -> ReadTransaction:
+        return read_transaction(
+            answer,
+            asked=name,
+            decimals=self._decimals,
+            unaccepted=self._unaccepted,
+        )
+
     def _confirms(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
         names = list(dict.fromkeys(transfer.tx_hash for transfer in transfers))
         told = {
             (name, read.slot, one.owner, one.mint, one.position, one.units)
             for name, answer in ask_transactions(node, names, "finalized")
             if answer is not None
-            for read in [read_transaction(answer, asked=name, decimals=self._decimals)]
+            for read in [self._transaction(answer, name)]
             for one in (*read.credits, *read.effects.sums)
         }
         return [

@@ -78,9 +78,15 @@ class ReadTransaction:
 
 
 def read_transaction(
-    answer: Any, *, asked: str, decimals: Mapping[str, int]
+    answer: Any,
+    *,
+    asked: str,
+    decimals: Mapping[str, int],
+    unaccepted: Collection[str] = (),
 ) -> ReadTransaction:
     """Read a transaction in the encoding `json`; `decimals` are those of the watched tokens, by mint.
+
+    An unaccepted mint that has other decimals is left out: a wrong figure of ours must not stop the reading of payments.
 
     Raises ChainUnavailableError if the node lacks it, or its time or what it did; MalformedAnswerError.
     """
@@ -98,7 +104,7 @@ def read_transaction(
     message = field(body, "message")
     accounts = _accounts(message, meta)
     failed = field(meta, "err") is not None
-    balances = {} if failed else _balances(meta, accounts.keys, decimals)
+    balances = {} if failed else _balances(meta, accounts.keys, decimals, unaccepted)
     effects = _effects(balances, accounts, message, meta) if balances else _NOTHING
     return ReadTransaction(
         slot=slot(field(answer, "slot")),
@@ -113,11 +119,11 @@ def _effects(
     balances: Balances, accounts: Accounts, message: Any, meta: Any
 ) -> Effects:
     steps = read_steps(message, meta, accounts.keys)
-    labels, payer = Labels(accounts, steps, meta), accounts.keys[0]
-    sums = tuple(sum_credits(balances, fee_payer=payer, labels=labels.all()))
+    labels, signers = Labels(accounts, steps, meta), accounts.signers
+    sums = tuple(sum_credits(balances, fee_payer=signers[0], labels=labels.all()))
     debits = tuple(sum_debits(balances, sums))
     parts = Parts(
-        balances, read_flows(steps), sums=sums, debits=debits, fee_payer=payer
+        balances, read_flows(steps), sums=sums, debits=debits, signers=signers
     )
     return Effects(tuple(parts.credits(labels)), tuple(parts.debits()), sums)
 
@@ -223,11 +229,16 @@ def _accounts(message: Any, meta: Any) -> Accounts:
         refuse("a transaction has fewer accounts than it says")
     if len(keys) > MOST_ACCOUNTS or len(set(keys)) < len(keys):
         refuse("a transaction names accounts that it cannot name")
-    return Accounts(keys, own[len(own) - unsigned_read_only :], read_only)
+    return Accounts(
+        keys, own[:signers], own[len(own) - unsigned_read_only :], read_only
+    )
 
 
 def _balances(
-    meta: Any, keys: Sequence[str], decimals: Mapping[str, int]
+    meta: Any,
+    keys: Sequence[str],
+    decimals: Mapping[str, int],
+    unaccepted: Collection[str],
 ) -> dict[Holding, dict[int, int]]:
     """Return the changes of each owner's token accounts: by owner and mint, then by the account's position."""
     changes: dict[Holding, dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -240,7 +251,10 @@ def _balances(
             seen.add(place)
             mint = key(field(entry, "mint"))
             if mint in decimals:
-                units = _units(field(entry, "uiTokenAmount"), decimals[mint])
+                amount = field(entry, "uiTokenAmount")
+                if mint in unaccepted and field(amount, "decimals") != decimals[mint]:
+                    continue
+                units = _units(amount, decimals[mint])
                 changes[key(field(entry, "owner")), mint][place] += sign * units
     return changes
 

@@ -56,7 +56,10 @@ class Finder:
 
     def _confirmed(self, node: Node, tx_hash: str, answer: Any) -> FoundTransaction:
         decimals = {mint: token.decimals for mint, token in self.tokens.items()}
-        read = read_transaction(answer, asked=tx_hash, decimals=decimals)
+        unaccepted = {m for m, token in self.tokens.items() if not token.accepted}
+        read = read_transaction(
+            answer, asked=tx_hash, decimals=decimals, unaccepted=unaccepted
+        )
         strange = read_strangers(answer, known=self.tokens)
         large = self.spec.large_units
         is_large = large is not None and any(one.units >= large for one in read.credits)

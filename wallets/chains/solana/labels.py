@@ -43,9 +43,10 @@ BALANCES: Final = ("preTokenBalances", "postTokenBalances")
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """A transaction's accounts in order: its own, then those from lookup tables."""
+    """A transaction's accounts in order: its own, of which the first ones sign, then those from lookup tables."""
 
     keys: Sequence[str]
+    signers: Sequence[str]
     own_read_only: Sequence[str]
     loaded_read_only: Sequence[str]
 

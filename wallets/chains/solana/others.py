@@ -3,13 +3,17 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
-from wallets.chains.base import Account
+import structlog
+
+from wallets.chains.base import Account, ChainError
 from wallets.chains.intervals import Intervals
 from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.solana import decode
 from wallets.chains.solana.questions import token_account
 from wallets.chains.specs import ChainSpec
+
+log = structlog.get_logger(__name__)
 
 REACH: Final = 900
 """Slots, six minutes, that are listed again below the known ones: thrice as many as pass between two looks."""
@@ -28,10 +32,23 @@ class OtherTokens:
     def token_accounts(
         self, node: Node, accounts: Sequence[Account]
     ) -> dict[bytes, list[str]]:
-        """Return the existing token accounts of the owners that are due, by key. Raises ChainError."""
+        """Return the existing token accounts of the owners that are due, by key; none where they cannot be asked for."""
         due = self._intervals.due(accounts) if self._mints else []
         if not due:
             return {}
+        try:
+            return self._ask(node, due)
+        except ChainError as error:
+            # They must delay no payment; a node that is away fails elsewhere.
+            log.warning("other tokens not listed", node=node.label, error=str(error))
+            self.note_read([one.key for one in due])
+            return {}
+
+    def note_read(self, keys: Collection[bytes]) -> None:
+        """Note that these owners' other tokens were read."""
+        self._intervals.note(keys)
+
+    def _ask(self, node: Node, due: Sequence[Account]) -> dict[bytes, list[str]]:
         self._learn(node)
         places = [
             (one.key, token_account(one.address, mint=mint, program=program))
@@ -44,10 +61,6 @@ class OtherTokens:
             if program in decode.TOKEN_PROGRAMS:
                 found[key].append(place)
         return found
-
-    def note_read(self, keys: Collection[bytes]) -> None:
-        """Note that these owners' other tokens were read."""
-        self._intervals.note(keys)
 
     def _learn(self, node: Node) -> None:
         """Ask for the programs that keep the mints; one that does not exist yet, as on a local chain, is asked for again."""

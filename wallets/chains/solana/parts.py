@@ -2,7 +2,8 @@
 
 If they explain all changes of an owner's balance, and move its token more than once, each is a movement of its own, net of nothing.
 If they do not (a fee that a mint keeps back, an account that changes hands, an unknown instruction), the owner has one
-movement by balance, which says that it is a sum.
+movement by balance, which says that it is a sum. So has an owner who got and gave without signing: a payer may let money pass
+through an account of its own, as often as it likes, and give the empty account to the owner in the end.
 """
 
 from collections import defaultdict
@@ -27,11 +28,11 @@ class Parts:
         *,
         sums: Sequence[Credit],
         debits: Sequence[Debit],
-        fee_payer: str,
+        signers: Sequence[str],
     ) -> None:
         self._holders = _holders(balances)
         self._totals = {one: sum(all_.values()) for one, all_ in balances.items()}
-        self._fee_payer = fee_payer
+        self._signers = signers
         self._sums, self._debits = _by_holding(sums), _by_holding(debits)
         self._ins: dict[Holding, list[Flow]] = defaultdict(list)
         self._outs: dict[Holding, list[Flow]] = defaultdict(list)
@@ -82,6 +83,11 @@ class Parts:
             for place, change in places.items()
             if moved[place] != change or self._holders[place] is None
         }
+        unclear |= {
+            holding
+            for holding in self._ins.keys() & self._outs.keys()
+            if holding[0] not in self._signers
+        }
         ends = [self._ends(flow) for flow in flows]
         # Both sides tell the same.
         payers = {source for source, target in ends if target in unclear}
@@ -116,7 +122,7 @@ class Parts:
         ]
         if falls:
             return min(falls)[1]
-        return source[0] if source is not None else self._fee_payer
+        return source[0] if source is not None else self._signers[0]
 
     def _ends(self, flow: Flow) -> tuple[Holding | None, Holding | None]:
         return self._at(flow.source), self._at(flow.target)

@@ -184,7 +184,7 @@ def list_others(
 
     pages = _Pages(node, "jetton/transfers", "jetton_transfers", page=page)
     found, _ = pages.read(since, ask, min(since.values()), decode.listed_time)
-    wanted = [row for row in found if decode.master_of(row) in masters]
+    wanted = [row for row in found if _is_of(row, masters)]
     rows = [each for row in wanted if (each := decode.listed(row)) is not None]
     return [
         row
@@ -194,6 +194,14 @@ def list_others(
             for side in (row.sender, row.recipient)
         )
     ]
+
+
+def _is_of(row: Any, masters: Collection[bytes]) -> bool:
+    """Return whether a row is of one of these jettons; a stranger's need not be readable."""
+    try:
+        return decode.master_of(row) in masters
+    except MalformedAnswerError:
+        return False
 
 
 def list_receipts(

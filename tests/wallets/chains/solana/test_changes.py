@@ -81,6 +81,20 @@ def payment(**meta: Any) -> dict[str, Any]:
     }
 
 
+def test_a_wrong_figure_of_an_unaccepted_token_stops_no_payment() -> None:
+    other = balance(2, OWNER, 7) | {"mint": new_owner(), "accountIndex": 5}
+    other["uiTokenAmount"]["decimals"] = 9
+    answer = payment()
+    answer["meta"]["postTokenBalances"].append(other)
+    known = DECIMALS | {other["mint"]: 8}
+    with pytest.raises(MalformedAnswerError):
+        read_transaction(answer, asked=SIGNATURE, decimals=known)
+    read = read_transaction(
+        answer, asked=SIGNATURE, decimals=known, unaccepted={other["mint"]}
+    )
+    assert [(one.owner, one.units) for one in read.credits] == [(OWNER, 30)]
+
+
 def credited(answer: Any) -> dict[str, int]:
     """What each owner got."""
     read = read_transaction(answer, asked=SIGNATURE, decimals=DECIMALS)

@@ -171,9 +171,12 @@ def test_a_single_transfer_keeps_the_position_that_it_had() -> None:
     assert [one.position for one in movements(read)] == [TO, TO]
 
 
-def test_nothing_is_netted() -> None:
+def test_nothing_is_netted_of_an_owner_who_signed() -> None:
     orders = [plain(FROM, TO, 10), plain(TO, FROM, 4)]
-    read = effects(orders, (FROM, PAYER, -6), (TO, SHOP, 6))
+    answer = transaction(orders, (FROM, PAYER, -6), (TO, SHOP, 6))
+    answer["transaction"]["message"]["header"]["numRequiredSignatures"] = 2
+    answer["transaction"]["message"]["accountKeys"] = [PAYER, SHOP, *KEYS[2:]]
+    read = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
     assert got(read) == [(10, False)]
     assert got(read, PAYER) == [(4, False)]
     assert [(one.owner, one.units, one.recipient) for one in read.debits] == [
@@ -181,6 +184,40 @@ def test_nothing_is_netted() -> None:
         (SHOP, 4, PAYER),
     ]
     assert {one.sender for one in read.credits if one.owner == PAYER} == {SHOP}
+
+
+# The payer's own account, which it hands to the shop afterwards: to the nodes the shop's, before and after, or only after.
+@pytest.mark.parametrize("is_known_before", [True, False])
+@pytest.mark.parametrize("gift", [0, 5])
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("by_program", [True, False])
+def test_money_that_went_back_pays_nobody_who_did_not_sign(
+    is_known_before: bool, gift: int, times: int, by_program: bool
+) -> None:
+    loop = [
+        checked(FROM, TO, 200, FIRST),
+        checked(TO, FROM, 200),
+        checked(FROM, PASSED, 200, FIRST),
+        plain(PASSED, FROM, 200),
+    ] * times
+    orders = [routed(*loop)] if by_program else loop
+    if gift:
+        orders.append(plain(FROM, TO_TOO, gift))
+    answer = transaction(
+        orders,
+        *((FROM, PAYER, -gift), (TO, SHOP, 0), (PASSED, SHOP, 0)),
+        (TO_TOO, SHOP, gift),
+    )
+    if not is_known_before:
+        told = answer["meta"]["preTokenBalances"]
+        answer["meta"]["preTokenBalances"] = [
+            one for one in told if one["accountIndex"] not in {TO, PASSED}
+        ]
+        for one in answer["meta"]["postTokenBalances"]:
+            if one["accountIndex"] in {TO, PASSED}:
+                one["uiTokenAmount"]["amount"] = "0"
+    read = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
+    assert got(read) == ([(gift, True)] if gift else [])
 
 
 def test_several_token_accounts_of_one_owner_are_several_transfers() -> None:
