@@ -185,7 +185,7 @@ def test_encrypted_backups_need_the_identity(ours: Server, tmp_path: Path) -> No
     taken = back_up(settings, plain=False)
     files = [one for one in settings.backups.rglob("*") if one.is_file()]
     assert {one.suffix for one in files} == {".age", ".json", ".sig"}
-    [keys] = settings.key_backups.glob("*.age")
+    keys, signers = sorted(settings.key_backups.glob("*.age"))
     assert b"a-planted-secret" not in keys.read_bytes()
     with pytest.raises(florinctl.ProblemError, match="--identity"):
         restored(ours, settings, at=None)
@@ -196,6 +196,10 @@ def test_encrypted_backups_need_the_identity(ours: Server, tmp_path: Path) -> No
     with (tmp_path / "env").open("wb") as env:
         reading(settings, identity=other).get(keys, env)
     assert "a-planted-secret" in (tmp_path / "env").read_text()
+    with (tmp_path / "signers").open("wb") as kept:
+        reading(settings, identity=other).get(signers, kept)
+    known = florinctl.seal_of(settings).signers
+    assert (tmp_path / "signers").read_text() == known.read_text()
 
 
 def test_a_drill_runs_the_products_own_checks_on_its_own_tables(ours: Server) -> None:

@@ -59,6 +59,18 @@ def test_the_role_is_no_superuser_and_the_superuser_has_no_password(
     assert told.splitlines() == ["florin|f", "postgres|t"]
 
 
+def test_check_names_a_role_that_is_a_superuser(ours: Server) -> None:
+    login = f"florin:{quote(PASSWORD, safe='')}"
+    found = [
+        [one.name for one in florinctl.check_role(ours.settings(DATABASE_URL=url))]
+        for url in (
+            ours.url.replace("florin@", f"{login}@", 1),
+            ours.url.replace("florin@", "boss@", 1),
+        )
+    ]
+    assert found == [[], ["database role"]]
+
+
 def test_it_migrates_runs_the_checks_and_is_backed_up(ours: Server) -> None:
     login = f"florin:{quote(PASSWORD, safe='')}"
     url = ours.url.replace("florin@", f"{login}@", 1)

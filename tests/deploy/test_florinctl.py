@@ -85,6 +85,7 @@ def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk has room and no port is open, whatever the machine of the tests says."""
     monkeypatch.setattr(florinctl, "listening", set)
     monkeypatch.setattr(florinctl, "probe", lambda *_: set())
+    monkeypatch.setattr(florinctl, "ask", lambda *_: "")
     monkeypatch.setattr(
         florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 60 * 2**30)
     )
@@ -157,6 +158,18 @@ def test_wal_that_is_not_shipped_is_found(tmp_path: Path, quiet: Any) -> None:
     florinctl.note_status(settings, wal_at=time.time() - 4 * 3_600)
     [found] = florinctl.find_mistakes(settings)
     assert (found.name, "4 hours" in found.problem) == ("wal", True)
+
+
+def test_signers_that_no_other_machine_can_know_are_found(
+    tmp_path: Path, quiet: Any
+) -> None:
+    settings = installed(tmp_path)
+    seal = florinctl.seal_of(settings)
+    seal.make_key()
+    assert names(settings) == ["backup signers"]
+    settings.key_backups.mkdir()
+    florinctl.keep_keys(settings, florinctl.Vault(None, seal=seal))
+    assert names(settings) == []
 
 
 def test_a_secret_that_others_read_is_found(tmp_path: Path, quiet: Any) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import socket
 import subprocess
 import tarfile
@@ -324,7 +325,7 @@ def link(machine: Machine, file: Path, _: Path) -> None:
     ("spoil", "word"),
     [
         (unsign, "no signature"),
-        (resign, "not written by a signer"),
+        (resign, "knows only its own key"),
         (change, "not written by a signer"),
         (swap, "not "),
         (link, "no regular file"),
@@ -360,9 +361,58 @@ def test_a_machine_that_knows_no_signer_says_so(machine: Machine) -> None:
     place = machine.home / "theirs" / "restored"
     told = machine.call("restore", "--to", place)
     assert "--signers" in told.stderr
+    assert "BACKUP_KEYS_DIR" in told.stderr
     assert machine.call("restore", "--to", place, "--signers", kept).returncode == 0
     assert (place / "data" / "recovery.signal").exists()
     assert (place / "data").stat().st_uid == (NOBODY or (os.geteuid(),))[0]
+
+
+@contextmanager
+def after_the_loss_of(machine: Machine) -> Iterator[Machine]:
+    """A new machine with copies of both archives and nothing else."""
+    with open_machine() as new:
+        for kept in ("backups", "keys"):
+            shutil.copytree(machine.home / kept, new.home / kept)
+        yield new
+
+
+def test_the_key_archive_says_whose_backups_count_after_the_machine_is_lost(
+    machine: Machine,
+) -> None:
+    machine.segment(3)
+    assert machine.back_up().returncode == 0
+    with after_the_loss_of(machine) as new:
+        assert not (new.home / "backup-signers").exists()
+        [signers] = (
+            one
+            for one in new.settings.key_backups.glob("backup-signers-*")
+            if one.suffix != ".sig"
+        )
+        place = new.home / "theirs" / "restored"
+        told = new.call("restore", "--to", place, "--signers", signers)
+        assert told.returncode == 0, told.stderr
+        assert (place / "wal" / SEGMENT.format(3)).exists()
+
+
+def test_a_new_machine_does_not_call_another_ones_backups_forged(
+    machine: Machine,
+) -> None:
+    assert machine.back_up().returncode == 0
+    argv = ["ssh-keygen", "-l", "-f", str(machine.home / "backup-signing-key")]
+    listed = subprocess.run(argv, check=True, capture_output=True, text=True)
+    with after_the_loss_of(machine) as new:
+        # As florinctl install does.
+        florinctl.seal_of(new.settings).make_key()
+        place = new.home / "theirs" / "restored"
+        told = new.call("restore", "--to", place)
+        assert told.returncode == 1
+        for word in (listed.stdout.split()[1], "--signers", "key archive"):
+            assert word in told.stderr
+        assert "not written by a signer" not in told.stderr
+        # Who knows more keys than its own was told whose backups count.
+        florinctl.Seal(new.home / "other-key", new.home / "backup-signers").make_key()
+        told = new.call("restore", "--to", place)
+        assert "not written by a signer" in told.stderr
 
 
 def test_backups_of_an_old_key_count_after_a_new_one_was_made(
