@@ -130,7 +130,7 @@ def proxy(ports: list[int], folder: Path) -> Iterator[str]:
         text = text.replace(name, f"{HOST}:{own}")
     text = text.replace("{$FLORIN_HOST}", f"http://{HOST}:{port}")
     file = folder / "Caddyfile"
-    file.write_text("{\n\tadmin off\n}\n" + text)
+    file.write_text(text.replace("{\n", "{\n\tadmin off\n", 1))
     found = shutil.which("caddy")
     assert found, "This test needs Caddy: apt install caddy"
     process = subprocess.Popen(
