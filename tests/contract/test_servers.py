@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
 
 from accounts.keys.service import revoke_api_key
 from accounts.states import Mode
+from gateway.core import valkey
 from tests.contract.client import Answer, some_address
 from tests.contract.servers import Server, running_servers
 from tests.factories import NOON, make_key, make_merchant
@@ -23,6 +25,14 @@ def workers(
     """Two web processes that share nothing but PostgreSQL and Valkey."""
     with running_servers(2, tmp_path_factory.mktemp("web")) as servers:
         yield servers
+
+
+@pytest.fixture(autouse=True)
+def _counted_anew(workers: list[Server]) -> None:
+    """Forget what the tests before used up: they all ask from one address, many without a valid key."""
+    store = valkey.client()
+    for name in store.scan_iter(f"{settings.KEY_PREFIX}:rate:*"):
+        store.delete(name)
 
 
 def ask(server: Server, key: str) -> Answer:
