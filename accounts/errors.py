@@ -17,6 +17,4 @@ class LockedError(Exception):
     def __init__(self, minutes: int) -> None:
         self.minutes = minutes
         unit = "minute" if minutes == 1 else "minutes"
-        super().__init__(
-            f"Too many failed attempts. Wait {minutes} {unit}, or reset your password by mail."
-        )
+        super().__init__(f"Too many failed attempts. Wait {minutes} {unit}, or reset your password by mail.")

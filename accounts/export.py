@@ -22,60 +22,20 @@ _MERCHANT: Final = (
     "created_at",
     "closed_at",
 )
-_FEE: Final = (
-    "kind",
-    "subject_id",
-    "number",
-    "chain",
-    "token",
-    "received",
-    "rate",
-    "amount",
-    "charged_at",
-)
-_AUDIT: Final = (
-    "created_at",
-    "actor_label",
-    "action",
-    "object_id",
-    "before",
-    "after",
-    "address",
-)
+_FEE: Final = ("kind", "subject_id", "number", "chain", "token", "received", "rate", "amount", "charged_at")
+_AUDIT: Final = ("created_at", "actor_label", "action", "object_id", "before", "after", "address")
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
     """Return this app's files."""
+    yield table_of("merchant", Merchant.objects.filter(pk=merchant.pk), _MERCHANT)
     yield table_of(
-        "merchant",
-        Merchant.objects.filter(pk=merchant.pk),
-        _MERCHANT,
-    )
-    yield table_of(
-        "team",
-        Membership.objects.filter(merchant=merchant),
-        ("user__email", "user__name", "role", "created_at"),
+        "team", Membership.objects.filter(merchant=merchant), ("user__email", "user__name", "role", "created_at")
     )
     yield table_of(
         "api_keys",
         ApiKey.objects.filter(merchant=merchant),
-        (
-            "public_id",
-            "mode",
-            "name",
-            "last_four",
-            "created_at",
-            "last_used_at",
-            "revoked_at",
-        ),
+        ("public_id", "mode", "name", "last_four", "created_at", "last_used_at", "revoked_at"),
     )
-    yield table_of(
-        "fees",
-        FeeEntry.objects.filter(merchant=merchant),
-        _FEE,
-    )
-    yield table_of(
-        "audit_log",
-        AuditEntry.objects.filter(merchant=merchant),
-        _AUDIT,
-    )
+    yield table_of("fees", FeeEntry.objects.filter(merchant=merchant), _FEE)
+    yield table_of("audit_log", AuditEntry.objects.filter(merchant=merchant), _AUDIT)

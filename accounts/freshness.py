@@ -26,9 +26,7 @@ def is_fresh(request: HttpRequest, *, now: datetime, by_factor: bool = False) ->
     return bool(0 <= age < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
 
 
-def needs_proof(
-    request: HttpRequest, *, now: datetime, by_factor: bool = False
-) -> bool:
+def needs_proof(request: HttpRequest, *, now: datetime, by_factor: bool = False) -> bool:
     """Return whether the person must reauthenticate before this request is answered.
 
     A request for a page drops a form that waits for reauthentication, so that it is not sent later without intent.

@@ -30,11 +30,7 @@ class FeeTier(TextChoices):
 
 
 # Rate of each plan, as a fraction of the amount received; custom carries its own.
-TIER_RATES = {
-    FeeTier.STARTER: Decimal("0.015"),
-    FeeTier.GROWTH: Decimal("0.010"),
-    FeeTier.SCALE: Decimal("0.007"),
-}
+TIER_RATES = {FeeTier.STARTER: Decimal("0.015"), FeeTier.GROWTH: Decimal("0.010"), FeeTier.SCALE: Decimal("0.007")}
 
 
 class FeeKind(TextChoices):

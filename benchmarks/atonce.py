@@ -25,15 +25,9 @@ SAMPLES_PER_ROUND = 4
 def run(*, rounds: int, seconds: float) -> list[Report]:
     """Pay on all chains at once, four times a round, each at a random moment of a second."""
     del seconds
-    final_at_once = {
-        f"CHAIN_{facts.name.upper()}_CONFIRMATIONS": "1" for facts in CHAINS
-    }
+    final_at_once = {f"CHAIN_{facts.name.upper()}_CONFIRMATIONS": "1" for facts in CHAINS}
     with (
-        six_chains(
-            CHAIN_POLL_SECONDS=str(POLL_SECONDS),
-            WEBHOOK_ALLOW_LOOPBACK="true",
-            **final_at_once,
-        ) as running,
+        six_chains(CHAIN_POLL_SECONDS=str(POLL_SECONDS), WEBHOOK_ALLOW_LOOPBACK="true", **final_at_once) as running,
         receiver() as port,
     ):
         merchant = detection.open_shop()
@@ -47,14 +41,10 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         return [_measure(running, merchant, endpoint, rounds * SAMPLES_PER_ROUND)]
 
 
-def _measure(
-    running: SixChains, merchant: int, endpoint: Endpoint, samples: int
-) -> Report:
+def _measure(running: SixChains, merchant: int, endpoint: Endpoint, samples: int) -> Report:
     from wallets.networks import chain_spec
 
-    series = {
-        name: Series(f"{name}: block to webhook", "ms") for name in running.chains
-    }
+    series = {name: Series(f"{name}: block to webhook", "ms") for name in running.chains}
     for number in range(samples):
         took = _pay_on_all(running, merchant, endpoint, f"round{number}")
         for name, seconds in took.items():
@@ -69,16 +59,12 @@ def _measure(
     return Report("six chains at once", list(series.values()), claims, [note])
 
 
-def _pay_on_all(
-    running: SixChains, merchant: int, endpoint: Endpoint, kind: str
-) -> dict[str, float]:
+def _pay_on_all(running: SixChains, merchant: int, endpoint: Endpoint, kind: str) -> dict[str, float]:
     """Pay on each chain within a second; return by chain the seconds from the block to the webhook."""
     together = threading.Barrier(len(running.chains))
 
     def pay_one(chain: str) -> float:
-        return _pay(
-            running, merchant, chain, endpoint.url(f"{kind}-{chain}", 0), together
-        )
+        return _pay(running, merchant, chain, endpoint.url(f"{kind}-{chain}", 0), together)
 
     with ThreadPoolExecutor(len(running.chains)) as pool:
         paid = dict(zip(running.chains, pool.map(pay_one, running.chains), strict=True))
@@ -93,9 +79,7 @@ def _pay_on_all(
     return {chain: told[chain] - moment for chain, moment in paid.items()}
 
 
-def _pay(
-    running: SixChains, merchant: int, chain: str, url: str, together: threading.Barrier
-) -> float:
+def _pay(running: SixChains, merchant: int, chain: str, url: str, together: threading.Barrier) -> float:
     """Pay a checkout with this webhook address; return when the payment was in its block."""
     from django.db import connection
 

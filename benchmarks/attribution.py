@@ -18,15 +18,11 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
 
 
 def _trade(shop: Shop, rounds: int) -> Report:
-    found = [
-        simulate(shop, checkouts=CHECKOUTS, seed=seed) for seed in range(1, rounds + 1)
-    ]
+    found = [simulate(shop, checkouts=CHECKOUTS, seed=seed) for seed in range(1, rounds + 1)]
     each = [total(tallies.values()) for tallies in found]
     whole = total(each)
     share = [
-        Series(
-            name, "% of payments", [100 * figure / t.payments for figure, t in pairs]
-        )
+        Series(name, "% of payments", [100 * figure / t.payments for figure, t in pairs])
         for name, pairs in (
             ("credited right", [(t.right, t) for t in each]),
             ("ceiling: what facts can tell", [(t.ceiling, t) for t in each]),
@@ -55,8 +51,7 @@ def _by_way(found: list[dict[Way, Tally]]) -> dict[Way, Tally]:
 def _classes(whole: Tally) -> list[str]:
     """Say how often money was taken for a stranger's with nothing to tell it by, and why."""
     credited = [
-        f"credited to a stranger: {why}: {count} of {whole.payments:,}"
-        for why, count in whole.beyond.most_common()
+        f"credited to a stranger: {why}: {count} of {whole.payments:,}" for why, count in whole.beyond.most_common()
     ]
     told = [
         f"in the inbox as a stranger's: {why}: {count} of {whole.payments:,}"

@@ -146,9 +146,7 @@ class _Rule:
     make: str
 
 
-def fill(
-    merchant: int, *, checkouts: int, end: datetime, each: int = TRANSFERS_EACH
-) -> None:
+def fill(merchant: int, *, checkouts: int, end: datetime, each: int = TRANSFERS_EACH) -> None:
     """Give a merchant so many checkouts, `each` with as many transfers, in the year up to `end`; other merchants have none."""
     parameters: dict[str, int | datetime] = {
         "merchant": merchant,
@@ -207,8 +205,7 @@ def _rules() -> Iterator[_Rule]:
         cursor.execute(_UNIQUE, [list(_TABLES)])
         for table, name, definition in cursor.fetchall():
             yield _Rule(
-                f"ALTER TABLE {table} DROP CONSTRAINT {name}",
-                f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}",
+                f"ALTER TABLE {table} DROP CONSTRAINT {name}", f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"
             )
         cursor.execute(_INDEXES, [list(_TABLES)])
         for name, definition in cursor.fetchall():

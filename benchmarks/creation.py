@@ -26,9 +26,7 @@ def creation_requests(key: str, prefix: str) -> Iterator[bytes]:
             "product_ref": "product-7",
             "order_ref": f"order-{prefix}-{number}",
         }
-        yield http_request(
-            "POST", "/api/v1/checkouts", key=key, body=orjson.dumps(body)
-        )
+        yield http_request("POST", "/api/v1/checkouts", key=key, body=orjson.dumps(body))
 
 
 def run(*, rounds: int, seconds: float) -> list[Report]:
@@ -36,49 +34,26 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     with stack.engines() as urls, ExitStack() as servers:
         merchant, key = stack.seed_merchant()
         ports = {
-            "product": servers.enter_context(
-                stack.server("benchmarks.product:application")
-            ),
+            "product": servers.enter_context(stack.server("benchmarks.product:application")),
             "idiomatic DRF": servers.enter_context(
-                stack.server(
-                    "gateway.rsgi:application",
-                    settings="benchmarks.controls.idiomatic_settings",
-                )
+                stack.server("gateway.rsgi:application", settings="benchmarks.controls.idiomatic_settings")
             ),
-            "tuned FastAPI": servers.enter_context(
-                stack.uvicorn("benchmarks.controls.tuned:app")
-            ),
+            "tuned FastAPI": servers.enter_context(stack.uvicorn("benchmarks.controls.tuned:app")),
         }
-        return [
-            _at(clients, ports, urls.database_url, merchant, key, rounds, seconds)
-            for clients in CLIENTS
-        ]
+        return [_at(clients, ports, urls.database_url, merchant, key, rounds, seconds) for clients in CLIENTS]
 
 
 def _at(
-    clients: int,
-    ports: dict[str, int],
-    database_url: str,
-    merchant: int,
-    key: str,
-    rounds: int,
-    seconds: float,
+    clients: int, ports: dict[str, int], database_url: str, merchant: int, key: str, rounds: int, seconds: float
 ) -> Report:
     base = Series("pgbench, same rows", "tx/s")
     contenders = {name: Series(name, "req/s") for name in ports}
     notes = []
     for port in ports.values():
-        run_load(
-            port,
-            creation_requests(key, f"warm-{port}-{clients}"),
-            clients=clients,
-            seconds=1,
-        )
+        run_load(port, creation_requests(key, f"warm-{port}-{clients}"), clients=clients, seconds=1)
     for number in range(rounds):
         base.rounds.append(
-            pgbench.transactions_per_second(
-                database_url, merchant, clients=clients, seconds=max(1, round(seconds))
-            )
+            pgbench.transactions_per_second(database_url, merchant, clients=clients, seconds=max(1, round(seconds)))
         )
         for name, port in ports.items():
             requests = creation_requests(key, f"{name[:2]}-{clients}-{number}")
@@ -89,18 +64,7 @@ def _at(
     product = contenders["product"]
     claims = [
         Claim("product / pgbench", ratio(product, base), 0.35),
-        Claim(
-            "product / idiomatic DRF", ratio(product, contenders["idiomatic DRF"]), 4.0
-        ),
-        Claim(
-            "product / tuned FastAPI + asyncpg",
-            ratio(product, contenders["tuned FastAPI"]),
-            1.0,
-        ),
+        Claim("product / idiomatic DRF", ratio(product, contenders["idiomatic DRF"]), 4.0),
+        Claim("product / tuned FastAPI + asyncpg", ratio(product, contenders["tuned FastAPI"]), 1.0),
     ]
-    return Report(
-        f"checkout creation, {clients} clients",
-        [base, *contenders.values()],
-        claims,
-        notes,
-    )
+    return Report(f"checkout creation, {clients} clients", [base, *contenders.values()], claims, notes)

@@ -105,17 +105,10 @@ def send(running: SixChains, chain: str, option: dict[str, str]) -> None:
     """Pay a checkout by one of its options; return once the payment is in a block."""
     from demo.wallet import pay
 
-    pay(
-        running.chains[chain].as_json(),
-        token=option["tokens"][0],
-        to=option["address"],
-        amount=option["payAmount"],
-    )
+    pay(running.chains[chain].as_json(), token=option["tokens"][0], to=option["address"], amount=option["payAmount"])
 
 
-def choose(
-    merchant: int, chain: str, *, webhook_url: str = ""
-) -> tuple[int, dict[str, str]]:
+def choose(merchant: int, chain: str, *, webhook_url: str = "") -> tuple[int, dict[str, str]]:
     """Make a checkout as the API does, and choose its option on a chain."""
     from django.utils import timezone
 
@@ -144,11 +137,7 @@ def choose(
     )
     row = create_checkout(merchant, Mode.LIVE, wanted, now=timezone.now()).row
     spec = chain_spec(chain)
-    reserved = (
-        choose_exact_amount(row.id, now=timezone.now())
-        if spec.exact_amount_required
-        else None
-    )
+    reserved = choose_exact_amount(row.id, now=timezone.now()) if spec.exact_amount_required else None
     checkout = Checkout.objects.get(pk=row.id)
     shown = option(checkout, spec, token=None, reserved=reserved, is_payable=True)
     return row.id, shown

@@ -81,16 +81,8 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         Series("kept for each checkout", "bytes", [kept]),
         Series("kept for a day", "GB", [kept * daily / _GB]),
         Series("kept for a year", "GB", [kept * daily * DAYS / _GB]),
-        Series(
-            f"attempts of {ATTEMPTS_KEPT_DAYS} days",
-            "GB",
-            [sizes[_ATTEMPT] * daily * ATTEMPTS_KEPT_DAYS / _GB],
-        ),
-        Series(
-            "rows kept for a year",
-            "million",
-            [sum(_ROWS_OF_A_CHECKOUT.values()) * daily * DAYS / 10**6],
-        ),
+        Series(f"attempts of {ATTEMPTS_KEPT_DAYS} days", "GB", [sizes[_ATTEMPT] * daily * ATTEMPTS_KEPT_DAYS / _GB]),
+        Series("rows kept for a year", "million", [sum(_ROWS_OF_A_CHECKOUT.values()) * daily * DAYS / 10**6]),
     ]
     series += [Series("loading took", "seconds", [loading]), *speeds]
     name = "disk" if checkouts == CHECKOUTS else f"disk at {checkouts}"
@@ -120,9 +112,7 @@ def _continue_numbers() -> None:
     from django.db import connection
 
     with connection.cursor() as cursor:
-        for statement in connection.ops.sequence_reset_sql(
-            no_style(), apps.get_models()
-        ):
+        for statement in connection.ops.sequence_reset_sql(no_style(), apps.get_models()):
             cursor.execute(statement)
 
 

@@ -64,9 +64,7 @@ _COUNTED: Final = (
     "webhooks that waited for over ten seconds",
 )
 _CHECKOUTS: Final = "SELECT order_ref, public_id FROM checkouts_checkout"
-_COMPLETED: Final = (
-    "SELECT public_id FROM checkouts_checkout WHERE status = 'completed'"
-)
+_COMPLETED: Final = "SELECT public_id FROM checkouts_checkout WHERE status = 'completed'"
 # Each is a list of seconds: from a block's time to its credit, and from an event to the shop's answer.
 _WAITS: Final = {
     "block until credited": """
@@ -117,11 +115,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     """Measure once, for an hour; rounds and seconds do not change that."""
     del rounds, seconds
     lasting = float(os.environ.get("FLORIN_FULL_RATE_SECONDS", SECONDS))
-    with (
-        _node() as (node, batch),
-        stack.engines(**_settings(node)),
-        stack.receiver() as hooks,
-    ):
+    with _node() as (node, batch), stack.engines(**_settings(node)), stack.receiver() as hooks:
         keys = _open_shops(hooks)
         with services() as port:
             shops = Shops(f"http://127.0.0.1:{port}", keys, node, RATE, batch=batch)
@@ -219,10 +213,7 @@ def _kind(process: psutil.Process, name: str) -> str:
 
 
 def _since(before: dict[str, float]) -> dict[str, float]:
-    return {
-        name: used - before.get(name, 0.0)
-        for name, used in _processor_seconds().items()
-    }
+    return {name: used - before.get(name, 0.0) for name, used in _processor_seconds().items()}
 
 
 def _settle(shops: Shops) -> None:
@@ -269,20 +260,12 @@ def _claims(shops: Shops, found: dict[str, int], arrived: int) -> list[Claim]:
         "credited more than once": found["checkouts credited more than once"],
         "completed, not told": len(completed) - found["completions told"],
         late: found[late],
-        "webhooks that arrived never or twice": abs(
-            arrived - found["webhooks delivered"]
-        ),
+        "webhooks that arrived never or twice": abs(arrived - found["webhooks delivered"]),
     }
     return [Claim(name, count, 0, at_most=True) for name, count in counts.items()]
 
 
-def _report(
-    shops: Shops,
-    found: dict[str, int],
-    claims: list[Claim],
-    used: dict[str, float],
-    lasted: float,
-) -> Report:
+def _report(shops: Shops, found: dict[str, int], claims: list[Claim], used: dict[str, float], lasted: float) -> Report:
     waits = [one.accepted - one.began for one in shops.orders if one.accepted]
     series = [
         Series("creations", "a second", [shops.accepted / lasted]),
@@ -307,7 +290,4 @@ def _times(name: str, waits: list[float]) -> list[Series]:
     if len(waits) < 2:
         return []
     percentiles = quantiles(waits, n=100, method="inclusive")
-    return [
-        Series(f"{name}, {label}", "ms", [1000 * percentiles[at - 1]])
-        for label, at in (("p50", 50), ("p99", 99))
-    ]
+    return [Series(f"{name}, {label}", "ms", [1000 * percentiles[at - 1]]) for label, at in (("p50", 50), ("p99", 99))]

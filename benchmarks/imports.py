@@ -33,10 +33,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
             took, used = _import(code)
             passed[name].rounds.append(took)
             worked[name].rounds.append(used)
-    claims = [
-        Claim(f"{name}, s", passed[name].median, MOST_SECONDS, at_most=True)
-        for name in ("web", "worker")
-    ]
+    claims = [Claim(f"{name}, s", passed[name].median, MOST_SECONDS, at_most=True) for name in ("web", "worker")]
     series = [one for name in _IMPORTS for one in (passed[name], worked[name])]
     return [Report("imports", series, claims)]
 
@@ -53,9 +50,7 @@ def _import(code: str) -> tuple[float, float]:
     # Somebody who measures may have told Python not to keep what it compiled.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    subprocess.run(
-        [sys.executable, "-c", code], cwd=stack.ROOT, env=environment, check=True
-    )
+    subprocess.run([sys.executable, "-c", code], cwd=stack.ROOT, env=environment, check=True)
     took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return took, used

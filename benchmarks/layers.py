@@ -40,20 +40,9 @@ LAYERS: Final = {
         "byhash/shapes",
     ),
     "building the answer": ("checkouts/payloads", "checkouts/options", "core/money"),
-    "the product's services": (
-        "checkouts/",
-        "wallets/",
-        "x402/",
-        "settlements/",
-        "accounts/",
-    ),
+    "the product's services": ("checkouts/", "wallets/", "x402/", "settlements/", "accounts/"),
     "DRF": ("rest_framework/", "gateway/core/api/views"),
-    "middleware": (
-        "gateway/core/web/",
-        "whitenoise/",
-        "/csp/",
-        "django/middleware/",
-    ),
+    "middleware": ("gateway/core/web/", "whitenoise/", "/csp/", "django/middleware/"),
     "Django's handler, URLs and responses": ("django/", "asgiref/"),
     "web server": ("gateway/server/", "granian/", "asyncio/"),
 }
@@ -77,24 +66,15 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
             "verify a recorded payment": verifying._requests(key, to, count(1)),  # noqa: SLF001
         }
         with stack.server("benchmarks.product:application") as port:
-            return [
-                _profile(name, requests, port, rounds * seconds)
-                for name, requests in kinds.items()
-            ]
+            return [_profile(name, requests, port, rounds * seconds) for name, requests in kinds.items()]
 
 
 def _profile(name: str, requests: Iterator[bytes], port: int, seconds: float) -> Report:
     run_load(port, requests, clients=CLIENTS, seconds=2)
-    master = next(
-        one for one in psutil.Process().children() if "granian" in str(one.cmdline())
-    )
+    master = next(one for one in psutil.Process().children() if "granian" in str(one.cmdline()))
     with tempfile.TemporaryDirectory() as folder:
         samples = Path(folder) / "samples"
-        command = [
-            sys.executable.replace("python", "py-spy"),
-            "record",
-            "--subprocesses",
-        ]
+        command = [sys.executable.replace("python", "py-spy"), "record", "--subprocesses"]
         command += ["--rate", str(_SAMPLES_A_SECOND), "--duration", str(round(seconds))]
         command += ["--format", "raw", "--output", str(samples), "--gil"]
         sampler = subprocess.Popen([*command, "--pid", str(master.pid)])

@@ -21,17 +21,13 @@ class LoadResult:
     @property
     def rate(self) -> float:
         """Return successful answers a second."""
-        good = sum(
-            count for status, count in self.statuses.items() if 200 <= status < 300
-        )
+        good = sum(count for status, count in self.statuses.items() if 200 <= status < 300)
         return good / self.seconds
 
     @property
     def failures(self) -> int:
         """Return answers that were not a success."""
-        return sum(
-            count for status, count in self.statuses.items() if not 200 <= status < 300
-        )
+        return sum(count for status, count in self.statuses.items() if not 200 <= status < 300)
 
 
 class _Client:
@@ -69,9 +65,7 @@ def _content_length(head: bytes) -> int:
     return int(lowered[start + 15 : end if end >= 0 else None])
 
 
-def run_load(
-    port: int, requests: Iterator[bytes], *, clients: int, seconds: float
-) -> LoadResult:
+def run_load(port: int, requests: Iterator[bytes], *, clients: int, seconds: float) -> LoadResult:
     """Send requests from `clients` connections for `seconds`; every answer is read whole."""
     connections = [_Client(port) for _ in range(clients)]
     selector = selectors.DefaultSelector()
@@ -95,11 +89,7 @@ def run_load(
 
 def http_request(method: str, path: str, *, key: str, body: bytes = b"") -> bytes:
     """Return the bytes of one keep-alive request."""
-    lines = [
-        f"{method} {path} HTTP/1.1",
-        "Host: 127.0.0.1",
-        f"Authorization: Bearer {key}",
-    ]
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {key}"]
     if body:
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     return "\r\n".join([*lines, "", ""]).encode() + body

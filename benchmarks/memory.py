@@ -68,9 +68,7 @@ def services() -> Iterator[int]:
     """Run all processes of an installation over the engines that run; yield the port of its web service."""
     port = stack.free_port()
     command = [str(_PYTHON), "manage.py", "up", "--port", str(port)]
-    running = subprocess.Popen(
-        command, cwd=stack.ROOT, stdout=subprocess.PIPE, text=True
-    )
+    running = subprocess.Popen(command, cwd=stack.ROOT, stdout=subprocess.PIPE, text=True)
     expected = {name for names in _NAMES.values() for name in names if name}
     try:
         if not any("answers at" in line for line in running.stdout or ()):

@@ -41,11 +41,7 @@ class OpenStreams:
     def _open(self, number: int, code: str) -> None:
         peer = socket.create_connection(("127.0.0.1", self._port), timeout=30)
         address = f"10.0.{number // 250}.{number % 250}"
-        lines = [
-            f"GET /c/{code}/stream HTTP/1.1",
-            "Host: 127.0.0.1",
-            f"X-Forwarded-For: {address}",
-        ]
+        lines = [f"GET /c/{code}/stream HTTP/1.1", "Host: 127.0.0.1", f"X-Forwarded-For: {address}"]
         peer.sendall("\r\n".join([*lines, "", ""]).encode())
         peer.setblocking(False)
         self._selector.register(peer, selectors.EVENT_READ, number)

@@ -68,11 +68,7 @@ class _Transfer:
 
     def kilobytes(self, *, fonts: bool) -> float:
         """Return the sum in KB of 1,024 bytes, with or without fonts."""
-        chosen = (
-            size
-            for request, size in self.sizes.items()
-            if fonts or self.kinds[request] != "Font"
-        )
+        chosen = (size for request, size in self.sizes.items() if fonts or self.kinds[request] != "Font")
         return sum(chosen) / _KB
 
 
@@ -93,14 +89,8 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         _, key = stack.seed_merchant()
         from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium
 
-        with (
-            services() as port,
-            _proxy(public, port),
-            sync_playwright() as playwright,
-        ):
-            browser = playwright.chromium.launch(
-                executable_path=find_chromium(), args=CHROMIUM_FLAGS
-            )
+        with services() as port, _proxy(public, port), sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
             url = _open_checkout(public, key)
             _view(browser, url)
             for _ in range(rounds):
@@ -111,11 +101,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
             browser.close()
     claims = [
         Claim(f"{one.name}, {one.unit}", one.median, most, at_most=True)
-        for one, most in (
-            (whole, MOST_KB),
-            (bare, MOST_KB_WITHOUT_FONTS),
-            (painted, MOST_MS),
-        )
+        for one, most in ((whole, MOST_KB), (bare, MOST_KB_WITHOUT_FONTS), (painted, MOST_MS))
     ]
     series = [whole, bare, painted]
     return [Report("checkout page, first view", series, claims)]

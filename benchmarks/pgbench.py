@@ -42,42 +42,20 @@ _VARIABLES = """
 SCRIPT = f"{_VARIABLES}BEGIN;\n{_CHECKOUT}{_ADDRESS}{_COUNT}{_DAY}END;\n"
 
 
-def transactions_per_second(
-    database_url: str, merchant: int, *, clients: int, seconds: int
-) -> float:
+def transactions_per_second(database_url: str, merchant: int, *, clients: int, seconds: int) -> float:
     """Run pgbench with prepared statements; return its transactions a second."""
     server = conninfo_to_dict(database_url)
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(SCRIPT)
         script.flush()
         command = [
-            *(
-                str(_binary()),
-                "-n",
-                "-M",
-                "prepared",
-                "-c",
-                str(clients),
-                "-j",
-                "2",
-                "-T",
-                str(seconds),
-            ),
+            *(str(_binary()), "-n", "-M", "prepared", "-c", str(clients), "-j", "2", "-T", str(seconds)),
             *("-D", f"merchant={merchant}", "-f", script.name),
-            *(
-                "-h",
-                str(server["host"]),
-                "-p",
-                str(server.get("port", 5432)),
-                "-U",
-                str(server["user"]),
-            ),
+            *("-h", str(server["host"]), "-p", str(server.get("port", 5432)), "-U", str(server["user"])),
             str(server["dbname"]),
         ]
         environment = {"PGPASSWORD": str(server.get("password", "")), "LC_ALL": "C"}
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=True, env=environment
-        )
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     found = re.search(r"tps = ([0-9.]+) \(without initial", done.stdout)
     if found is None:
         raise RuntimeError(f"pgbench said: {done.stdout[-400:]}")

@@ -34,14 +34,10 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     """Watch a minute at each number of open checkouts; rounds and seconds do not change that."""
     del rounds, seconds
     budgets = _public_budgets()
-    settings = {
-        f"CHAIN_{name.upper()}_REQUESTS_PER_MINUTE": str(budget)
-        for name, budget in budgets.items()
-    }
+    settings = {f"CHAIN_{name.upper()}_REQUESTS_PER_MINUTE": str(budget) for name, budget in budgets.items()}
     # As `wallets.networks.poll_seconds` has it for public networks.
     settings |= {
-        f"CHAIN_{name.upper()}_POLL_SECONDS": str(max(1.0, block / 4))
-        for name, block in BLOCK_SECONDS.items()
+        f"CHAIN_{name.upper()}_POLL_SECONDS": str(max(1.0, block / 4)) for name, block in BLOCK_SECONDS.items()
     }
     with six_chains(**settings) as running, _mining(running):
         return [_measure(running, budgets)]
@@ -80,11 +76,7 @@ def _mine(url: str, pace: float, stop: threading.Event) -> None:
 def _measure(running: SixChains, budgets: dict[str, int]) -> Report:
     steps = {f"{count:,} open": partial(fill, count) for count in OPEN}
     steps[f"{WATCHED:,} watched too"] = partial(_watch, WATCHED)
-    series = {
-        (name, step): Series(f"{name} at {step}", "requests/min")
-        for name in running.chains
-        for step in steps
-    }
+    series = {(name, step): Series(f"{name} at {step}", "requests/min") for name in running.chains for step in steps}
     for step, fill in steps.items():
         fill()
         for name, requests in _requests_a_minute(running).items():
@@ -93,12 +85,7 @@ def _measure(running: SixChains, budgets: dict[str, int]) -> Report:
     for name in running.chains:
         most = [series[name, step] for step in steps]
         claims.append(
-            Claim(
-                f"{name}: busiest, within its budget",
-                max(one.median for one in most),
-                budgets[name],
-                at_most=True,
-            )
+            Claim(f"{name}: busiest, within its budget", max(one.median for one in most), budgets[name], at_most=True)
         )
     note = (
         "each part of a batch is a request; a chain with nothing open gets one pass a minute, which reads that minute's"
@@ -109,26 +96,18 @@ def _measure(running: SixChains, budgets: dict[str, int]) -> Report:
 
 def _requests_a_minute(running: SixChains) -> dict[str, float]:
     from wallets.networks import chain_spec
-    from wallets.watcher_process import (
-        WatchedChain,
-        watch,
-    )
+    from wallets.watcher_process import WatchedChain, watch
 
     chains = [WatchedChain(chain_spec(name)) for name in running.chains]
     stop = threading.Event()
-    watchers = threading.Thread(
-        target=watch, args=(chains,), kwargs={"until": stop.wait}
-    )
+    watchers = threading.Thread(target=watch, args=(chains,), kwargs={"until": stop.wait})
     watchers.start()
     try:
         time.sleep(SETTLING_SECONDS)
         before = {chain.spec.name: chain.pool.requests for chain in chains}
         time.sleep(MEASURED_SECONDS)
         return {
-            chain.spec.name: (chain.pool.requests - before[chain.spec.name])
-            * 60
-            / MEASURED_SECONDS
-            for chain in chains
+            chain.spec.name: (chain.pool.requests - before[chain.spec.name]) * 60 / MEASURED_SECONDS for chain in chains
         }
     finally:
         stop.set()

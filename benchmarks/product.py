@@ -11,8 +11,6 @@ _HIGH = 10**9
 _api = import_module("checkouts.api")
 _machines = import_module("x402.api")
 for _view in (_api.CheckoutViewSet, _machines.X402ViewSet):
-    _view.limits = {
-        action: Limit(limit.scope, _HIGH) for action, limit in _view.limits.items()
-    }
+    _view.limits = {action: Limit(limit.scope, _HIGH) for action, limit in _view.limits.items()}
 
 __all__ = ["application"]

@@ -35,19 +35,13 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     with stack.engines() as urls:
         merchant, key = stack.seed_merchant()
         _fill(merchant)
-        with (
-            stack.server("benchmarks.product:application") as port,
-            stack.folded_totals(),
-        ):
+        with stack.server("benchmarks.product:application") as port, stack.folded_totals():
             base = Series("pgbench, creating", "tx/s")
             series = {name: Series(name, "req/s") for name in _kinds(key)}
             for _ in range(rounds):
                 base.rounds.append(
                     pgbench.transactions_per_second(
-                        urls.database_url,
-                        merchant,
-                        clients=CLIENTS,
-                        seconds=max(1, round(seconds)),
+                        urls.database_url, merchant, clients=CLIENTS, seconds=max(1, round(seconds))
                     )
                 )
                 for name, requests in _kinds(key).items():
@@ -63,15 +57,11 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
 
 def _kinds(key: str) -> dict[str, Iterator[bytes]]:
     ones = (
-        http_request(
-            "GET", f"/api/v1/checkouts/chk_live_fill{number % PRESENT + 1}", key=key
-        )
+        http_request("GET", f"/api/v1/checkouts/chk_live_fill{number % PRESENT + 1}", key=key)
         for number in count(0, 7919)
     )
     first = http_request("GET", "/api/v1/checkouts?limit=20", key=key)
-    deep = http_request(
-        "GET", f"/api/v1/checkouts?limit=20&offset={_DEEP_OFFSET}", key=key
-    )
+    deep = http_request("GET", f"/api/v1/checkouts?limit=20&offset={_DEEP_OFFSET}", key=key)
     return {
         "read one": ones,
         "list 20 with total": (first for _ in count()),

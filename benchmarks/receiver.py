@@ -29,9 +29,7 @@ class Receiver(asyncio.Protocol):
                 return
             lowered = head.lower()
             start = lowered.find(b"content-length:")
-            length = (
-                int(lowered[start + 15 :].split(b"\r\n", 1)[0]) if start >= 0 else 0
-            )
+            length = int(lowered[start + 15 :].split(b"\r\n", 1)[0]) if start >= 0 else 0
             if len(rest) < length:
                 return
             self.buffer = rest[length:]

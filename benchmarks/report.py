@@ -61,15 +61,11 @@ class Report:
         print(f"\n{self.name}")
         for series in self.series:
             low, high = min(series.rounds), max(series.rounds)
-            print(
-                f"  {series.name:<34} {series.median:>12,.1f} {series.unit}  [{low:,.1f} - {high:,.1f}]"
-            )
+            print(f"  {series.name:<34} {series.median:>12,.1f} {series.unit}  [{low:,.1f} - {high:,.1f}]")
         for claim in self.claims:
             sign = "<=" if claim.at_most else ">="
             verdict = "met" if claim.met else "NOT MET"
-            print(
-                f"  {claim.name:<60} {claim.seen:>10,.3f} {sign} {claim.wanted:<8g} {verdict}"
-            )
+            print(f"  {claim.name:<60} {claim.seen:>10,.3f} {sign} {claim.wanted:<8g} {verdict}")
         for note in self.notes:
             print(f"  note: {note}")
 
@@ -94,13 +90,7 @@ class Report:
                 for s in self.series
             ],
             "claims": [
-                {
-                    "name": c.name,
-                    "seen": round(c.seen, 4),
-                    "wanted": c.wanted,
-                    "at_most": c.at_most,
-                    "met": c.met,
-                }
+                {"name": c.name, "seen": round(c.seen, 4), "wanted": c.wanted, "at_most": c.at_most, "met": c.met}
                 for c in self.claims
             ],
             "notes": self.notes,
@@ -112,9 +102,7 @@ def machine() -> dict[str, Any]:
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
-        "memory_gib": round(
-            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1
-        ),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": platform.platform(),
         "python": platform.python_version(),
     }
@@ -124,7 +112,5 @@ def _cpu_model() -> str:
     info = Path("/proc/cpuinfo")
     if not info.exists():
         return platform.processor()
-    lines = (
-        line for line in info.read_text().splitlines() if line.startswith("model name")
-    )
+    lines = (line for line in info.read_text().splitlines() if line.startswith("model name"))
     return next(lines, "unknown").partition(":")[2].strip()

@@ -76,15 +76,11 @@ REQUESTS: Final[dict[str, Callable[[Asker], None]]] = {
     "payments": lambda who: who.page("payments/"),
     "API list with total": lambda who: who.api("checkouts"),
     "API list at two fifths": lambda who: who.api("checkouts", offset=who.deep),
-    "API list by key": lambda who: who.api(
-        "checkouts", starting_after=f"chk_live_{who.key}"
-    ),
+    "API list by key": lambda who: who.api("checkouts", starting_after=f"chk_live_{who.key}"),
     "API summary, 30 days": lambda who: who.api("reports/summary"),
     "API summary, 366 days": Asker.year,
     "API transactions with total": lambda who: who.api("reports/transactions"),
-    "API transactions at two fifths": lambda who: who.api(
-        "reports/transactions", offset=who.deep * TRANSFERS_EACH
-    ),
+    "API transactions at two fifths": lambda who: who.api("reports/transactions", offset=who.deep * TRANSFERS_EACH),
 }
 
 
@@ -98,20 +94,12 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         page, api = _browser(merchant), _api(key)
         sizes = _written(merchant, large)
         pairs = [
-            _compare(
-                name, sizes, [Asker(page, api, size) for size in sizes], rounds, queries
-            )
-            for name in REQUESTS
+            _compare(name, sizes, [Asker(page, api, size) for size in sizes], rounds, queries) for name in REQUESTS
         ]
         slow = [one for one in queries.values() if one.ms > SLOW_MS]
         plans = [line for one in slow for line in _plan(one)]
     claims = [
-        Claim(
-            f"{name}: {large:,} / {SMALL:,}",
-            ratio(big, little),
-            MOST_TIMES,
-            at_most=True,
-        )
+        Claim(f"{name}: {large:,} / {SMALL:,}", ratio(big, little), MOST_TIMES, at_most=True)
         for name, (little, big) in zip(REQUESTS, pairs, strict=True)
     ]
     claims.append(Claim(f"queries over {SLOW_MS} ms", len(slow), 0, at_most=True))
@@ -148,18 +136,12 @@ def _open(database: str) -> None:
 
 
 def _compare(
-    name: str,
-    sizes: dict[int, str],
-    askers: Sequence[Asker],
-    rounds: int,
-    queries: dict[str, Asked],
+    name: str, sizes: dict[int, str], askers: Sequence[Asker], rounds: int, queries: dict[str, Asked]
 ) -> tuple[Series, Series]:
     """Ask for a page at one size and the other, in turn, and remember the larger one's queries."""
     little, big = (Series(f"{name}, {size:,}", "ms") for size in sizes)
     for turn in range(rounds + 1):
-        for series, asker, database in zip(
-            (little, big), askers, sizes.values(), strict=True
-        ):
+        for series, asker, database in zip((little, big), askers, sizes.values(), strict=True):
             _open(database)
             # Web processes keep their connections, and what these have learned of the tables.
             REQUESTS[name](asker)
@@ -219,9 +201,7 @@ def _watching(queries: dict[str, Asked]) -> Iterator[None]:
     """Remember each query, and how long it took."""
     from django.db import connection
 
-    def clock(
-        execute: Callable[..., Any], sql: str, parameters: Any, many: bool, context: Any
-    ) -> Any:
+    def clock(execute: Callable[..., Any], sql: str, parameters: Any, many: bool, context: Any) -> Any:
         began = time.perf_counter()
         result = execute(sql, parameters, many, context)
         asked = queries.setdefault(sql, Asked(sql, parameters))

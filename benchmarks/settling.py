@@ -14,11 +14,7 @@ import orjson
 from benchmarks import stack
 from benchmarks.report import Claim, Report, Series
 from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import (
-    Authorization,
-    authorize,
-    lay_usdc,
-)
+from demo.localnet.authorizations import Authorization, authorize, lay_usdc
 from demo.localnet.funding import prepare_chain
 from tests.x402.exact.bodies import body_of
 
@@ -70,10 +66,7 @@ class _Shop:
     def __init__(self, node: Anvil, port: int, key: str, to: str, usdc: str) -> None:
         self._node = node
         self._http = HTTPConnection("127.0.0.1", port)
-        self._headers = {
-            "Authorization": f"Bearer {key}",
-            "Content-Type": "application/json",
-        }
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         self._to = to
         self._usdc = usdc
 
@@ -117,7 +110,5 @@ def _report(name: str, measured: tuple[Sequence[float], Sequence[float]]) -> Rep
     control = Series("the node's own sending and receipt", "ms", list(measured[1]))
     more = settled.median - control.median
     return Report(
-        name,
-        [control, settled],
-        [Claim("more than the node's own time, in ms", more, MORE_MS, at_most=True)],
+        name, [control, settled], [Claim("more than the node's own time, in ms", more, MORE_MS, at_most=True)]
     )

@@ -12,12 +12,7 @@ from benchmarks.stack import HOME, free_port
 from demo.chains import LocalChains
 from demo.nodes.base import LocalChain
 from gateway.core.embedded.processes import Command
-from gateway.processes.stack import (
-    CELERY,
-    MANAGE,
-    ROOT,
-    Stack,
-)
+from gateway.processes.stack import CELERY, MANAGE, ROOT, Stack
 
 _DEVELOPMENT = {"FLORIN_ENV": "development", "CHAIN_NETWORK": "local"}
 
@@ -37,16 +32,7 @@ class SixChains:
         quiet, make = ("--loglevel", "WARNING"), self.stack.command
         self.stack.keep(
             [
-                make(
-                    "worker",
-                    *CELERY,
-                    "gateway.celery",
-                    "worker",
-                    *alone,
-                    "--roles",
-                    roles,
-                    *quiet,
-                ),
+                make("worker", *CELERY, "gateway.celery", "worker", *alone, "--roles", roles, *quiet),
                 make("beat", *CELERY, "gateway.beat", "beat", *schedule, *quiet),
             ]
         )
@@ -56,9 +42,7 @@ class SixChains:
 def six_chains(**extra: str) -> Iterator[SixChains]:
     """Run the nodes and fresh engines, and bind this process's Django to them. `extra` are settings."""
     shutil.rmtree(HOME, ignore_errors=True)
-    with Stack(
-        var=HOME, port=free_port(), say=_say_nothing, environment=_DEVELOPMENT
-    ) as stack:
+    with Stack(var=HOME, port=free_port(), say=_say_nothing, environment=_DEVELOPMENT) as stack:
         nodes = LocalChains(HOME / "chains", port=lambda _number: free_port())
         stack.keep([*nodes.commands(stack.command), _miner(stack, nodes)])
         stack.start_engines()
@@ -74,9 +58,7 @@ def _say_nothing(_line: str) -> None:
 
 
 def _miner(stack: Stack, nodes: LocalChains) -> Command:
-    return stack.command(
-        "miner", sys.executable, "-m", "demo.nodes.miner", *nodes.mined_urls()
-    )
+    return stack.command("miner", sys.executable, "-m", "demo.nodes.miner", *nodes.mined_urls())
 
 
 def _chain_settings(chains: Mapping[str, LocalChain]) -> dict[str, str]:
@@ -87,9 +69,7 @@ def _chain_settings(chains: Mapping[str, LocalChain]) -> dict[str, str]:
 
 def _open_django(stack: Stack) -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "gateway.settings"
-    subprocess.run(
-        [*MANAGE, "migrate", "-v", "0"], cwd=ROOT, env=stack.environment, check=True
-    )
+    subprocess.run([*MANAGE, "migrate", "-v", "0"], cwd=ROOT, env=stack.environment, check=True)
     import django
 
     django.setup()

@@ -16,10 +16,7 @@ from typing import cast
 from cryptography.fernet import Fernet
 
 from gateway.core.embedded import Engines, EngineUrls
-from gateway.processes.stack import (
-    stream_arguments,
-    web_arguments,
-)
+from gateway.processes.stack import stream_arguments, web_arguments
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "var" / "bench"
@@ -42,9 +39,7 @@ def engines(**extra: str) -> Iterator[EngineUrls]:
             "DJANGO_SETTINGS_MODULE": "gateway.settings",
             **extra,
         }
-        subprocess.run(
-            [sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, check=True
-        )
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, check=True)
         import django
 
         django.setup()
@@ -63,14 +58,7 @@ def seed_merchant() -> tuple[int, str]:
         make_wallet(merchant, chain)
         ahead = timezone.now() + timedelta(days=1)
         ChainCursor.objects.update_or_create(
-            chain=chain,
-            defaults={
-                "height": 100,
-                "head": 100,
-                "head_at": ahead,
-                "head_time": ahead,
-                "factory_ok": True,
-            },
+            chain=chain, defaults={"height": 100, "head": 100, "head_at": ahead, "head_time": ahead, "factory_ok": True}
         )
     _, key = make_key(merchant)
     return merchant.pk, key
@@ -108,11 +96,7 @@ def free_port() -> int:
 
 @contextmanager
 def server(
-    target: str,
-    *,
-    settings: str = "gateway.settings",
-    port: int | None = None,
-    more: Mapping[str, str] | None = None,
+    target: str, *, settings: str = "gateway.settings", port: int | None = None, more: Mapping[str, str] | None = None
 ) -> Iterator[int]:
     """Run a web application as production does; yield its port. `more` is added to its environment."""
     port = port or free_port()
@@ -133,9 +117,7 @@ def _serving(command: list[str], target: str, extra: dict[str, str]) -> Iterator
 
 
 @contextmanager
-def _running(
-    command: list[str], extra: dict[str, str]
-) -> Iterator[subprocess.Popen[bytes]]:
+def _running(command: list[str], extra: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(command, cwd=ROOT, env=os.environ | extra)
     try:
         yield process
@@ -166,15 +148,7 @@ def receiver() -> Iterator[int]:
 @contextmanager
 def uvicorn(target: str) -> Iterator[int]:
     """Run an ASGI control under uvicorn with uvloop and httptools, the fastest way measured for it."""
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "--workers",
-        str(WORKERS),
-        "--log-level",
-        "warning",
-    ]
+    command = [sys.executable, "-m", "uvicorn", "--workers", str(WORKERS), "--log-level", "warning"]
     command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log"]
     with _serving(command, target, {}) as port:
         yield port

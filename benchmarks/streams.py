@@ -77,10 +77,7 @@ def _florin() -> Iterator[_Florin]:
     with stack.engines(**named):
         _, key = stack.seed_merchant()
         product = "benchmarks.product:application"
-        with (
-            stack.server(product, port=web),
-            stack.stream_server(streams) as pid,
-        ):
+        with stack.server(product, port=web), stack.stream_server(streams) as pid:
             yield _Florin(web, streams, pid, key)
 
 
@@ -126,13 +123,8 @@ def _latency(florin: _Florin, codes: list[str]) -> Report:
     from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium
 
     delays = Series(f"commit to screen, beside {PAGES:,} pages", "ms")
-    with (
-        OpenStreams(florin.streams, codes[:PAGES]),
-        sync_playwright() as playwright,
-    ):
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=CHROMIUM_FLAGS
-        )
+    with OpenStreams(florin.streams, codes[:PAGES]), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
         page = browser.new_page()
         delays.rounds = _delays(florin, page, codes[PAGES])
         browser.close()

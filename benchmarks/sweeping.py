@@ -10,28 +10,10 @@ from typing import Final
 
 from benchmarks.report import Claim, Report, Series
 from demo.localnet.anvil import Anvil
-from demo.localnet.funding import (
-    payer,
-    prepare_chain,
-)
-from demo.localnet.tokens import (
-    deploy_contract,
-    mint,
-    transfer_many,
-)
-from settlements.sweeps.calls import (
-    FACTORY,
-    MOST_ITEMS,
-    TRANSACTION_GAS,
-    Item,
-    batches,
-    calldata,
-    gas_of,
-)
-from wallets.forwarders.addresses import (
-    checksum,
-    deposit_key,
-)
+from demo.localnet.funding import payer, prepare_chain
+from demo.localnet.tokens import deploy_contract, mint, transfer_many
+from settlements.sweeps.calls import FACTORY, MOST_ITEMS, TRANSACTION_GAS, Item, batches, calldata, gas_of
+from wallets.forwarders.addresses import checksum, deposit_key
 
 TO_ONE: Final = 51_000
 TO_MANY: Final = 75_000
@@ -95,9 +77,7 @@ def _batch(destinations: Sequence[bytes]) -> list[Item]:
 
 def _empty(node: Anvil, token: str, items: Sequence[Item]) -> int:
     """Pay every forwarder, empty them in one transaction, and return its gas."""
-    payments = [
-        (checksum(deposit_key(item.destination, item.nonce)), _UNITS) for item in items
-    ]
+    payments = [(checksum(deposit_key(item.destination, item.nonce)), _UNITS) for item in items]
     transfer_many(node, payer(node), token, payments)
     data = calldata(items, bytes.fromhex(token[2:]))
     sent = node.send(node.accounts[3], to=FACTORY, data=data, gas=_MOST_GAS)

@@ -12,10 +12,7 @@ from benchmarks.load import run_load
 from benchmarks.report import Claim, Report, Series, ratio
 
 _CLIENTS: Final = 8
-_ONE_IN_A_HUNDRED: Final = {
-    "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
-    "OTEL_TRACES_SAMPLER_ARG": "0.01",
-}
+_ONE_IN_A_HUNDRED: Final = {"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.01"}
 # A share of creation's speed without traces.
 _KEPT, _KEPT_OF_ONE_IN_A_HUNDRED = 0.75, 0.85
 
@@ -31,9 +28,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
             "one in a hundred traced": traced | _ONE_IN_A_HUNDRED,
         }
         ports = {
-            name: servers.enter_context(
-                stack.server("benchmarks.product:application", more=more)
-            )
+            name: servers.enter_context(stack.server("benchmarks.product:application", more=more))
             for name, more in contenders.items()
         }
         measured = [Series(name, "req/s") for name in ports]
@@ -48,10 +43,6 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     without, each, some = measured
     claims = [
         Claim(f"{each.name} / {without.name}", ratio(each, without), _KEPT),
-        Claim(
-            f"{some.name} / {without.name}",
-            ratio(some, without),
-            _KEPT_OF_ONE_IN_A_HUNDRED,
-        ),
+        Claim(f"{some.name} / {without.name}", ratio(some, without), _KEPT_OF_ONE_IN_A_HUNDRED),
     ]
     return [Report("tracing", measured, claims)]

@@ -15,14 +15,8 @@ from benchmarks.creation import creation_requests
 from benchmarks.load import http_request, run_load
 from benchmarks.report import Claim, Report, Series, ratio
 from demo.localnet.anvil import Anvil
-from demo.localnet.funding import (
-    payer,
-    prepare_chain,
-)
-from demo.localnet.tokens import (
-    token_address,
-    transfer,
-)
+from demo.localnet.funding import payer, prepare_chain
+from demo.localnet.tokens import token_address, transfer
 from tests.nodes.proxy import Answer, Ask, RpcProxy, honest
 from wallets.chains.evm.questions import receipt_of
 from wallets.chains.rpc.client import Node
@@ -49,20 +43,13 @@ _RECORD = """
 
 def run(*, rounds: int, seconds: float) -> list[Report]:
     """Measure rates at 4 and 16 clients, then how long one request takes."""
-    with (
-        Anvil(8453) as node,
-        RpcProxy(node.url) as proxy,
-        stack.engines(**_settings(proxy.url)),
-    ):
+    with Anvil(8453) as node, RpcProxy(node.url) as proxy, stack.engines(**_settings(proxy.url)):
         prepare_chain(node)
         merchant, key = stack.seed_merchant()
         to = _record(merchant)
         with stack.server("benchmarks.product:application") as port:
             numbers = count(1)
-            reports = [
-                _rates(port, key, to, numbers, clients, rounds, seconds)
-                for clients in CLIENTS
-            ]
+            reports = [_rates(port, key, to, numbers, clients, rounds, seconds) for clients in CLIENTS]
             return [*reports, _latencies(node, proxy, port, key, to, numbers)]
 
 
@@ -96,10 +83,8 @@ def _body(tx_hash: str, to: str, sender: str = _PAYER) -> bytes:
     wanted = {"scheme": "exact", "network": "base", "asset": "USDC"}
     return orjson.dumps(
         {
-            "payment": payment
-            | {"txHash": tx_hash, "payerAddress": sender, "payTo": to},
-            "requirements": wanted
-            | {"maxAmountRequired": "0.01", "resource": "https://shop.example/r"},
+            "payment": payment | {"txHash": tx_hash, "payerAddress": sender, "payTo": to},
+            "requirements": wanted | {"maxAmountRequired": "0.01", "resource": "https://shop.example/r"},
         }
     )
 
@@ -110,30 +95,15 @@ def _requests(key: str, to: str, numbers: Iterator[int]) -> Iterator[bytes]:
         yield http_request("POST", PATH, key=key, body=body)
 
 
-def _rates(
-    port: int,
-    key: str,
-    to: str,
-    numbers: Iterator[int],
-    clients: int,
-    rounds: int,
-    seconds: float,
-) -> Report:
+def _rates(port: int, key: str, to: str, numbers: Iterator[int], clients: int, rounds: int, seconds: float) -> Report:
     creating, verifying = Series("creating", "req/s"), Series("verifying", "req/s")
     run_load(port, _requests(key, to, numbers), clients=clients, seconds=1)
     run_load(port, creation_requests(key, f"w{clients}"), clients=clients, seconds=1)
     before, answered, notes = _payments(), 0, []
     for number in range(rounds):
-        made = run_load(
-            port,
-            creation_requests(key, f"{clients}-{number}"),
-            clients=clients,
-            seconds=seconds,
-        )
+        made = run_load(port, creation_requests(key, f"{clients}-{number}"), clients=clients, seconds=seconds)
         creating.rounds.append(made.rate)
-        told = run_load(
-            port, _requests(key, to, numbers), clients=clients, seconds=seconds
-        )
+        told = run_load(port, _requests(key, to, numbers), clients=clients, seconds=seconds)
         verifying.rounds.append(told.rate)
         answered += sum(told.statuses.values())
         notes += [f"{one.failures} no success" for one in (made, told) if one.failures]
@@ -150,13 +120,8 @@ def _payments() -> int:
     return X402Payment.objects.count()
 
 
-def _latencies(
-    node: Anvil, proxy: RpcProxy, port: int, key: str, to: str, numbers: Iterator[int]
-) -> Report:
-    unread = [
-        transfer(node, payer(node), token_address("USDC"), to, _UNITS)
-        for _ in range(_SAMPLES)
-    ]
+def _latencies(node: Anvil, proxy: RpcProxy, port: int, key: str, to: str, numbers: Iterator[int]) -> Report:
+    unread = [transfer(node, payer(node), token_address("USDC"), to, _UNITS) for _ in range(_SAMPLES)]
     node.mine(20)
     recorded = [f"0x{next(numbers):064x}" for _ in range(_SAMPLES)]
     sender, proxy.fault = payer(node).address, _far_away
@@ -164,14 +129,10 @@ def _latencies(
     ask = partial(_ask, connection, key)
     known = _timed("recorded", recorded, lambda tx: ask(_body(tx, to)))
     before = proxy.requests
-    unknown = _timed(
-        "known to the node only", unread, lambda tx: ask(_body(tx, to, sender))
-    )
+    unknown = _timed("known to the node only", unread, lambda tx: ask(_body(tx, to, sender)))
     # The first one also checks the node's chain.
     asked = (proxy.requests - before - 1) / _SAMPLES
-    trip = _timed(
-        "a round trip to the node", unread, lambda tx: rpc.call(*receipt_of(tx))
-    )
+    trip = _timed("a round trip to the node", unread, lambda tx: rpc.call(*receipt_of(tx)))
     connection.close()
     rpc.close()
     more = (unknown.median - known.median) / trip.median

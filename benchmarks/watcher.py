@@ -14,15 +14,8 @@ from django.utils import timezone
 from benchmarks import stack
 from benchmarks.report import Claim, Report, Series, ratio
 from demo.localnet.anvil import Anvil
-from demo.localnet.funding import (
-    payer,
-    prepare_chain,
-)
-from demo.localnet.tokens import (
-    mint,
-    token_address,
-    transfer_many,
-)
+from demo.localnet.funding import payer, prepare_chain
+from demo.localnet.tokens import mint, token_address, transfer_many
 from wallets.chains.specs import TokenSpec
 
 if TYPE_CHECKING:
@@ -63,10 +56,7 @@ def address(number: int) -> str:
 def run(*, rounds: int, seconds: float) -> list[Report]:
     """Measure all three. Rounds count; their length follows from the work."""
     del seconds
-    with (
-        Anvil(8453, extra=["--gas-limit", "60000000"]) as node,
-        stack.engines(**_chain_settings(node)),
-    ):
+    with Anvil(8453, extra=["--gas-limit", "60000000"]) as node, stack.engines(**_chain_settings(node)):
         usdc = prepare_chain(node)["USDC"]
         mint(node, usdc, payer(node).address, 10**14)
         merchant, _ = stack.seed_merchant()
@@ -78,10 +68,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
 
 
 def _chain_settings(node: Anvil) -> dict[str, str]:
-    return {
-        "CHAIN_BASE_RPC_URLS": node.url,
-        "CHAIN_BASE_TOKEN_USDC": token_address("USDC"),
-    }
+    return {"CHAIN_BASE_RPC_URLS": node.url, "CHAIN_BASE_TOKEN_USDC": token_address("USDC")}
 
 
 def _pay(node: Anvil, usdc: str, recipients: Sequence[str]) -> None:
@@ -106,20 +93,12 @@ def _decoding(node: Anvil, usdc: str, rounds: int) -> Report:
     }
     web3: Any = Web3(Web3.HTTPProvider(node.url))
     contract = web3.eth.contract(usdc, abi=_TRANSFER_ABI)
-    raw, library = (
-        Series("raw decode", "logs/s"),
-        Series("web3 get_logs + process_log", "logs/s"),
-    )
+    raw, library = (Series("raw decode", "logs/s"), Series("web3 get_logs + process_log", "logs/s"))
     with _raw_logs(node) as ask:
         for _ in range(rounds):
             raw.rounds.append(_rate(lambda: _decode_raw(ask(question), usdc)))
             library.rounds.append(
-                _rate(
-                    lambda: [
-                        contract.events.Transfer().process_log(log)
-                        for log in web3.eth.get_logs(question)
-                    ]
-                )
+                _rate(lambda: [contract.events.Transfer().process_log(log) for log in web3.eth.get_logs(question)])
             )
     claims = [Claim("raw / web3 on 1,000 logs", ratio(raw, library), 50)]
     return Report("watcher decoding", [raw, library], claims)
@@ -152,9 +131,7 @@ def _decode_raw(logs: list[Any], usdc: str) -> int:
     from wallets.chains.evm import decode as evm_decode
 
     token = TokenSpec(symbol="USDC", address=usdc, decimals=6, accepted=True)
-    found = evm_decode.transfer_logs(
-        evm_decode.sided_logs(logs), tokens={usdc.lower(): token}
-    )
+    found = evm_decode.transfer_logs(evm_decode.sided_logs(logs), tokens={usdc.lower(): token})
     if len(found) != DECODED:
         raise RuntimeError(f"{len(found)} logs decoded")
     return len(found)
@@ -180,14 +157,7 @@ def _crediting(node: Anvil, usdc: str, merchant: int, rounds: int) -> Report:
         _fill(merchant, MANY)
         watcher = _watcher(node)
         _read_to_head(watcher)
-        _pay(
-            node,
-            usdc,
-            [
-                address(n)
-                for n in range(number * CREDITS + 1, (number + 1) * CREDITS + 1)
-            ],
-        )
+        _pay(node, usdc, [address(n) for n in range(number * CREDITS + 1, (number + 1) * CREDITS + 1)])
         node.mine(12)
         started = time.perf_counter()
         _read_to_head(watcher)
@@ -198,16 +168,8 @@ def _crediting(node: Anvil, usdc: str, merchant: int, rounds: int) -> Report:
         completed = Checkout.objects.filter(status="completed").count()
         if completed != CREDITS or Payment.objects.count() != CREDITS:
             raise RuntimeError(f"{completed} completed")
-        notes.append(
-            f"round {number + 1}: reading {read_at - started:.2f} s, crediting {ended - read_at:.2f} s"
-        )
-    claims = [
-        Claim(
-            "credits a second, 10,000 logs, 100,000 open checkouts",
-            series.median,
-            10_000,
-        )
-    ]
+        notes.append(f"round {number + 1}: reading {read_at - started:.2f} s, crediting {ended - read_at:.2f} s")
+    claims = [Claim("credits a second, 10,000 logs, 100,000 open checkouts", series.median, 10_000)]
     return Report("watcher crediting", [series], claims, notes)
 
 
@@ -221,13 +183,8 @@ def _block_cost(node: Anvil, usdc: str, merchant: int) -> Report:
         _read_to_head(watcher)
         costs[present] = Series(f"a block at {present:,} open checkouts", "ms")
         for block in range(BLOCKS):
-            ours = [
-                address(block * PAID_PER_BLOCK + n + 1) for n in range(PAID_PER_BLOCK)
-            ]
-            strangers = [
-                f"0x{block * LOGS_PER_BLOCK + n + 1:040x}"
-                for n in range(LOGS_PER_BLOCK - PAID_PER_BLOCK)
-            ]
+            ours = [address(block * PAID_PER_BLOCK + n + 1) for n in range(PAID_PER_BLOCK)]
+            strangers = [f"0x{block * LOGS_PER_BLOCK + n + 1:040x}" for n in range(LOGS_PER_BLOCK - PAID_PER_BLOCK)]
             _pay(node, usdc, ours + strangers)
             started = time.perf_counter()
             _read_to_head(watcher)
@@ -249,9 +206,7 @@ def _watcher(node: Anvil) -> "Watcher":
     ChainCursor.objects.filter(chain="base").delete()
     head = node.block_number()
     block = node.rpc("eth_getBlockByNumber", hex(head), False)
-    ChainCursor.objects.create(
-        chain="base", height=head, block_hash=block["hash"], factory_ok=True
-    )
+    ChainCursor.objects.create(chain="base", height=head, block_hash=block["hash"], factory_ok=True)
     spec = chain_spec("base")
     pool = open_pool(spec)
     return Watcher(spec, EvmAdapter(spec, pool), rpc=pool, owner="bench")
@@ -276,9 +231,7 @@ def _fill(merchant: int, last: int) -> None:
     keys = (bytes.fromhex(address(number)[2:]) for number in range(1, last + 1))
     addresses = [checksum(key) for key in keys]
     with connection.cursor() as cursor:
-        cursor.execute(
-            _FILL, {"merchant": merchant, "last": last, "addresses": addresses}
-        )
+        cursor.execute(_FILL, {"merchant": merchant, "last": last, "addresses": addresses})
         cursor.execute("ANALYZE")
 
 

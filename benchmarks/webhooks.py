@@ -99,10 +99,7 @@ def make_secret(merchant: int) -> None:
 
 def _publish(merchant: int, urls: list[str]) -> None:
     from accounts.states import Mode
-    from webhooks.outbox.events import (
-        NewEvent,
-        publish,
-    )
+    from webhooks.outbox.events import NewEvent, publish
 
     mark = time.time_ns()
     events = [
@@ -141,9 +138,7 @@ def _beside_backlog(receiver: Endpoint, merchant: int) -> Report:
     return Report("webhook latency beside a backlog", [series], claims, [note])
 
 
-def _send_single(
-    receiver: Endpoint, merchant: int, series: Series, number: int
-) -> None:
+def _send_single(receiver: Endpoint, merchant: int, series: Series, number: int) -> None:
     """Publish so many events, each after the one before has arrived; add the time of each."""
     with _sender():
         _publish(merchant, [receiver.url("warm", 0)])
@@ -157,8 +152,7 @@ def _send_single(
 
 def _backlog(receiver: Endpoint, merchant: int, rounds: int) -> Report:
     sender, bare, celery = (
-        Series(n, "POST/s")
-        for n in ("sender", "bare urllib3, 16 threads", "Celery, a task per delivery")
+        Series(n, "POST/s") for n in ("sender", "bare urllib3, 16 threads", "Celery, a task per delivery")
     )
     for _ in range(rounds):
         bare.rounds.append(_drain(receiver, lambda: _bare(receiver), BACKLOG))
@@ -166,9 +160,7 @@ def _backlog(receiver: Endpoint, merchant: int, rounds: int) -> Report:
         with _sender():
             sender.rounds.append(_rate_of(receiver.await_all("backlog", BACKLOG)))
         _publish_backlog(receiver, merchant, CELERY_BACKLOG)
-        celery.rounds.append(
-            _drain(receiver, lambda: _celery(receiver), CELERY_BACKLOG)
-        )
+        celery.rounds.append(_drain(receiver, lambda: _celery(receiver), CELERY_BACKLOG))
         _empty()
     claims = [
         Claim("sender / bare urllib3", ratio(sender, bare), 1.5),
@@ -179,10 +171,7 @@ def _backlog(receiver: Endpoint, merchant: int, rounds: int) -> Report:
 
 def _publish_backlog(receiver: Endpoint, merchant: int, size: int) -> None:
     for start in range(0, size, 500):
-        _publish(
-            merchant,
-            [receiver.url("backlog", n % ENDPOINTS) for n in range(start, start + 500)],
-        )
+        _publish(merchant, [receiver.url("backlog", n % ENDPOINTS) for n in range(start, start + 500)])
 
 
 def _rate_of(times: list[float]) -> float:
@@ -199,12 +188,7 @@ def _bare(receiver: Endpoint) -> None:
 
     def post(number: int) -> None:
         signature = hmac.new(b"whsec_control", BODY, hashlib.sha256).hexdigest()
-        pool.request(
-            "POST",
-            f"/backlog/{number % ENDPOINTS}",
-            body=BODY,
-            headers={"X-Service-Signature": signature},
-        )
+        pool.request("POST", f"/backlog/{number % ENDPOINTS}", body=BODY, headers={"X-Service-Signature": signature})
 
     with ThreadPoolExecutor(16) as threads:
         list(threads.map(post, range(BACKLOG)))
@@ -232,9 +216,7 @@ def _celery(receiver: Endpoint) -> None:
         "16",
     ]
     worker = subprocess.Popen(
-        [*command, "-l", "error", "-Q", "control-start"],
-        cwd=stack.ROOT,
-        env=os.environ | {"C_FORCE_ROOT": "1"},
+        [*command, "-l", "error", "-Q", "control-start"], cwd=stack.ROOT, env=os.environ | {"C_FORCE_ROOT": "1"}
     )
     try:
         _until_ready(app)
@@ -256,9 +238,7 @@ def _until_drained(wanted: int, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM webhooks_delivery WHERE status = 'pending'"
-            )
+            cursor.execute("SELECT count(*) FROM webhooks_delivery WHERE status = 'pending'")
             if not cursor.fetchone()[0]:
                 return
         time.sleep(0.2)
@@ -267,32 +247,20 @@ def _until_drained(wanted: int, seconds: float = 120) -> None:
 
 def _fairness(receiver: Endpoint, merchant: int, rounds: int) -> Report:
     """1,000 healthy deliveries alone, and behind 200 to an endpoint that never answers."""
-    alone, behind = (
-        Series("1,000 healthy alone", "s"),
-        Series("behind 200 to a dead endpoint", "s"),
-    )
+    alone, behind = (Series("1,000 healthy alone", "s"), Series("behind 200 to a dead endpoint", "s"))
     for _ in range(rounds):
         for series, dead in ((alone, 0), (behind, DEAD)):
             _empty()
             if dead:
                 _publish(merchant, [receiver.url("dead", 0)] * dead)
-            _publish(
-                merchant,
-                [receiver.url("healthy", n % ENDPOINTS) for n in range(HEALTHY)],
-            )
+            _publish(merchant, [receiver.url("healthy", n % ENDPOINTS) for n in range(HEALTHY)])
             with _sender():
                 times = receiver.await_all("healthy", HEALTHY)
             series.rounds.append(times[-1] - times[0])
     longer = statistics.median(behind.rounds) / statistics.median(alone.rounds)
-    return Report(
-        "webhook fairness",
-        [alone, behind],
-        [Claim("behind / alone", longer, 1.2, at_most=True)],
-    )
+    return Report("webhook fairness", [alone, behind], [Claim("behind / alone", longer, 1.2, at_most=True)])
 
 
 def _empty() -> None:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "TRUNCATE webhooks_attempt, webhooks_delivery, webhooks_event, webhooks_endpoint CASCADE"
-        )
+        cursor.execute("TRUNCATE webhooks_attempt, webhooks_delivery, webhooks_event, webhooks_endpoint CASCADE")

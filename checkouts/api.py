@@ -11,11 +11,7 @@ from rest_framework.response import Response
 from accounts.keys.authentication import principal_of_request
 from accounts.states import Mode
 from checkouts import schemas
-from checkouts.creation.forms import (
-    notices_of,
-    parse_choice,
-    parse_create,
-)
+from checkouts.creation.forms import notices_of, parse_choice, parse_create
 from checkouts.creation.references import METADATA_KEYS
 from checkouts.creation.service import create_checkout
 from checkouts.exact.reservations import choose_exact_amount
@@ -84,15 +80,11 @@ class CheckoutViewSet(ApiViewSet):
         is_test = principal.mode == Mode.TEST
         wanted = parse_create(sent, url_policy(), is_test=is_test)
         now = timezone.now()
-        created = create_checkout(
-            principal.merchant_id, principal.mode, wanted, now=now
-        )
+        created = create_checkout(principal.merchant_id, principal.mode, wanted, now=now)
         body = checkout_object(created.row)
         # Creation reserves nothing, but a repeated request may find an exact amount reserved since the first.
         reserved = None if created.is_new else reserved_amount(created.row, now=now)
-        body["available_chains"] = available_chains(
-            created.row, reserved=reserved, now=now
-        )
+        body["available_chains"] = available_chains(created.row, reserved=reserved, now=now)
         body["notices"] = notices_of(sent, wanted)
         return Response(body, status=201 if created.is_new else 200)
 
@@ -102,16 +94,9 @@ class CheckoutViewSet(ApiViewSet):
         parameters=[
             OpenApiParameter("status", str, enum=schemas.STATUSES),
             *schemas.PAGE_PARAMETERS,
-            OpenApiParameter(
-                "created_after", str, description="ISO 8601; only later ones."
-            ),
-            OpenApiParameter(
-                "created_before", str, description="ISO 8601; only earlier ones."
-            ),
-            *(
-                OpenApiParameter(name, str, description="Only those with this one.")
-                for name in METADATA_KEYS
-            ),
+            OpenApiParameter("created_after", str, description="ISO 8601; only later ones."),
+            OpenApiParameter("created_before", str, description="ISO 8601; only earlier ones."),
+            *(OpenApiParameter(name, str, description="Only those with this one.") for name in METADATA_KEYS),
         ],
         responses={200: schemas.CheckoutList, **schemas.errors(400, 401, 429)},
     )
@@ -122,9 +107,7 @@ class CheckoutViewSet(ApiViewSet):
         Newest first.
         """
         principal = principal_of_request(request)
-        wanted, page = parse_filter(
-            principal.merchant_id, principal.mode, request.query_params
-        )
+        wanted, page = parse_filter(principal.merchant_id, principal.mode, request.query_params)
         total = checkout_total(wanted) if page.include_total else None
         return Response(list_body(checkout_page(wanted, page), page, total))
 
@@ -191,10 +174,7 @@ class CheckoutViewSet(ApiViewSet):
         operation_id="chooseOption",
         tags=["Checkouts"],
         request=schemas.OptionChoice,
-        responses={
-            200: schemas.ChainOption,
-            **schemas.errors(400, 401, 404, 409, 413, 415, 429),
-        },
+        responses={200: schemas.ChainOption, **schemas.errors(400, 401, 404, 409, 413, 415, 429)},
     )
     # Not named like its path, because DRF uses the name `options`.
     @action(detail=True, methods=["post"], url_path="options")

@@ -6,9 +6,7 @@ from checkouts.states import CheckoutStatus
 class IllegalMoveError(Exception):
     """The table of status moves does not allow this move."""
 
-    def __init__(
-        self, public_id: str, before: CheckoutStatus, after: CheckoutStatus
-    ) -> None:
+    def __init__(self, public_id: str, before: CheckoutStatus, after: CheckoutStatus) -> None:
         super().__init__(f"{public_id} cannot go from {before} to {after}")
 
 

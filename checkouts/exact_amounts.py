@@ -26,23 +26,17 @@ _FOUR_DECIMALS: Final = tuple(suffix for suffix in _ROUND if suffix not in _THOU
 _VANISHING: Final = range(1, _BLOCK // 2)
 # Wallets that show 2, 3 or 4 decimals cut or round the digits below these.
 _SHOWN: Final = (10_000, 1_000, 100)
-KEPT_FROM_LINKS: Final = tuple(
-    suffix for suffix in range(1, CAPACITY + 1) if sum(divmod(suffix, _BLOCK)) % 2
-)
+KEPT_FROM_LINKS: Final = tuple(suffix for suffix in range(1, CAPACITY + 1) if sum(divmod(suffix, _BLOCK)) % 2)
 """Suffixes that checkouts from payment links never get: half of all, and half of each tier."""
 
 KEPT_FOR_RESTORES: Final = tuple(
-    suffix
-    for suffix in range(1, CAPACITY + 1)
-    if suffix % _BLOCK and sum(divmod(suffix, _BLOCK)) % 16 in (6, 7)
+    suffix for suffix in range(1, CAPACITY + 1) if suffix % _BLOCK and sum(divmod(suffix, _BLOCK)) % 16 in (6, 7)
 )
 """Suffixes for use after a restore: about an eighth of all, none of them round. Otherwise they are given out last.
 
 After a restore it is unknown which other suffixes lost checkouts hold. About half of these are also kept from links.
 """
-GIVEN_BEFORE_RESTORES: Final = tuple(
-    sorted({*range(1, CAPACITY + 1)} - {*KEPT_FOR_RESTORES})
-)
+GIVEN_BEFORE_RESTORES: Final = tuple(sorted({*range(1, CAPACITY + 1)} - {*KEPT_FOR_RESTORES}))
 
 _MEMO_BYTES: Final = 10
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET)

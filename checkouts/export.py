@@ -4,13 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from accounts.models import Merchant
-from checkouts.models import (
-    BuyerReport,
-    Checkout,
-    InboxDecision,
-    InboxItem,
-    Payment,
-)
+from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem, Payment
 from gateway.core.exports import ExportTable, table_of
 
 _CHECKOUT: Final = (
@@ -72,28 +66,12 @@ _REPORT: Final = (
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
     """Return this app's files. A transfer and a reason identify an inbox item."""
-    yield table_of(
-        "checkouts",
-        Checkout.objects.filter(merchant=merchant),
-        _CHECKOUT,
-    )
+    yield table_of("checkouts", Checkout.objects.filter(merchant=merchant), _CHECKOUT)
     yield table_of(
         "payments",
         Payment.objects.filter(checkout__merchant=merchant),
         ("checkout__public_id", "transfer__public_id", "reason", "credited_at"),
     )
-    yield table_of(
-        "inbox",
-        InboxItem.objects.filter(merchant=merchant),
-        _ITEM,
-    )
-    yield table_of(
-        "inbox_decisions",
-        InboxDecision.objects.filter(item__merchant=merchant),
-        _DECISION,
-    )
-    yield table_of(
-        "buyer_reports",
-        BuyerReport.objects.filter(merchant=merchant),
-        _REPORT,
-    )
+    yield table_of("inbox", InboxItem.objects.filter(merchant=merchant), _ITEM)
+    yield table_of("inbox_decisions", InboxDecision.objects.filter(item__merchant=merchant), _DECISION)
+    yield table_of("buyer_reports", BuyerReport.objects.filter(merchant=merchant), _REPORT)

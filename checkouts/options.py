@@ -12,10 +12,7 @@ from checkouts.payment_links import payment_uri
 from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutStatus
 from gateway.core import json
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import format_units
 from wallets.chains.payments import PaymentRequest
 from wallets.chains.specs import ChainSpec
@@ -29,14 +26,9 @@ def available_chains(
 
     `reserved` is the exact amount held for what is due. Once the checkout takes no more money, no address is shown.
     """
-    specs = sorted(
-        (chain_spec(name) for name in checkout.offers), key=lambda spec: spec.priority
-    )
+    specs = sorted((chain_spec(name) for name in checkout.offers), key=lambda spec: spec.priority)
     shown = takes_money(checkout, now=now)
-    return [
-        option(checkout, spec, token=None, reserved=reserved, is_payable=shown)
-        for spec in specs
-    ]
+    return [option(checkout, spec, token=None, reserved=reserved, is_payable=shown) for spec in specs]
 
 
 def takes_money(checkout: CheckoutFacts, *, now: datetime) -> bool:
@@ -76,23 +68,14 @@ def offers_exact_amount(checkout: CheckoutFacts) -> bool:
 
 
 def option(
-    checkout: CheckoutFacts,
-    spec: ChainSpec,
-    *,
-    token: str | None,
-    reserved: AmountReservation | None,
-    is_payable: bool,
+    checkout: CheckoutFacts, spec: ChainSpec, *, token: str | None, reserved: AmountReservation | None, is_payable: bool
 ) -> dict[str, Any]:
     """Return one chain option, for its first token unless one is named.
 
     On exact-amount chains address, amount and URI stay null until an amount is reserved. Tron has no payment URI.
     """
     offer = checkout.offers[spec.name]
-    request = (
-        payment_request(checkout, spec, token or offer["tokens"][0], reserved=reserved)
-        if is_payable
-        else None
-    )
+    request = payment_request(checkout, spec, token or offer["tokens"][0], reserved=reserved) if is_payable else None
     return {
         "chain": spec.name,
         "name": spec.title,
@@ -109,18 +92,12 @@ def option(
 
 
 def payment_request(
-    checkout: CheckoutFacts,
-    spec: ChainSpec,
-    token: str,
-    *,
-    reserved: AmountReservation | None,
+    checkout: CheckoutFacts, spec: ChainSpec, token: str, *, reserved: AmountReservation | None
 ) -> PaymentRequest | None:
     """Return amount and destination on an offered chain; None while its exact amount is not reserved."""
     offer: Mapping[str, Any] = checkout.offers[spec.name]
     if offer["address"] is not None:
-        return PaymentRequest(
-            spec, token, address=offer["address"], units=remaining_units(checkout)
-        )
+        return PaymentRequest(spec, token, address=offer["address"], units=remaining_units(checkout))
     if reserved is None:
         return None
     return PaymentRequest(
@@ -135,9 +112,7 @@ def payment_request(
     )
 
 
-def check_choice(
-    checkout: CheckoutFacts, choice: OptionChoice, *, now: datetime
-) -> bool:
+def check_choice(checkout: CheckoutFacts, choice: OptionChoice, *, now: datetime) -> bool:
     """Check a buyer's choice, and return whether it needs an exact amount.
 
     Raises InvalidRequestError (chain_unsupported, token_unsupported) for what was not offered, ConflictError
@@ -146,15 +121,11 @@ def check_choice(
     offer = checkout.offers.get(choice.chain)
     if offer is None:
         raise InvalidRequestError(
-            f"{choice.chain} cannot be paid on for this checkout.",
-            param="chain",
-            code="chain_unsupported",
+            f"{choice.chain} cannot be paid on for this checkout.", param="chain", code="chain_unsupported"
         )
     if choice.token not in offer["tokens"]:
         raise InvalidRequestError(
-            f"{choice.token} is not accepted on {choice.chain}.",
-            param="token",
-            code="token_unsupported",
+            f"{choice.token} is not accepted on {choice.chain}.", param="token", code="token_unsupported"
         )
     if not takes_money(checkout, now=now):
         refuse_payment(checkout)
@@ -167,16 +138,7 @@ def refuse_payment(checkout: CheckoutFacts) -> NoReturn:
 
 
 def chosen_option(
-    checkout: CheckoutFacts,
-    choice: OptionChoice,
-    *,
-    reserved: AmountReservation | None,
+    checkout: CheckoutFacts, choice: OptionChoice, *, reserved: AmountReservation | None
 ) -> dict[str, Any]:
     """Return the filled option of a checked choice; an exact amount it needs is reserved already."""
-    return option(
-        checkout,
-        chain_spec(choice.chain),
-        token=choice.token,
-        reserved=reserved,
-        is_payable=True,
-    )
+    return option(checkout, chain_spec(choice.chain), token=choice.token, reserved=reserved, is_payable=True)

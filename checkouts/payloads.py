@@ -76,9 +76,7 @@ def references_payload(checkout: CheckoutFacts) -> dict[str, Any]:
         "customer_ref": checkout.customer_ref or None,
         "product_ref": checkout.product_ref or None,
         "order_ref": checkout.order_ref or None,
-        "ambiguity_resolution_armed": bool(
-            checkout.customer_ref and checkout.product_ref
-        ),
+        "ambiguity_resolution_armed": bool(checkout.customer_ref and checkout.product_ref),
     }
 
 
@@ -90,9 +88,7 @@ def remaining_units(checkout: CheckoutFacts) -> int:
     return to_units(checkout.amount) - received
 
 
-def _payment(
-    checkout: CheckoutFacts, transfers: Sequence[TransferRow]
-) -> dict[str, Any] | None:
+def _payment(checkout: CheckoutFacts, transfers: Sequence[TransferRow]) -> dict[str, Any] | None:
     shown = _representative(checkout, transfers)
     if checkout.status in _WITHOUT_PAYMENT or shown is None:
         return None
@@ -106,13 +102,9 @@ def _payment(
     }
 
 
-def _representative(
-    checkout: CheckoutFacts, transfers: Sequence[TransferRow]
-) -> TransferRow | None:
+def _representative(checkout: CheckoutFacts, transfers: Sequence[TransferRow]) -> TransferRow | None:
     """Return the transfer that completed the checkout; before completion, the latest one credited."""
-    standing = [t for t in transfers if t.state != TransferState.ORPHANED] or list(
-        transfers
-    )
+    standing = [t for t in transfers if t.state != TransferState.ORPHANED] or list(transfers)
     if checkout.status != CheckoutStatus.COMPLETED:
         return standing[-1] if standing else None
     final = [(t.confirmed_at, t) for t in standing if t.confirmed_at is not None]
@@ -151,6 +143,4 @@ def confirmations_of(transfer: TransferRow) -> int:
     if transfer.mode == "test" or transfer.head is None:
         return required if transfer.state == TransferState.CONFIRMED else 1
     counted = max(transfer.head - transfer.block_height + 1, 0)
-    return (
-        max(counted, required) if transfer.state == TransferState.CONFIRMED else counted
-    )
+    return max(counted, required) if transfer.state == TransferState.CONFIRMED else counted

@@ -34,10 +34,7 @@ def wallet_links(request: PaymentRequest, *, page_url: str) -> tuple[WalletLink,
     """Return the documented links into wallet apps; none on a developer's own chain, which apps do not know."""
     if request.spec.is_local or request.token not in request.spec.tokens:
         return ()
-    return (
-        *request.spec.family.wallet_links(request, page_url=page_url),
-        *_trust(request),
-    )
+    return (*request.spec.family.wallet_links(request, page_url=page_url), *_trust(request))
 
 
 def _trust(request: PaymentRequest) -> list[WalletLink]:

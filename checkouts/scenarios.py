@@ -39,11 +39,7 @@ _SCENARIOS: dict[TestScenario, tuple[StepKind, ...]] = {
     TestScenario.LATE: (StepKind.EXPIRE, StepKind.PAY_LATE),
     TestScenario.EXPIRED: (StepKind.EXPIRE,),
     # Before it is final, and once more afterwards.
-    TestScenario.REORG: (
-        StepKind.DETECT,
-        *(StepKind.ORPHAN, StepKind.RETURN),
-        *(StepKind.ORPHAN, StepKind.RETURN),
-    ),
+    TestScenario.REORG: (StepKind.DETECT, *(StepKind.ORPHAN, StepKind.RETURN), *(StepKind.ORPHAN, StepKind.RETURN)),
 }
 
 
@@ -57,7 +53,4 @@ class Step:
 
 def steps_of(scenario: TestScenario, start: datetime) -> list[Step]:
     """Return a scenario's steps, one every five seconds after `start`."""
-    return [
-        Step(kind, start + TICK * number)
-        for number, kind in enumerate(_SCENARIOS[scenario], 1)
-    ]
+    return [Step(kind, start + TICK * number) for number, kind in enumerate(_SCENARIOS[scenario], 1)]

@@ -2,24 +2,10 @@
 
 from rest_framework import serializers as s
 
-from checkouts.creation.forms import (
-    DEFAULT_EXPIRES_IN,
-    MAX_DESCRIPTION,
-    MAX_EXPIRES_IN,
-    MIN_EXPIRES_IN,
-)
+from checkouts.creation.forms import DEFAULT_EXPIRES_IN, MAX_DESCRIPTION, MAX_EXPIRES_IN, MIN_EXPIRES_IN
 from checkouts.creation.references import MAX_LENGTH
-from checkouts.states import (
-    CheckoutException,
-    CheckoutStatus,
-    EscrowStatus,
-    TestScenario,
-)
-from gateway.core.api.openapi import (
-    PAGE_PARAMETERS,
-    errors,
-    paginated,
-)
+from checkouts.states import CheckoutException, CheckoutStatus, EscrowStatus, TestScenario
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from settlements.states import ReleasedBy
 from wallets.states import TransferState
 
@@ -41,17 +27,11 @@ STATUSES = list(CheckoutStatus.values)
 class NewCheckout(s.Serializer[None]):
     """Body of `POST /checkouts`."""
 
-    amount = s.CharField(
-        help_text='USD as a string with at most two decimals, "0.10" to "1000000.00".'
-    )
+    amount = s.CharField(help_text='USD as a string with at most two decimals, "0.10" to "1000000.00".')
     currency = s.ChoiceField(choices=["USD"])
-    description = s.CharField(
-        required=False, allow_null=True, max_length=MAX_DESCRIPTION
-    )
+    description = s.CharField(required=False, allow_null=True, max_length=MAX_DESCRIPTION)
     metadata = s.DictField(
-        required=False,
-        allow_null=True,
-        help_text="At most 4,096 bytes; returned in webhooks untouched.",
+        required=False, allow_null=True, help_text="At most 4,096 bytes; returned in webhooks untouched."
     )
     customer_email = s.CharField(
         required=False,
@@ -76,9 +56,7 @@ class NewCheckout(s.Serializer[None]):
         max_length=MAX_LENGTH,
         help_text="Makes creation idempotent together with amount and currency.",
     )
-    test_scenario = s.ChoiceField(
-        choices=TestScenario.choices, required=False, help_text="Test keys only."
-    )
+    test_scenario = s.ChoiceField(choices=TestScenario.choices, required=False, help_text="Test keys only.")
     escrow = s.BooleanField(
         required=False,
         allow_null=True,
@@ -144,16 +122,12 @@ class Checkout(s.Serializer[None]):
     amount_remaining = s.CharField()
     exception = s.ChoiceField(choices=CheckoutException.choices, allow_null=True)
     paid_at = s.DateTimeField(allow_null=True)
-    cancelled = s.BooleanField(
-        help_text="Whether you ended it before it was paid. Its status is `expired` then."
-    )
+    cancelled = s.BooleanField(help_text="Whether you ended it before it was paid. Its status is `expired` then.")
     replaces = s.CharField(
-        allow_null=True,
-        help_text="The expired checkout whose late money was accepted into this one.",
+        allow_null=True, help_text="The expired checkout whose late money was accepted into this one."
     )
     replaced_by = s.CharField(
-        allow_null=True,
-        help_text="The checkout that took this one's late money over. This one stays as it was.",
+        allow_null=True, help_text="The checkout that took this one's late money over. This one stays as it was."
     )
     transfers = CreditedTransfer(many=True)
     escrow = s.BooleanField()
@@ -183,8 +157,7 @@ class ChainOption(s.Serializer[None]):
         help_text="Where to send it. On exact-amount chains this is the merchant's own wallet, the same for every checkout.",
     )
     payAmount = s.CharField(
-        allow_null=True,
-        help_text="What to send, with six decimals. On exact-amount chains every digit counts.",
+        allow_null=True, help_text="What to send, with six decimals. On exact-amount chains every digit counts."
     )
     paymentUri = s.CharField(
         allow_null=True,

@@ -16,10 +16,7 @@ from wallets.chains.base import AddressError
 from wallets.forwarders.addresses import checksum
 from wallets.models import DepositAddress, ReceivingWallet, Transfer
 from wallets.networks import address_on, chains
-from wallets.transfers.hashes import (
-    UnreadableHashError,
-    spellings,
-)
+from wallets.transfers.hashes import UnreadableHashError, spellings
 
 LONGEST_TEXT: Final = 1_000
 MOST_FOUND: Final = 100
@@ -64,9 +61,7 @@ def _newest(found: QuerySet[Any]) -> list[int]:
     return list(found.order_by("-pk").values_list("pk", flat=True)[:MOST_FOUND])
 
 
-def _looks(
-    seat: Seat, mine: QuerySet[Checkout], text: str
-) -> Iterator[QuerySet[Checkout]]:
+def _looks(seat: Seat, mine: QuerySet[Checkout], text: str) -> Iterator[QuerySet[Checkout]]:
     yield mine.filter(public_id=text)
     yield mine.filter(code=code_in(text))
     yield mine.filter(creation_ref=text, order_ref=text)
@@ -81,9 +76,7 @@ def _looks(
         yield mine.filter(pk__in=list(paid.values_list("checkout_id", flat=True)))
 
 
-def _transfer_looks(
-    seat: Seat, mine: QuerySet[Transfer], text: str
-) -> Iterator[QuerySet[Transfer]]:
+def _transfer_looks(seat: Seat, mine: QuerySet[Transfer], text: str) -> Iterator[QuerySet[Transfer]]:
     yield mine.filter(public_id=text)
     if transactions := transactions_named(text):
         yield mine.filter(transactions)
@@ -104,9 +97,7 @@ def deposits_at(seat: Seat, text: str) -> QuerySet[DepositAddress]:
     if not _EVM_ADDRESS.fullmatch(text):
         return DepositAddress.objects.none()
     key = bytes.fromhex(text[2:])
-    return DepositAddress.objects.filter(
-        key=key, merchant=seat.merchant, mode=seat.mode
-    )
+    return DepositAddress.objects.filter(key=key, merchant=seat.merchant, mode=seat.mode)
 
 
 def code_in(text: str) -> str:

@@ -20,16 +20,8 @@ from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units
 from checkouts.rows import COLUMNS, CheckoutFacts, CheckoutRow, transfers_of
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
-from gateway.core.api.errors import (
-    InvalidRequestError,
-    NotFoundError,
-)
-from gateway.core.api.pagination import (
-    Page,
-    parse_page,
-    parse_text,
-    parse_time,
-)
+from gateway.core.api.errors import InvalidRequestError, NotFoundError
+from gateway.core.api.pagination import Page, parse_page, parse_text, parse_time
 from gateway.core.postgres.replica import read_alias
 from wallets.states import TransferState
 
@@ -72,9 +64,7 @@ def _objects(rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:
     ]
 
 
-def reserved_amount(
-    checkout: CheckoutFacts, *, now: datetime
-) -> AmountReservation | None:
+def reserved_amount(checkout: CheckoutFacts, *, now: datetime) -> AmountReservation | None:
     """Return the exact amount reserved for a checkout's amount due, its merchant loaded; None until one is chosen.
 
     There is no query if no exact-amount chain is offered or no more money is taken.
@@ -93,13 +83,12 @@ def open_reports(merchant_id: int, mode: Mode) -> QuerySet[BuyerReport]:
     """
     # One TON transaction may cause several transfers, each recorded under its own hash.
     came_right = Payment.objects.filter(
-        Q(transfer__tx_hash=OuterRef("tx_hash"))
-        | Q(transfer__tx_hash=OuterRef("part_hash")),
+        Q(transfer__tx_hash=OuterRef("tx_hash")) | Q(transfer__tx_hash=OuterRef("part_hash")),
         checkout=OuterRef("checkout"),
     )
-    reports = BuyerReport.objects.filter(
-        merchant_id=merchant_id, mode=mode, closed_at=None
-    ).annotate(part_hash=KT("details__tx_hash"))
+    reports = BuyerReport.objects.filter(merchant_id=merchant_id, mode=mode, closed_at=None).annotate(
+        part_hash=KT("details__tx_hash")
+    )
     reports = reports.filter(~Exists(came_right)).select_related("checkout")
     return reports.order_by("-pk")
 
@@ -108,23 +97,16 @@ def has_late_money(checkout: Checkout) -> bool:
     """Whether an expired checkout has money in the inbox: renewing it would ask for the price twice."""
     if checkout.status != CheckoutStatus.EXPIRED:
         return False
-    late = checkout.inbox_items.filter(
-        reason__in=(InboxReason.LATE, InboxReason.LATE_OUTAGE), status=InboxStatus.OPEN
-    )
+    late = checkout.inbox_items.filter(reason__in=(InboxReason.LATE, InboxReason.LATE_OUTAGE), status=InboxStatus.OPEN)
     return late.exclude(transfer__state=TransferState.ORPHANED).exists()
 
 
 def other_tries(checkout: Checkout) -> list[Checkout]:
     """Return the checkouts that this one renews, and those that renew it; three each way at most."""
-    return [
-        *islice(_follow(checkout, _try_before), _MOST_TRIES),
-        *islice(_follow(checkout, _try_after), _MOST_TRIES),
-    ]
+    return [*islice(_follow(checkout, _try_before), _MOST_TRIES), *islice(_follow(checkout, _try_after), _MOST_TRIES)]
 
 
-def _follow(
-    checkout: Checkout, find_next: Callable[[Checkout], Checkout | None]
-) -> Iterator[Checkout]:
+def _follow(checkout: Checkout, find_next: Callable[[Checkout], Checkout | None]) -> Iterator[Checkout]:
     found = find_next(checkout)
     while found is not None:
         yield found
@@ -137,9 +119,7 @@ def _try_before(checkout: Checkout) -> Checkout | None:
         return None
     # A merchant's order_ref may look the same, but names only its own checkouts.
     return Checkout.objects.filter(
-        merchant=checkout.merchant_id,
-        mode=checkout.mode,
-        public_id=name.removeprefix(AGAIN),
+        merchant=checkout.merchant_id, mode=checkout.mode, public_id=name.removeprefix(AGAIN)
     ).first()
 
 
@@ -174,9 +154,7 @@ class CheckoutFilter:
         return times == (None, None) and not self.references
 
 
-def parse_filter(
-    merchant_id: int, mode: Mode, query: Mapping[str, str]
-) -> tuple[CheckoutFilter, Page]:
+def parse_filter(merchant_id: int, mode: Mode, query: Mapping[str, str]) -> tuple[CheckoutFilter, Page]:
     """Read a list's query string. Raises InvalidRequestError."""
     status = query.get("status") or None
     if status is not None and status not in CheckoutStatus.values:
@@ -188,11 +166,7 @@ def parse_filter(
         status=CheckoutStatus(status) if status else None,
         created_after=parse_time(query, "created_after"),
         created_before=parse_time(query, "created_before"),
-        references={
-            name: text
-            for name in _HAVING
-            if (text := parse_text(query, name)) is not None
-        },
+        references={name: text for name in _HAVING if (text := parse_text(query, name)) is not None},
     )
     return wanted, parse_page(query)
 
@@ -301,14 +275,10 @@ def _where(wanted: CheckoutFilter) -> tuple[str, dict[str, Any]]:
 
 def _key_of(wanted: CheckoutFilter, public_id: str) -> int:
     key = (
-        Checkout.objects.filter(
-            public_id=public_id, merchant_id=wanted.merchant_id, mode=wanted.mode
-        )
+        Checkout.objects.filter(public_id=public_id, merchant_id=wanted.merchant_id, mode=wanted.mode)
         .values_list("pk", flat=True)
         .first()
     )
     if key is None:
-        raise InvalidRequestError(
-            "starting_after names no checkout of yours.", param="starting_after"
-        )
+        raise InvalidRequestError("starting_after names no checkout of yours.", param="starting_after")
     return key

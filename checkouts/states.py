@@ -132,9 +132,7 @@ class Received:
         return self.seen - self.confirmed
 
 
-def derive_status(
-    current: CheckoutStatus, received: Received, *, needed_units: int
-) -> CheckoutStatus:
+def derive_status(current: CheckoutStatus, received: Received, *, needed_units: int) -> CheckoutStatus:
     """Return the status that follows from the facts; `needed_units` is the amount less the tolerance.
 
     Expiry is not derived here: it depends on how far the chains were read.

@@ -8,10 +8,7 @@ from checkouts.exact.reservations import release_amounts
 from checkouts.inbox.service import apply_decisions
 from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.expiry import expire_due_checkouts
-from checkouts.lifecycle.totals import (
-    check_yesterday,
-    fold_totals,
-)
+from checkouts.lifecycle.totals import check_yesterday, fold_totals
 from checkouts.lifecycle.wallet_claims import release_claims
 from checkouts.testmode.service import play_due_steps
 from wallets.transfers.totals import check_days

@@ -26,10 +26,7 @@ class LocalChains:
         anvil_binary()
         ton.node_command()
         ports = map(port, count())
-        self.nodes: list[DemoNode] = [
-            DEMO_FAMILIES[facts.family.name].node(facts, ports, folder)
-            for facts in CHAINS
-        ]
+        self.nodes: list[DemoNode] = [DEMO_FAMILIES[facts.family.name].node(facts, ports, folder) for facts in CHAINS]
 
     def commands(self, make: CommandMaker) -> list[Command]:
         """The programs to keep running, made by `make(name, *argv)`."""

@@ -82,14 +82,8 @@ def _send_on_ton(chain: ChainEntry, order: Transfer) -> str:
 
 
 DEMO_FAMILIES: Final = {
-    "evm": DemoFamily(
-        _evm_node, _send_on_evm, "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"
-    ),
+    "evm": DemoFamily(_evm_node, _send_on_evm, "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"),
     "tron": DemoFamily(_tron_node, _send_on_evm, "TQe8oR3LibG2EHCMUe6WgvHXhAVpRLizBz"),
-    "solana": DemoFamily(
-        _solana_node, _send_on_solana, "A68C3ZW7EYAwVd13uy47ZNFpK5hM5E3SB5xFXmfeqY8M"
-    ),
-    "ton": DemoFamily(
-        _ton_node, _send_on_ton, "EQBxIdCdjlXzPyaqTXZdjFtYY9liBVCfKUlnLawhsy-ekDBj"
-    ),
+    "solana": DemoFamily(_solana_node, _send_on_solana, "A68C3ZW7EYAwVd13uy47ZNFpK5hM5E3SB5xFXmfeqY8M"),
+    "ton": DemoFamily(_ton_node, _send_on_ton, "EQBxIdCdjlXzPyaqTXZdjFtYY9liBVCfKUlnLawhsy-ekDBj"),
 }

@@ -22,16 +22,10 @@ def set_aside(*, now: datetime) -> str:
     name = str(parameters["dbname"])
     kept = f"{name}_{now:%Y%m%d_%H%M%S}"
     connection.close()
-    server = {
-        part: parameters[part]
-        for part in ("host", "port", "user", "password")
-        if parameters.get(part)
-    }
+    server = {part: parameters[part] for part in ("host", "port", "user", "password") if parameters.get(part)}
     with psycopg.connect(**server, dbname="postgres", autocommit=True) as main:
         for statement in (
-            sql.SQL("ALTER DATABASE {} RENAME TO {}").format(
-                sql.Identifier(name), sql.Identifier(kept)
-            ),
+            sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(name), sql.Identifier(kept)),
             sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)),
         ):
             main.execute(statement)

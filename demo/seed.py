@@ -8,24 +8,13 @@ from accounts.brand.service import change_branding
 from accounts.keys.format import digest_of
 from accounts.keys.service import create_api_key
 from accounts.login.people import create_person
-from accounts.merchants.service import (
-    BUYERS_MAY_RETRY,
-    MAILS_RECEIPTS,
-    create_merchant,
-    turn,
-)
+from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, create_merchant, turn
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.states import Mode, Role
 from demo.families import DEMO_FAMILIES
-from demo.nodes.solana_accounts import (
-    MACHINE_CHAIN,
-    MACHINE_WALLET,
-)
+from demo.nodes.solana_accounts import MACHINE_CHAIN, MACHINE_WALLET
 from demo.settings_file import Credentials
-from demo.shop.logo import (
-    GREEN,
-    shop_logo,
-)
+from demo.shop.logo import GREEN, shop_logo
 from wallets.chains.registry import CHAINS
 from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.receiving.service import set_receiving_wallet
@@ -34,14 +23,10 @@ from webhooks.endpoints.service import set_default_url
 
 OWNER_EMAIL = "owner@demo.example"
 MERCHANT_NAME = "The Corner Shop"
-RECEIVING_WALLETS = {
-    facts.name: DEMO_FAMILIES[facts.family.name].receiving_wallet for facts in CHAINS
-}
+RECEIVING_WALLETS = {facts.name: DEMO_FAMILIES[facts.family.name].receiving_wallet for facts in CHAINS}
 
 
-def seed_demo(
-    *, kept: Credentials | None, webhook_url: str, now: datetime
-) -> Credentials:
+def seed_demo(*, kept: Credentials | None, webhook_url: str, now: datetime) -> Credentials:
     """Make what is missing of the demo merchant; returns its valid credentials.
 
     What `kept` says stays as it is where the database still honours it, so that keys
@@ -54,9 +39,7 @@ def seed_demo(
     _brand(merchant, urljoin(webhook_url, "/"), now)
     for chain, address in RECEIVING_WALLETS.items():
         set_receiving_wallet(merchant, chain=chain, address=address, now=now)
-    set_machine_wallet(
-        merchant, chain=MACHINE_CHAIN, address=MACHINE_WALLET, actor=owner, now=now
-    )
+    set_machine_wallet(merchant, chain=MACHINE_CHAIN, address=MACHINE_WALLET, actor=owner, now=now)
     return Credentials(
         owner_email=owner.email,
         owner_password=password,

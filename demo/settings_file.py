@@ -47,10 +47,7 @@ class DemoSettings:
 def write_environment(path: Path, environment: Mapping[str, str]) -> None:
     """Write what `manage.py` needs to work on the running demo, for a shell to read; only its owner can."""
     ours = {name for name in environment if name.startswith("CHAIN_")} | _NEEDED
-    lines = [
-        f"export {name}={shlex.quote(environment[name])}\n"
-        for name in sorted(ours & environment.keys())
-    ]
+    lines = [f"export {name}={shlex.quote(environment[name])}\n" for name in sorted(ours & environment.keys())]
     write_private(path, "".join(lines))
 
 

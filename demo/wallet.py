@@ -17,15 +17,7 @@ from wallets.chains.registry import family_called
 from wallets.chains.specs import TOKEN_DECIMALS
 
 
-def pay(
-    chain: ChainEntry,
-    *,
-    token: str,
-    to: str,
-    amount: str,
-    reference: str = "",
-    comment: str = "",
-) -> str:
+def pay(chain: ChainEntry, *, token: str, to: str, amount: str, reference: str = "", comment: str = "") -> str:
     """Send `amount` (a decimal number of tokens) and return the transaction's hash.
 
     `chain` is an entry of var/demo.json; `reference` and `comment` are written beside the transfer where the chain has

@@ -68,12 +68,7 @@ def build(source: Path, target: Path) -> Path:
         florinctl["copy_source"](source, root / SOURCE_PLACE)
         _link_and_units(root)
         units = sorted(one.name for one in (root / "usr/lib/systemd/system").iterdir())
-        running = " ".join(
-            [
-                *florinctl["UNITS"],
-                *(u for u in units if u.endswith((".timer", ".target"))),
-            ]
-        )
+        running = " ".join([*florinctl["UNITS"], *(u for u in units if u.endswith((".timer", ".target")))])
         control = root / "DEBIAN"
         control.mkdir()
         (control / "control").write_text(CONTROL.format(version=version))
@@ -89,14 +84,7 @@ def build(source: Path, target: Path) -> Path:
         (root / "etc/florin/secrets").chmod(0o700)
         target.mkdir(parents=True, exist_ok=True)
         package = target / f"florin_{version}_all.deb"
-        argv = [
-            "dpkg-deb",
-            "--root-owner-group",
-            "-Zxz",
-            "--build",
-            str(root),
-            str(package),
-        ]
+        argv = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(package)]
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, env=_dated())  # noqa: S603
     return package
 

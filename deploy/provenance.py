@@ -44,10 +44,7 @@ class Source:
 
 def source_of(root: Path) -> Source:
     """Return what a checked-out tree is. Raises CalledProcessError."""
-    hashes = {
-        name: hashlib.sha256((root / name).read_bytes()).hexdigest()
-        for name in (CONTAINERFILE, LOCK)
-    }
+    hashes = {name: hashlib.sha256((root / name).read_bytes()).hexdigest() for name in (CONTAINERFILE, LOCK)}
     text = (root / "pyproject.toml").read_text()
     version = text.partition('\nversion = "')[2].partition('"')[0]
     commit = _run("git", "-C", str(root), "rev-parse", "HEAD")
@@ -55,16 +52,11 @@ def source_of(root: Path) -> Source:
     return Source(version, commit, bool(changed), hashes)
 
 
-def statement(
-    source: Source, *, image: str, digest: str, started: datetime, finished: datetime
-) -> dict[str, Any]:
+def statement(source: Source, *, image: str, digest: str, started: datetime, finished: datetime) -> dict[str, Any]:
     """Return what an image was made of, as an in-toto statement with SLSA's predicate."""
     dependencies = [
         {"uri": "git+florin", "digest": {"gitCommit": source.commit}},
-        *(
-            {"uri": f"file:{name}", "digest": {"sha256": value}}
-            for name, value in source.hashes.items()
-        ),
+        *({"uri": f"file:{name}", "digest": {"sha256": value}} for name, value in source.hashes.items()),
     ]
     told = f"{digest} {started.isoformat()}"
     return {
@@ -102,12 +94,8 @@ def build(image: str, options: Sequence[str], place: Path) -> Path:
     file = ("--file", str(ROOT / CONTAINERFILE), "--tag", image)
     argv = ["buildah", "bud", *same, *labels, *options, *file, str(ROOT)]
     subprocess.run(argv, check=True)  # noqa: S603 - the operator's own options
-    digest = _run(
-        "buildah", "inspect", "--type", "image", "--format", "{{.FromImageID}}", image
-    )
-    told = statement(
-        source, image=image, digest=digest, started=started, finished=datetime.now(UTC)
-    )
+    digest = _run("buildah", "inspect", "--type", "image", "--format", "{{.FromImageID}}", image)
+    told = statement(source, image=image, digest=digest, started=started, finished=datetime.now(UTC))
     place.mkdir(parents=True, exist_ok=True)
     written = place / "provenance.json"
     written.write_text(json.dumps(told, indent=1) + "\n")

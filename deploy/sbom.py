@@ -52,9 +52,7 @@ def packages(lock: str) -> Iterator[Package]:
 def _is_for_linux(marker: str) -> bool:
     linux = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
     return any(
-        Marker(marker).evaluate(
-            {**linux, "python_version": python, "python_full_version": f"{python}.0"}
-        )
+        Marker(marker).evaluate({**linux, "python_version": python, "python_full_version": f"{python}.0"})
         for python in PYTHONS
     )
 
@@ -98,20 +96,14 @@ def cyclonedx(found: Sequence[Package], *, version: str) -> dict[str, Any]:
             }
         },
         "components": [_component(one) for one in found],
-        "dependencies": [
-            {"ref": "florin", "dependsOn": [one.purl for one in found]},
-        ],
+        "dependencies": [{"ref": "florin", "dependsOn": [one.purl for one in found]}],
     }
 
 
 def _component(package: Package) -> dict[str, Any]:
     # One component may have one hash of a kind: each file's stands beside its distribution.
     files = [
-        {
-            "type": "distribution",
-            "url": package.purl,
-            "hashes": [{"alg": "SHA-256", "content": one}],
-        }
+        {"type": "distribution", "url": package.purl, "hashes": [{"alg": "SHA-256", "content": one}]}
         for one in package.hashes
     ]
     return {

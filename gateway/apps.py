@@ -26,10 +26,7 @@ class GatewayConfig(AppConfig):
 
 def tracing_wanted() -> bool:
     """Return whether the environment names a collector of traces, in OpenTelemetry's own variables."""
-    return bool(
-        os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-        or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
-    )
+    return bool(os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"))
 
 
 def tracing_installed() -> bool:

@@ -9,10 +9,7 @@ import os
 from celery import Celery
 from celery.signals import worker_before_create_process
 
-from gateway.processes.loops import (
-    ROLES_OPTION,
-    Loops,
-)
+from gateway.processes.loops import ROLES_OPTION, Loops
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 

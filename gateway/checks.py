@@ -41,10 +41,7 @@ def revocation_is_prompt(**_: Any) -> list[CheckMessage]:
 @register()
 def late_money_meets_no_stranger(**_: Any) -> list[CheckMessage]:
     """Check that exact amounts stay reserved for a day: an exchange may take that long to send."""
-    short, usual = (
-        settings.EXACT_AMOUNT_SHORT_HOLD_HOURS,
-        settings.EXACT_AMOUNT_HOLD_HOURS,
-    )
+    short, usual = (settings.EXACT_AMOUNT_SHORT_HOLD_HOURS, settings.EXACT_AMOUNT_HOLD_HOURS)
     if LEAST_HOLD_HOURS <= short <= usual:
         return []
     return [
@@ -83,9 +80,7 @@ def proxies_are_named(**_: Any) -> list[CheckMessage]:
         problem = "TRUSTED_PROXIES trusts every address."
     return [
         Error(
-            problem,
-            hint="Name the addresses or networks of your own proxies, such as 10.0.0.0/8.",
-            id="gateway.E004",
+            problem, hint="Name the addresses or networks of your own proxies, such as 10.0.0.0/8.", id="gateway.E004"
         )
     ]
 
@@ -131,15 +126,9 @@ def secret_key_is_secret(**_: Any) -> list[CheckMessage]:
 def addresses_are_https(**_: Any) -> list[CheckMessage]:
     """Check that buyers and keys come by https; on this machine alone plain http will do."""
     return [
-        Error(
-            f"{name} is not https.",
-            hint="Let the proxy end TLS, and write https://.",
-            id="gateway.E008",
-        )
+        Error(f"{name} is not https.", hint="Let the proxy end TLS, and write https://.", id="gateway.E008")
         for name in _ADDRESSES
-        if (url := urlsplit(getattr(settings, name))).netloc
-        and url.scheme != "https"
-        and url.hostname not in _HERE
+        if (url := urlsplit(getattr(settings, name))).netloc and url.scheme != "https" and url.hostname not in _HERE
     ]
 
 
@@ -170,24 +159,14 @@ def metrics_are_private(**_: Any) -> list[CheckMessage]:
     """Check that the token of /metrics cannot be guessed."""
     if not settings.METRICS_TOKEN or len(settings.METRICS_TOKEN) >= LEAST_TOKEN:
         return []
-    return [
-        Error(
-            "METRICS_TOKEN is too short.",
-            hint="Set 30 random characters.",
-            id="gateway.E010",
-        )
-    ]
+    return [Error("METRICS_TOKEN is too short.", hint="Set 30 random characters.", id="gateway.E010")]
 
 
 @register(DEPLOYMENT, deploy=True)
 def engines_are_named(**_: Any) -> list[CheckMessage]:
     """Check that the database and the broker are named: nothing starts them in production."""
     return [
-        Error(
-            f"{name} is empty.",
-            hint="docs/guide/configuration.md shows how it is written.",
-            id="gateway.E011",
-        )
+        Error(f"{name} is empty.", hint="docs/guide/configuration.md shows how it is written.", id="gateway.E011")
         for name in ("DATABASE_URL", "REDIS_URL")
         if not getattr(settings, name)
     ]

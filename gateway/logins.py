@@ -16,14 +16,8 @@ LOGIN_URL = "/account/login/"
 LOGIN_REDIRECT_URL = "/dashboard/"
 _validators = "django.contrib.auth.password_validation."
 AUTH_PASSWORD_VALIDATORS = [
-    {
-        "NAME": _validators + "UserAttributeSimilarityValidator",
-        "OPTIONS": {"user_attributes": ["email", "name"]},
-    },
-    {
-        "NAME": _validators + "MinimumLengthValidator",
-        "OPTIONS": {"min_length": 10},
-    },
+    {"NAME": _validators + "UserAttributeSimilarityValidator", "OPTIONS": {"user_attributes": ["email", "name"]}},
+    {"NAME": _validators + "MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": _validators + "CommonPasswordValidator"},
 ]
 

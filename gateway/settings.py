@@ -110,9 +110,7 @@ TEMPLATES = [
 ]
 
 _embedded = running_urls(VAR_DIR / "engines")
-DATABASE_URL = env.str(
-    "DATABASE_URL", default=_embedded.database_url if _embedded else ""
-)
+DATABASE_URL = env.str("DATABASE_URL", default=_embedded.database_url if _embedded else "")
 # The server's own address for `LISTEN`, when a pooler in transaction mode is used.
 DATABASE_DIRECT_URL = env.str("DATABASE_DIRECT_URL", default=DATABASE_URL)
 # Prepared statements belong to a session. Poolers before PgBouncer 1.21 give it to the next client.
@@ -125,9 +123,7 @@ _test_suffix = env.str("FLORIN_TEST_DB_SUFFIX", default="")
 # A streaming replica that reports and lists read, and the lag from which they read the primary instead.
 REPLICA_URL = env.str("REPLICA_URL", default="")
 REPLICA_MOST_LAG_SECONDS = env.float("REPLICA_MOST_LAG_SECONDS", default=10.0)
-DATABASES = databases(
-    DATABASE_URL, REPLICA_URL, prepare=DATABASE_PREPARE, test_suffix=_test_suffix
-)
+DATABASES = databases(DATABASE_URL, REPLICA_URL, prepare=DATABASE_PREPARE, test_suffix=_test_suffix)
 DATABASE_ROUTERS = ["gateway.core.postgres.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
@@ -183,9 +179,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = not PRODUCTION
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "accounts.keys.authentication.ApiKeyAuthentication"
-    ],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.keys.authentication.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_RENDERER_CLASSES": ["gateway.core.api.wire.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["gateway.core.api.wire.JsonParser"],
@@ -203,10 +197,7 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": BASE_URL, "description": "This installation"}],
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "gateway.pages.api_description.finish",
-    ],
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "gateway.pages.api_description.finish"],
     "WEBHOOKS": "gateway.pages.api_description.WEBHOOKS",
     # Generated clients have classes of these names.
     "ENUM_SUFFIX": "",
@@ -224,8 +215,7 @@ SPECTACULAR_SETTINGS = {
 
 # Only one messenger's web clients may frame the hosted page.
 FRAME_ANCESTORS = env.list(
-    "FRAME_ANCESTORS",
-    default=[f"https://{name}.telegram.org" for name in ("web", "webk", "webz")],
+    "FRAME_ANCESTORS", default=[f"https://{name}.telegram.org" for name in ("web", "webk", "webz")]
 )
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -239,22 +229,16 @@ CONTENT_SECURITY_POLICY = {
         "form-action": ["'self'", *{CHECKOUT_HOST} - {LINK_HOST}],
         "base-uri": ["'none'"],
         "frame-ancestors": FRAME_ANCESTORS,
-    },
+    }
 }
 SECURE_REFERRER_POLICY = "no-referrer"
 # With a public address on https, plain http is not served.
-SECURE_SSL_REDIRECT = env.bool(
-    "SECURE_SSL_REDIRECT", default=BASE_URL.startswith("https://")
-)
+SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=BASE_URL.startswith("https://"))
 # Asked of the web process itself, without the proxy: by it, by an orchestrator, by Prometheus.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE_SSL_REDIRECT else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool(
-    "SECURE_HSTS_INCLUDE_SUBDOMAINS", default=False
-)
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
-)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", default=False)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 SILENCED_SYSTEM_CHECKS = [
     # frame-ancestors of the policy below replaces it, and allows one messenger.
     "security.W002",
@@ -277,9 +261,7 @@ METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 # Seconds that a process may cache an API key; a revocation takes effect within them.
 API_KEY_CACHE_SECONDS = env.float("API_KEY_CACHE_SECONDS", default=3.0)
 
-WEBHOOK_SIGNATURE_HEADER = env.str(
-    "WEBHOOK_SIGNATURE_HEADER", default="X-Service-Signature"
-)
+WEBHOOK_SIGNATURE_HEADER = env.str("WEBHOOK_SIGNATURE_HEADER", default="X-Service-Signature")
 # Months of attempts are dropped once all of them are older.
 WEBHOOK_ATTEMPT_DAYS = env.int("WEBHOOK_ATTEMPT_DAYS", default=30)
 # For development only: lets webhooks go to this machine. A system check refuses it in production.

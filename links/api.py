@@ -11,42 +11,19 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.keys.authentication import (
-    Principal,
-    principal_of_request,
-)
-from gateway.core.api.pagination import (
-    list_body,
-    parse_page,
-)
+from accounts.keys.authentication import Principal, principal_of_request
+from gateway.core.api.pagination import list_body, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web_urls import url_policy
 from links import schemas
-from links.editing.forms import (
-    parse_changes,
-    parse_link,
-    parse_status,
-    parse_template,
-    template_id_in,
-    with_defaults,
-)
+from links.editing.forms import parse_changes, parse_link, parse_status, parse_template, template_id_in, with_defaults
 from links.editing.inputs import Person
-from links.editing.service import (
-    change_link,
-    create_link,
-    create_template,
-    delete_template,
-    locked_link,
-    set_status,
-)
+from links.editing.service import change_link, create_link, create_template, delete_template, locked_link, set_status
 from links.models import LinkTemplate, PaymentLink
-from links.page.qr_images import (
-    qr_png,
-    qr_svg,
-)
+from links.page.qr_images import qr_png, qr_svg
 from links.payloads import link_url, template_payload
 from links.selectors import (
     link_object,
@@ -85,10 +62,7 @@ class LinkViewSet(ApiViewSet):
         operation_id="createLink",
         tags=["Payment links"],
         request=schemas.NewLink,
-        responses={
-            201: schemas.PaymentLink,
-            **schemas.errors(400, 401, 404, 409, 413, 415, 429),
-        },
+        responses={201: schemas.PaymentLink, **schemas.errors(400, 401, 404, 409, 413, 415, 429)},
     )
     def create(self, request: Request) -> Response:
         """Create a payment link.
@@ -103,21 +77,14 @@ class LinkViewSet(ApiViewSet):
         if template is not None:
             body = with_defaults(body, template)
         link = create_link(
-            principal.merchant_id,
-            principal.mode,
-            parse_link(body, url_policy()),
-            template=template,
-            now=timezone.now(),
+            principal.merchant_id, principal.mode, parse_link(body, url_policy()), template=template, now=timezone.now()
         )
         return Response(link_object(link), status=201)
 
     @extend_schema(
         operation_id="listLinks",
         tags=["Payment links"],
-        parameters=[
-            OpenApiParameter("status", str, enum=schemas.STATUSES),
-            *schemas.PAGE_PARAMETERS,
-        ],
+        parameters=[OpenApiParameter("status", str, enum=schemas.STATUSES), *schemas.PAGE_PARAMETERS],
         responses={200: schemas.LinkList, **schemas.errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
@@ -126,9 +93,7 @@ class LinkViewSet(ApiViewSet):
         Newest first.
         """
         principal = principal_of_request(request)
-        wanted, page = parse_filter(
-            principal.merchant_id, principal.mode, request.query_params
-        )
+        wanted, page = parse_filter(principal.merchant_id, principal.mode, request.query_params)
         total = links_of(wanted).count() if page.include_total else None
         return Response(list_body(link_page(wanted, page), page, total))
 
@@ -148,10 +113,7 @@ class LinkViewSet(ApiViewSet):
         operation_id="changeLink",
         tags=["Payment links"],
         request=schemas.LinkChanges,
-        responses={
-            200: schemas.PaymentLink,
-            **schemas.errors(400, 401, 404, 409, 413, 415, 429),
-        },
+        responses={200: schemas.PaymentLink, **schemas.errors(400, 401, 404, 409, 413, 415, 429)},
     )
     def partial_update(self, request: Request, link_id: str) -> Response:
         """Update a payment link.
@@ -170,10 +132,7 @@ class LinkViewSet(ApiViewSet):
         operation_id="setLinkStatus",
         tags=["Payment links"],
         request=schemas.NewLinkStatus,
-        responses={
-            200: schemas.PaymentLink,
-            **schemas.errors(400, 401, 404, 413, 415, 429),
-        },
+        responses={200: schemas.PaymentLink, **schemas.errors(400, 401, 404, 413, 415, 429)},
     )
     @action(detail=True, methods=["patch"], url_path="status")
     def set_status(self, request: Request, link_id: str) -> Response:
@@ -189,10 +148,7 @@ class LinkViewSet(ApiViewSet):
     @extend_schema(
         operation_id="getLinkQrSvg",
         tags=["Payment links"],
-        responses={
-            (200, "image/svg+xml"): OpenApiTypes.BINARY,
-            **schemas.errors(401, 404, 429),
-        },
+        responses={(200, "image/svg+xml"): OpenApiTypes.BINARY, **schemas.errors(401, 404, 429)},
     )
     @action(detail=True, url_path="qr.svg")
     def qr_svg(self, request: Request, link_id: str) -> HttpResponse:
@@ -202,10 +158,7 @@ class LinkViewSet(ApiViewSet):
     @extend_schema(
         operation_id="getLinkQrPng",
         tags=["Payment links"],
-        responses={
-            (200, "image/png"): OpenApiTypes.BINARY,
-            **schemas.errors(401, 404, 429),
-        },
+        responses={(200, "image/png"): OpenApiTypes.BINARY, **schemas.errors(401, 404, 429)},
     )
     @action(detail=True, url_path="qr.png")
     def qr_png(self, request: Request, link_id: str) -> HttpResponse:
@@ -219,9 +172,7 @@ class LinkViewSet(ApiViewSet):
 def _template_of(principal: Principal, public_id: str) -> LinkTemplate | None:
     if not public_id:
         return None
-    return link_template(
-        principal.merchant_id, principal.mode, public_id, param="template"
-    )
+    return link_template(principal.merchant_id, principal.mode, public_id, param="template")
 
 
 def _key_of(request: Request) -> Person:
@@ -244,9 +195,7 @@ def _image(content: bytes, content_type: str, link_id: str) -> HttpResponse:
     extension = "svg" if content_type == "image/svg+xml" else "png"
     # An existing link's id: nothing in it needs quoting.
     name = f'inline; filename="{link_id}.{extension}"'
-    return HttpResponse(
-        content, content_type=content_type, headers={"Content-Disposition": name}
-    )
+    return HttpResponse(content, content_type=content_type, headers={"Content-Disposition": name})
 
 
 class TemplateViewSet(ApiViewSet):
@@ -264,10 +213,7 @@ class TemplateViewSet(ApiViewSet):
         operation_id="createLinkTemplate",
         tags=["Payment links"],
         request=schemas.NewLinkTemplate,
-        responses={
-            201: schemas.LinkTemplate,
-            **schemas.errors(400, 401, 413, 415, 429),
-        },
+        responses={201: schemas.LinkTemplate, **schemas.errors(400, 401, 413, 415, 429)},
     )
     def create(self, request: Request) -> Response:
         """Create a link template.
@@ -276,10 +222,7 @@ class TemplateViewSet(ApiViewSet):
         """
         principal = principal_of_request(request)
         template = create_template(
-            principal.merchant_id,
-            principal.mode,
-            parse_template(json_body(request)),
-            now=timezone.now(),
+            principal.merchant_id, principal.mode, parse_template(json_body(request)), now=timezone.now()
         )
         return Response(template_payload(template), status=201)
 
@@ -320,9 +263,7 @@ class TemplateViewSet(ApiViewSet):
 
         Links made from it stay.
         """
-        delete_template(
-            _template(request, template_id), now=timezone.now(), by=_key_of(request)
-        )
+        delete_template(_template(request, template_id), now=timezone.now(), by=_key_of(request))
         return Response({"id": template_id, "deleted": True})
 
 

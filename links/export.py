@@ -22,30 +22,13 @@ _LINK: Final = (
     "created_at",
     "updated_at",
 )
-_TEMPLATE: Final = (
-    "public_id",
-    "mode",
-    "title",
-    "type",
-    "amount",
-    "description",
-    "metadata",
-    "created_at",
-)
+_TEMPLATE: Final = ("public_id", "mode", "title", "type", "amount", "description", "metadata", "created_at")
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
     """Return this app's files."""
-    yield table_of(
-        "payment_links",
-        PaymentLink.objects.filter(merchant=merchant),
-        _LINK,
-    )
-    yield table_of(
-        "link_templates",
-        LinkTemplate.objects.filter(merchant=merchant),
-        _TEMPLATE,
-    )
+    yield table_of("payment_links", PaymentLink.objects.filter(merchant=merchant), _LINK)
+    yield table_of("link_templates", LinkTemplate.objects.filter(merchant=merchant), _TEMPLATE)
     yield table_of(
         "subscriptions",
         Subscription.objects.filter(link__merchant=merchant),

@@ -22,12 +22,8 @@ EMAIL_LENGTH = 254
 class LinkTemplate(models.Model):
     """Default values of links. A link keeps its values, whatever happens to the template."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "ltp")
-    )
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="link_templates", db_index=False
-    )
+    public_id = models.CharField(max_length=40, unique=True, default=partial(new_id, "ltp"))
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="link_templates", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     title = models.CharField(max_length=TITLE_LENGTH)
     type = models.CharField(max_length=12, choices=LinkType)
@@ -38,9 +34,7 @@ class LinkTemplate(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        indexes = [
-            models.Index(fields=["merchant", "mode", "-id"], name="link_template_list")
-        ]
+        indexes = [models.Index(fields=["merchant", "mode", "-id"], name="link_template_list")]
 
     def __str__(self) -> str:
         return self.title
@@ -53,14 +47,10 @@ class PaymentLink(models.Model):
     # The page's code; never the id, so neither reveals the other.
     code = models.CharField(max_length=32, unique=True, default=new_code)
     # No index of its own: that of the list begins with it.
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="payment_links", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="payment_links", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     type = models.CharField(max_length=12, choices=LinkType, default=LinkType.CUSTOM)
-    status = models.CharField(
-        max_length=8, choices=LinkStatus, default=LinkStatus.ACTIVE
-    )
+    status = models.CharField(max_length=8, choices=LinkStatus, default=LinkStatus.ACTIVE)
     title = models.CharField(max_length=TITLE_LENGTH)
     description = models.CharField(max_length=DESCRIPTION_LENGTH, blank=True)
     # The initial amount of a donation's field.
@@ -78,23 +68,16 @@ class PaymentLink(models.Model):
     product_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     # Of the checkouts made from it.
     escrow = models.BooleanField(default=False, db_default=False)
-    template = models.ForeignKey(
-        LinkTemplate, models.SET_NULL, null=True, related_name="links"
-    )
+    template = models.ForeignKey(LinkTemplate, models.SET_NULL, null=True, related_name="links")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [
+            models.CheckConstraint(condition=Q(type__in=LinkType.values), name="link_type_known"),
+            models.CheckConstraint(condition=Q(status__in=LinkStatus.values), name="link_status_known"),
             models.CheckConstraint(
-                condition=Q(type__in=LinkType.values), name="link_type_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(status__in=LinkStatus.values), name="link_status_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(type=LinkType.DONATION) | Q(amount__gt=0),
-                name="link_amount_unless_donation",
+                condition=Q(type=LinkType.DONATION) | Q(amount__gt=0), name="link_amount_unless_donation"
             ),
             models.CheckConstraint(
                 condition=Q(type=LinkType.SUBSCRIPTION, interval__in=Interval.values)
@@ -104,9 +87,7 @@ class PaymentLink(models.Model):
         ]
         indexes = [
             models.Index(fields=["merchant", "mode", "-id"], name="link_list"),
-            models.Index(
-                fields=["merchant", "mode", "status", "-id"], name="link_by_status"
-            ),
+            models.Index(fields=["merchant", "mode", "status", "-id"], name="link_by_status"),
         ]
 
     def __str__(self) -> str:
@@ -116,9 +97,7 @@ class PaymentLink(models.Model):
 class Subscription(models.Model):
     """A subscriber of a link, identified only by a personal link."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "sub")
-    )
+    public_id = models.CharField(max_length=40, unique=True, default=partial(new_id, "sub"))
     link = models.ForeignKey(PaymentLink, models.PROTECT, related_name="subscriptions")
     # Where reminders go; empty for none.
     email = models.CharField(max_length=EMAIL_LENGTH, blank=True)
@@ -127,13 +106,7 @@ class Subscription(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        indexes = [
-            models.Index(
-                fields=["paid_until"],
-                condition=~Q(email=""),
-                name="subscription_to_remind",
-            )
-        ]
+        indexes = [models.Index(fields=["paid_until"], condition=~Q(email=""), name="subscription_to_remind")]
 
     def __str__(self) -> str:
         return self.public_id
@@ -146,29 +119,19 @@ class LinkCheckout(models.Model):
     at a time: the next attempt is made only after the one before it expired.
     """
 
-    link = models.ForeignKey(
-        PaymentLink, models.PROTECT, related_name="checkouts", db_index=False
-    )
+    link = models.ForeignKey(PaymentLink, models.PROTECT, related_name="checkouts", db_index=False)
     checkout = models.OneToOneField(Checkout, models.PROTECT, related_name="+")
     slot = models.CharField(max_length=120)
     attempt = models.PositiveIntegerField()
-    subscription = models.ForeignKey(
-        Subscription, models.PROTECT, null=True, related_name="checkouts"
-    )
+    subscription = models.ForeignKey(Subscription, models.PROTECT, null=True, related_name="checkouts")
     # When a subscription's final checkout was counted.
     settled_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["link", "slot", "attempt"], name="one_checkout_per_attempt"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["link", "slot", "attempt"], name="one_checkout_per_attempt")]
         indexes = [
             models.Index(
-                fields=["id"],
-                condition=Q(settled_at=None, subscription__isnull=False),
-                name="subscription_unsettled",
+                fields=["id"], condition=Q(settled_at=None, subscription__isnull=False), name="subscription_unsettled"
             )
         ]
 
@@ -179,18 +142,13 @@ class LinkCheckout(models.Model):
 class SubscriberMail(models.Model):
     """Records a subscriber's mail about one period, so that it is queued once. The outbox has the mail itself."""
 
-    subscription = models.ForeignKey(
-        Subscription, models.CASCADE, related_name="mails", db_index=False
-    )
+    subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="mails", db_index=False)
     kind = models.CharField(max_length=4, choices=MailKind)
     period_end = models.DateTimeField()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["subscription", "kind", "period_end"],
-                name="subscriber_mail_once",
-            )
+            models.UniqueConstraint(fields=["subscription", "kind", "period_end"], name="subscriber_mail_once")
         ]
 
     def __str__(self) -> str:

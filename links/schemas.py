@@ -3,11 +3,7 @@
 from rest_framework import serializers as s
 
 from checkouts.creation.references import MAX_LENGTH
-from gateway.core.api.openapi import (
-    PAGE_PARAMETERS,
-    errors,
-    paginated,
-)
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from links.editing.forms import MOST_SUGGESTIONS
 from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH
 from links.states import Interval, LinkStatus, LinkType
@@ -36,9 +32,7 @@ class LinkChanges(s.Serializer[None]):
     """Body of `PATCH /links/{id}`: what is absent stays. Type, currency and interval cannot be changed."""
 
     title = s.CharField(required=False, max_length=TITLE_LENGTH)
-    description = s.CharField(
-        required=False, allow_null=True, max_length=DESCRIPTION_LENGTH
-    )
+    description = s.CharField(required=False, allow_null=True, max_length=DESCRIPTION_LENGTH)
     amount = s.CharField(
         required=False,
         allow_null=True,
@@ -49,12 +43,8 @@ class LinkChanges(s.Serializer[None]):
         allow_null=True,
         help_text="At most 4,096 bytes. Each checkout made from the link has it, and `link_id` besides.",
     )
-    min_amount = s.CharField(
-        required=False, allow_null=True, help_text="Donations only."
-    )
-    max_amount = s.CharField(
-        required=False, allow_null=True, help_text="Donations only."
-    )
+    min_amount = s.CharField(required=False, allow_null=True, help_text="Donations only.")
+    max_amount = s.CharField(required=False, allow_null=True, help_text="Donations only.")
     suggested_amounts = s.ListField(
         child=s.CharField(),
         required=False,
@@ -82,16 +72,10 @@ class NewLink(LinkChanges):
     """Body of `POST /links`."""
 
     title = s.CharField(
-        required=False,
-        max_length=TITLE_LENGTH,
-        help_text="Required, unless `template` names one that has it.",
+        required=False, max_length=TITLE_LENGTH, help_text="Required, unless `template` names one that has it."
     )
-    currency = s.ChoiceField(
-        choices=["USD"], required=False, help_text="`USD` if absent."
-    )
-    type = s.ChoiceField(
-        choices=LinkType.choices, required=False, help_text=_TYPE_IF_ABSENT
-    )
+    currency = s.ChoiceField(choices=["USD"], required=False, help_text="`USD` if absent.")
+    type = s.ChoiceField(choices=LinkType.choices, required=False, help_text=_TYPE_IF_ABSENT)
     interval = s.ChoiceField(
         choices=Interval.choices,
         required=False,
@@ -99,9 +83,7 @@ class NewLink(LinkChanges):
         help_text="Subscriptions only: how long one payment lasts. Default `month`.",
     )
     template = s.CharField(
-        required=False,
-        allow_null=True,
-        help_text="The id of a template, whose values stand where this body has none.",
+        required=False, allow_null=True, help_text="The id of a template, whose values stand where this body has none."
     )
 
 
@@ -127,9 +109,7 @@ class PaymentLink(s.Serializer[None]):
     created_at = s.DateTimeField()
     updated_at = s.DateTimeField()
     payments_count = s.IntegerField(help_text="Completed checkouts.")
-    amount_collected = s.CharField(
-        help_text="What these received, with six decimals like `amount_received`."
-    )
+    amount_collected = s.CharField(help_text="What these received, with six decimals like `amount_received`.")
     min_amount = s.CharField(allow_null=True)
     max_amount = s.CharField(allow_null=True)
     suggested_amounts = s.ListField(child=s.CharField())
@@ -147,12 +127,8 @@ class NewLinkTemplate(s.Serializer[None]):
     """Body of `POST /link_templates`."""
 
     title = s.CharField(max_length=TITLE_LENGTH)
-    description = s.CharField(
-        required=False, allow_null=True, max_length=DESCRIPTION_LENGTH
-    )
-    type = s.ChoiceField(
-        choices=LinkType.choices, required=False, help_text=_TYPE_IF_ABSENT
-    )
+    description = s.CharField(required=False, allow_null=True, max_length=DESCRIPTION_LENGTH)
+    type = s.ChoiceField(choices=LinkType.choices, required=False, help_text=_TYPE_IF_ABSENT)
     amount = s.CharField(required=False, allow_null=True)
     metadata = s.DictField(required=False, allow_null=True)
 

@@ -12,14 +12,8 @@ from accounts.brand.facts import with_brand
 from accounts.states import Mode
 from checkouts.lifecycle.escrow import holdable
 from checkouts.states import LIVE, CheckoutStatus
-from gateway.core.api.errors import (
-    InvalidRequestError,
-    NotFoundError,
-)
-from gateway.core.api.pagination import (
-    Page,
-    parse_page,
-)
+from gateway.core.api.errors import InvalidRequestError, NotFoundError
+from gateway.core.api.pagination import Page, parse_page
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.payloads import NOTHING, Takings, link_payload, template_payload
 from links.states import LinkStatus
@@ -38,9 +32,7 @@ class LinkFilter:
     status: LinkStatus | None
 
 
-def parse_filter(
-    merchant_id: int, mode: Mode, query: Mapping[str, str]
-) -> tuple[LinkFilter, Page]:
+def parse_filter(merchant_id: int, mode: Mode, query: Mapping[str, str]) -> tuple[LinkFilter, Page]:
     """Read a list's query string. Raises InvalidRequestError."""
     status = query.get("status") or None
     if status is not None and status not in LinkStatus.values:
@@ -64,14 +56,10 @@ def templates_of(merchant_id: int, mode: Mode) -> QuerySet[LinkTemplate]:
 def payment_link(merchant_id: int, mode: Mode, public_id: str) -> PaymentLink:
     """Return one link. Raises NotFoundError, also for another merchant's or the other mode's."""
     links = with_brand(PaymentLink.objects.select_related("template"))
-    return _one(
-        links.filter(merchant=merchant_id, mode=mode), public_id, param="link_id"
-    )
+    return _one(links.filter(merchant=merchant_id, mode=mode), public_id, param="link_id")
 
 
-def link_template(
-    merchant_id: int, mode: Mode, public_id: str, *, param: str = "template_id"
-) -> LinkTemplate:
+def link_template(merchant_id: int, mode: Mode, public_id: str, *, param: str = "template_id") -> LinkTemplate:
     """Return one template. Raises NotFoundError naming `param`."""
     return _one(templates_of(merchant_id, mode), public_id, param=param)
 
@@ -109,9 +97,7 @@ def _page_of(rows: QuerySet[M], page: Page) -> list[M]:
         seen = rows.filter(public_id=page.starting_after).values_list("pk", flat=True)
         key = seen.first()
         if key is None:
-            raise InvalidRequestError(
-                "starting_after names nothing of yours.", param="starting_after"
-            )
+            raise InvalidRequestError("starting_after names nothing of yours.", param="starting_after")
         rows, offset = rows.filter(pk__lt=key), 0
     return list(rows.order_by("-pk")[offset : offset + page.limit])
 
@@ -122,9 +108,8 @@ def _completed(rows: QuerySet[LinkCheckout]) -> QuerySet[LinkCheckout]:
     late = Q(checkout__replaced_by__status=CheckoutStatus.COMPLETED)
     return rows.filter(in_time | late).annotate(
         received=Case(
-            When(in_time, then=F("checkout__amount_received")),
-            default=F("checkout__replaced_by__amount_received"),
-        ),
+            When(in_time, then=F("checkout__amount_received")), default=F("checkout__replaced_by__amount_received")
+        )
     )
 
 
@@ -134,11 +119,7 @@ def takings_of(links: Sequence[PaymentLink]) -> dict[int, Takings]:
     A reorg reduces a checkout's sum, and so this one. A payment that it took back whole does not count.
     """
     paid = _completed(LinkCheckout.objects.filter(link__in=[one.pk for one in links]))
-    rows = (
-        paid.filter(~Q(received=0))
-        .values("link")
-        .annotate(count=Count("pk"), amount=Sum("received"))
-    )
+    rows = paid.filter(~Q(received=0)).values("link").annotate(count=Count("pk"), amount=Sum("received"))
     return {row["link"]: Takings(row["count"], row["amount"]) for row in rows}
 
 
@@ -170,9 +151,7 @@ def paid_code(link: PaymentLink, subscription: Subscription | None = None) -> st
     if subscription is not None:
         rows = rows.filter(subscription=subscription)
     in_time = When(checkout__status=CheckoutStatus.COMPLETED, then="checkout__code")
-    paid = _completed(rows).annotate(
-        code=Case(in_time, default="checkout__replaced_by__code"), moment=_PAID_AT
-    )
+    paid = _completed(rows).annotate(code=Case(in_time, default="checkout__replaced_by__code"), moment=_PAID_AT)
     codes = paid.order_by("-moment", "-pk").values_list("code", flat=True)
     return codes.first() or ""
 

@@ -3,11 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from links.subscriptions.service import (
-    plan_reminders,
-    settle_accepted,
-    settle_subscriptions,
-)
+from links.subscriptions.service import plan_reminders, settle_accepted, settle_subscriptions
 
 
 @shared_task(name="links.settle_subscriptions")

@@ -16,9 +16,7 @@ _ATOM: Final = r"[-!#$%&'*+/=?^_`{}|~0-9A-Z\u0080-\U0010ffff]+"
 class _AddressValidator(EmailValidator):
     """Django's validator, with letters of any script before the @ too. The caller refuses unprintable characters."""
 
-    user_regex = re.compile(
-        rf'{_ATOM}(?:\.{_ATOM})*\Z|"(?:[^"\\]|\\.)+"\Z', re.IGNORECASE
-    )
+    user_regex = re.compile(rf'{_ATOM}(?:\.{_ATOM})*\Z|"(?:[^"\\]|\\.)+"\Z', re.IGNORECASE)
 
 
 validate_address: Final = _AddressValidator()

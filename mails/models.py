@@ -29,17 +29,9 @@ class OutgoingMail(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(
-                fields=["due_at"],
-                condition=Q(due_at__isnull=False),
-                name="outgoing_mail_due",
-            ),
+            models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="outgoing_mail_due"),
             # Few, for operators.
-            models.Index(
-                fields=["id"],
-                condition=Q(due_at=None, sent_at=None),
-                name="outgoing_mail_given_up",
-            ),
+            models.Index(fields=["id"], condition=Q(due_at=None, sent_at=None), name="outgoing_mail_given_up"),
         ]
 
     def __str__(self) -> str:

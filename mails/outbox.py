@@ -36,19 +36,12 @@ _SOURCE: Final = """
         AS mail (key, recipient, subject, text, html)
 """
 _INSERT: Final = (
-    insert_mails(_SOURCE, key="key", recipient="recipient", words="subject, text, html")
-    + "RETURNING id, key"
+    insert_mails(_SOURCE, key="key", recipient="recipient", words="subject, text, html") + "RETURNING id, key"
 )
 
 
 def queue_mail(
-    *,
-    key: str,
-    recipient: str,
-    subject: str,
-    text: str,
-    html: str = "",
-    now: datetime,
+    *, key: str, recipient: str, subject: str, text: str, html: str = "", now: datetime
 ) -> OutgoingMail | None:
     """Queue a mail in the caller's transaction; return None if its key exists or the address is impossible.
 
@@ -65,9 +58,7 @@ def queue_mail(
     return next(iter(_insert([mail], now)), None)
 
 
-def queue_unwritten(
-    mails: Iterable[tuple[str, str]], *, now: datetime
-) -> list[OutgoingMail]:
+def queue_unwritten(mails: Iterable[tuple[str, str]], *, now: datetime) -> list[OutgoingMail]:
     """Queue mails, each a key and a recipient, with texts made at sending time; return the new ones.
 
     The key's prefix, up to its colon, names the writer in MAIL_WRITERS.

@@ -11,13 +11,7 @@ from email import message_from_bytes
 from email.policy import SMTPUTF8
 from email.utils import parseaddr
 from hashlib import sha256
-from smtplib import (
-    SMTP,
-    SMTPDataError,
-    SMTPNotSupportedError,
-    SMTPRecipientsRefused,
-    SMTPSenderRefused,
-)
+from smtplib import SMTP, SMTPDataError, SMTPNotSupportedError, SMTPRecipientsRefused, SMTPSenderRefused
 from typing import Final
 
 import structlog
@@ -56,12 +50,7 @@ _CLAIM = """
     RETURNING *
 """
 # Errors about one mail. Any other error would affect the next mail too.
-_REFUSALS = (
-    SMTPDataError,
-    SMTPNotSupportedError,
-    SMTPRecipientsRefused,
-    SMTPSenderRefused,
-)
+_REFUSALS = (SMTPDataError, SMTPNotSupportedError, SMTPRecipientsRefused, SMTPSenderRefused)
 
 
 def send_due_mails(*, now: datetime) -> int:
@@ -129,9 +118,7 @@ class _Run:
     def _fail(self, mail: OutgoingMail, error: Exception) -> None:
         # The server's answer may quote an address.
         log.warning("mail not sent", mail=mail.key, error=type(error).__name__)
-        self.is_server_away = isinstance(error, OSError) and not isinstance(
-            error, _REFUSALS
-        )
+        self.is_server_away = isinstance(error, OSError) and not isinstance(error, _REFUSALS)
         _hang_up(self._server)
         if mail.tries >= MOST_TRIES:
             _give_up(mail)
@@ -169,9 +156,7 @@ def _send(message: EmailMultiAlternatives) -> None:
     session.send_message(written)
 
 
-def message_of(
-    mail: OutgoingMail, words: MailWords, server: BaseEmailBackend
-) -> EmailMultiAlternatives:
+def message_of(mail: OutgoingMail, words: MailWords, server: BaseEmailBackend) -> EmailMultiAlternatives:
     """Return the message. Sent twice it has the same Message-ID, so most mail programs show one."""
     _, sender = parseaddr(settings.DEFAULT_FROM_EMAIL)
     name = sha256(mail.key.encode()).hexdigest()[:32]

@@ -13,27 +13,15 @@ from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
 from gateway.core.api.keyset import chunks_by_key
-from gateway.core.api.pagination import (
-    list_body,
-    parse_format,
-    parse_page,
-)
+from gateway.core.api.pagination import list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.csv_files import csv_response
 from gateway.core.postgres.replica import reads_replica
 from reports import schemas
-from reports.entries import (
-    report_page,
-    report_rows,
-)
+from reports.entries import report_page, report_rows
 from reports.forms import parse_filter, parse_summary, parse_transactions
-from reports.payloads import (
-    CSV_HEADER,
-    csv_cells,
-    summary_payload,
-    transaction_payload,
-)
+from reports.payloads import CSV_HEADER, csv_cells, summary_payload, transaction_payload
 from reports.selectors import settlement_page, settlements_wanted
 from reports.summaries import summary_of
 from reports.totals import ReportTotals
@@ -64,9 +52,7 @@ class ReportViewSet(ApiViewSet):
         `to`, at most 366 days.
         """
         principal, now = principal_of_request(request), timezone.now()
-        wanted = parse_summary(
-            principal.merchant_id, principal.mode, request.query_params, now=now
-        )
+        wanted = parse_summary(principal.merchant_id, principal.mode, request.query_params, now=now)
         return Response(summary_payload(wanted, summary_of(wanted, now=now)))
 
     @extend_schema(

@@ -21,10 +21,7 @@ from reports.totals import ReportTotals
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import is_accepted
 from wallets.states import Direction
-from wallets.transfers.block_pages import (
-    NEWEST_FIRST,
-    older_than,
-)
+from wallets.transfers.block_pages import NEWEST_FIRST, older_than
 
 # The table of a row.
 _TRANSFER: Final = 0
@@ -123,9 +120,7 @@ def transfer_rows(found: QuerySet[Transfer]) -> Iterator[ReportRow]:
         yield from (rows[one.pk] for one in chunk if one.pk in rows)
 
 
-def _places(
-    wanted: ReportFilter, after: _Place | None, offset: int, limit: int
-) -> list[_Place]:
+def _places(wanted: ReportFilter, after: _Place | None, offset: int, limit: int) -> list[_Place]:
     """Return the positions of a page's rows: from each table's index, without reading rows that are not shown."""
     most = offset + limit + 1
     # Each limited separately: only then does the database walk both indexes, and read no more of them than needed.
@@ -141,9 +136,7 @@ def _places(
     return places[offset - begin : offset - begin + limit]
 
 
-def _behind(
-    found: QuerySet[Any], table: int, after: _Place | None
-) -> QuerySet[Any, Any]:
+def _behind(found: QuerySet[Any], table: int, after: _Place | None) -> QuerySet[Any, Any]:
     if after is not None:
         # With equal keys, the greater table's row comes first.
         bound = after.key if table >= after.table else after.key + 1
@@ -153,14 +146,8 @@ def _behind(
 
 
 def _told(places: Sequence[_Place]) -> list[ReportRow]:
-    keys = {
-        table: [place.key for place in places if place.table == table]
-        for table in _TABLES
-    }
-    found = {
-        _TRANSFER: _transfers(keys[_TRANSFER]),
-        _MOVEMENT: _movements(keys[_MOVEMENT]),
-    }
+    keys = {table: [place.key for place in places if place.table == table] for table in _TABLES}
+    found = {_TRANSFER: _transfers(keys[_TRANSFER]), _MOVEMENT: _movements(keys[_MOVEMENT])}
     return [
         found[place.table][place.key]
         for place in places
@@ -184,9 +171,7 @@ def _transfers(keys: Sequence[int]) -> dict[int, ReportRow]:
     found = {}
     for key, mode, public_id, payment, resource, *told in rows:
         row = ReportRow(public_id, Direction.IN.value, *told)
-        found[key] = row._replace(
-            machine=payment, resource=resource, is_live=mode == Mode.LIVE
-        )
+        found[key] = row._replace(machine=payment, resource=resource, is_live=mode == Mode.LIVE)
     return _with_fees(found)
 
 
@@ -199,9 +184,7 @@ def _with_fees(found: dict[int, ReportRow]) -> dict[int, ReportRow]:
     first = paid.values_list("checkout").annotate(first=Min("transfer"))
     bearing = {transfer for _, transfer in first}
     return {
-        key: row._replace(fee=fees.get(row.checkout or row.machine) or None)
-        if row.machine or key in bearing
-        else row
+        key: row._replace(fee=fees.get(row.checkout or row.machine) or None) if row.machine or key in bearing else row
         for key, row in found.items()
     }
 
@@ -224,11 +207,7 @@ def _movements(keys: Sequence[int]) -> dict[int, ReportRow]:
 
 
 def _named(wanted: ReportFilter, public_id: str) -> _Place:
-    mine = {
-        "public_id": public_id,
-        "merchant": wanted.merchant_id,
-        "mode": wanted.mode,
-    }
+    mine = {"public_id": public_id, "merchant": wanted.merchant_id, "mode": wanted.mode}
     rows: dict[int, QuerySet[Any]] = {
         _TRANSFER: Transfer.objects.filter(**mine),
         _MOVEMENT: WatchedMovement.objects.filter(**mine),
@@ -236,6 +215,4 @@ def _named(wanted: ReportFilter, public_id: str) -> _Place:
     for table, found in rows.items():
         if row := found.only("block_time").first():
             return _Place(row.block_time, row.pk, table)
-    raise InvalidRequestError(
-        "starting_after names no transaction of yours.", param="starting_after"
-    )
+    raise InvalidRequestError("starting_after names no transaction of yours.", param="starting_after")

@@ -29,9 +29,7 @@ def fees_of(wanted: ReportFilter) -> Decimal:
 
 
 def _days(wanted: ReportFilter, span: Span) -> QuerySet[FeeDay]:
-    kept = FeeDay.objects.filter(
-        merchant=wanted.merchant_id, day__gte=span.first, day__lt=span.end
-    )
+    kept = FeeDay.objects.filter(merchant=wanted.merchant_id, day__gte=span.first, day__lt=span.end)
     return kept.filter(chain=wanted.chain) if wanted.chain else kept
 
 

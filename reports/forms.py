@@ -11,13 +11,7 @@ from reports.inputs import ReportFilter
 from wallets.chains.base import AddressError
 from wallets.models import WatchedWallet
 from wallets.networks import address_on, chains
-from wallets.transfers.filters import (
-    Query,
-    parse_chain,
-    parse_direction,
-    parse_span,
-    parse_token,
-)
+from wallets.transfers.filters import Query, parse_chain, parse_direction, parse_span, parse_token
 
 USUAL_SPAN: Final = timedelta(days=30)
 LONGEST_SPAN: Final = timedelta(days=366)
@@ -49,9 +43,7 @@ def parse_transactions(merchant_id: int, mode: Mode, query: Query) -> ReportFilt
     return _of_wallet(wanted, parse_text(query, "wallet") or "")
 
 
-def parse_summary(
-    merchant_id: int, mode: Mode, query: Query, *, now: datetime
-) -> ReportFilter:
+def parse_summary(merchant_id: int, mode: Mode, query: Query, *, now: datetime) -> ReportFilter:
     """Parse a summary's range: `to` defaults to now, `from` to thirty days before.
 
     Raises InvalidRequestError naming the parameter, also where that is more than 366 days.
@@ -62,9 +54,7 @@ def parse_summary(
     if since > until:
         raise InvalidRequestError("from must not be after now.", param="from")
     if until - since > LONGEST_SPAN:
-        raise InvalidRequestError(
-            f"A summary spans at most {LONGEST_SPAN.days} days.", param="from"
-        )
+        raise InvalidRequestError(f"A summary spans at most {LONGEST_SPAN.days} days.", param="from")
     return replace(wanted, since=since, until=until)
 
 

@@ -104,17 +104,12 @@ def summary_payload(wanted: ReportFilter, summary: Summary) -> dict[str, Any]:
             "uncredited": total.uncredited,
         },
         "balances": [
-            {"chain": one.chain, "token": one.token, "amount": format_units(one.units)}
-            for one in summary.balances
+            {"chain": one.chain, "token": one.token, "amount": format_units(one.units)} for one in summary.balances
         ],
         "by_chain": [
-            {"chain": chain, "token": token} | _part(sums)
-            for (chain, token), sums in summary.by_token.items()
+            {"chain": chain, "token": token} | _part(sums) for (chain, token), sums in summary.by_token.items()
         ],
-        "by_day": [
-            {"day": day.isoformat()} | _part(sums)
-            for day, sums in summary.by_day.items()
-        ],
+        "by_day": [{"day": day.isoformat()} | _part(sums) for day, sums in summary.by_day.items()],
         "by_tag": [{"tag": tag} | _part(sums) for tag, sums in summary.by_tag.items()],
     }
 

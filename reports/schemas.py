@@ -3,11 +3,7 @@
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers as s
 
-from gateway.core.api.openapi import (
-    PAGE_PARAMETERS,
-    errors,
-    paginated,
-)
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from gateway.core.api.pagination import FORMATS
 from reports.entries import RowKind
 from settlements.states import SettlementStatus
@@ -24,16 +20,10 @@ __all__ = [
 ]
 
 SUMMARY_PARAMETERS = [
-    OpenApiParameter(
-        "from", str, description="ISO 8601, inclusive; by block time. UTC."
-    ),
-    OpenApiParameter(
-        "to", str, description="ISO 8601, exclusive; a date is its midnight."
-    ),
+    OpenApiParameter("from", str, description="ISO 8601, inclusive; by block time. UTC."),
+    OpenApiParameter("to", str, description="ISO 8601, exclusive; a date is its midnight."),
     OpenApiParameter("chain", str),
-    OpenApiParameter(
-        "tag", str, description="Of watched wallets: what moved in and out of them."
-    ),
+    OpenApiParameter("tag", str, description="Of watched wallets: what moved in and out of them."),
 ]
 TRANSACTION_PARAMETERS = [
     *SUMMARY_PARAMETERS,
@@ -50,11 +40,7 @@ TRANSACTION_PARAMETERS = [
 ]
 
 
-SETTLEMENT_PARAMETERS = [
-    *SUMMARY_PARAMETERS[:3],
-    OpenApiParameter("format", str, enum=list(FORMATS)),
-    *PAGE_PARAMETERS,
-]
+SETTLEMENT_PARAMETERS = [*SUMMARY_PARAMETERS[:3], OpenApiParameter("format", str, enum=list(FORMATS)), *PAGE_PARAMETERS]
 
 
 class Flows(s.Serializer[None]):
@@ -117,9 +103,7 @@ class ReportSummary(Flows):
 
     to = s.DateTimeField()
     livemode = s.BooleanField()
-    fees = s.CharField(
-        help_text="Fees charged in the period, minus fees reversed in it. Two decimals."
-    )
+    fees = s.CharField(help_text="Fees charged in the period, minus fees reversed in it. Two decimals.")
     counts = ReportCounts()
     balances = Held(many=True)
     by_chain = ChainFlows(many=True)
@@ -138,9 +122,7 @@ class ReportTransaction(s.Serializer[None]):
     direction = s.ChoiceField(choices=Direction.choices)
     chain = s.CharField()
     token = s.CharField()
-    amount = s.CharField(
-        help_text="With six decimals, or as many as another token has."
-    )
+    amount = s.CharField(help_text="With six decimals, or as many as another token has.")
     tx_hash = s.CharField()
     position = s.IntegerField()
     sender_address = s.CharField()
@@ -158,19 +140,13 @@ class ReportTransaction(s.Serializer[None]):
         "yours and paid for nothing. `watched` is a movement of a watched wallet.",
     )
     x402_payment_id = s.CharField(allow_null=True)
-    resource = s.CharField(
-        allow_null=True, help_text="What the machine of an x402 payment paid for."
-    )
+    resource = s.CharField(allow_null=True, help_text="What the machine of an x402 payment paid for.")
     fee = s.CharField(
         allow_null=True,
         help_text="In USD, six decimals, less what was refunded. A checkout's fee stands on the first of its transfers.",
     )
-    usd_value = s.CharField(
-        allow_null=True, help_text="Null for a token that no checkout accepts."
-    )
-    explorer_url = s.CharField(
-        allow_null=True, help_text="Null in test mode and on local networks."
-    )
+    usd_value = s.CharField(allow_null=True, help_text="Null for a token that no checkout accepts.")
+    explorer_url = s.CharField(allow_null=True, help_text="Null in test mode and on local networks.")
 
 
 TransactionList = paginated("ReportTransactionList", ReportTransaction)

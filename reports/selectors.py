@@ -47,17 +47,13 @@ def settlement_page(wanted: ReportFilter, page: Page) -> list[Settlement]:
     mine = Settlement.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
     start = mine.filter(public_id=page.starting_after).first()
     if start is None:
-        raise InvalidRequestError(
-            "starting_after names no settlement.", param="starting_after"
-        )
+        raise InvalidRequestError("starting_after names no settlement.", param="starting_after")
     return list(found.filter(pk__lt=start.pk)[: page.limit])
 
 
 def all_movements(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
     """Return the watched wallets' movements of a filter."""
-    found = WatchedMovement.objects.filter(
-        merchant=wanted.merchant_id, mode=wanted.mode
-    )
+    found = WatchedMovement.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
     found = _narrowed(found, wanted)
     if wanted.direction:
         found = found.filter(direction=wanted.direction)

@@ -70,9 +70,7 @@ def cover_of(since: datetime, until: datetime, *, now: datetime) -> Cover:
             continue
         first, end = min(first, day), max(end, _next(day))
         around = ((midnight(day), start), (stop, after))
-        parts += [
-            Part(*times, is_left_out=True) for times in around if times[0] < times[1]
-        ]
+        parts += [Part(*times, is_left_out=True) for times in around if times[0] < times[1]]
     return Cover(first, end, tuple(parts))
 
 

@@ -24,11 +24,7 @@ from gateway.core.money import EXACT, round_to_cent
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])", re.ASCII)
 _LAST_MONTH: Final = 12
 _GROUP: Final = ("kind", "chain", "token", "rate")
-_SUMS: Final = {
-    "payments": Count("pk"),
-    "money": Sum("received"),
-    "fees": Sum("amount"),
-}
+_SUMS: Final = {"payments": Count("pk"), "money": Sum("received"), "fees": Sum("amount")}
 _CHARGED: Final = Q(number=0)
 _TOTALS: Final = {
     "payments": Count("pk", filter=_CHARGED),
@@ -105,9 +101,7 @@ class Statement:
     def total(self) -> Decimal:
         """Return what is owed for the month, to a cent; negative if refunds exceed charges."""
         lines = (*self.charged, *self.taken_back, *self.charged_again)
-        return round_to_cent(
-            reduce(EXACT.add, (line.fees for line in lines), Decimal(0))
-        )
+        return round_to_cent(reduce(EXACT.add, (line.fees for line in lines), Decimal(0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +141,7 @@ def bookings(merchant_id: int, month: Month) -> Iterator[FeeEntry]:
 
 
 def _within(merchant_id: int, month: Month) -> QuerySet[FeeEntry]:
-    return FeeEntry.objects.filter(
-        merchant=merchant_id,
-        charged_at__gte=month.begins,
-        charged_at__lt=month.ends,
-    )
+    return FeeEntry.objects.filter(merchant=merchant_id, charged_at__gte=month.begins, charged_at__lt=month.ends)
 
 
 def _corrections(merchant_id: int, month: Month) -> QuerySet[FeeEntry]:
@@ -165,8 +155,7 @@ def _grouped(found: QuerySet[FeeEntry], *group: str) -> Iterator[dict[str, Any]]
 def _corrected(found: QuerySet[FeeEntry]) -> Iterator[tuple[Line, bool]]:
     """Yield lines, and whether they are refunds."""
     named = found.annotate(
-        is_taken_back=Exact(Mod("number", 2), 1),
-        month=TruncMonth("corrects__charged_at", tzinfo=UTC),
+        is_taken_back=Exact(Mod("number", 2), 1), month=TruncMonth("corrects__charged_at", tzinfo=UTC)
     )
     for row in _grouped(named, "is_taken_back", "month", *_GROUP):
         is_taken_back = row.pop("is_taken_back")

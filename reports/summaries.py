@@ -207,11 +207,7 @@ def _tagged(wanted: ReportFilter, cover: Cover) -> Iterator[_Group]:
 
 
 def _watched(
-    wanted: ReportFilter,
-    cover: Cover,
-    some: Q,
-    key: F,
-    part_key: Callable[[Part], Expression | F],
+    wanted: ReportFilter, cover: Cover, some: Q, key: F, part_key: Callable[[Part], Expression | F]
 ) -> Iterator[_Group]:
     kept = WatchedDay.objects.filter(some, wallet__in=watched_wallets(wanted))
     kept = kept.filter(day__gte=cover.first, day__lt=cover.end)
@@ -231,10 +227,7 @@ def _day_of(part: Part) -> Value:
 
 
 def _groups(
-    rows: QuerySet[Any],
-    sums: Mapping[str, Aggregate],
-    key: Expression | F,
-    part: Part | None = None,
+    rows: QuerySet[Any], sums: Mapping[str, Aggregate], key: Expression | F, part: Part | None = None
 ) -> Iterator[_Group]:
     """Return the totals of accepted tokens: recorded-only ones may be worth anything."""
     is_left_out = part is not None and part.is_left_out
@@ -252,6 +245,5 @@ def _balances(wanted: ReportFilter) -> list[Balance]:
     held = WatchedBalance.objects.filter(wallet__in=watched)
     sums = held.values("wallet__chain", "token").annotate(held=Sum("units"))
     return [
-        Balance(row["wallet__chain"], row["token"], int(row["held"]))
-        for row in sums.order_by("wallet__chain", "token")
+        Balance(row["wallet__chain"], row["token"], int(row["held"])) for row in sums.order_by("wallet__chain", "token")
     ]

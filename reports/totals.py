@@ -84,10 +84,7 @@ def _transfer_days(wanted: ReportFilter, span: Span) -> QuerySet[TransferDay]:
     if wanted.direction == Direction.OUT or wanted.tag:
         return TransferDay.objects.none()
     found = TransferDay.objects.filter(
-        merchant=wanted.merchant_id,
-        mode=wanted.mode,
-        day__gte=span.first,
-        day__lt=span.end,
+        merchant=wanted.merchant_id, mode=wanted.mode, day__gte=span.first, day__lt=span.end
     )
     if wanted.chain:
         found = found.filter(chain=wanted.chain)
@@ -95,9 +92,7 @@ def _transfer_days(wanted: ReportFilter, span: Span) -> QuerySet[TransferDay]:
 
 
 def _days(wanted: ReportFilter, span: Span) -> QuerySet[WatchedDay]:
-    found = WatchedDay.objects.filter(
-        wallet__in=watched_wallets(wanted), day__gte=span.first, day__lt=span.end
-    )
+    found = WatchedDay.objects.filter(wallet__in=watched_wallets(wanted), day__gte=span.first, day__lt=span.end)
     if wanted.direction:
         found = found.filter(direction=wanted.direction)
     if wanted.token:

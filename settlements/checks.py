@@ -9,12 +9,7 @@ from django.core.checks import CheckMessage, Error, register
 from settlements.gas.keys import GasKeyError, gas_keys
 from settlements.gas.solana_keys import solana_gas_keys
 
-_BY_CHAIN: Final = (
-    "GAS_MAX_GWEI",
-    "GAS_DAILY_COINS",
-    "GAS_LOW_COINS",
-    "GAS_COIN_USD",
-)
+_BY_CHAIN: Final = ("GAS_MAX_GWEI", "GAS_DAILY_COINS", "GAS_LOW_COINS", "GAS_COIN_USD")
 
 
 @register()
@@ -52,11 +47,7 @@ def solana_gas_keys_can_be_read(**_: Any) -> list[CheckMessage]:
 @register()
 def limits_of_gas_are_amounts(**_: Any) -> list[CheckMessage]:
     """Check that gas limits are amounts; otherwise settlements would stop, or not be limited."""
-    given = [
-        (f"{name} of {chain}", amount)
-        for name in _BY_CHAIN
-        for chain, amount in getattr(settings, name).items()
-    ]
+    given = [(f"{name} of {chain}", amount) for name in _BY_CHAIN for chain, amount in getattr(settings, name).items()]
     given.append(("SWEEP_MOST_COST", settings.SWEEP_MOST_COST))
     given.append(("GAS_MERCHANT_SHARE", settings.GAS_MERCHANT_SHARE))
     return [

@@ -23,14 +23,7 @@ _SETTLEMENT: Final = (
     "created_at",
     "settled_at",
 )
-_HOLD: Final = (
-    "subject_id",
-    "mode",
-    "created_at",
-    "released_at",
-    "released_by",
-    "released_actor__email",
-)
+_HOLD: Final = ("subject_id", "mode", "created_at", "released_at", "released_by", "released_actor__email")
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:

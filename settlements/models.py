@@ -14,13 +14,7 @@ from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core.ids import new_id
 from gateway.core.money import TOKEN_DIGITS
-from settlements.states import (
-    Purpose,
-    ReleasedBy,
-    Sender,
-    SettlementStatus,
-    TransactionState,
-)
+from settlements.states import Purpose, ReleasedBy, Sender, SettlementStatus, TransactionState
 from wallets.models import DepositAddress, DepositOutflow
 from wallets.states import ClaimKind
 
@@ -34,9 +28,7 @@ class GasAccount(models.Model):
     chain = models.CharField(max_length=16)
     address = models.CharField(max_length=42)  # EIP-55
     next_nonce = models.BigIntegerField(null=True)  # null until read from the chain
-    balance_wei = models.DecimalField(
-        max_digits=WEI_DIGITS, decimal_places=0, null=True
-    )
+    balance_wei = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0, null=True)
     balance_at = models.DateTimeField(null=True)
     # When operators were last warned of a low balance.
     low_told_at = models.DateTimeField(null=True)
@@ -46,11 +38,7 @@ class GasAccount(models.Model):
     retired_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["chain", "address"], name="gas_account_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["chain", "address"], name="gas_account_once")]
 
     def __str__(self) -> str:
         return f"{self.chain}:{self.address}"
@@ -72,9 +60,7 @@ class GasTransaction(models.Model):
     gas_limit = models.PositiveBigIntegerField()
     # Its maximum cost, by its most expensive attempt, in wei; it counts until the cost is known.
     most_wei = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
-    state = models.CharField(
-        max_length=8, choices=TransactionState, default=TransactionState.INTENDED
-    )
+    state = models.CharField(max_length=8, choices=TransactionState, default=TransactionState.INTENDED)
     created_at = models.DateTimeField(default=timezone.now)
     # From then on it is not sent any more, because its call would revert.
     expires_at = models.DateTimeField(null=True)
@@ -91,9 +77,7 @@ class GasTransaction(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "nonce"], name="gas_nonce_used_once"
-            ),
+            models.UniqueConstraint(fields=["account", "nonce"], name="gas_nonce_used_once"),
             models.UniqueConstraint(
                 fields=["purpose", "reference"],
                 condition=~Q(state=TransactionState.DROPPED),
@@ -104,9 +88,7 @@ class GasTransaction(models.Model):
             # Pending ones, lowest nonce first.
             models.Index(
                 fields=["account", "nonce"],
-                condition=Q(
-                    state__in=[TransactionState.INTENDED, TransactionState.SENT]
-                ),
+                condition=Q(state__in=[TransactionState.INTENDED, TransactionState.SENT]),
                 name="gas_transaction_open",
             ),
             # Spending within a part of a span.
@@ -120,20 +102,14 @@ class GasTransaction(models.Model):
 class GasSpan(models.Model):
     """A delta of a gas account's costs in ten minutes, inserted by triggers; a day's limit adds these rows up."""
 
-    account = models.ForeignKey(
-        GasAccount, models.CASCADE, related_name="spans", db_index=False
-    )
+    account = models.ForeignKey(GasAccount, models.CASCADE, related_name="spans", db_index=False)
     begins_at = models.DateTimeField()
     wei = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
     is_sum = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "begins_at"],
-                condition=Q(is_sum=True),
-                name="gas_span_once",
-            )
+            models.UniqueConstraint(fields=["account", "begins_at"], condition=Q(is_sum=True), name="gas_span_once")
         ]
         indexes = [
             models.Index(fields=["account", "begins_at"], name="gas_span_read"),
@@ -147,9 +123,7 @@ class GasSpan(models.Model):
 class GasAttempt(models.Model):
     """One signed attempt of a transaction; a later one pays more for the same nonce."""
 
-    transaction = models.ForeignKey(
-        GasTransaction, models.CASCADE, related_name="attempts", db_index=False
-    )
+    transaction = models.ForeignKey(GasTransaction, models.CASCADE, related_name="attempts", db_index=False)
     number = models.PositiveSmallIntegerField()
     tx_hash = models.CharField(max_length=66, unique=True)
     # The signed bytes; cleared long after the nonce is used.
@@ -161,18 +135,10 @@ class GasAttempt(models.Model):
     error = models.CharField(max_length=200, blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["transaction", "number"], name="gas_attempt_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["transaction", "number"], name="gas_attempt_once")]
         indexes = [
             # Attempts with bytes to clear.
-            models.Index(
-                fields=["signed_at"],
-                condition=~Q(raw=b""),
-                name="gas_attempt_has_raw",
-            )
+            models.Index(fields=["signed_at"], condition=~Q(raw=b""), name="gas_attempt_has_raw")
         ]
 
     def __str__(self) -> str:
@@ -182,12 +148,7 @@ class GasAttempt(models.Model):
 class SettlementSettings(models.Model):
     """A merchant's schedule of automatic settlements. Without a row the defaults hold."""
 
-    merchant = models.OneToOneField(
-        Merchant,
-        models.CASCADE,
-        related_name="settlement_settings",
-        primary_key=True,
-    )
+    merchant = models.OneToOneField(Merchant, models.CASCADE, related_name="settlement_settings", primary_key=True)
     # In USD: the minimum of a token that a chain's forwarders hold together.
     minimum = models.DecimalField(max_digits=12, decimal_places=2, default=10)
     # Hours between two automatic settlements; 0 for none.
@@ -195,11 +156,7 @@ class SettlementSettings(models.Model):
 
     class Meta:
         verbose_name_plural = "settlement settings"
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(minimum__gte=0), name="settlement_minimum_not_negative"
-            )
-        ]
+        constraints = [models.CheckConstraint(condition=Q(minimum__gte=0), name="settlement_minimum_not_negative")]
 
     def __str__(self) -> str:
         return f"settlement settings of {self.merchant_id}"
@@ -208,12 +165,8 @@ class SettlementSettings(models.Model):
 class Settlement(models.Model):
     """One merchant's money in one token that one transaction moves from forwarders to the wallet."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "stl")
-    )
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="settlements", db_index=False
-    )
+    public_id = models.CharField(max_length=40, unique=True, default=partial(new_id, "stl"))
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="settlements", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     purpose = models.CharField(max_length=8, choices=ClaimKind)
     chain = models.CharField(max_length=16)
@@ -222,20 +175,14 @@ class Settlement(models.Model):
     to = models.CharField(max_length=80)
     # The forwarders' balances when it was written, and the arrived amount by the token's events.
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
-    units_moved = models.DecimalField(
-        max_digits=TOKEN_DIGITS, decimal_places=0, default=0
-    )
-    status = models.CharField(
-        max_length=8, choices=SettlementStatus, default=SettlementStatus.PENDING
-    )
+    units_moved = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0, default=0)
+    status = models.CharField(max_length=8, choices=SettlementStatus, default=SettlementStatus.PENDING)
     sender = models.CharField(max_length=8, choices=Sender, default=Sender.GATEWAY)
     # Automatic: the merchant's interval had passed.
     is_scheduled = models.BooleanField(default=False)
     # Settlements of several merchants that share one transaction.
     batch = models.CharField(max_length=40, blank=True)
-    transaction = models.ForeignKey(
-        GasTransaction, models.PROTECT, null=True, related_name="settlements"
-    )
+    transaction = models.ForeignKey(GasTransaction, models.PROTECT, null=True, related_name="settlements")
     tx_hash = models.CharField(max_length=100, blank=True)
     error = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -243,13 +190,9 @@ class Settlement(models.Model):
 
     class Meta:
         constraints = [
+            models.CheckConstraint(condition=Q(status__in=SettlementStatus.values), name="settlement_status_known"),
             models.CheckConstraint(
-                condition=Q(status__in=SettlementStatus.values),
-                name="settlement_status_known",
-            ),
-            models.CheckConstraint(
-                condition=~Q(status=SettlementStatus.SETTLED)
-                | Q(settled_at__isnull=False),
+                condition=~Q(status=SettlementStatus.SETTLED) | Q(settled_at__isnull=False),
                 name="settlement_settled_has_time",
             ),
         ]
@@ -257,9 +200,7 @@ class Settlement(models.Model):
             models.Index(fields=["merchant", "mode", "-id"], name="settlement_list"),
             models.Index(
                 fields=["chain", "id"],
-                condition=Q(
-                    status__in=[SettlementStatus.PENDING, SettlementStatus.SENT]
-                ),
+                condition=Q(status__in=[SettlementStatus.PENDING, SettlementStatus.SENT]),
                 name="settlement_open",
             ),
         ]
@@ -271,26 +212,18 @@ class Settlement(models.Model):
 class SettlementItem(models.Model):
     """A forwarder of a settlement. While open, it is in no other one, so that gas is not paid twice."""
 
-    settlement = models.ForeignKey(
-        Settlement, models.CASCADE, related_name="items", db_index=False
-    )
-    deposit = models.ForeignKey(
-        DepositAddress, models.PROTECT, related_name="settlement_items", db_index=False
-    )
+    settlement = models.ForeignKey(Settlement, models.CASCADE, related_name="items", db_index=False)
+    deposit = models.ForeignKey(DepositAddress, models.PROTECT, related_name="settlement_items", db_index=False)
     token = models.CharField(max_length=12)
     chain = models.CharField(max_length=16)
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     # What arrived, once known.
-    units_moved = models.DecimalField(
-        max_digits=TOKEN_DIGITS, decimal_places=0, null=True
-    )
+    units_moved = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0, null=True)
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["settlement", "deposit"], name="settlement_item_once"
-            ),
+            models.UniqueConstraint(fields=["settlement", "deposit"], name="settlement_item_once"),
             models.UniqueConstraint(
                 fields=["deposit", "chain", "token"],
                 condition=Q(ended_at=None),
@@ -299,9 +232,7 @@ class SettlementItem(models.Model):
         ]
         indexes = [
             # Recent history of a forwarder.
-            models.Index(
-                fields=["deposit", "ended_at"], name="settlement_item_by_forwarder"
-            )
+            models.Index(fields=["deposit", "ended_at"], name="settlement_item_by_forwarder")
         ]
 
     def __str__(self) -> str:
@@ -314,9 +245,7 @@ class Hold(models.Model):
     Third parties are not bound by it: a forwarder pays its merchant no matter who flushes it.
     """
 
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     # The checkout's public id, and the nonce of its forwarders.
     subject_id = models.CharField(max_length=40, unique=True)
@@ -324,9 +253,7 @@ class Hold(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     released_at = models.DateTimeField(null=True)
     released_by = models.CharField(max_length=8, choices=ReleasedBy, blank=True)
-    released_actor = models.ForeignKey(
-        User, models.PROTECT, null=True, related_name="+"
-    )
+    released_actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
 
     class Meta:
         constraints = [
@@ -336,9 +263,7 @@ class Hold(models.Model):
                 name="hold_released_by_somebody",
             )
         ]
-        indexes = [
-            models.Index(fields=["merchant", "mode", "-id"], name="hold_list"),
-        ]
+        indexes = [models.Index(fields=["merchant", "mode", "-id"], name="hold_list")]
 
     def __str__(self) -> str:
         return self.subject_id
@@ -352,9 +277,7 @@ class TroubledForwarder(models.Model):
 
     MOST_FAILURES = 3
 
-    deposit = models.ForeignKey(
-        DepositAddress, models.PROTECT, related_name="+", db_index=False
-    )
+    deposit = models.ForeignKey(DepositAddress, models.PROTECT, related_name="+", db_index=False)
     chain = models.CharField(max_length=16)
     token = models.CharField(max_length=12)
     failures = models.PositiveSmallIntegerField()
@@ -363,11 +286,7 @@ class TroubledForwarder(models.Model):
     retry_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["deposit", "chain", "token"], name="troubled_forwarder_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["deposit", "chain", "token"], name="troubled_forwarder_once")]
 
     def __str__(self) -> str:
         return f"{self.deposit_id}: {self.failures} failures"
@@ -376,9 +295,7 @@ class TroubledForwarder(models.Model):
 class SettledOutflow(models.Model):
     """The settlement of an outflow; each outflow belongs to one."""
 
-    outflow = models.OneToOneField(
-        DepositOutflow, models.CASCADE, primary_key=True, related_name="settled"
-    )
+    outflow = models.OneToOneField(DepositOutflow, models.CASCADE, primary_key=True, related_name="settled")
     settlement = models.ForeignKey(Settlement, models.CASCADE, related_name="outflows")
 
     def __str__(self) -> str:

@@ -8,12 +8,7 @@ from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from settlements.gas.policy import COIN, gas_policy
-from settlements.models import (
-    BookCheck,
-    GasAccount,
-    GasTransaction,
-    TroubledForwarder,
-)
+from settlements.models import BookCheck, GasAccount, GasTransaction, TroubledForwarder
 from settlements.states import ON_THEIR_WAY
 
 
@@ -36,9 +31,7 @@ class GasHealth:
 def gas_health() -> list[GasHealth]:
     """Return every gas account ever used, by chain and address."""
     # Of the open ones there is an index; all that an account ever sent are many.
-    waiting = GasTransaction.objects.filter(
-        account=OuterRef("pk"), state__in=ON_THEIR_WAY
-    )
+    waiting = GasTransaction.objects.filter(account=OuterRef("pk"), state__in=ON_THEIR_WAY)
     counted = waiting.values("account").annotate(count=Count("pk"))
     rows = GasAccount.objects.annotate(
         open=Coalesce(Subquery(counted.values("count")), 0),
@@ -62,9 +55,7 @@ def gas_health() -> list[GasHealth]:
 
 def troubled_forwarders() -> dict[str, int]:
     """Return, by chain, how many forwarders failed so often that a person must look."""
-    rows = TroubledForwarder.objects.filter(
-        failures__gte=TroubledForwarder.MOST_FAILURES
-    )
+    rows = TroubledForwarder.objects.filter(failures__gte=TroubledForwarder.MOST_FAILURES)
     counted = rows.values_list("chain").annotate(Count("pk")).order_by("chain")
     return dict(counted)
 

@@ -8,20 +8,14 @@ import structlog
 from celery import shared_task
 from django.utils import timezone
 
-from settlements.books.check import (
-    check_chain,
-    next_to_check,
-)
+from settlements.books.check import check_chain, next_to_check
 from settlements.errors import NoGasError
 from settlements.gas.balances import refresh_balances
 from settlements.gas.broadcast import gas_node
 from settlements.gas.keys import gas_keys
 from settlements.gas.ledger import open_accounts, open_transactions
 from settlements.gas.node import GasNode
-from settlements.gas.retention import (
-    prune_raw,
-    prune_spans,
-)
+from settlements.gas.retention import prune_raw, prune_spans
 from settlements.gas.solana_balances import refresh_solana_balances
 from settlements.gas.solana_keys import solana_gas_keys
 from settlements.gas.upkeep import tend
@@ -32,11 +26,7 @@ from settlements.sweeps.outflows import note_outflows
 from settlements.sweeps.own_wallet import give_up_wallets
 from settlements.sweeps.schedule import sweep_due
 from settlements.sweeps.service import resume
-from settlements.sweeps.turns import (
-    alone,
-    fee_chains,
-    forwarder_chains,
-)
+from settlements.sweeps.turns import alone, fee_chains, forwarder_chains
 from wallets.chains.base import ChainError
 from wallets.chains.specs import ChainSpec
 
@@ -101,9 +91,7 @@ def prune_gas_task() -> None:
 
 
 def _has_work(chain: str) -> bool:
-    begun = Settlement.objects.filter(
-        chain=chain, status__in=OPEN_STATUSES, sender=Sender.GATEWAY
-    )
+    begun = Settlement.objects.filter(chain=chain, status__in=OPEN_STATUSES, sender=Sender.GATEWAY)
     return begun.exists() or open_transactions(chain).exists()
 
 
@@ -131,9 +119,7 @@ def _sweep(chain: str, node: GasNode, now: datetime) -> None:
         log.info("swept", chain=chain, settlements=len(written))
 
 
-def _work(
-    chain: str, name: str, work: Callable[[str, GasNode, datetime], None]
-) -> None:
+def _work(chain: str, name: str, work: Callable[[str, GasNode, datetime], None]) -> None:
     """Run some work over a chain's nodes, as `_attempt` does."""
 
     def over_nodes() -> None:

@@ -14,9 +14,7 @@ from django.db.models.sql.constants import MULTI
 _execute_sql: Any = SQLCompiler.execute_sql
 
 
-def execute_sql(
-    compiler: SQLCompiler, result_type: str | None = MULTI, **options: Any
-) -> Any:
+def execute_sql(compiler: SQLCompiler, result_type: str | None = MULTI, **options: Any) -> Any:
     """Read a query's rows as `SQLCompiler.execute_sql` does, backwards if it names no order."""
     if result_type == MULTI and _has_open_order(compiler.query):
         compiler.query = compiler.query.clone()

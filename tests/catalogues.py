@@ -75,9 +75,7 @@ def read_catalogue(code: str) -> Catalog:
     if not path.exists():
         return Catalog(locale=to_locale(code), domain="django", charset="utf-8")
     with path.open("rb") as file:
-        return read_po(
-            file, locale=to_locale(code), domain="django", abort_invalid=True
-        )
+        return read_po(file, locale=to_locale(code), domain="django", abort_invalid=True)
 
 
 def used_messages() -> Catalog:
@@ -99,9 +97,7 @@ def _found() -> list[tuple[str, Any, list[str], str | None]]:
     return [
         (name, message, comments, context)
         for name, source in _sources()
-        for _, message, comments, context in extract(
-            "python", io.BytesIO(source.encode()), _KEYWORDS, ["Translators:"]
-        )
+        for _, message, comments, context in extract("python", io.BytesIO(source.encode()), _KEYWORDS, ["Translators:"])
     ]
 
 
@@ -164,9 +160,7 @@ def mo_bytes(catalogue: Catalog) -> bytes:
     for message in _messages(catalogue):
         if message.string and all(message.string):
             context = f"{message.context}\x04" if message.context else ""
-            texts[(context + _joined(message.id)).encode()] = _joined(
-                message.string
-            ).encode()
+            texts[(context + _joined(message.id)).encode()] = _joined(message.string).encode()
     originals, strings = zip(*sorted(texts.items()), strict=True)
     first = _MO_HEADER.size + 16 * len(texts)
     table, data = b"", b""

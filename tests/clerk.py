@@ -76,18 +76,13 @@ def create_checkouts(*, count: int, amount: str) -> list[dict[str, Any]]:
         test_scenario=TestScenario.COMPLETED,
     )
     now = timezone.now()
-    created = [
-        create_checkout(merchant.pk, Mode.LIVE, wanted, now=now).row
-        for _ in range(count)
-    ]
+    created = [create_checkout(merchant.pk, Mode.LIVE, wanted, now=now).row for _ in range(count)]
     return [{"id": row.public_id, "offers": row.offers} for row in created]
 
 
 def create_key() -> str:
     """Create another live key."""
-    _, key = create_api_key(
-        Merchant.objects.get(), mode=Mode.LIVE, name="test", now=timezone.now()
-    )
+    _, key = create_api_key(Merchant.objects.get(), mode=Mode.LIVE, name="test", now=timezone.now())
     return key
 
 
@@ -114,11 +109,7 @@ def after_restore(*, lost_from: str, checkouts: str) -> str:
     merchant = Merchant.objects.get()
     said = io.StringIO()
     call_command(
-        "after_restore",
-        lost_from=lost_from,
-        merchant=merchant.public_id,
-        checkouts=Path(checkouts),
-        stdout=said,
+        "after_restore", lost_from=lost_from, merchant=merchant.public_id, checkouts=Path(checkouts), stdout=said
     )
     return said.getvalue()
 

@@ -5,9 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.webhooks.receiver import Got as Request
 from tests.webhooks.receiver import Reply, receiving
@@ -40,10 +38,7 @@ class Collector:
     @property
     def environment(self) -> dict[str, str]:
         """What tells a process to send its spans here, soon."""
-        return {
-            "OTEL_EXPORTER_OTLP_ENDPOINT": self.url,
-            "OTEL_BSP_SCHEDULE_DELAY": "200",
-        }
+        return {"OTEL_EXPORTER_OTLP_ENDPOINT": self.url, "OTEL_BSP_SCHEDULE_DELAY": "200"}
 
     def of(self, trace: bytes) -> list[Got]:
         """The spans of a trace, the earliest first."""
@@ -78,9 +73,7 @@ def _got(process: str, span: Any) -> Got:
 
 def _attributes(pairs: Any) -> dict[str, str]:
     return {pair.key: str(pair.value).strip() for pair in pairs} | {
-        pair.key: pair.value.string_value
-        for pair in pairs
-        if pair.value.HasField("string_value")
+        pair.key: pair.value.string_value for pair in pairs if pair.value.HasField("string_value")
     }
 
 

@@ -42,9 +42,7 @@ CLEANED_EACH = 3
 # A busy machine may hold up a test, and Valkey, longer than the product would wait for a counter.
 hypothesis.settings.register_profile(
     "unhurried",
-    parent=hypothesis.settings.get_profile(
-        hypothesis.settings.get_current_profile_name()
-    ),
+    parent=hypothesis.settings.get_profile(hypothesis.settings.get_current_profile_name()),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
@@ -71,9 +69,7 @@ def forget_what_was_remembered() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the long tests first, so that no worker is alone with them in the end; the rest keeps its random order.
 
     Tests that share a browser or an installation follow each other, both being slow to start.
@@ -85,12 +81,7 @@ def pytest_collection_modifyitems(
 def _place(item: pytest.Item) -> tuple[bool, bool, bool, bool]:
     marks = {mark.name for mark in item.iter_markers()}
     has_accounts = "accounts" in getattr(item, "fixturenames", ())
-    return (
-        "xdist_group" not in marks,
-        "browser" not in marks,
-        "slow" not in marks,
-        "faults" in marks and has_accounts,
-    )
+    return ("xdist_group" not in marks, "browser" not in marks, "slow" not in marks, "faults" in marks and has_accounts)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -116,9 +107,7 @@ def _is_measured(item: pytest.Item) -> bool:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[object],
-) -> Generator[None, object, object]:
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
     """Make the database unmeasured: no migration counts."""
     if fixturedef.argname == "django_db_setup":
         with unmeasured():

@@ -16,11 +16,7 @@ _NAMES: Final = ("DATABASE_URL", "DATABASE_DIRECT_URL")
 def own_database() -> dict[str, str]:
     """Return the variables that name this test's database, for a process that the test starts."""
     path = f"/{connection.settings_dict['NAME']}"
-    return {
-        name: urlsplit(os.environ[name])._replace(path=path).geturl()
-        for name in _NAMES
-        if name in os.environ
-    }
+    return {name: urlsplit(os.environ[name])._replace(path=path).geturl() for name in _NAMES if name in os.environ}
 
 
 class Database:
@@ -99,8 +95,6 @@ class Database:
     def has_asked_since(self, name: str, moment: str) -> bool:
         """Whether every connection of a process asked the database something since then."""
         [(last,)] = self.rows(
-            "SELECT min(query_start) > %s::timestamptz FROM pg_stat_activity WHERE application_name = %s",
-            moment,
-            name,
+            "SELECT min(query_start) > %s::timestamptz FROM pg_stat_activity WHERE application_name = %s", moment, name
         )
         return bool(last)

@@ -65,14 +65,10 @@ def empty_tables() -> None:
 
 
 def _statement() -> str:
-    existing = connection.introspection.django_table_names(
-        only_existing=True, include_views=False
-    )
+    existing = connection.introspection.django_table_names(only_existing=True, include_views=False)
     names = sorted(set(existing) - _MADE_BY_MIGRATING)
     return _EMPTY.format(
-        tables=sql.SQL(", ").join(map(sql.Identifier, names)),
-        names=sql.Literal(names),
-        large=sql.Literal(LARGE_BYTES),
+        tables=sql.SQL(", ").join(map(sql.Identifier, names)), names=sql.Literal(names), large=sql.Literal(LARGE_BYTES)
     ).as_string()
 
 
@@ -96,9 +92,5 @@ def clean_tables() -> None:
     with connection.cursor() as cursor:
         cursor.execute(_GROWN, [LARGE_BYTES])
         for (table,) in cursor.fetchall():
-            cursor.execute(
-                sql.SQL("VACUUM (SKIP_LOCKED) {}")
-                .format(sql.Identifier(table))
-                .as_string()
-            )
+            cursor.execute(sql.SQL("VACUUM (SKIP_LOCKED) {}").format(sql.Identifier(table)).as_string())
         cursor.execute(_FORGET_COUNTS)

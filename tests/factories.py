@@ -9,37 +9,19 @@ from typing import Any, TypeVar
 import orjson
 from django.db import connection
 from django.utils import timezone
-from factory.declarations import (
-    LazyAttribute,
-    LazyFunction,
-    SelfAttribute,
-    SubFactory,
-)
+from factory.declarations import LazyAttribute, LazyFunction, SelfAttribute, SubFactory
 from factory.django import DjangoModelFactory
 
 from accounts.keys.service import create_api_key
 from accounts.models import ApiKey, Merchant, User
 from accounts.states import Mode
-from checkouts.lifecycle.counts import (
-    DayChange,
-    add_to_days,
-    count,
-    day_of,
-)
+from checkouts.lifecycle.counts import DayChange, add_to_days, count, day_of
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.ids import new_code, new_id
 from settlements.models import Hold
-from wallets.forwarders.addresses import (
-    checksum,
-    deposit_key,
-)
-from wallets.models import (
-    ChainCursor,
-    DepositAddress,
-    ReceivingWallet,
-    Transfer,
-)
+from wallets.forwarders.addresses import checksum, deposit_key
+from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, Transfer
 from wallets.networks import chain_spec
 from wallets.selectors import forget
 
@@ -96,13 +78,9 @@ class WalletFactory(_Rows[ReceivingWallet]):
 
     merchant = SubFactory(MerchantFactory)
     chain = "base"
-    of_one_merchant = LazyAttribute(
-        lambda wallet: chain_spec(wallet.chain).exact_amount_required
-    )
+    of_one_merchant = LazyAttribute(lambda wallet: chain_spec(wallet.chain).exact_amount_required)
     address = WALLET
-    key = LazyAttribute(
-        lambda wallet: chain_spec(wallet.chain).family.address_key(wallet.address)
-    )
+    key = LazyAttribute(lambda wallet: chain_spec(wallet.chain).family.address_key(wallet.address))
 
 
 class CheckoutFactory(_Rows[Checkout]):
@@ -119,17 +97,13 @@ class CheckoutFactory(_Rows[Checkout]):
     amount = Decimal("25.00")
     deposit_nonce = LazyFunction(lambda: secrets.token_bytes(32))
     created_at = NOON
-    expires_at = LazyAttribute(
-        lambda checkout: checkout.created_at + timedelta(minutes=30)
-    )
+    expires_at = LazyAttribute(lambda checkout: checkout.created_at + timedelta(minutes=30))
 
     paid_at = LazyAttribute(lambda checkout: _paid_at(checkout))
     offers = LazyAttribute(lambda checkout: _offers(checkout.deposit_nonce))
 
     @classmethod
-    def _create(
-        cls, model_class: type[Checkout], *args: Any, **values: Any
-    ) -> Checkout:
+    def _create(cls, model_class: type[Checkout], *args: Any, **values: Any) -> Checkout:
         checkout: Checkout = super()._create(model_class, *args, **values)
         DepositFactory.create(checkout=checkout)
         if checkout.escrow:
@@ -164,9 +138,7 @@ class DepositFactory(_Rows[DepositAddress]):
     nonce = SelfAttribute("checkout.deposit_nonce")
     destination = DESTINATION
     key = LazyAttribute(lambda deposit: deposit_key(deposit.destination, deposit.nonce))
-    watched_until = LazyAttribute(
-        lambda deposit: deposit.checkout.expires_at + timedelta(days=30)
-    )
+    watched_until = LazyAttribute(lambda deposit: deposit.checkout.expires_at + timedelta(days=30))
 
 
 class HoldFactory(_Rows[Hold]):
@@ -220,9 +192,7 @@ def make_key(merchant: Merchant, mode: Mode = Mode.LIVE) -> tuple[ApiKey, str]:
     return create_api_key(merchant, mode=mode, name="test", now=NOON)
 
 
-def make_wallet(
-    merchant: Merchant, chain: str = "base", address: str = WALLET
-) -> ReceivingWallet:
+def make_wallet(merchant: Merchant, chain: str = "base", address: str = WALLET) -> ReceivingWallet:
     """The merchant's own wallet on a chain."""
     return WalletFactory.create(merchant=merchant, chain=chain, address=address)
 
@@ -233,9 +203,7 @@ def make_live_chain(chain: str, **overrides: Any) -> ChainCursor:
     `settings.CHAIN_SETTINGS` must name a node for it: `LOCAL_NODES` does.
     """
     values = {"height": 10, "head": 10, "head_at": timezone.now(), "factory_ok": True}
-    cursor, _ = ChainCursor.objects.update_or_create(
-        chain=chain, defaults=values | overrides
-    )
+    cursor, _ = ChainCursor.objects.update_or_create(chain=chain, defaults=values | overrides)
     forget()
     return cursor
 
@@ -249,14 +217,10 @@ def _count(checkout: Checkout) -> None:
     """Count a checkout, as creating it through the service does."""
     count(Counter({(checkout.merchant_id, checkout.mode, checkout.status): 1}))
     today = day_of(checkout.created_at)
-    add_to_days(
-        [DayChange(checkout.merchant_id, checkout.mode, today, made=checkout.pk)]
-    )
+    add_to_days([DayChange(checkout.merchant_id, checkout.mode, today, made=checkout.pk)])
 
 
-def make_transfer(
-    checkout: Checkout, units: int = 25_000_000, **overrides: Any
-) -> Transfer:
+def make_transfer(checkout: Checkout, units: int = 25_000_000, **overrides: Any) -> Transfer:
     """A transfer to a checkout's address, as the watcher would have queued it."""
     deposit = DepositAddress.objects.get(nonce=checkout.deposit_nonce)
     return TransferFactory.create(deposit=deposit, units=units, **overrides)

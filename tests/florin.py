@@ -20,10 +20,7 @@ from typing import Any, Self
 from cryptography.fernet import Fernet
 
 from gateway.core.embedded import Engines
-from gateway.processes.stack import (
-    CELERY,
-    MANAGE,
-)
+from gateway.processes.stack import CELERY, MANAGE
 from tests.clerks import Clerk
 from tests.database import Database
 from tests.nurseries import Child, Nursery
@@ -102,10 +99,7 @@ class Florin(ABC):
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._exits.close()
 
@@ -141,9 +135,7 @@ class Florin(ABC):
             self._have_one(kind)
         # What the processes that are gone held would keep the others waiting.
         self.end_leases()
-        wait_until(
-            lambda: all(self.watcher_of(chain) for chain in self.chains),
-        )
+        wait_until(lambda: all(self.watcher_of(chain) for chain in self.chains))
 
     def _have_one(self, kind: str) -> None:
         running = self.running(kind)
@@ -155,11 +147,7 @@ class Florin(ABC):
     def _open_books(self) -> None:
         self.clerk = Clerk("tests.clerk", self.environment)
         self._exits.callback(self.clerk.close)
-        made = self.clerk.ask(
-            "set_up",
-            wallets=dict(self.wallets),
-            webhook_url=self.receiver.url,
-        )
+        made = self.clerk.ask("set_up", wallets=dict(self.wallets), webhook_url=self.receiver.url)
         self.live_key, self.webhook_secret = made["live_key"], made["webhook_secret"]
 
     def _environment(self) -> dict[str, str]:
@@ -184,18 +172,13 @@ class Florin(ABC):
 
     def _await_offers(self) -> None:
         """Return once a new checkout offers every chain."""
-        wait_until(
-            lambda: len(self.clerk.ask("offered")) == len(self.chains),
-            pause=0.05,
-        )
+        wait_until(lambda: len(self.clerk.ask("offered")) == len(self.chains), pause=0.05)
 
     @timed("process starts")
     def start(self, kind: str, *argv: str) -> str:
         """Start a process and return its name, such as "watcher-5". `argv` instead of what its kind runs, where given."""
         name = f"{kind}-{next(self._numbers)}"
-        self._processes[name] = self._nursery.start(
-            argv or self._argv(name), name=name, log=self.log(name)
-        )
+        self._processes[name] = self._nursery.start(argv or self._argv(name), name=name, log=self.log(name))
         return name
 
     def running(self, kind: str) -> list[str]:
@@ -260,24 +243,13 @@ class Florin(ABC):
             "watcher": (*MANAGE, "run_watchers"),
             "sender": (*MANAGE, "run_sender", *lease),
             # Watchers and senders are processes that tests end one by one.
-            "worker": (
-                *CELERY,
-                "gateway.celery",
-                "worker",
-                *alone,
-                *one,
-                "--roles",
-                "tasks",
-                *quiet,
-            ),
+            "worker": (*CELERY, "gateway.celery", "worker", *alone, *one, "--roles", "tasks", *quiet),
             "beat": (*CELERY, "gateway.beat", "beat", *beat, *quiet),
         }[kind]
 
     def _create_checkouts(self, count: int, amount: str) -> list[dict[str, Any]]:
         self._await_offers()
-        created: list[dict[str, Any]] = self.clerk.ask(
-            "create_checkouts", count=count, amount=amount
-        )
+        created: list[dict[str, Any]] = self.clerk.ask("create_checkouts", count=count, amount=amount)
         return created
 
     def _end_processes(self) -> None:
@@ -296,17 +268,13 @@ class Florin(ABC):
     def watcher_of(self, chain: str) -> str:
         """The process that has a chain's lease; empty if none of ours has."""
         owner = self.database.value(
-            "SELECT owner FROM wallets_chaincursor WHERE chain = %s"
-            " AND lease_until > clock_timestamp()",
-            chain,
+            "SELECT owner FROM wallets_chaincursor WHERE chain = %s AND lease_until > clock_timestamp()", chain
         )
         return self.name_of((owner or "::").split(":")[1])
 
     def sender_of_webhooks(self) -> str:
         """The process that serves the merchant's endpoint; empty if none of ours does."""
-        sender = self.database.value(
-            "SELECT served_by FROM webhooks_endpoint WHERE served_until > clock_timestamp()"
-        )
+        sender = self.database.value("SELECT served_by FROM webhooks_endpoint WHERE served_until > clock_timestamp()")
         return self.name_of((sender or "--").split("-")[-2])
 
     def end_leases(self) -> None:

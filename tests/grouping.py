@@ -32,9 +32,7 @@ def group_of(module: Path) -> str:
 
 
 @pytest.hookimpl
-def pytest_xdist_make_scheduler(
-    config: pytest.Config, log: Producer
-) -> GroupScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling | None:
     """Distribute the tests of `--dist loadgroup`; leave other ways to pytest-xdist."""
     if config.getoption("dist") != "loadgroup":
         return None

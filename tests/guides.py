@@ -60,9 +60,7 @@ def programs() -> Iterator[Program]:
 
 def programs_of(page: str, text: str) -> Iterator[Program]:
     """Read the blocks of one document."""
-    fences = (
-        token for token in MarkdownIt("commonmark").parse(text) if token.type == "fence"
-    )
+    fences = (token for token in MarkdownIt("commonmark").parse(text) if token.type == "fence")
     for number, fence in enumerate(fences):
         language, _, rest = fence.info.partition(" ")
         if language in RUNNERS or language == "sql":
@@ -105,20 +103,13 @@ def run(program: Program, folder: Path, settings: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def started(
-    command: Sequence[str], folder: Path, settings: Mapping[str, str]
-) -> Iterator[Path]:
+def started(command: Sequence[str], folder: Path, settings: Mapping[str, str]) -> Iterator[Path]:
     """Run a server in the background; yield the file of its output. It is ended with its children."""
     output = folder / "output"
     with (
         output.open("wb") as file,
         subprocess.Popen(
-            command,
-            cwd=folder,
-            env=_environment(folder, settings),
-            stdout=file,
-            stderr=file,
-            start_new_session=True,
+            command, cwd=folder, env=_environment(folder, settings), stdout=file, stderr=file, start_new_session=True
         ) as process,
     ):
         try:

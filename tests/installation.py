@@ -6,14 +6,8 @@ from dataclasses import dataclass
 
 from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
-from demo.localnet.funding import (
-    payer,
-    prepare_chain,
-)
-from demo.localnet.tokens import (
-    token_address,
-    transfer,
-)
+from demo.localnet.funding import payer, prepare_chain
+from demo.localnet.tokens import token_address, transfer
 from tests.florin import Florin, OnChain
 from tests.nodes.proxy import Fault, RpcProxy, honest
 from wallets.chains.evm.decode import TRANSFER
@@ -62,9 +56,7 @@ class Installation(Florin):
             node = self._exits.enter_context(Anvil(chain_id))
             prepare_chain(node)
             self.nodes[chain] = node
-            self.proxies[chain] = [
-                self._exits.enter_context(RpcProxy(node.url)) for _ in range(2)
-            ]
+            self.proxies[chain] = [self._exits.enter_context(RpcProxy(node.url)) for _ in range(2)]
 
     def _chain_settings(self) -> dict[str, str]:
         chains = {"CHAIN_POLYGON_TOKEN_USDT": token_address("USDT")}
@@ -80,27 +72,20 @@ class Installation(Florin):
     def create_checkouts(self, count: int, amount: str = "10.00") -> list[OpenCheckout]:
         """Create live checkouts through the product's own service, once it offers every chain again."""
         return [
-            OpenCheckout(one["id"], one["offers"]["base"]["address"])
-            for one in self._create_checkouts(count, amount)
+            OpenCheckout(one["id"], one["offers"]["base"]["address"]) for one in self._create_checkouts(count, amount)
         ]
 
-    def pay(
-        self, checkout: OpenCheckout, units: int = 10 * DOLLAR, *, chain: str = "base"
-    ) -> str:
+    def pay(self, checkout: OpenCheckout, units: int = 10 * DOLLAR, *, chain: str = "base") -> str:
         """Pay on chain, in a block of its own; return the transaction hash."""
         node, usdc = self.nodes[chain], token_address("USDC")
         return transfer(node, payer(node), usdc, checkout.address, units)
 
-    def pay_all(
-        self, checkouts: Sequence[OpenCheckout], *, chain: str = "base"
-    ) -> None:
+    def pay_all(self, checkouts: Sequence[OpenCheckout], *, chain: str = "base") -> None:
         """Pay each of them in full."""
         for checkout in checkouts:
             self.pay(checkout, chain=chain)
 
-    def signed_payment(
-        self, checkout: OpenCheckout, units: int = 10 * DOLLAR, *, chain: str = "base"
-    ) -> str:
+    def signed_payment(self, checkout: OpenCheckout, units: int = 10 * DOLLAR, *, chain: str = "base") -> str:
         """A raw transaction that pays, not sent yet."""
         node = self.nodes[chain]
         data = encode_call("transfer(address,uint256)", checkout.address, units)

@@ -82,9 +82,7 @@ def start(environment: MutableMapping[str, str], account: Account) -> None:
             raise EnginesError((folder / "log").read_text())
         time.sleep(0.02)
     where = f"host={quote(str(folder), safe='')}&port={_PORT}"
-    environment["DATABASE_URL"] = (
-        f"postgresql://{server['user']}@/{server['dbname']}?{where}"
-    )
+    environment["DATABASE_URL"] = f"postgresql://{server['user']}@/{server['dbname']}?{where}"
     environment["DATABASE_DIRECT_URL"] = direct
     environment["DATABASE_PREPARE"] = "off"
 

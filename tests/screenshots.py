@@ -24,12 +24,7 @@ from tests.waiting import wait_until
 IMAGES: Final = ROOT / "docs" / "images"
 SETTINGS_FILE: Final = ROOT / "var" / "demo.json"
 _COLOURS: Final = 128
-_CHECKOUT: Final = {
-    "amount": "49.00",
-    "currency": "USD",
-    "description": "Coffee beans, two pounds",
-    "metadata": {},
-}
+_CHECKOUT: Final = {"amount": "49.00", "currency": "USD", "description": "Coffee beans, two pounds", "metadata": {}}
 _SALES: Final = ("49.00", "18.50", "140.00", "25.00", "72.00")
 _LINK: Final = {
     "type": "donation",
@@ -98,9 +93,7 @@ def small_png(picture: bytes) -> bytes:
     """Return a PNG with a palette: a page has few colours, and the file is a third of the size."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
     buffer = io.BytesIO()
-    image.quantize(_COLOURS, dither=Image.Dither.NONE).save(
-        buffer, "PNG", optimize=True
-    )
+    image.quantize(_COLOURS, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 
@@ -108,9 +101,7 @@ def small_png(picture: bytes) -> bytes:
 def open_browser() -> Iterator[Browser]:
     """Start the Chromium that the tests use."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=CHROMIUM_FLAGS
-        )
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
         yield browser
         browser.close()
 

@@ -26,16 +26,12 @@ from tests.tree import ROOT
 TEMPLATE = "florin_template"
 # Any number that nothing else on the server locks.
 _LOCK = 0x464C524E
-_COMMENT = (
-    "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s"
-)
+_COMMENT = "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s"
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(
-    django_test_environment: None,
-    django_db_modify_db_settings: None,
-    django_db_blocker: DjangoDbBlocker,
+    django_test_environment: None, django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[None]:
     """Copy the template to this worker's database, and drop the copy at the end.
 
@@ -67,10 +63,7 @@ def another_copy(purpose: str) -> Iterator[str]:
     with psycopg.connect(settings.DATABASE_DIRECT_URL, autocommit=True) as server:
         copied, dropped = (
             sql.SQL(text).format(sql.Identifier(name), sql.Identifier(TEMPLATE))
-            for text in (
-                "CREATE DATABASE {0} TEMPLATE {1}",
-                "DROP DATABASE IF EXISTS {0} WITH (FORCE)",
-            )
+            for text in ("CREATE DATABASE {0} TEMPLATE {1}", "DROP DATABASE IF EXISTS {0} WITH (FORCE)")
         )
         server.execute(dropped)
         server.execute(copied)
@@ -92,9 +85,7 @@ def migration_files() -> list[Path]:
     """Return the migrations of all installed apps, and the triggers that they load, in order."""
     folders = [Path(app.path) for app in apps.get_app_configs()]
     kinds = ("migrations/*.py", "triggers.sql", "models/triggers.sql")
-    return sorted(
-        path for folder in folders for kind in kinds for path in folder.glob(kind)
-    )
+    return sorted(path for folder in folders for kind in kinds for path in folder.glob(kind))
 
 
 @contextmanager
@@ -121,17 +112,13 @@ def _ensure_template(server: CursorWrapper) -> None:
     test: dict[str, Any] = connection.settings_dict["TEST"]
     kept, test["NAME"] = test["NAME"], TEMPLATE
     try:
-        connection.creation.create_test_db(
-            verbosity=0, autoclobber=True, serialize=False
-        )
+        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     finally:
         test["NAME"] = kept
         # A database that somebody is connected to cannot be copied.
         connection.close()
     comment = sql.SQL("COMMENT ON DATABASE {} IS {}")
-    server.execute(
-        comment.format(sql.Identifier(TEMPLATE), sql.Literal(wanted)).as_string()
-    )
+    server.execute(comment.format(sql.Identifier(TEMPLATE), sql.Literal(wanted)).as_string())
 
 
 def _run(server: CursorWrapper, statement: str, *names: str) -> None:

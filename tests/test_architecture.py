@@ -19,8 +19,7 @@ MOST_LINES_OF_A_FUNCTION = 50
 
 # What a strict Content-Security-Policy would refuse, or would have to be loosened for.
 INLINE_CODE = re.compile(
-    r"""<style\b | \sstyle\s*= | <script\b(?![^>]*\bsrc=) | \son[a-z]+\s*= | javascript:""",
-    re.VERBOSE | re.IGNORECASE,
+    r"""<style\b | \sstyle\s*= | <script\b(?![^>]*\bsrc=) | \son[a-z]+\s*= | javascript:""", re.VERBOSE | re.IGNORECASE
 )
 
 # Mail programs know no style sheets, so mails carry their style with them. But opening one tells nobody.
@@ -69,23 +68,15 @@ def locked_versions(lock: Path) -> dict[str, str]:
 
 def unhashed_requirements(lock_text: str) -> list[str]:
     """Requirements that an installer would take without checking their bytes."""
-    starts = [
-        match.start() for match in re.finditer(r"^[\w.-]+==", lock_text, re.MULTILINE)
-    ]
-    blocks = [
-        lock_text[start:end] for start, end in pairwise([*starts, len(lock_text)])
-    ]
+    starts = [match.start() for match in re.finditer(r"^[\w.-]+==", lock_text, re.MULTILINE)]
+    blocks = [lock_text[start:end] for start, end in pairwise([*starts, len(lock_text)])]
     return [block.split()[0] for block in blocks if "--hash=sha256:" not in block]
 
 
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:
     sources = [*python_sources(), *repository_files(".js", ".css", ".html", ".vy")]
     lengths = {relative(path): len(path.read_text().splitlines()) for path in sources}
-    assert {
-        name: length
-        for name, length in lengths.items()
-        if length > MOST_LINES_OF_A_FILE
-    } == {}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES_OF_A_FILE} == {}
 
 
 def test_no_function_is_longer_than_a_screen() -> None:
@@ -104,18 +95,12 @@ def test_the_function_rule_sees_a_function_one_line_too_long() -> None:
 
 
 def test_there_is_no_drawer_called_utils() -> None:
-    assert [
-        relative(p) for p in python_sources() if p.stem in {"utils", "helpers"}
-    ] == []
+    assert [relative(p) for p in python_sources() if p.stem in {"utils", "helpers"}] == []
 
 
 def test_chain_adapters_load_without_django_or_celery() -> None:
     probe = subprocess.run(
-        [sys.executable, "-c", PURE_CHAINS_PROBE],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", PURE_CHAINS_PROBE], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert probe.returncode == 0, probe.stderr
 
@@ -158,10 +143,7 @@ def test_the_mail_rule_sees_what_is_loaded(markup: str) -> None:
 
 def test_all_mail_goes_through_the_outbox() -> None:
     assert list(mail_imports("from django.core import mail")) == [1]
-    assert list(mail_imports("import smtplib\nfrom django.core.mail import x")) == [
-        1,
-        2,
-    ]
+    assert list(mail_imports("import smtplib\nfrom django.core.mail import x")) == [1, 2]
     found = [
         f"{relative(path)}:{line}"
         for path in python_sources()
@@ -197,17 +179,14 @@ def test_the_template_rule_sees_inline_code(markup: str) -> None:
         ("tonsdk", r"1\.0\.15$"),
     ],
 )
-def test_versions_that_matter_are_locked_and_installed(
-    package: str, allowed: str
-) -> None:
+def test_versions_that_matter_are_locked_and_installed(package: str, allowed: str) -> None:
     assert re.match(allowed, locked_versions(ROOT / "requirements/server.txt")[package])
     assert re.match(allowed, version(package))
 
 
 def test_development_and_production_lock_the_same_versions() -> None:
     server, tracing, run, dev = (
-        locked_versions(ROOT / f"requirements/{name}.txt")
-        for name in ("server", "tracing", "run", "dev")
+        locked_versions(ROOT / f"requirements/{name}.txt") for name in ("server", "tracing", "run", "dev")
     )
     assert server
     assert {name: run.get(name) for name in server} == server
@@ -215,10 +194,7 @@ def test_development_and_production_lock_the_same_versions() -> None:
     assert {name: dev.get(name) for name in run | tracing} == run | tracing
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt"],
-)
+@pytest.mark.parametrize("name", ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt"])
 def test_lock_files_carry_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text()
     assert unhashed_requirements(text) == []
@@ -232,9 +208,7 @@ def test_the_hash_rule_sees_a_requirement_without_one() -> None:
 
 def test_the_node_lock_carries_hashes_and_no_addresses() -> None:
     text = (ROOT / "package-lock.json").read_text()
-    packages = {
-        name: entry for name, entry in json.loads(text)["packages"].items() if name
-    }
+    packages = {name: entry for name, entry in json.loads(text)["packages"].items() if name}
     assert packages
     assert [name for name, entry in packages.items() if "integrity" not in entry] == []
     assert "://" not in text

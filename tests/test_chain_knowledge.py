@@ -92,10 +92,7 @@ def test_what_is_allowed_is_there_and_needs_it() -> None:
     unused = [
         one
         for one in ALLOWED
-        if not any(
-            relative(path) == one or relative(path).startswith(f"{one}/")
-            for path in naming
-        )
+        if not any(relative(path) == one or relative(path).startswith(f"{one}/") for path in naming)
     ]
     assert unused == []
 
@@ -116,15 +113,6 @@ def test_asking_is_seen(source: str) -> None:
 
 def test_migrations_name_no_chain() -> None:
     """A new chain needs none: no choice, constraint or trigger lists them."""
-    files = [
-        path
-        for app in APPS
-        for path in (ROOT / app).glob("migrations/*")
-        if path.suffix in {".py", ".sql"}
-    ]
+    files = [path for app in APPS for path in (ROOT / app).glob("migrations/*") if path.suffix in {".py", ".sql"}]
     assert files
-    assert [
-        relative(path)
-        for path in files
-        if any(f"'{name}'" in path.read_text() for name in NAMES)
-    ] == []
+    assert [relative(path) for path in files if any(f"'{name}'" in path.read_text() for name in NAMES)] == []

@@ -76,12 +76,7 @@ def of_the_product() -> list[str]:
 
 
 def of_development() -> list[str]:
-    return [
-        line
-        for name, group in _groups().items()
-        if name not in OF_THE_PRODUCT
-        for line in group
-    ]
+    return [line for name, group in _groups().items() if name not in OF_THE_PRODUCT for line in group]
 
 
 def _groups() -> dict[str, list[str]]:
@@ -116,11 +111,7 @@ def _providers(module: str) -> list[str]:
         return found
     path = module.replace(".", "/")
     own = {f"{path}.py", f"{path}/__init__.py"}
-    return [
-        name
-        for name in found
-        if own & {str(file) for file in distribution(name).files or []}
-    ]
+    return [name for name in found if own & {str(file) for file in distribution(name).files or []}]
 
 
 def _files(place: Path) -> list[Path]:

@@ -62,9 +62,7 @@ def test_its_setup_calls_what_the_scripts_define(container: Any) -> None:
     # The same as script/test.
     called = re.findall(r"^(?:\$fast \|\| )?(setup_\w+)", script("test"), re.MULTILINE)
     assert [call[0] for call in calls] == [
-        name
-        for name in called
-        if name not in {"setup_browser", "setup_program", "setup_languages"}
+        name for name in called if name not in {"setup_browser", "setup_program", "setup_languages"}
     ]
     files = [word for call in calls for word in call[1:]]
     assert files == ["requirements/dev.txt"]
@@ -82,6 +80,4 @@ def test_it_forwards_the_ports_of_pages_shop_and_streams(container: Any) -> None
     parser = Up().create_parser("manage.py", "up")
     port = parser.parse_args([]).port
     assert container["forwardPorts"] == [port, port + 1, port + STREAM_PORT]
-    assert set(container["portsAttributes"]) == {
-        str(one) for one in container["forwardPorts"]
-    }
+    assert set(container["portsAttributes"]) == {str(one) for one in container["forwardPorts"]}

@@ -33,9 +33,7 @@ def left_by(empty: Callable[[], object]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("large_bytes", [0, emptying.LARGE_BYTES])
-def test_emptying_leaves_what_a_flush_leaves(
-    large_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_emptying_leaves_what_a_flush_leaves(large_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emptying, "LARGE_BYTES", large_bytes)
     flushed = left_by(lambda: call_command("flush", verbosity=0, interactive=False))
     assert left_by(emptying.empty_tables) == flushed
@@ -68,7 +66,5 @@ def test_what_was_counted_in_a_table_is_forgotten() -> None:
 
 def counted(cursor: CursorWrapper) -> int:
     """How many rows PostgreSQL believes are in the table; -1 if it never counted them."""
-    cursor.execute(
-        "SELECT reltuples FROM pg_class WHERE relname = 'checkouts_checkout'"
-    )
+    cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'checkouts_checkout'")
     return int(cursor.fetchone()[0])

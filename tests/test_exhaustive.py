@@ -13,12 +13,8 @@ def _standard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exhaustive, "EXHAUSTIVE", False)
 
 
-@pytest.mark.parametrize(
-    ("few", "taken"), [(1, [0]), (2, [0, 9]), (3, [0, 4, 9]), (10, TEN), (99, TEN)]
-)
-def test_a_few_are_spread_evenly_from_the_first_to_the_last(
-    few: int, taken: list[int]
-) -> None:
+@pytest.mark.parametrize(("few", "taken"), [(1, [0]), (2, [0, 9]), (3, [0, 4, 9]), (10, TEN), (99, TEN)])
+def test_a_few_are_spread_evenly_from_the_first_to_the_last(few: int, taken: list[int]) -> None:
     assert sample(TEN, few) == taken
 
 

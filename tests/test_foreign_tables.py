@@ -9,10 +9,7 @@ from django.apps import apps
 
 from tests.tree import ROOT, repository_files
 
-OWNERS: Final = {
-    model._meta.db_table: model.__module__.partition(".")[0]
-    for model in apps.get_models()
-}
+OWNERS: Final = {model._meta.db_table: model.__module__.partition(".")[0] for model in apps.get_models()}
 PACKAGES: Final = set(OWNERS.values())
 WRITES: Final = re.compile(
     r"""\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE|ALTER\s+TABLE)\s+(?:ONLY\s+)?"?(\w+)""",
@@ -30,9 +27,7 @@ def foreign_tables(package: str, source: str) -> Iterator[str]:
 def test_sql_writes_to_no_table_of_another_app() -> None:
     files = [path.relative_to(ROOT) for path in _sources()]
     found = {
-        str(path): tables
-        for path in files
-        if (tables := [*foreign_tables(path.parts[0], (ROOT / path).read_text())])
+        str(path): tables for path in files if (tables := [*foreign_tables(path.parts[0], (ROOT / path).read_text())])
     }
     assert found == {}
     assert Path("checkouts/creation/service.py") in files

@@ -26,9 +26,7 @@ def test_who_runs_it(number):
 def workers(folder: Path, *plugins: str) -> set[str]:
     """Which of two workers had a part in six tests of one group."""
     told = folder / "told"
-    (folder / "test_group.py").write_text(
-        MODULE.format(group='"together"', told=str(told))
-    )
+    (folder / "test_group.py").write_text(MODULE.format(group='"together"', told=str(told)))
     options = ["-q", "-n", "2", "--dist", "loadgroup", "-c", "/dev/null"]
     loaded = ["-p", "xdist", "-p", "no:cacheprovider", *plugins]
     where = ["--rootdir", str(folder), str(folder)]

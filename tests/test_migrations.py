@@ -26,11 +26,7 @@ REMOVING: Final = ("ban-drop-column", "ban-drop-table")
 
 DELIBERATE: Final = {
     # A table that is divided takes its name in the same transaction, and gives both their ids. test_old_release writes to it.
-    "webhooks.0004_attempt_partitions": (
-        "renaming-table",
-        "ban-alter-identity",
-        "ban-drop-constraint",
-    ),
+    "webhooks.0004_attempt_partitions": ("renaming-table", "ban-alter-identity", "ban-drop-constraint")
 }
 """What a migration breaks, for a reason, although no release that runs is stopped."""
 
@@ -58,9 +54,7 @@ def sql_of(migration: Migration) -> str:
 
 
 @pytest.mark.parametrize("migration", our_migrations(), ids=str)
-def test_each_migration_stops_no_release_that_runs(
-    migration: Migration, db: None
-) -> None:
+def test_each_migration_stops_no_release_that_runs(migration: Migration, db: None) -> None:
     expected = REMOVING if contracts(migration) else ()
     passed_over = (*expected, *DELIBERATE.get(str(migration), ()))
     assert complaints(sql_of(migration), passed_over=passed_over) == []
@@ -81,15 +75,10 @@ def test_there_are_migrations_and_each_has_a_stage() -> None:
         ("ALTER TABLE t ALTER COLUMN a TYPE bigint;", "changing-column-type"),
         ("ALTER TABLE t ALTER COLUMN a SET NOT NULL;", "adding-not-nullable-field"),
         ("CREATE INDEX i ON t (a);", "require-concurrent-index-creation"),
-        (
-            "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0);",
-            "constraint-missing-not-valid",
-        ),
+        ("ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0);", "constraint-missing-not-valid"),
     ],
 )
-def test_a_change_that_stops_the_release_before_is_found(
-    statement: str, rule: str
-) -> None:
+def test_a_change_that_stops_the_release_before_is_found(statement: str, rule: str) -> None:
     assert rule in complaints(f"BEGIN;\n{statement}\nCOMMIT;")
 
 

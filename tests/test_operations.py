@@ -43,11 +43,7 @@ def test_each_command_has_its_entry_and_each_entry_its_command() -> None:
 def test_each_metric_that_is_told_has_its_entry(settings: Any, tmp_path: Path) -> None:
     told = [
         name
-        for name in re.findall(
-            r"^# HELP (florin_\w+) ",
-            scrape_everything(settings, tmp_path),
-            re.MULTILINE,
-        )
+        for name in re.findall(r"^# HELP (florin_\w+) ", scrape_everything(settings, tmp_path), re.MULTILINE)
         # The library's own: when a counter began, and parts of a histogram.
         if not name.endswith(("_created", "_gcount", "_gsum"))
     ]
@@ -57,18 +53,14 @@ def test_each_metric_that_is_told_has_its_entry(settings: Any, tmp_path: Path) -
 def test_each_setting_has_its_entry_and_each_entry_its_setting() -> None:
     text = (ROOT / "gateway" / "settings.py").read_text()
     read = set(re.findall(r'env\.\w+\(\s*"([A-Z][A-Z0-9_]+)"', text))
-    rows = re.findall(
-        r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", CONFIGURATION, re.MULTILINE
-    )
+    rows = re.findall(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", CONFIGURATION, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
     assert sorted(named - ONE_CHAINS) == sorted(read)
     assert named >= ONE_CHAINS
 
 
 def test_each_setting_of_every_chain_has_its_entry_and_each_entry_its_setting() -> None:
-    rows = re.findall(
-        r"^\| `CHAIN_<NAME>_([A-Z_]+)(?:<SYMBOL>)?` \|", CONFIGURATION, re.MULTILINE
-    )
+    rows = re.findall(r"^\| `CHAIN_<NAME>_([A-Z_]+)(?:<SYMBOL>)?` \|", CONFIGURATION, re.MULTILINE)
     own = {key for chain in registry.CHAINS for key in chain.family.own_settings}
     assert {*rows, "GRID_URLS"} == {*registry.KEYS, *own, "TOKEN_"}
 
@@ -78,53 +70,36 @@ def test_each_setting_of_florinctl_has_its_entry_and_each_entry_its_setting() ->
     rows = re.findall(r"^ +\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", table, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
     program = (ROOT / "deploy" / "florinctl").read_text()
-    own = re.findall(
-        r'"((?:BACKUP|PG)_[A-Z_]+|FLORIN_HOME|FLORIN_PYTHON|POSTGRES_FOLDER)"', program
-    )
+    own = re.findall(r'"((?:BACKUP|PG)_[A-Z_]+|FLORIN_HOME|FLORIN_PYTHON|POSTGRES_FOLDER)"', program)
     assert named == set(own)
 
 
 def test_each_verb_of_florinctl_has_its_entry_and_each_entry_its_verb() -> None:
     table = (GUIDE / "deploying.md").read_text().partition("| command | does |")[2]
-    rows = re.findall(
-        r"^\| (`[\w-]+`(?:, `[\w-]+`)*) \|", table.partition("\n\n")[0], re.MULTILINE
-    )
+    rows = re.findall(r"^\| (`[\w-]+`(?:, `[\w-]+`)*) \|", table.partition("\n\n")[0], re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
-    verbs = re.findall(
-        r"^    ([a-z-]+)(?:  |$)", florinctl.parser().format_help(), re.MULTILINE
-    )
+    verbs = re.findall(r"^    ([a-z-]+)(?:  |$)", florinctl.parser().format_help(), re.MULTILINE)
     assert sorted(named) == sorted(verbs)
 
 
-def test_each_permission_has_its_entry_with_its_roles_and_each_entry_its_permission() -> (
-    None
-):
+def test_each_permission_has_its_entry_with_its_roles_and_each_entry_its_permission() -> None:
     text = (GUIDE / "team.md").read_text()
-    rows = re.findall(
-        r"^\| `(\w+)` \| .+ \| (yes|no) \| (yes|no) \| (yes|no) \|$", text, re.MULTILINE
-    )
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| (yes|no) \| (yes|no) \| (yes|no) \|$", text, re.MULTILINE)
     roles = (Role.OWNER, Role.ADMIN, Role.VIEWER)
-    assert sorted(rows) == sorted(
-        (act.value, *("yes" if may(role, act) else "no" for role in roles))
-        for act in Act
-    )
+    assert sorted(rows) == sorted((act.value, *("yes" if may(role, act) else "no" for role in roles)) for act in Act)
 
 
 def test_the_table_of_chains_says_what_is_offered(settings: Any) -> None:
     settings.CHAIN_NETWORK = "mainnet"
     text = (GUIDE / "chains.md").read_text()
-    rows = re.findall(
-        r"^\| `(\w+)` \| ([\w, ]+) \| (\d+) \| (\d+) s \| (.*) \|$", text, re.MULTILINE
-    )
+    rows = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \| (\d+) \| (\d+) s \| (.*) \|$", text, re.MULTILINE)
     assert rows == [
         (
             name,
             ", ".join(token.symbol for token in spec.accepted_tokens),
             str(spec.confirmations),
             str(spec.estimated_confirm_seconds),
-            "your wallet, an exact amount"
-            if spec.exact_amount_required
-            else "a deposit address of the checkout",
+            "your wallet, an exact amount" if spec.exact_amount_required else "a deposit address of the checkout",
         )
         for name, spec in chains().items()
     ]
@@ -142,8 +117,6 @@ def test_the_table_of_limits_says_what_is_counted() -> None:
     keyed = [view for view in views if view.key_required]
     limits = {SETTLE, *(view.other_limit for view in keyed)}
     limits |= {view.keyless_limit for view in views}
-    limits |= {
-        limit for view in keyed for limit in getattr(view, "limits", {}).values()
-    }
+    limits |= {limit for view in keyed for limit in getattr(view, "limits", {}).values()}
     counted = {limit.scope: limit.most for limit in limits if limit.scope != "other"}
     assert {name: int(requests) for name, requests in rows} == counted

@@ -54,11 +54,7 @@ def _asked_by(name: str, python: str) -> list[Requirement]:
         # For another Python than this one.
         return []
     asked = [Requirement(line) for line in lines]
-    return [
-        one
-        for one in asked
-        if one.marker is None or one.marker.evaluate(environment(python))
-    ]
+    return [one for one in asked if one.marker is None or one.marker.evaluate(environment(python))]
 
 
 def _has(versions: dict[str, list[str]], wanted: Requirement) -> bool:
@@ -82,18 +78,13 @@ def test_the_project_names_the_same_pythons_everywhere() -> None:
     assert f"for version in {' '.join(PYTHONS)};" in wheels
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", "docs/guide/deploying.md", "script/_setup.sh"]
-)
+@pytest.mark.parametrize("name", ["README.md", "docs/guide/deploying.md", "script/_setup.sh"])
 def test_people_are_told_the_same(name: str) -> None:
     assert IN_PROSE in (ROOT / name).read_text()
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize(
-    "name",
-    ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt"],
-)
+@pytest.mark.parametrize("name", ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt"])
 def test_a_lock_file_names_one_version_of_each_package(name: str, python: str) -> None:
     versions = locked(lock_text(name), python)
     assert versions
@@ -112,12 +103,7 @@ def test_the_lock_files_are_complete_since_installers_add_nothing(python: str) -
 
 def test_a_package_locked_for_older_pythons_alone_is_missed() -> None:
     # Taken from a lock file that has it, with a marker added.
-    text = re.sub(
-        r"^(eth-abi==[\w.]+)",
-        r"\1 ; python_version < '3.13'",
-        lock_text("run.txt"),
-        flags=re.MULTILINE,
-    )
+    text = re.sub(r"^(eth-abi==[\w.]+)", r"\1 ; python_version < '3.13'", lock_text("run.txt"), flags=re.MULTILINE)
     assert ("3.12", "tronpy", "eth-abi") not in unmet(locked(text, "3.12"), "3.12")
     assert ("3.13", "tronpy", "eth-abi") in unmet(locked(text, "3.13"), "3.13")
 

@@ -16,10 +16,7 @@ from django.urls import resolve
 from gateway.core.api.views import RouteMissing
 from tests.guides import MALFORMED
 from tests.tree import ROOT, relative, repository_files
-from webhooks.signatures import (
-    new_secret,
-    sign,
-)
+from webhooks.signatures import new_secret, sign
 
 DOCUMENTS = [
     "README.md",
@@ -46,8 +43,7 @@ REGISTRIES.append(".".join(("files", "pythonhosted", "org")))
 MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # Words of a mannered English, which the documentation does without. Decisions are never edited, so they keep theirs.
 MANNERED = re.compile(
-    r"\b(whoever|whom|whose|nobody|somebody|beforehand|of ours|by itself|all the same|is told)\b",
-    re.IGNORECASE,
+    r"\b(whoever|whom|whose|nobody|somebody|beforehand|of ours|by itself|all the same|is told)\b", re.IGNORECASE
 )
 FENCED_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SCRIPT_MENTION = re.compile(r"(?<![\w/.-])((?:script|\.ci)/[a-z_-]+)\b")
@@ -64,10 +60,7 @@ def headings(document: Path) -> set[str]:
     """The anchors of a document's headings, as code hosts derive them."""
     text = FENCED_CODE.sub("", document.read_text())
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {
-        re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
-        for title in titles
-    }
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
 
 def dead_links(document: Path) -> Iterator[str]:
@@ -117,31 +110,19 @@ def test_the_licence_is_apache_2() -> None:
 
 
 def test_commands_that_documents_name_can_be_run() -> None:
-    named = {
-        name
-        for path in markdown_files()
-        for name in SCRIPT_MENTION.findall(path.read_text())
-    }
+    named = {name for path in markdown_files() for name in SCRIPT_MENTION.findall(path.read_text())}
     assert {"script/demo", "script/test", ".ci/run"} <= named
     assert [name for name in sorted(named) if not os.access(ROOT / name, os.X_OK)] == []
 
 
 def test_management_commands_that_documents_name_exist() -> None:
-    named = {
-        name
-        for path in markdown_files()
-        for name in COMMAND_MENTION.findall(path.read_text())
-    }
+    named = {name for path in markdown_files() for name in COMMAND_MENTION.findall(path.read_text())}
     assert "migrate" in named
     assert sorted(named - set(get_commands())) == []
 
 
 def test_api_paths_that_documents_name_are_routes() -> None:
-    named = {
-        path
-        for document in markdown_files()
-        for path in API_PATH_MENTION.findall(document.read_text())
-    }
+    named = {path for document in markdown_files() for path in API_PATH_MENTION.findall(document.read_text())}
     assert "/api/v1/checkouts" in named
     assert [path for path in sorted(named) if not _is_route(path)] == []
 
@@ -156,26 +137,17 @@ def test_links_between_documents_lead_somewhere() -> None:
     assert {name: links for name, links in found.items() if links} == {}
 
 
-def test_the_link_rule_sees_a_missing_file_and_a_missing_heading(
-    tmp_path: Path,
-) -> None:
+def test_the_link_rule_sees_a_missing_file_and_a_missing_heading(tmp_path: Path) -> None:
     document = tmp_path / "a.md"
-    document.write_text(
-        "# A title\n[1](#a-title) [2](#other) [3](b.md) [4](https://example.com)"
-    )
+    document.write_text("# A title\n[1](#a-title) [2](#other) [3](b.md) [4](https://example.com)")
     assert list(dead_links(document)) == ["#other", "b.md"]
 
 
 def test_decisions_are_numbered_without_gaps_and_have_every_section() -> None:
     decisions = sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
-    assert [path.name[:5] for path in decisions] == [
-        f"{number:04}-" for number in range(1, len(decisions) + 1)
-    ]
+    assert [path.name[:5] for path in decisions] == [f"{number:04}-" for number in range(1, len(decisions) + 1)]
     missing = {
-        path.name: [
-            section for section in ADR_SECTIONS if section not in path.read_text()
-        ]
-        for path in decisions
+        path.name: [section for section in ADR_SECTIONS if section not in path.read_text()] for path in decisions
     }
     assert {name: sections for name, sections in missing.items() if sections} == {}
 
@@ -184,21 +156,15 @@ def test_decisions_are_numbered_without_gaps_and_have_every_section() -> None:
 def signed() -> tuple[bytes, dict[str, str], str]:
     """A body, the headers we would send with it now, and the secret."""
     body, secret = b'{"type": "checkout.completed"}', new_secret()
-    headers = sign(
-        body, message_id="evt_1", timestamp=int(time.time()), secrets=[secret]
-    )
+    headers = sign(body, message_id="evt_1", timestamp=int(time.time()), secrets=[secret])
     return body, headers, secret
 
 
-def test_the_readmes_verifier_accepts_what_we_send_and_nothing_else(
-    signed: tuple[bytes, dict[str, str], str],
-) -> None:
+def test_the_readmes_verifier_accepts_what_we_send_and_nothing_else(signed: tuple[bytes, dict[str, str], str]) -> None:
     body, headers, secret = signed
     is_genuine = python_of("README.md")["is_genuine"]
     header = headers["X-Service-Signature"]
-    old = sign(
-        body, message_id="evt_1", timestamp=int(time.time()) - 301, secrets=[secret]
-    )
+    old = sign(body, message_id="evt_1", timestamp=int(time.time()) - 301, secrets=[secret])
     assert is_genuine(header, body, secret)
     assert not is_genuine(header, body + b" ", secret)
     assert not is_genuine(header, body, new_secret())
@@ -213,9 +179,7 @@ def test_the_readmes_verifier_accepts_what_we_send_and_nothing_else(
 
 def test_no_path_of_a_machine_is_in_a_tracked_file() -> None:
     found = [
-        f"{relative(path)}: {match.group()}"
-        for path, text in text_files()
-        for match in MACHINE_PATH.finditer(text)
+        f"{relative(path)}: {match.group()}" for path, text in text_files() for match in MACHINE_PATH.finditer(text)
     ]
     assert found == []
 
@@ -226,25 +190,16 @@ def test_the_path_rule_sees_a_home_folder_and_lets_addresses_pass() -> None:
 
 
 def test_no_package_registry_is_named() -> None:
-    found = [
-        relative(path)
-        for path, text in text_files()
-        if any(host in text for host in REGISTRIES)
-    ]
+    found = [relative(path) for path, text in text_files() if any(host in text for host in REGISTRIES)]
     assert found == []
 
 
-def test_the_readme_is_short_and_has_a_picture_two_commands_and_a_table_with_sources() -> (
-    None
-):
+def test_the_readme_is_short_and_has_a_picture_two_commands_and_a_table_with_sources() -> None:
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) < 150
     assert (ROOT / re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)[0]).is_file()
     tried = text.partition("## Try it")[2].partition("\n## ")[0]
-    assert re.findall(r"^(script/\w+)", tried, re.MULTILINE) == [
-        "script/demo",
-        "script/test",
-    ]
+    assert re.findall(r"^(script/\w+)", tried, re.MULTILINE) == ["script/demo", "script/test"]
     compared = text.partition("## Compared with others")[2].partition("\n## ")[0]
     for peer in ("BTCPay Server", "Bitcart", "SHKeeper", "Stripe", "Coinbase"):
         assert f"[{peer}](https://" in compared
@@ -256,12 +211,8 @@ def test_the_documentation_is_in_plain_words() -> None:
     found = [
         f"{relative(path)}: {match.group()}"
         for path in markdown_files()
-        if not relative(path).startswith(
-            ("docs/adr/0", "docs/adr/README", "tests/", "docs/diagrams/")
-        )
-        for match in MANNERED.finditer(
-            re.sub(r"\]\([^)]*\)", "]", FENCED_CODE.sub("", path.read_text()))
-        )
+        if not relative(path).startswith(("docs/adr/0", "docs/adr/README", "tests/", "docs/diagrams/"))
+        for match in MANNERED.finditer(re.sub(r"\]\([^)]*\)", "]", FENCED_CODE.sub("", path.read_text())))
     ]
     assert found == []
 

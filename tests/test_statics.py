@@ -13,16 +13,10 @@ from tests import statics
 def found() -> dict[str, str]:
     """The path of each file that a new middleware serves, by its address."""
     middleware = WhiteNoiseMiddleware(lambda request: None)
-    return {
-        url: file.alternatives[-1][1]
-        for url, file in middleware.files.items()
-        if hasattr(file, "alternatives")
-    }
+    return {url: file.alternatives[-1][1] for url, file in middleware.files.items() if hasattr(file, "alternatives")}
 
 
-def test_what_is_remembered_is_what_a_middleware_finds_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_remembered_is_what_a_middleware_finds_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     remembered = found()
     monkeypatch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", statics._look)
     assert found() == remembered

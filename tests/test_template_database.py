@@ -17,9 +17,7 @@ def test_the_copy_is_fully_migrated() -> None:
     assert connection.settings_dict["NAME"] != template_database.TEMPLATE
 
 
-def test_a_changed_migration_or_lock_file_makes_a_new_template(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_migration_or_lock_file_makes_a_new_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = tmp_path / "requirements" / "dev.txt"
     lock.parent.mkdir()
     lock.write_text("django==5.2.19")

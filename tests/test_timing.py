@@ -21,9 +21,7 @@ def dear():
 def test_one(number, dear):
     assert number != 7
 """
-PROGRESS = re.compile(
-    r"^ *\d+:\d\d +(\d+) % +(\d+) of 12 tests, (\d) failed$", re.MULTILINE
-)
+PROGRESS = re.compile(r"^ *\d+:\d\d +(\d+) % +(\d+) of 12 tests, (\d) failed$", re.MULTILINE)
 
 
 def run(folder: Path, *options: str) -> str:
@@ -35,8 +33,7 @@ def run(folder: Path, *options: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", code, *alone, *options, str(folder)],
         cwd=ROOT,
-        env=os.environ
-        | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "FLORIN_TIMINGS_FILE": str(report)},
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "FLORIN_TIMINGS_FILE": str(report)},
         capture_output=True,
         text=True,
     )
@@ -46,9 +43,7 @@ def run(folder: Path, *options: str) -> str:
 
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "2")])
-def test_progress_is_told_in_time_and_per_cent(
-    tmp_path: Path, options: tuple[str, ...]
-) -> None:
+def test_progress_is_told_in_time_and_per_cent(tmp_path: Path, options: tuple[str, ...]) -> None:
     told = run(tmp_path, *options)
     shares = [int(share) for share, _, _ in PROGRESS.findall(told)]
     assert shares == sorted(shares)
@@ -60,9 +55,7 @@ def test_progress_is_told_in_time_and_per_cent(
 
 
 @pytest.mark.unmeasured
-def test_the_ten_slowest_are_listed_and_the_report_says_where_the_time_went(
-    tmp_path: Path,
-) -> None:
+def test_the_ten_slowest_are_listed_and_the_report_says_where_the_time_went(tmp_path: Path) -> None:
     told = run(tmp_path)
     slowest = told.partition("the 10 slowest tests")[2]
     assert len(re.findall(r"^ +[\d.]+ s  \S+::test_one", slowest, re.MULTILINE)) == 10

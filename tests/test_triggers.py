@@ -51,12 +51,7 @@ def test_each_is_declared_where_the_list_says() -> None:
 
 
 def test_each_carries_what_the_table_of_invariants_says() -> None:
-    carried = {
-        (name, row.sentence)
-        for row in ROWS
-        for kind, name in row.carriers
-        if kind == "trigger"
-    }
+    carried = {(name, row.sentence) for row in ROWS for kind, name in row.carriers if kind == "trigger"}
     assert {(trigger.name, trigger.carries) for trigger in TABLE} == carried
 
 

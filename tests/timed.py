@@ -14,9 +14,7 @@ Spent = dict[str, tuple[int, float]]
 SPENT: Final[Spent] = {}
 
 
-def timed(
-    kind: str,
-) -> Callable[[Callable[Given, Made]], Callable[Given, Made]]:
+def timed(kind: str) -> Callable[[Callable[Given, Made]], Callable[Given, Made]]:
     """Add up the calls of a function under a kind of work, such as "node starts"."""
 
     def decorate(function: Callable[Given, Made]) -> Callable[Given, Made]:

@@ -24,9 +24,7 @@ _began: Final = time.monotonic()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[object],
-) -> Generator[None, object, object]:
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
     """Add up each fixture. One that asks for another while it runs counts that one too."""
     with timing(f"fixture `{fixturedef.argname}`"):
         return (yield)
@@ -66,9 +64,7 @@ class Stopwatch:
         self._failed: set[str] = set()
         self._spent: dict[str, list[tuple[int, float]]] = defaultdict(list)
 
-    def pytest_report_teststatus(
-        self, report: pytest.TestReport
-    ) -> tuple[str, str, str] | None:
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Print no letter for a test; the lines of progress say more."""
         if report.skipped:
             return None
@@ -130,16 +126,9 @@ class Stopwatch:
         folders: dict[str, float] = defaultdict(float)
         for name, seconds in totals.items():
             folders["/".join(name.split("::")[0].split("/")[:2])] += seconds
-        kinds = {
-            kind: (sum(n for n, _ in all_), sum(s for _, s in all_))
-            for kind, all_ in self._spent.items()
-        }
-        work = {
-            kind: of for kind, of in kinds.items() if not kind.startswith("fixture")
-        }
-        fixtures = {
-            kind: of for kind, of in kinds.items() if kind.startswith("fixture")
-        }
+        kinds = {kind: (sum(n for n, _ in all_), sum(s for _, s in all_)) for kind, all_ in self._spent.items()}
+        work = {kind: of for kind, of in kinds.items() if not kind.startswith("fixture")}
+        fixtures = {kind: of for kind, of in kinds.items() if kind.startswith("fixture")}
         wall = time.monotonic() - _began
         return "\n\n".join(
             [
@@ -172,9 +161,7 @@ fixtures lie within the tests, so the tables overlap.
 
 def _table(spent: dict[str, tuple[int, float]], most: int) -> str:
     rows = sorted(spent.items(), key=lambda item: item[1][1], reverse=True)[:most]
-    lines = [
-        f"| {kind} | {times:,} | {seconds:.1f} |" for kind, (times, seconds) in rows
-    ]
+    lines = [f"| {kind} | {times:,} | {seconds:.1f} |" for kind, (times, seconds) in rows]
     return "\n".join(["| what | times | seconds |", "|---|---:|---:|", *lines])
 
 

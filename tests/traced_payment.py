@@ -64,12 +64,7 @@ class TracedPayment:
                 known.add(trace)
                 spans = self.collector.of(trace)
                 found += spans
-                waiting += [
-                    link
-                    for span in spans
-                    if span.name == "payment seen"
-                    for link in span.links
-                ]
+                waiting += [link for span in spans if span.name == "payment seen" for link in span.links]
         return found
 
 
@@ -79,11 +74,7 @@ def _trace(checkout_id: str) -> bytes:
 
 def pay_traced(collector: Collector, var: Path) -> TracedPayment:
     """Run everything in `var` with a node of Base, pay one checkout, and return once its webhook was sent."""
-    with (
-        Anvil(CHAIN_IDS["base"]) as node,
-        receiving() as receiver,
-        ExitStack() as exits,
-    ):
+    with Anvil(CHAIN_IDS["base"]) as node, receiving() as receiver, ExitStack() as exits:
         prepare_chain(node)
         environment = collector.environment | {
             "CHAIN_NETWORK": "local",
@@ -102,9 +93,7 @@ def pay_traced(collector: Collector, var: Path) -> TracedPayment:
         wait_until(lambda: clerk.ask("offered"), seconds=PAID_SECONDS)
         base_url = f"http://127.0.0.1:{up.port}"
         api = GatewayApi(base_url, made["live_key"])
-        checkout_id = api.post("/checkouts", {"amount": "10.00", "currency": "USD"})[
-            "id"
-        ]
+        checkout_id = api.post("/checkouts", {"amount": "10.00", "currency": "USD"})["id"]
         choice = {"chain": "base", "token": "USDC"}
         option = api.post(f"/checkouts/{checkout_id}/options", choice)
         usdc = token_address("USDC")
@@ -139,9 +128,7 @@ class _Row:
 def _rows(paid: TracedPayment) -> list[_Row]:
     """The rows of the picture: steps below the first one, and other spans but queries, which are ticks on their parents."""
     spans = [*paid.steps, *paid.causes]
-    rows = {
-        span.id: _Row(span, 0) for span in spans if "db.system" not in span.attributes
-    }
+    rows = {span.id: _Row(span, 0) for span in spans if "db.system" not in span.attributes}
     for span in spans:
         parent = rows.get(span.parent)
         if parent is not None and "db.system" in span.attributes:
@@ -165,16 +152,9 @@ def draw(paid: TracedPayment) -> str:
         y = _TOP + number * _ROW
         colour = _COLOURS.get(row.span.process, "#555")
         label = f"{row.span.process.removeprefix('florin-')}: {row.span.name}"
-        parts.append(
-            f'<text x="{12 + 14 * row.depth}" y="{y + 16}" fill="{colour}">{escape(label[:52])}</text>'
-        )
-        parts.append(
-            _bar(at(row.span.began), at(row.span.ended), y + 6, 12, colour, 0.85)
-        )
-        parts += [
-            _bar(at(each.began), at(each.ended), y + 2, 3, "#222", 0.7)
-            for each in row.queries
-        ]
+        parts.append(f'<text x="{12 + 14 * row.depth}" y="{y + 16}" fill="{colour}">{escape(label[:52])}</text>')
+        parts.append(_bar(at(row.span.began), at(row.span.ended), y + 6, 12, colour, 0.85))
+        parts += [_bar(at(each.began), at(each.ended), y + 2, 3, "#222", 0.7) for each in row.queries]
     height = _TOP + len(rows) * _ROW + 12
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDE}" height="{height}" font-family="sans-serif"'
@@ -182,9 +162,7 @@ def draw(paid: TracedPayment) -> str:
     )
 
 
-def _bar(
-    start: float, end: float, y: float, height: int, colour: str, opacity: float
-) -> str:
+def _bar(start: float, end: float, y: float, height: int, colour: str, opacity: float) -> str:
     width = max(end - start, 2)
     return (
         f'<rect x="{start:.1f}" y="{y}" width="{width:.1f}" height="{height}" rx="2"'

@@ -59,8 +59,4 @@ def _walk(folder: Path, ignored: list[str]) -> Iterator[Path]:
 def modules() -> list[Path]:
     """The product's modules, without packages' own files and migrations."""
     found = (path for app in APPS for path in (ROOT / app).rglob("*.py"))
-    return [
-        path.relative_to(ROOT)
-        for path in found
-        if path.name != "__init__.py" and "migrations" not in path.parts
-    ]
+    return [path.relative_to(ROOT) for path in found if path.name != "__init__.py" and "migrations" not in path.parts]

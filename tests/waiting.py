@@ -18,12 +18,7 @@ def comes_true(condition: Callable[[], object], *, seconds: float) -> bool:
     return True
 
 
-def wait_until(
-    condition: Callable[[], object],
-    *,
-    seconds: float = PATIENCE_SECONDS,
-    pause: float = 0.01,
-) -> None:
+def wait_until(condition: Callable[[], object], *, seconds: float = PATIENCE_SECONDS, pause: float = 0.01) -> None:
     """Return once `condition()` is true, asking every `pause` seconds; fail the test after `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -8,10 +8,7 @@ import brotli  # type: ignore[import-untyped]
 from django.contrib.staticfiles import finders
 from django.test import Client
 
-from gateway.core.web.compact import (
-    compact_css,
-    compact_js,
-)
+from gateway.core.web.compact import compact_css, compact_js
 
 MOST_BYTES: Final = 16 * 1024
 MOST_BYTES_WITH_FONTS: Final = 60 * 1000

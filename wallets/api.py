@@ -26,12 +26,7 @@ class ChainViewSet(ApiViewSet):
     key_required = False
     keyless_limit = Limit("chains", 60)
 
-    @extend_schema(
-        operation_id="listChains",
-        tags=["Chains"],
-        auth=[],
-        responses={200: CHAIN_LIST, **errors(429)},
-    )
+    @extend_schema(operation_id="listChains", tags=["Chains"], auth=[], responses={200: CHAIN_LIST, **errors(429)})
     def list(self, request: Request) -> Response:
         """List supported chains.
 
@@ -39,15 +34,11 @@ class ChainViewSet(ApiViewSet):
         """
         now = timezone.now()
         statuses, reasons = chain_statuses(now=now), down_reasons(now=now)
-        return Response(
-            {"data": [_chain(spec, statuses, reasons) for spec in chains().values()]}
-        )
+        return Response({"data": [_chain(spec, statuses, reasons) for spec in chains().values()]})
 
 
 def _chain(
-    spec: ChainSpec,
-    statuses: Mapping[str, ChainStatus],
-    reasons: Mapping[str, DownReason | None],
+    spec: ChainSpec, statuses: Mapping[str, ChainStatus], reasons: Mapping[str, DownReason | None]
 ) -> dict[str, Any]:
     return {
         "chain": spec.name,
@@ -55,8 +46,7 @@ def _chain(
         "chainId": spec.chain_id,
         "tokens": [token.symbol for token in spec.accepted_tokens],
         "tokenContracts": {
-            token.symbol: {"address": token.address, "decimals": token.decimals}
-            for token in spec.accepted_tokens
+            token.symbol: {"address": token.address, "decimals": token.decimals} for token in spec.accepted_tokens
         },
         "exactAmountRequired": spec.exact_amount_required,
         "estimatedConfirmSec": spec.estimated_confirm_seconds,

@@ -14,9 +14,7 @@ from wallets.chains.specs import ChainSpec
 _of_this_thread = threading.local()
 
 
-def prepare_payment(
-    spec: ChainSpec, order: PaymentOrder, *, now: datetime, until: datetime
-) -> PreparedPayment:
+def prepare_payment(spec: ChainSpec, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
     """Return a payment for the payer to sign, valid up to `until`. Raises ChainError, NotEnoughError."""
     return _cashier(spec).prepare_payment(order, now=now, until=until)
 

@@ -15,12 +15,7 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
 from wallets.chains.adapters import open_pool
-from wallets.chains.registry import (
-    CHAINS,
-    ChainConfigError,
-    load_chain,
-    unknown_settings,
-)
+from wallets.chains.registry import CHAINS, ChainConfigError, load_chain, unknown_settings
 from wallets.chains.specs import ChainSpec
 from wallets.networks import watched_chains
 
@@ -64,9 +59,7 @@ def check_nodes(**_: Any) -> list[CheckMessage]:
 def _setting_errors() -> Iterator[Error]:
     for facts in CHAINS:
         try:
-            load_chain(
-                facts, network=settings.CHAIN_NETWORK, settings=settings.CHAIN_SETTINGS
-            )
+            load_chain(facts, network=settings.CHAIN_NETWORK, settings=settings.CHAIN_SETTINGS)
         except ChainConfigError as error:
             yield Error(str(error), hint=_HINT, id=_id_of(error.setting))
 

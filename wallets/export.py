@@ -5,14 +5,7 @@ from typing import Final
 
 from accounts.models import Merchant
 from gateway.core.exports import ExportTable, table_of
-from wallets.models import (
-    ReceivingWallet,
-    Transfer,
-    WalletChange,
-    WalletProof,
-    WatchedMovement,
-    WatchedWallet,
-)
+from wallets.models import ReceivingWallet, Transfer, WalletChange, WalletProof, WatchedMovement, WatchedWallet
 
 _CHANGE: Final = (
     "chain",
@@ -58,17 +51,7 @@ _TRANSFER: Final = (
     "deposit__destination",
     "deposit__nonce",
 )
-_WATCHED: Final = (
-    "public_id",
-    "mode",
-    "chain",
-    "address",
-    "label",
-    "tags",
-    "status",
-    "created_at",
-    "removed_at",
-)
+_WATCHED: Final = ("public_id", "mode", "chain", "address", "label", "tags", "status", "created_at", "removed_at")
 _MOVEMENT: Final = (
     "public_id",
     "mode",
@@ -97,28 +80,8 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
         ReceivingWallet.objects.filter(merchant=merchant),
         ("chain", "address", "created_at", "retired_at", "taken_over_at"),
     )
-    yield table_of(
-        "receiving_wallet_proofs",
-        WalletProof.objects.filter(merchant=merchant),
-        _PROOF,
-    )
-    yield table_of(
-        "receiving_wallet_changes",
-        WalletChange.objects.filter(merchant=merchant),
-        _CHANGE,
-    )
-    yield table_of(
-        "transfers",
-        Transfer.objects.filter(merchant=merchant),
-        _TRANSFER,
-    )
-    yield table_of(
-        "watched_wallets",
-        WatchedWallet.objects.filter(merchant=merchant),
-        _WATCHED,
-    )
-    yield table_of(
-        "watched_wallet_movements",
-        WatchedMovement.objects.filter(merchant=merchant),
-        _MOVEMENT,
-    )
+    yield table_of("receiving_wallet_proofs", WalletProof.objects.filter(merchant=merchant), _PROOF)
+    yield table_of("receiving_wallet_changes", WalletChange.objects.filter(merchant=merchant), _CHANGE)
+    yield table_of("transfers", Transfer.objects.filter(merchant=merchant), _TRANSFER)
+    yield table_of("watched_wallets", WatchedWallet.objects.filter(merchant=merchant), _WATCHED)
+    yield table_of("watched_wallet_movements", WatchedMovement.objects.filter(merchant=merchant), _MOVEMENT)

@@ -12,11 +12,7 @@ from typing import Final
 import structlog
 
 from accounts.states import Mode
-from gateway.core.api.rate_limits import (
-    Limit,
-    RateState,
-    hit,
-)
+from gateway.core.api.rate_limits import Limit, RateState, hit
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainAdapter, ChainError, FoundTransaction
 from wallets.chains.names import is_imitation
@@ -25,10 +21,7 @@ from wallets.chains.specs import ChainSpec
 from wallets.models import Transfer
 from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.missed import ask_again
-from wallets.transfers.hashes import (
-    UnreadableHashError,
-    spellings,
-)
+from wallets.transfers.hashes import UnreadableHashError, spellings
 
 __all__ = [
     "Asked",
@@ -63,9 +56,7 @@ _LEAST_A_MINUTE: Final = 6
 # Nodes close connections that are idle for long.
 _IDLE_SECONDS: Final = 5.0
 
-_free_places: Final = {
-    facts.name: threading.BoundedSemaphore(MOST_AT_ONCE) for facts in CHAINS
-}
+_free_places: Final = {facts.name: threading.BoundedSemaphore(MOST_AT_ONCE) for facts in CHAINS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +94,12 @@ def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
     return Lookup(tuple(found), tuple(unasked))
 
 
-def look_up_on(
-    chain: str,
-    tx_hash: str,
-    *,
-    asker: str = "",
-    deadline_seconds: float = DEADLINE_SECONDS,
-) -> Lookup:
+def look_up_on(chain: str, tx_hash: str, *, asker: str = "", deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
     """Ask one chain for a transaction, as `ask_on` does, and wait for the answer."""
-    return ask_on(
-        chain, tx_hash, asker=asker, deadline_seconds=deadline_seconds
-    ).answer()
+    return ask_on(chain, tx_hash, asker=asker, deadline_seconds=deadline_seconds).answer()
 
 
-def ask_on(
-    chain: str,
-    tx_hash: str,
-    *,
-    asker: str = "",
-    deadline_seconds: float = DEADLINE_SECONDS,
-) -> "Asked":
+def ask_on(chain: str, tx_hash: str, *, asker: str = "", deadline_seconds: float = DEADLINE_SECONDS) -> "Asked":
     """Start asking one chain for a transaction in its own spelling, from the separate share of machines that paid.
 
     `asker` identifies the caller: each gets at most three quarters of the share, so that nonsense from strangers cannot
@@ -133,9 +110,7 @@ def ask_on(
     question = None
     if chain in specs and _may_ask(specs[chain], asker):
         scope = "lookup.x402"
-        question = _ask(
-            specs[chain], tx_hash, scope, share=_MACHINES_SHARE, with_head=True
-        )
+        question = _ask(specs[chain], tx_hash, scope, share=_MACHINES_SHARE, with_head=True)
     return Asked(chain, question, until)
 
 
@@ -195,9 +170,7 @@ def _may_ask(spec: ChainSpec, asker: str) -> bool:
 def recorded(found: FoundTransaction) -> list[Transfer]:
     """Return the recorded transfers of a transaction, of real money and any owner."""
     hashes = {found.tx_hash} | {one.tx_hash for one in found.transfers}
-    rows = Transfer.objects.filter(
-        chain=found.chain, tx_hash__in=hashes, mode=Mode.LIVE
-    )
+    rows = Transfer.objects.filter(chain=found.chain, tx_hash__in=hashes, mode=Mode.LIVE)
     return list(rows.order_by("pk"))
 
 
@@ -213,12 +186,7 @@ def _draw(spec: ChainSpec, scope: str, *, share: int) -> RateState:
 
 
 def _ask(
-    spec: ChainSpec,
-    tx_hash: str | None,
-    scope: str,
-    *,
-    share: int,
-    with_head: bool = False,
+    spec: ChainSpec, tx_hash: str | None, scope: str, *, share: int, with_head: bool = False
 ) -> "_Question | None":
     """Start to ask a chain for a transaction, or only for its head; None if it was asked too often, or too many wait."""
     if _draw(spec, scope, share=share).exceeded:
@@ -231,9 +199,7 @@ def _ask(
 class _Question(threading.Thread):
     """Asks one chain. A daemon, which may outlive the deadline by its nodes' time-outs, and uses no database."""
 
-    def __init__(
-        self, spec: ChainSpec, tx_hash: str | None, *, with_head: bool
-    ) -> None:
+    def __init__(self, spec: ChainSpec, tx_hash: str | None, *, with_head: bool) -> None:
         super().__init__(daemon=True, name=f"look up {spec.name}")
         self.found: FoundTransaction | None = None
         self.head: int | None = None
@@ -296,9 +262,7 @@ class _IdleAdapters:
         for one in kept:
             if one not in usable:
                 one[2].close()
-        return (
-            usable[0][2] if usable else spec.family.open_adapter(spec, open_pool(spec))
-        )
+        return usable[0][2] if usable else spec.family.open_adapter(spec, open_pool(spec))
 
     def put(self, spec: ChainSpec, adapter: ChainAdapter) -> None:
         """Keep an adapter for the next request. There are never more of them than requests at once."""
@@ -306,9 +270,7 @@ class _IdleAdapters:
             kept = self._adapters.setdefault(spec.name, [])
             kept.append((spec, time.monotonic(), adapter))
 
-    def _is_usable(
-        self, spec: ChainSpec, kept: tuple[ChainSpec, float, ChainAdapter]
-    ) -> bool:
+    def _is_usable(self, spec: ChainSpec, kept: tuple[ChainSpec, float, ChainAdapter]) -> bool:
         known, since, _ = kept
         # An adapter made from other settings has other nodes.
         return known is spec and time.monotonic() - since < _IDLE_SECONDS

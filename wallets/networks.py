@@ -59,9 +59,7 @@ def six_decimals(chain: str, symbol: str, units: int) -> int:
 
 def accepted_tokens() -> list[str]:
     """Return the symbols of the tokens accepted on any chain, sorted."""
-    return sorted(
-        {token.symbol for spec in chains().values() for token in spec.accepted_tokens}
-    )
+    return sorted({token.symbol for spec in chains().values() for token in spec.accepted_tokens})
 
 
 def watched_chains() -> list[ChainSpec]:
@@ -71,9 +69,7 @@ def watched_chains() -> list[ChainSpec]:
 
 def address_on(spec: ChainSpec, text: str) -> str:
     """Return an address in its chain's canonical form. Raises AddressError."""
-    return spec.family.canonical_address(
-        text, is_testnet=spec.network == Network.TESTNET
-    )
+    return spec.family.canonical_address(text, is_testnet=spec.network == Network.TESTNET)
 
 
 def reads_accounts(spec: ChainSpec) -> bool:

@@ -18,9 +18,7 @@ class Chain(s.Serializer[None]):
 
     chain = s.CharField()
     name = s.CharField()
-    chainId = s.IntegerField(
-        allow_null=True, help_text="Null where the chain has no number for itself."
-    )
+    chainId = s.IntegerField(allow_null=True, help_text="Null where the chain has no number for itself.")
     tokens = s.ListField(child=s.CharField())
     tokenContracts = s.DictField(child=TokenContract())
     exactAmountRequired = s.BooleanField(
@@ -31,9 +29,7 @@ class Chain(s.Serializer[None]):
     gasTier = s.ChoiceField(choices=["low", "medium", "high"])
     priority = s.IntegerField(help_text="0 is the recommended chain.")
     badge = s.CharField(allow_null=True)
-    explorerTx = s.CharField(
-        allow_null=True, help_text="Put the transaction hash in place of {tx}."
-    )
+    explorerTx = s.CharField(allow_null=True, help_text="Put the transaction hash in place of {tx}.")
     status = s.ChoiceField(choices=ChainStatus.choices)
     reason = s.ChoiceField(
         choices=DownReason.choices,

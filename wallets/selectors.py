@@ -15,19 +15,8 @@ from accounts.states import Mode
 from gateway.core.postgres.replica import from_primary
 from wallets.chains.base import Hint
 from wallets.chains.specs import ChainSpec
-from wallets.models import (
-    ChainCursor,
-    DepositAddress,
-    ReceivingWallet,
-    WatchedWallet,
-)
-from wallets.networks import (
-    chain_spec,
-    chains,
-    poll_seconds,
-    reads_accounts,
-    watched_chains,
-)
+from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, WatchedWallet
+from wallets.networks import chain_spec, chains, poll_seconds, reads_accounts, watched_chains
 from wallets.states import ChainStatus, DownReason
 
 # With more addresses than this, the request is longer than an answer without the filter.
@@ -48,9 +37,7 @@ def _cursors() -> dict[str, ChainCursor]:
 @cached(TTLCache(_MOST_CACHED, 3.0), lock=Lock())
 @from_primary
 def _wallets(merchant_id: int) -> dict[str, str]:
-    rows = ReceivingWallet.objects.of_checkouts().filter(
-        merchant_id=merchant_id, retired_at=None
-    )
+    rows = ReceivingWallet.objects.of_checkouts().filter(merchant_id=merchant_id, retired_at=None)
     return dict(rows.values_list("chain", "address"))
 
 
@@ -71,9 +58,7 @@ def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
     cursors = _cursors()
     watched = {spec.name for spec in watched_chains()}
     return {
-        name: _status(spec, cursors[name], now)
-        if name in watched and name in cursors
-        else ChainStatus.DOWN
+        name: _status(spec, cursors[name], now) if name in watched and name in cursors else ChainStatus.DOWN
         for name, spec in chains().items()
     }
 
@@ -81,10 +66,7 @@ def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
 def down_reasons(*, now: datetime) -> dict[str, DownReason | None]:
     """Return why each known chain is down; None for one that is not."""
     cursors = _cursors()
-    return {
-        name: down_reason(cursors.get(name), status)
-        for name, status in chain_statuses(now=now).items()
-    }
+    return {name: down_reason(cursors.get(name), status) for name, status in chain_statuses(now=now).items()}
 
 
 def down_reason(cursor: ChainCursor | None, status: ChainStatus) -> DownReason | None:
@@ -110,11 +92,7 @@ def chain_health(*, now: datetime) -> list[ChainHealth]:
     """Return the state of each chain that has a node, from its watcher's last writes."""
     statuses, cursors = chain_statuses(now=now), _cursors()
     return [
-        _health(
-            spec,
-            cursors.get(spec.name) or ChainCursor(chain=spec.name),
-            statuses[spec.name],
-        )
+        _health(spec, cursors.get(spec.name) or ChainCursor(chain=spec.name), statuses[spec.name])
         for spec in watched_chains()
     ]
 
@@ -198,11 +176,7 @@ def _offerable(merchant_id: int, mode: Mode) -> list[Offerable]:
     wallets = receiving_wallets(merchant_id)
     if mode == Mode.TEST:
         return [_test_offer(spec, wallets) for spec in chains().values()]
-    return [
-        _live_offer(chain_spec(name), wallets[name])
-        for name in _live_chains()
-        if name in wallets
-    ]
+    return [_live_offer(chain_spec(name), wallets[name]) for name in _live_chains() if name in wallets]
 
 
 def _live_chains() -> list[str]:
@@ -211,8 +185,7 @@ def _live_chains() -> list[str]:
     return [
         name
         for name, spec in chains().items()
-        if statuses[name] != ChainStatus.DOWN
-        and (spec.exact_amount_required or cursors[name].factory_ok)
+        if statuses[name] != ChainStatus.DOWN and (spec.exact_amount_required or cursors[name].factory_ok)
     ]
 
 
@@ -232,23 +205,14 @@ def _test_offer(spec: ChainSpec, wallets: Mapping[str, str]) -> Offerable:
 
 def _test_destination(spec: ChainSpec, wallets: Mapping[str, str]) -> bytes:
     # A wallet on any chain of the family is the merchant's on all of them.
-    mine = [
-        address
-        for name, address in wallets.items()
-        if chain_spec(name).family is spec.family
-    ]
+    mine = [address for name, address in wallets.items() if chain_spec(name).family is spec.family]
     address = wallets.get(spec.name) or next(iter(mine), spec.family.nobody)
     return spec.family.address_key(address)
 
 
-def _offerable_of(
-    spec: ChainSpec, *, destination: bytes | None = None, wallet: str | None = None
-) -> Offerable:
+def _offerable_of(spec: ChainSpec, *, destination: bytes | None = None, wallet: str | None = None) -> Offerable:
     return Offerable(
-        name=spec.name,
-        tokens=[token.symbol for token in spec.accepted_tokens],
-        destination=destination,
-        wallet=wallet,
+        name=spec.name, tokens=[token.symbol for token in spec.accepted_tokens], destination=destination, wallet=wallet
     )
 
 

@@ -14,12 +14,7 @@ from django.db import connection
 from django.utils import timezone
 
 from wallets.chains.adapters import open_pool
-from wallets.chains.base import (
-    AccountAdapter,
-    BlockAdapter,
-    ChainError,
-    ChainUnavailableError,
-)
+from wallets.chains.base import AccountAdapter, BlockAdapter, ChainError, ChainUnavailableError
 from wallets.chains.rpc.client import Call
 from wallets.chains.rpc.notices import Notices
 from wallets.chains.rpc.pool import RpcPool
@@ -29,10 +24,7 @@ from wallets.reconciliation.process import audit_chain
 from wallets.watchers.accounts import AccountWatcher
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.leases import LeaseLostError
-from wallets.watchers.passes import (
-    ChainWatcher,
-    Outcome,
-)
+from wallets.watchers.passes import ChainWatcher, Outcome
 
 log = structlog.get_logger(__name__)
 
@@ -81,9 +73,7 @@ def watch(chains: Sequence[WatchedChain], *, until: Callable[[], object]) -> Non
         for chain in chains
     ]
     threads += [
-        threading.Thread(
-            target=chain.notices.listen, name=f"notices {chain.spec.name}", daemon=True
-        )
+        threading.Thread(target=chain.notices.listen, name=f"notices {chain.spec.name}", daemon=True)
         for chain in chains
         if chain.notices
     ]
@@ -152,9 +142,7 @@ def _one_pass(watcher: ChainWatcher) -> Outcome | Exception:
     except DatabaseError as error:
         # The server may have restarted: the next pass opens another connection.
         connection.close()
-        log.warning(
-            "database failed", chain=watcher.spec.name, error=type(error).__name__
-        )
+        log.warning("database failed", chain=watcher.spec.name, error=type(error).__name__)
         return error
     except Exception as error:
         # Any error is caught: otherwise the chain would silently stop being watched.
@@ -195,14 +183,10 @@ class _Pace:
         self._failures = 0
         if outcome is Outcome.AHEAD:
             return 0.0
-        return (
-            max(self._poll, _HALTED_PAUSE) if outcome is Outcome.HALTED else self._poll
-        )
+        return max(self._poll, _HALTED_PAUSE) if outcome is Outcome.HALTED else self._poll
 
     def _after_failure(self, error: Exception) -> float:
         self._failures += 1
         wanted = error.retry_after if isinstance(error, ChainUnavailableError) else None
-        pause: float = max(
-            self._poll * 2.0 ** min(self._failures - 1, 10), wanted or 0.0
-        )
+        pause: float = max(self._poll * 2.0 ** min(self._failures - 1, 10), wanted or 0.0)
         return min(pause, _LONGEST_PAUSE)

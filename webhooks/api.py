@@ -9,10 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import Principal
-from gateway.core.api.openapi import (
-    PAGE_PARAMETERS,
-    errors,
-)
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors
 from gateway.core.api.pagination import list_body
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
@@ -32,19 +29,10 @@ class EventViewSet(ApiViewSet):
         tags=["Events"],
         parameters=[
             OpenApiParameter(
-                "after",
-                int,
-                description="Only events with a greater `sequence`, oldest first and without gaps.",
+                "after", int, description="Only events with a greater `sequence`, oldest first and without gaps."
             ),
-            OpenApiParameter(
-                "type",
-                str,
-                description="Only events of this type.",
-                enum=settings.WEBHOOK_EVENT_TYPES,
-            ),
-            OpenApiParameter(
-                "checkout_id", str, description="Only events of this checkout."
-            ),
+            OpenApiParameter("type", str, description="Only events of this type.", enum=settings.WEBHOOK_EVENT_TYPES),
+            OpenApiParameter("checkout_id", str, description="Only events of this checkout."),
             *PAGE_PARAMETERS,
         ],
         responses={200: EventList, **errors(400, 401, 429)},
@@ -55,9 +43,7 @@ class EventViewSet(ApiViewSet):
         Newest first; with `after`, oldest first, to catch up after an outage.
         """
         principal: Principal = request.auth  # type: ignore[assignment]
-        wanted, page = parse_filter(
-            principal.merchant_id, principal.mode, request.query_params
-        )
+        wanted, page = parse_filter(principal.merchant_id, principal.mode, request.query_params)
         total = event_total(wanted) if page.include_total else None
         bodies = [orjson.Fragment(body) for body in event_bodies(wanted, page)]
         return Response(list_body(bodies, page, total))

@@ -17,13 +17,5 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "webhook_deliveries",
         Delivery.objects.filter(merchant=merchant),
-        (
-            "public_id",
-            "mode",
-            "event_type",
-            "status",
-            "tries",
-            "created_at",
-            "finished_at",
-        ),
+        ("public_id", "mode", "event_type", "status", "tries", "created_at", "finished_at"),
     )

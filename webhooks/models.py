@@ -25,9 +25,7 @@ class Endpoint(models.Model):
     """A merchant's URL that receives events, with its health. URLs of single checkouts have rows too."""
 
     # The indexes below begin with the merchant.
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="webhook_endpoints", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="webhook_endpoints", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     url = models.CharField(max_length=URL_LENGTH)
     # The merchant's default URL, used if a checkout names none.
@@ -48,23 +46,15 @@ class Endpoint(models.Model):
         constraints = [
             # By digest: an index entry holds at most 2,704 bytes. A longer address would make writing the event fail, and with it
             # the credit that the event reports.
+            models.UniqueConstraint(F("merchant"), F("mode"), MD5("url"), name="endpoint_once_per_url"),
             models.UniqueConstraint(
-                F("merchant"), F("mode"), MD5("url"), name="endpoint_once_per_url"
-            ),
-            models.UniqueConstraint(
-                fields=["merchant", "mode"],
-                condition=Q(is_default=True),
-                name="one_default_endpoint",
+                fields=["merchant", "mode"], condition=Q(is_default=True), name="one_default_endpoint"
             ),
         ]
         indexes = [
             # If each of a merchant's checkouts names an address, the merchant has as many endpoints as checkouts.
             models.Index(fields=["merchant", "mode", "id"], name="endpoint_listed"),
-            models.Index(
-                fields=["merchant", "mode", "id"],
-                condition=TROUBLED,
-                name="endpoint_troubled",
-            ),
+            models.Index(fields=["merchant", "mode", "id"], condition=TROUBLED, name="endpoint_troubled"),
         ]
 
     def __str__(self) -> str:
@@ -74,20 +64,14 @@ class Endpoint(models.Model):
 class SigningSecret(models.Model):
     """A merchant's webhook secret, encrypted. During a rotation two are valid and both sign."""
 
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="webhook_secrets"
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="webhook_secrets")
     sealed = models.BinaryField()
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["merchant"],
-                condition=Q(expires_at=None),
-                name="one_current_secret",
-            )
+            models.UniqueConstraint(fields=["merchant"], condition=Q(expires_at=None), name="one_current_secret")
         ]
 
     def __str__(self) -> str:
@@ -102,11 +86,7 @@ class EventCounter(models.Model):
     value = models.BigIntegerField(default=0)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["merchant", "mode"], name="one_event_counter"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["merchant", "mode"], name="one_event_counter")]
 
     def __str__(self) -> str:
         return f"{self.merchant_id}/{self.mode}: {self.value}"
@@ -117,9 +97,7 @@ class Event(models.Model):
 
     # Unique by constraints: `unique=True` would add a second index for LIKE to each, at every insert.
     public_id = models.CharField(max_length=40, default=partial(new_id, "evt"))
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     type = models.CharField(max_length=40)
     # The public id of its subject.
@@ -132,20 +110,14 @@ class Event(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["merchant", "mode", "sequence"], name="event_sequence_once"
-            ),
+            models.UniqueConstraint(fields=["merchant", "mode", "sequence"], name="event_sequence_once"),
             models.UniqueConstraint(fields=["public_id"], name="event_id_once"),
-            models.UniqueConstraint(
-                fields=["occurrence"], name="event_once_per_occurrence"
-            ),
+            models.UniqueConstraint(fields=["occurrence"], name="event_once_per_occurrence"),
         ]
         indexes = [
             models.Index(fields=["subject_id"], name="events_of_subject"),
             # For lists of one type: without it, a search for a rare type would read all events.
-            models.Index(
-                fields=["merchant", "mode", "type", "sequence"], name="events_by_type"
-            ),
+            models.Index(fields=["merchant", "mode", "type", "sequence"], name="events_by_type"),
         ]
 
     def __str__(self) -> str:
@@ -157,15 +129,9 @@ class Delivery(models.Model):
 
     public_id = models.CharField(max_length=40, default=partial(new_id, "whd"))
     # The constraint below indexes the event, the partial indexes the endpoint; further indexes would slow the writes.
-    event = models.ForeignKey(
-        Event, models.CASCADE, related_name="deliveries", db_index=False
-    )
-    endpoint = models.ForeignKey(
-        Endpoint, models.CASCADE, related_name="deliveries", db_index=False
-    )
-    status = models.CharField(
-        max_length=9, choices=DeliveryStatus, default=DeliveryStatus.PENDING
-    )
+    event = models.ForeignKey(Event, models.CASCADE, related_name="deliveries", db_index=False)
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="deliveries", db_index=False)
+    status = models.CharField(max_length=9, choices=DeliveryStatus, default=DeliveryStatus.PENDING)
     tries = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField()
     # Set once next_attempt_at has passed, so that the sender walks only due deliveries.
@@ -173,34 +139,21 @@ class Delivery(models.Model):
     finished_at = models.DateTimeField(null=True)
     # Copies from endpoint and event, for a merchant's lists: an index spans one table. The endpoint's own key is checked,
     # so this one need not be.
-    merchant = models.ForeignKey(
-        Merchant,
-        models.CASCADE,
-        related_name="+",
-        db_index=False,
-        db_constraint=False,
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False, db_constraint=False)
     mode = models.CharField(max_length=4, choices=Mode)
     event_type = models.CharField(max_length=40)
     created_at = models.DateTimeField()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["event", "endpoint"], name="one_delivery_per_endpoint"
-            ),
+            models.UniqueConstraint(fields=["event", "endpoint"], name="one_delivery_per_endpoint"),
             models.UniqueConstraint(fields=["public_id"], name="delivery_id_once"),
-            models.CheckConstraint(
-                condition=Q(status__in=DeliveryStatus.values),
-                name="delivery_status_known",
-            ),
+            models.CheckConstraint(condition=Q(status__in=DeliveryStatus.values), name="delivery_status_known"),
         ]
         indexes = [
             # The sender: endpoints with due deliveries, and each one's, oldest first.
             models.Index(
-                fields=["endpoint", "id"],
-                condition=Q(status=DeliveryStatus.PENDING, is_due=True),
-                name="delivery_due",
+                fields=["endpoint", "id"], condition=Q(status=DeliveryStatus.PENDING, is_due=True), name="delivery_due"
             ),
             # What becomes due next.
             models.Index(
@@ -215,15 +168,10 @@ class Delivery(models.Model):
                 name="delivery_unfinished",
             ),
             # The number of an endpoint's failed deliveries.
-            models.Index(
-                fields=["endpoint"],
-                condition=Q(status=DeliveryStatus.FAILED),
-                name="delivery_failed",
-            ),
+            models.Index(fields=["endpoint"], condition=Q(status=DeliveryStatus.FAILED), name="delivery_failed"),
             # A merchant's lists and time ranges: one walk for each status and type.
             models.Index(
-                fields=["merchant", "mode", "status", "event_type", "created_at", "id"],
-                name="delivery_listed",
+                fields=["merchant", "mode", "status", "event_type", "created_at", "id"], name="delivery_listed"
             ),
         ]
 

@@ -34,9 +34,7 @@ class Answer:
         return self.status_code == HTTPStatus.GONE
 
 
-def next_try_at(
-    tries: int, *, now: datetime, spread: float, retry_after: timedelta | None = None
-) -> datetime | None:
+def next_try_at(tries: int, *, now: datetime, spread: float, retry_after: timedelta | None = None) -> datetime | None:
     """Return the time of the next attempt after `tries` failures (1 or more); None after the last one.
 
     `spread` in -1..1 places the wait within its 20 % of jitter. A longer Retry-After is honoured up to a day.

@@ -16,9 +16,7 @@ class EventBody(s.Serializer[None]):
     api_version = s.CharField()
     livemode = s.BooleanField()
     checkout_id = s.CharField()
-    sequence = s.IntegerField(
-        help_text="Grows by one with each event of a merchant and mode."
-    )
+    sequence = s.IntegerField(help_text="Grows by one with each event of a merchant and mode.")
     # A serializer has a property of the name `data`, so the field cannot be declared in the class body.
 
     def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:

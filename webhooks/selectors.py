@@ -11,11 +11,7 @@ from django.db.models import QuerySet
 
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.api.pagination import (
-    Page,
-    parse_page,
-    parse_text,
-)
+from gateway.core.api.pagination import Page, parse_page, parse_text
 from webhooks.models import Event, EventCounter
 
 _MAX_SEQUENCE = 2**63 - 1
@@ -42,9 +38,7 @@ class EventFilter:
     checkout_id: str | None
 
 
-def parse_filter(
-    merchant_id: int, mode: Mode, query: Mapping[str, str]
-) -> tuple[EventFilter, Page]:
+def parse_filter(merchant_id: int, mode: Mode, query: Mapping[str, str]) -> tuple[EventFilter, Page]:
     """Read a list's query string. Raises InvalidRequestError."""
     wanted = EventFilter(
         merchant_id=merchant_id,
@@ -117,21 +111,15 @@ def _sequence(text: str | None) -> int | None:
         return None
     digits = text if text.isascii() and text.isdigit() and len(text) <= 19 else ""
     if not digits or int(digits) > _MAX_SEQUENCE:
-        raise InvalidRequestError(
-            "after must be the sequence of an event, or 0.", param="after"
-        )
+        raise InvalidRequestError("after must be the sequence of an event, or 0.", param="after")
     return int(digits)
 
 
 def _sequence_of(wanted: EventFilter, public_id: str) -> int:
-    event = Event.objects.filter(
-        merchant=wanted.merchant_id, mode=wanted.mode, public_id=public_id
-    )
+    event = Event.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode, public_id=public_id)
     sequence = event.values_list("sequence", flat=True).first()
     if sequence is None:
-        raise InvalidRequestError(
-            "starting_after names no event of yours.", param="starting_after"
-        )
+        raise InvalidRequestError("starting_after names no event of yours.", param="starting_after")
     return sequence
 
 

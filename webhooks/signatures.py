@@ -20,17 +20,13 @@ def new_secret() -> str:
     return SECRET_PREFIX + b64encode(random.token_bytes(_SECRET_BYTES)).decode()
 
 
-def sign(
-    body: bytes, *, message_id: str, timestamp: int, secrets: Sequence[str]
-) -> dict[str, str]:
+def sign(body: bytes, *, message_id: str, timestamp: int, secrets: Sequence[str]) -> dict[str, str]:
     """Return the signature headers of one attempt at `timestamp` (Unix seconds).
 
     Each secret signs, so that during a rotation the receiver's old one still verifies.
     """
     stripe_like = [_stripe_signature(body, timestamp, secret) for secret in secrets]
-    standard = [
-        _standard_signature(body, message_id, timestamp, secret) for secret in secrets
-    ]
+    standard = [_standard_signature(body, message_id, timestamp, secret) for secret in secrets]
     return {
         settings.WEBHOOK_SIGNATURE_HEADER: ",".join([f"t={timestamp}", *stripe_like]),
         "webhook-id": message_id,
@@ -45,9 +41,7 @@ def _stripe_signature(body: bytes, timestamp: int, secret: str) -> str:
     return "v1=" + hmac.digest(secret.encode(), signed, "sha256").hex()
 
 
-def _standard_signature(
-    body: bytes, message_id: str, timestamp: int, secret: str
-) -> str:
+def _standard_signature(body: bytes, message_id: str, timestamp: int, secret: str) -> str:
     # Standard Webhooks uses the bytes encoded after the prefix as key.
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{message_id}.{timestamp}.".encode() + body

@@ -13,47 +13,23 @@ from rest_framework.response import Response
 from accounts.keys.authentication import principal_of_request
 from accounts.models import Merchant
 from accounts.states import Mode
-from gateway.core.api.pagination import (
-    list_body,
-    parse_format,
-    parse_page,
-)
+from gateway.core.api.pagination import list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from gateway.core.csv_files import csv_response
 from gateway.core.web.client_address import address_or_none
 from settlements.payloads import settlement_payload
-from settlements.sweeps.requests import (
-    Asker,
-    settle_now,
-)
+from settlements.sweeps.requests import Asker, settle_now
 from x402 import schemas
-from x402.byhash.forms import (
-    parse_settle,
-    parse_verify,
-)
-from x402.byhash.service import (
-    Caller,
-    verify,
-)
-from x402.exact.api import (
-    settle_answer,
-    verify_answer,
-)
+from x402.byhash.forms import parse_settle, parse_verify
+from x402.byhash.service import Caller, verify
+from x402.exact.api import settle_answer, verify_answer
 from x402.exact.kinds import supported_payload
-from x402.exact.schemas import (
-    Settled,
-    Supported,
-)
+from x402.exact.schemas import Settled, Supported
 from x402.idempotency import IDEMPOTENCY_KEY, idempotency_key
 from x402.payloads import CSV_HEADER, config_payload, csv_rows, payment_payload
-from x402.payments.addresses import (
-    expect_machines,
-    missing_chains,
-    pay_to_everywhere,
-    wallet_page,
-)
+from x402.payments.addresses import expect_machines, missing_chains, pay_to_everywhere, wallet_page
 from x402.payments.requirements import requires_signature
 from x402.selectors import parse_filter, payment_page, payments_of
 
@@ -70,9 +46,7 @@ class X402ViewSet(ApiViewSet):
     other_limit: ClassVar = OTHER
 
     @extend_schema(
-        operation_id="getX402Config",
-        tags=["x402"],
-        responses={200: schemas.X402Config, **schemas.errors(401, 429)},
+        operation_id="getX402Config", tags=["x402"], responses={200: schemas.X402Config, **schemas.errors(401, 429)}
     )
     @action(detail=False)
     def config(self, request: Request) -> Response:
@@ -92,9 +66,7 @@ class X402ViewSet(ApiViewSet):
         return Response(config_payload(found, pages, requires_signature=is_required))
 
     @extend_schema(
-        operation_id="getX402Supported",
-        tags=["x402"],
-        responses={200: Supported, **schemas.errors(401, 429)},
+        operation_id="getX402Supported", tags=["x402"], responses={200: Supported, **schemas.errors(401, 429)}
     )
     @action(detail=False)
     def supported(self, request: Request) -> Response:
@@ -103,19 +75,14 @@ class X402ViewSet(ApiViewSet):
         The schemes and networks of the public standard that this facilitator settles.
         """
         principal = principal_of_request(request)
-        return Response(
-            supported_payload(principal.mode, merchant_id=principal.merchant_id)
-        )
+        return Response(supported_payload(principal.mode, merchant_id=principal.merchant_id))
 
     @extend_schema(
         operation_id="verifyX402Payment",
         tags=["x402"],
         parameters=[IDEMPOTENCY_KEY],
         request=schemas.VERIFY_BODY,
-        responses={
-            200: schemas.VERIFY_ANSWER,
-            **schemas.errors(400, 401, 409, 413, 415, 429, 503),
-        },
+        responses={200: schemas.VERIFY_ANSWER, **schemas.errors(400, 401, 409, 413, 415, 429, 503)},
     )
     @action(detail=False, methods=["post"])
     def verify(self, request: Request) -> Response:
@@ -141,11 +108,7 @@ class X402ViewSet(ApiViewSet):
         tags=["x402"],
         parameters=[IDEMPOTENCY_KEY],
         request=schemas.SETTLE_BODY,
-        responses={
-            200: Settled,
-            202: schemas.SettlementList,
-            **schemas.errors(400, 401, 409, 413, 415, 429),
-        },
+        responses={200: Settled, 202: schemas.SettlementList, **schemas.errors(400, 401, 409, 413, 415, 429)},
     )
     @action(detail=False, methods=["post"])
     def settle(self, request: Request) -> Response:
@@ -201,8 +164,6 @@ class X402ViewSet(ApiViewSet):
             rows = csv_rows(payments_of(wanted))
             name = f"x402-{principal.mode}"
             return csv_response(name, CSV_HEADER, rows, for_people=False)
-        data: list[dict[str, Any]] = [
-            payment_payload(payment) for payment in payment_page(wanted, page)
-        ]
+        data: list[dict[str, Any]] = [payment_payload(payment) for payment in payment_page(wanted, page)]
         total = payments_of(wanted).count() if page.include_total else None
         return Response(list_body(data, page, total))

@@ -23,7 +23,6 @@ def idempotency_key(request: Request) -> str:
     key: str = request.META.get("HTTP_IDEMPOTENCY_KEY", "")
     if len(key) > _LONGEST or not key.isprintable():
         raise InvalidRequestError(
-            f"Idempotency-Key must be at most {_LONGEST} printable characters.",
-            param="Idempotency-Key",
+            f"Idempotency-Key must be at most {_LONGEST} printable characters.", param="Idempotency-Key"
         )
     return key

@@ -21,9 +21,7 @@ PROOF_LENGTH = 100
 class MachineSettings(models.Model):
     """A merchant's requirements for machines' payments. Without a row the defaults hold."""
 
-    merchant = models.OneToOneField(
-        Merchant, models.CASCADE, related_name="machine_settings", primary_key=True
-    )
+    merchant = models.OneToOneField(Merchant, models.CASCADE, related_name="machine_settings", primary_key=True)
     # Anyone who sees a hash first could use it; requiring a signature prevents that.
     requires_signature = models.BooleanField(default=False)
 
@@ -34,20 +32,14 @@ class MachineSettings(models.Model):
 class Forwarder(models.Model):
     """Where a merchant's machines pay on chains with forwarders: one for each receiving wallet."""
 
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     deposit = models.OneToOneField(DepositAddress, models.PROTECT, related_name="+")
     # The 20 bytes of the receiving wallet.
     destination = models.BinaryField(max_length=20)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["merchant", "destination"], name="x402_forwarder_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["merchant", "destination"], name="x402_forwarder_once")]
 
     def __str__(self) -> str:
         return f"{self.merchant_id}: {self.deposit_id}"
@@ -56,12 +48,8 @@ class Forwarder(models.Model):
 class X402Payment(models.Model):
     """A transfer that paid for one thing, once: the first insert of its key wins."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "x4p")
-    )
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="x402_payments", db_index=False
-    )
+    public_id = models.CharField(max_length=40, unique=True, default=partial(new_id, "x4p"))
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="x402_payments", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     protocol = models.CharField(max_length=5, choices=Protocol)
     chain = models.CharField(max_length=16)
@@ -77,9 +65,7 @@ class X402Payment(models.Model):
     # Whether the payer proved by a signature that the transaction is theirs.
     is_signed = models.BooleanField(default=False)
     resource = models.CharField(max_length=RESOURCE_LENGTH, blank=True)
-    status = models.CharField(
-        max_length=8, choices=PaymentStatus, default=PaymentStatus.VERIFIED
-    )
+    status = models.CharField(max_length=8, choices=PaymentStatus, default=PaymentStatus.VERIFIED)
     block_height = models.BigIntegerField(null=True)
     block_time = models.DateTimeField(null=True)
     verified_at = models.DateTimeField()
@@ -87,9 +73,7 @@ class X402Payment(models.Model):
     settled_at = models.DateTimeField(null=True)
     reversed_at = models.DateTimeField(null=True)
     # Set once a watcher has recorded it too; never in test mode.
-    transfer = models.OneToOneField(
-        Transfer, models.PROTECT, null=True, related_name="x402_payment"
-    )
+    transfer = models.OneToOneField(Transfer, models.PROTECT, null=True, related_name="x402_payment")
 
     class Meta:
         db_table = "x402_payment"
@@ -97,9 +81,7 @@ class X402Payment(models.Model):
         constraints = [
             # Ensures "one transfer pays once" in the whole system. Simulated ones are separate for each merchant.
             models.UniqueConstraint(
-                fields=["chain", "tx_hash", "position"],
-                condition=Q(mode=Mode.LIVE),
-                name="x402_proof_used_once",
+                fields=["chain", "tx_hash", "position"], condition=Q(mode=Mode.LIVE), name="x402_proof_used_once"
             ),
             models.UniqueConstraint(
                 fields=["merchant", "chain", "tx_hash", "position"],
@@ -107,19 +89,13 @@ class X402Payment(models.Model):
                 name="x402_test_proof_used_once",
             ),
             models.CheckConstraint(
-                condition=Q(units__gt=0, units__gte=models.F("required_units")),
-                name="x402_payment_is_enough",
+                condition=Q(units__gt=0, units__gte=models.F("required_units")), name="x402_payment_is_enough"
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=PaymentStatus.values),
-                name="x402_payment_status_known",
-            ),
+            models.CheckConstraint(condition=Q(status__in=PaymentStatus.values), name="x402_payment_status_known"),
         ]
         indexes = [
             models.Index(fields=["merchant", "mode", "-id"], name="x402_payment_list"),
-            models.Index(
-                fields=["merchant", "mode", "verified_at"], name="x402_payment_by_day"
-            ),
+            models.Index(fields=["merchant", "mode", "verified_at"], name="x402_payment_by_day"),
             # Watched until final.
             models.Index(
                 fields=["chain", "id"],
@@ -127,19 +103,11 @@ class X402Payment(models.Model):
                 name="x402_payment_unfinal",
             ),
             # What a payer paid a moment ago, which its balance may not include yet.
-            models.Index(
-                fields=["payer", "verified_at"],
-                condition=Q(mode=Mode.LIVE),
-                name="x402_payment_by_payer",
-            ),
+            models.Index(fields=["payer", "verified_at"], condition=Q(mode=Mode.LIVE), name="x402_payment_by_payer"),
             # Watched until its money is in the merchant's wallet.
             models.Index(
                 fields=["id"],
-                condition=Q(
-                    mode=Mode.LIVE,
-                    status=PaymentStatus.VERIFIED,
-                    final_at__isnull=False,
-                ),
+                condition=Q(mode=Mode.LIVE, status=PaymentStatus.VERIFIED, final_at__isnull=False),
                 name="x402_payment_unsettled",
             ),
         ]
@@ -151,19 +119,13 @@ class X402Payment(models.Model):
 class Sighting(models.Model):
     """When a merchant first asked about a transaction: its age counts from then, despite later outages."""
 
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)
     chain = models.CharField(max_length=16)
     tx_hash = models.CharField(max_length=PROOF_LENGTH)
     seen_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["merchant", "chain", "tx_hash"], name="x402_sighting_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["merchant", "chain", "tx_hash"], name="x402_sighting_once")]
         indexes = [models.Index(fields=["seen_at"], name="x402_sighting_by_time")]
 
     def __str__(self) -> str:
@@ -173,9 +135,7 @@ class Sighting(models.Model):
 class KeptAnswer(models.Model):
     """A response kept under an Idempotency-Key, so that repetitions get the same. Only `valid: true` is kept."""
 
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     key = models.CharField(max_length=255)
     # SHA-256 of the request's body, in canonical form.
@@ -184,11 +144,7 @@ class KeptAnswer(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["merchant", "mode", "key"], name="x402_answer_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["merchant", "mode", "key"], name="x402_answer_once")]
         indexes = [models.Index(fields=["created_at"], name="x402_answer_by_time")]
 
     def __str__(self) -> str:
@@ -202,9 +158,7 @@ class Authorization(models.Model):
     transaction's message.
     """
 
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     chain = models.CharField(max_length=16)
     token = models.CharField(max_length=12)
@@ -213,14 +167,10 @@ class Authorization(models.Model):
     pay_to = models.CharField(max_length=80)
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     resource = models.CharField(max_length=RESOURCE_LENGTH, blank=True)
-    state = models.CharField(
-        max_length=7, choices=AuthorizationState, default=AuthorizationState.TAKEN
-    )
+    state = models.CharField(max_length=7, choices=AuthorizationState, default=AuthorizationState.TAKEN)
     # The process that carries it out, until then; after a crash the next request takes over.
     taken_until = models.DateTimeField(null=True)
-    transaction = models.ForeignKey(
-        GasTransaction, models.PROTECT, null=True, related_name="+"
-    )
+    transaction = models.ForeignKey(GasTransaction, models.PROTECT, null=True, related_name="+")
     tx_hash = models.CharField(max_length=PROOF_LENGTH, blank=True)
     # Solana only, where payer and gas account sign one transaction: the whole of it, and its maximum cost to us in
     # lamports.
@@ -233,21 +183,16 @@ class Authorization(models.Model):
     # When a settle request got `success`, and its Idempotency-Key.
     served_at = models.DateTimeField(null=True)
     served_key = models.CharField(max_length=255, blank=True)
-    payment = models.OneToOneField(
-        X402Payment, models.PROTECT, null=True, related_name="authorization"
-    )
+    payment = models.OneToOneField(X402Payment, models.PROTECT, null=True, related_name="authorization")
     created_at = models.DateTimeField()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["chain", "token", "payer", "nonce"],
-                condition=Q(mode=Mode.LIVE),
-                name="x402_authorization_once",
+                fields=["chain", "token", "payer", "nonce"], condition=Q(mode=Mode.LIVE), name="x402_authorization_once"
             ),
             models.CheckConstraint(
-                condition=Q(state__in=AuthorizationState.values),
-                name="x402_authorization_state_known",
+                condition=Q(state__in=AuthorizationState.values), name="x402_authorization_state_known"
             ),
         ]
         indexes = [
@@ -261,19 +206,13 @@ class Authorization(models.Model):
             # Open ones, which block proofs by hash of the same money.
             models.Index(
                 fields=["chain", "pay_to"],
-                condition=Q(
-                    state__in=[AuthorizationState.TAKEN, AuthorizationState.SENT]
-                ),
+                condition=Q(state__in=[AuthorizationState.TAKEN, AuthorizationState.SENT]),
                 name="x402_authorization_open",
             ),
             # Ones that a reorg may still let succeed.
             models.Index(
                 fields=["created_at"],
-                condition=Q(
-                    state=AuthorizationState.FAILED,
-                    payment=None,
-                    transaction__isnull=False,
-                ),
+                condition=Q(state=AuthorizationState.FAILED, payment=None, transaction__isnull=False),
                 name="x402_authorization_failed",
             ),
         ]

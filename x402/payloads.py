@@ -39,12 +39,7 @@ def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, 
 
     `tx_hash` is in its chain's own spelling, however the request spelled it.
     """
-    return {
-        "valid": True,
-        "txHash": tx_hash,
-        "verifiedAt": iso(now),
-        "paymentId": payment_id,
-    }
+    return {"valid": True, "txHash": tx_hash, "verifiedAt": iso(now), "paymentId": payment_id}
 
 
 def invalid_payload(tx_hash: str, verdict: Verdict) -> dict[str, Any]:
@@ -82,22 +77,14 @@ def payment_payload(payment: X402Payment) -> dict[str, Any]:
     }
 
 
-def config_payload(
-    pay_to: dict[str, str], missing: dict[str, str], *, requires_signature: bool
-) -> dict[str, Any]:
+def config_payload(pay_to: dict[str, str], missing: dict[str, str], *, requires_signature: bool) -> dict[str, Any]:
     """Return `GET /x402/config`.
 
     `pay_to` has the address of each network that machines can pay on; `missing` has the page that adds a wallet for each
     other one. `requires_signature` says whether a proof by hash needs the payer's signature.
     """
-    assets = {
-        name: [token.symbol for token in chain_spec(name).accepted_tokens]
-        for name in pay_to
-    }
-    settlement = {
-        name: "batch" if chain_spec(name).family.has_forwarders else "direct"
-        for name in pay_to
-    }
+    assets = {name: [token.symbol for token in chain_spec(name).accepted_tokens] for name in pay_to}
+    settlement = {name: "batch" if chain_spec(name).family.has_forwarders else "direct" for name in pay_to}
     return {
         "payTo": pay_to,
         "networks": list(pay_to),

@@ -73,15 +73,11 @@ class Verdict:
 
 
 NOT_FOUND: Final = Verdict(
-    reason=Reason.NOT_FOUND,
-    message="Our nodes cannot find this transaction yet.",
-    retry_after=5,
+    reason=Reason.NOT_FOUND, message="Our nodes cannot find this transaction yet.", retry_after=5
 )
 
 AWAITED: Final = Verdict(
-    reason=Reason.NOT_CONFIRMED,
-    message="A signed authorisation of this payer is being settled.",
-    retry_after=5,
+    reason=Reason.NOT_CONFIRMED, message="A signed authorisation of this payer is being settled.", retry_after=5
 )
 
 UNVOUCHED: Final = Verdict(
@@ -90,44 +86,26 @@ UNVOUCHED: Final = Verdict(
     retry_after=30,
 )
 
-USED: Final = Verdict(
-    reason=Reason.ALREADY_USED, message="This payment is already used."
-)
+USED: Final = Verdict(reason=Reason.ALREADY_USED, message="This payment is already used.")
 
 
-def judge_claims(
-    proof: Proof, wanted: Requirements, *, is_paid_there: bool
-) -> Verdict | None:
+def judge_claims(proof: Proof, wanted: Requirements, *, is_paid_there: bool) -> Verdict | None:
     """Return the verdict on the request's own claims; None if the chain must be asked.
 
     `is_paid_there` says whether the merchant is paid at the payTo it names.
     """
     if proof.chain != wanted.chain:
-        return _no(
-            Reason.WRONG_CHAIN,
-            f"The resource is paid on {wanted.chain}, not on {proof.chain}.",
-        )
+        return _no(Reason.WRONG_CHAIN, f"The resource is paid on {wanted.chain}, not on {proof.chain}.")
     if proof.token != wanted.token:
-        return _no(
-            Reason.REQUIREMENTS_MISMATCH, f"The resource is paid in {wanted.token}."
-        )
+        return _no(Reason.REQUIREMENTS_MISMATCH, f"The resource is paid in {wanted.token}.")
     if not is_paid_there:
         return _no(Reason.WRONG_RECIPIENT, "payTo is not an address of this merchant.")
     if proof.units < wanted.units:
-        return _no(
-            Reason.INSUFFICIENT_AMOUNT, "The amount is less than the resource costs."
-        )
+        return _no(Reason.INSUFFICIENT_AMOUNT, "The amount is less than the resource costs.")
     return None
 
 
-def judge(
-    proof: Proof,
-    wanted: Requirements,
-    facts: Facts,
-    *,
-    seen_at: datetime,
-    block_seconds: float,
-) -> Verdict:
+def judge(proof: Proof, wanted: Requirements, facts: Facts, *, seen_at: datetime, block_seconds: float) -> Verdict:
     """Return the verdict on a transaction whose claims were checked. `seen_at` is when it was first named.
 
     Of several suitable movements, the first unused one pays: two halves are not one payment, and two equal ones are two.
@@ -142,9 +120,7 @@ def judge(
         if facts.candidates:
             wrong = Reason.WRONG_RECIPIENT
         return _no(wrong, "The transaction paid nothing to payTo in a token we know.")
-    in_token = [
-        one for one in arrived if one.token == wanted.token and one.token_is_accepted
-    ]
+    in_token = [one for one in arrived if one.token == wanted.token and one.token_is_accepted]
     if not in_token:
         return _no(Reason.WRONG_TOKEN, f"What arrived at payTo is not {wanted.token}.")
     by_payer = [one for one in in_token if one.sender == proof.payer]
@@ -152,10 +128,7 @@ def judge(
         return _no(Reason.WRONG_PAYER, "The payer is not payerAddress.")
     enough = [one for one in by_payer if one.units >= max(wanted.units, proof.units)]
     if not enough:
-        return _no(
-            Reason.INSUFFICIENT_AMOUNT,
-            "What arrived is less than was asked or claimed.",
-        )
+        return _no(Reason.INSUFFICIENT_AMOUNT, "What arrived is less than was asked or claimed.")
     unused = [one for one in enough if not one.is_used]
     if not unused:
         return USED
@@ -163,9 +136,7 @@ def judge(
     return _when(first, proof, seen_at, block_seconds)
 
 
-def _when(
-    one: Candidate, proof: Proof, seen_at: datetime, block_seconds: float
-) -> Verdict:
+def _when(one: Candidate, proof: Proof, seen_at: datetime, block_seconds: float) -> Verdict:
     """Check the age and the depth of the movement that would pay."""
     if seen_at - one.block_time > OLDEST:
         return _no(Reason.TOO_OLD, "The payment is older than an hour.")
@@ -176,9 +147,7 @@ def _when(
         lacking = wanted - max(one.confirmations, 0)
         wait = min(int(lacking * block_seconds) + 1, _LONGEST_WAIT)
         return Verdict(
-            reason=Reason.NOT_CONFIRMED,
-            message=f"{one.confirmations} of {wanted} confirmations.",
-            retry_after=wait,
+            reason=Reason.NOT_CONFIRMED, message=f"{one.confirmations} of {wanted} confirmations.", retry_after=wait
         )
     return Verdict(paid=one)
 

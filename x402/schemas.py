@@ -3,17 +3,10 @@
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers as s
 
-from gateway.core.api.openapi import (
-    PAGE_PARAMETERS,
-    errors,
-    paginated,
-)
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from gateway.core.api.pagination import FORMATS
 from settlements.states import SettlementStatus
-from x402.exact.schemas import (
-    StandardPayment,
-    Verified,
-)
+from x402.exact.schemas import StandardPayment, Verified
 from x402.states import PaymentStatus, Protocol, Reason
 
 __all__ = [
@@ -72,12 +65,8 @@ class Proof(s.Serializer[None]):
     amount = s.CharField(help_text='Decimal, such as "0.01".')
     payerAddress = s.CharField()
     payTo = s.CharField()
-    signature = s.CharField(
-        required=False, help_text="The payer's, over the payment: see the guide."
-    )
-    publicKey = s.CharField(
-        required=False, help_text="TON: the key that the signature is of, in hex."
-    )
+    signature = s.CharField(required=False, help_text="The payer's, over the payment: see the guide.")
+    publicKey = s.CharField(required=False, help_text="TON: the key that the signature is of, in hex.")
 
 
 class Requirements(s.Serializer[None]):
@@ -114,12 +103,8 @@ class VerifyAnswer(s.Serializer[None]):
     )
 
 
-VERIFY_BODY = PolymorphicProxySerializer(
-    "VerifyBody", [VerifyPayment, StandardPayment], resource_type_field_name=None
-)
-VERIFY_ANSWER = PolymorphicProxySerializer(
-    "VerifyResult", [VerifyAnswer, Verified], resource_type_field_name=None
-)
+VERIFY_BODY = PolymorphicProxySerializer("VerifyBody", [VerifyPayment, StandardPayment], resource_type_field_name=None)
+VERIFY_ANSWER = PolymorphicProxySerializer("VerifyResult", [VerifyAnswer, Verified], resource_type_field_name=None)
 
 
 class SettleFunds(s.Serializer[None]):
@@ -148,9 +133,7 @@ class SettlementList(s.Serializer[None]):
     settlements = Settlement(many=True)
 
 
-SETTLE_BODY = PolymorphicProxySerializer(
-    "SettleBody", [SettleFunds, StandardPayment], resource_type_field_name=None
-)
+SETTLE_BODY = PolymorphicProxySerializer("SettleBody", [SettleFunds, StandardPayment], resource_type_field_name=None)
 
 
 class X402Payment(s.Serializer[None]):

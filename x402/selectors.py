@@ -8,16 +8,9 @@ from django.db.models import QuerySet
 
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.api.pagination import (
-    Page,
-    parse_text,
-    parse_time,
-)
+from gateway.core.api.pagination import Page, parse_text, parse_time
 from wallets.networks import accepted_tokens
-from wallets.transfers.filters import (
-    parse_chain,
-    parse_token,
-)
+from wallets.transfers.filters import parse_chain, parse_token
 from x402.models import X402Payment
 from x402.states import PaymentStatus
 
@@ -36,9 +29,7 @@ class PaymentFilter:
     created_before: datetime | None = None
 
 
-def parse_filter(
-    merchant_id: int, mode: Mode, query: Mapping[str, str]
-) -> PaymentFilter:
+def parse_filter(merchant_id: int, mode: Mode, query: Mapping[str, str]) -> PaymentFilter:
     """Parse a list's filters. Raises InvalidRequestError naming the parameter."""
     status = parse_text(query, "status") or ""
     if status and status not in PaymentStatus.values:
@@ -58,14 +49,8 @@ def parse_filter(
 
 def payments_of(wanted: PaymentFilter) -> QuerySet[X402Payment]:
     """Return the payments that match a filter, newest first."""
-    found = X402Payment.objects.filter(
-        merchant=wanted.merchant_id, mode=wanted.mode
-    ).order_by("-pk")
-    equal = {
-        name: value
-        for name in ("chain", "token", "status", "resource")
-        if (value := getattr(wanted, name))
-    }
+    found = X402Payment.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode).order_by("-pk")
+    equal = {name: value for name in ("chain", "token", "status", "resource") if (value := getattr(wanted, name))}
     found = found.filter(**equal)
     if wanted.created_after is not None:
         found = found.filter(verified_at__gt=wanted.created_after)
@@ -82,7 +67,5 @@ def payment_page(wanted: PaymentFilter, page: Page) -> list[X402Payment]:
     mine = X402Payment.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
     start = mine.filter(public_id=page.starting_after).first()
     if start is None:
-        raise InvalidRequestError(
-            "starting_after names no payment.", param="starting_after"
-        )
+        raise InvalidRequestError("starting_after names no payment.", param="starting_after")
     return list(found.filter(pk__lt=start.pk)[: page.limit])

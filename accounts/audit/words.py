@@ -80,11 +80,7 @@ def changed_values(
     """
     then, now = before or {}, after or {}
     return [
-        (
-            _name(key),
-            _value(then, key) if then.get(key) not in _EMPTY else None,
-            _value(now, key),
-        )
+        (_name(key), _value(then, key) if then.get(key) not in _EMPTY else None, _value(now, key))
         for key in dict.fromkeys([*then, *now])
         if key not in then or key not in now or then[key] != now[key]
     ]

@@ -33,16 +33,8 @@ class Scheme:
     is_dark: bool
 
 
-LIGHT: Final = Scheme(
-    grounds=("#ffffff", "#fbfaf7", "#f6f4ef", "#efece5"),
-    soft=(0.95, 0.03),
-    is_dark=False,
-)
-DARK: Final = Scheme(
-    grounds=("#181a21", "#1e2129", "#0f1015", "#14161c"),
-    soft=(0.28, 0.06),
-    is_dark=True,
-)
+LIGHT: Final = Scheme(grounds=("#ffffff", "#fbfaf7", "#f6f4ef", "#efece5"), soft=(0.95, 0.03), is_dark=False)
+DARK: Final = Scheme(grounds=("#181a21", "#1e2129", "#0f1015", "#14161c"), soft=(0.28, 0.06), is_dark=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +82,7 @@ def palette(accent: str, scheme: Scheme) -> Palette:
     text = _standing_out(seen, (*scheme.grounds, soft), is_dark=scheme.is_dark)
     is_lost = min(contrast(accent, ground) for ground in scheme.grounds) < VISIBLE
     return Palette(
-        fill=accent,
-        hover=_hover(seen, ink),
-        ink=ink,
-        soft=soft,
-        text=text,
-        edge=text if is_lost else accent,
+        fill=accent, hover=_hover(seen, ink), ink=ink, soft=soft, text=text, edge=text if is_lost else accent
     )
 
 
@@ -131,9 +118,7 @@ def _luminance(colour: str) -> float:
 
 
 def _linear(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (
-        _decoded(int(colour[start : start + 2], 16) / 255) for start in (1, 3, 5)
-    )
+    red, green, blue = (_decoded(int(colour[start : start + 2], 16) / 255) for start in (1, 3, 5))
     return red, green, blue
 
 
@@ -149,9 +134,7 @@ def _encoded(value: float) -> float:
 def _to_lch(colour: str) -> _Lch:
     red, green, blue = _linear(colour)
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
-    medium = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (
-        1 / 3
-    )
+    medium = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)
     short = (0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue) ** (1 / 3)
     lightness = 0.2104542553 * long + 0.7936177850 * medium - 0.0040720468 * short
     a = 1.9779984951 * long - 2.4285922050 * medium + 0.4505937099 * short

@@ -55,10 +55,5 @@ def brand_of(merchant: Merchant) -> Brand:
 
 
 def _style_version(branding: Branding) -> str:
-    is_dressed = (
-        branding.accent
-        or branding.logo_digest
-        or branding.support_url
-        or branding.terms_url
-    )
+    is_dressed = branding.accent or branding.logo_digest or branding.support_url or branding.terms_url
     return stylesheet_version(branding.accent) if is_dressed else ""

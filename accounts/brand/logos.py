@@ -30,9 +30,7 @@ _SIDES = (MAX_SIDE, 384, 256, 192)
 _JPEG: Final = b"\xff\xd8"
 # The marker is unique in a scan: there, a zero follows every other 255 byte.
 _SCAN: Final = b"\xff\xda"
-_NOT_A_PICTURE = (
-    "The logo must be a PNG, JPEG, WebP or GIF picture. SVG is not supported."
-)
+_NOT_A_PICTURE = "The logo must be a PNG, JPEG, WebP or GIF picture. SVG is not supported."
 # Pillow's exceptions for hostile bytes, found by fuzzing; a warning is one if warnings are errors.
 _BROKEN = (
     OSError,

@@ -2,13 +2,7 @@
 
 from typing import Final
 
-from accounts.brand.colours import (
-    DARK,
-    LIGHT,
-    Scheme,
-    is_colour,
-    palette,
-)
+from accounts.brand.colours import DARK, LIGHT, Scheme, is_colour, palette
 from accounts.brand.styles import properties
 
 _THEMES: Final = (("light", LIGHT), ("dark", DARK))
@@ -22,10 +16,7 @@ def preview_stylesheet(accent: str) -> str:
     """
     if not is_colour(accent):
         return ""
-    rules = "".join(
-        f".preview--{name}{{{properties(palette(accent, scheme))}}}"
-        for name, scheme in _THEMES
-    )
+    rules = "".join(f".preview--{name}{{{properties(palette(accent, scheme))}}}" for name, scheme in _THEMES)
     return f"@layer states{{{rules}}}"
 
 
@@ -41,10 +32,7 @@ def preview_notes(accent: str) -> list[str]:
         if is_bright
         else "Your buttons use white text, which is easy to read on this colour."
     )
-    return [
-        letters,
-        *(note for name, scheme in _THEMES for note in _moved(accent, name, scheme)),
-    ]
+    return [letters, *(note for name, scheme in _THEMES for note in _moved(accent, name, scheme))]
 
 
 def _moved(accent: str, name: str, scheme: Scheme) -> list[str]:
@@ -54,7 +42,5 @@ def _moved(accent: str, name: str, scheme: Scheme) -> list[str]:
     if drawn.text != accent:
         notes.append(f"On {name} screens, links are drawn {direction}: {drawn.text}.")
     if drawn.edge != drawn.fill:
-        notes.append(
-            f"On {name} screens, buttons get a border, so that they stand out."
-        )
+        notes.append(f"On {name} screens, buttons get a border, so that they stand out.")
     return notes

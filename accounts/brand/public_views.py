@@ -3,33 +3,22 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from accounts.brand.styles import (
-    stylesheet,
-    stylesheet_version,
-)
+from accounts.brand.styles import stylesheet, stylesheet_version
 from accounts.models import Branding
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
 from gateway.core.web.compact import compact_page
-from gateway.core.web.pages import (
-    count_visit,
-    uncached,
-)
+from gateway.core.web.pages import count_visit, uncached
 
 # Per client and merchant: each buyer's browser asks once, and many may share an address.
 BRAND = Limit("brand", 600)
 # Opened directly, neither may load anything.
-_HEADERS = {
-    "Cache-Control": "public, max-age=31536000, immutable",
-    "Content-Security-Policy": "default-src 'none'",
-}
+_HEADERS = {"Cache-Control": "public, max-age=31536000, immutable", "Content-Security-Policy": "default-src 'none'"}
 
 
 @compact_page
 @require_safe
-def brand_stylesheet(
-    request: HttpRequest, merchant_id: str, version: str
-) -> HttpResponse:
+def brand_stylesheet(request: HttpRequest, merchant_id: str, version: str) -> HttpResponse:
     """Answer the style sheet of the merchant's pages. Raises Http404 for any version but the current one."""
     if refusal := _refusal(request, merchant_id):
         return refusal

@@ -13,10 +13,7 @@ from accounts.brand.colours import is_colour
 from accounts.brand.logos import redraw
 from accounts.models import Branding, Merchant, User
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.web_urls import (
-    check_url,
-    url_policy,
-)
+from gateway.core.web_urls import check_url, url_policy
 
 # Half of a SHA-256 in hexadecimal: enough to make collisions infeasible.
 DIGEST_LENGTH: Final = 32
@@ -59,9 +56,7 @@ def change_branding(
             merchant=merchant, defaults={"updated_at": now}
         )
         before = {
-            name: getattr(branding, name)
-            for name, value in wanted.items()
-            if _plain(getattr(branding, name)) != value
+            name: getattr(branding, name) for name, value in wanted.items() if _plain(getattr(branding, name)) != value
         }
         if before:
             after = {name: wanted[name] for name in before}
@@ -101,9 +96,7 @@ def _audited(values: Mapping[str, Any]) -> dict[str, Any]:
 def _checked(changes: BrandingChanges) -> dict[str, Any]:
     """Return the columns to write. Raises InvalidRequestError."""
     wanted: dict[str, Any] = {
-        name: _CHECKS[name](str(value), name)
-        for name, value in changes.items()
-        if name != "logo"
+        name: _CHECKS[name](str(value), name) for name, value in changes.items() if name != "logo"
     }
     if "logo" in changes:
         logo = redraw(changes["logo"]) if changes["logo"] else b""
@@ -116,14 +109,9 @@ def _words(text: str, param: str) -> str:
     """Return a line of plain text, without hidden characters, line breaks or text-direction marks."""
     words = unicodedata.normalize("NFC", text.strip())
     if len(words) > _LENGTHS[param]:
-        raise InvalidRequestError(
-            f"{param} must not be longer than {_LENGTHS[param]} characters.",
-            param=param,
-        )
+        raise InvalidRequestError(f"{param} must not be longer than {_LENGTHS[param]} characters.", param=param)
     if any(map(_is_hidden, words)) or (words and not any(map(_is_seen, words))):
-        raise InvalidRequestError(
-            f"{param} must be one line of visible characters.", param=param
-        )
+        raise InvalidRequestError(f"{param} must be one line of visible characters.", param=param)
     return words
 
 
@@ -140,9 +128,7 @@ def _is_seen(character: str) -> bool:
 def _accent(text: str, param: str) -> str:
     colour = text.strip().lower()
     if colour and not is_colour(colour):
-        raise InvalidRequestError(
-            f"{param} must be a colour such as #2440d8.", param=param
-        )
+        raise InvalidRequestError(f"{param} must be a colour such as #2440d8.", param=param)
     return colour
 
 

@@ -4,14 +4,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
-from accounts.brand.colours import (
-    DARK,
-    LIGHT,
-    Palette,
-    Scheme,
-    is_colour,
-    palette,
-)
+from accounts.brand.colours import DARK, LIGHT, Palette, Scheme, is_colour, palette
 
 # Uses the cascade layers of static/css/florin.css, so that print styles still override colours. A logo stands on
 # white: most are drawn for it, and a black one would be invisible in the dark theme.
@@ -52,10 +45,7 @@ def stylesheet_version(accent: str) -> str:
 
 
 def _colours(accent: str) -> str:
-    return (
-        f"@layer tokens{{{_root(accent, LIGHT)}"
-        f"@media (prefers-color-scheme:dark){{{_root(accent, DARK)}}}}}"
-    )
+    return f"@layer tokens{{{_root(accent, LIGHT)}@media (prefers-color-scheme:dark){{{_root(accent, DARK)}}}}}"
 
 
 def _root(accent: str, scheme: Scheme) -> str:

@@ -8,13 +8,7 @@ _MERCHANT = r"(?P<merchant_id>mer_[0-9a-hjkmnp-tv-z]{26})"
 
 urlpatterns = [
     re_path(
-        rf"^brand/{_MERCHANT}/(?P<version>[0-9a-f]{{16}})\.css$",
-        public_views.brand_stylesheet,
-        name="brand-stylesheet",
+        rf"^brand/{_MERCHANT}/(?P<version>[0-9a-f]{{16}})\.css$", public_views.brand_stylesheet, name="brand-stylesheet"
     ),
-    re_path(
-        rf"^brand/{_MERCHANT}/(?P<digest>[0-9a-f]{{32}})\.png$",
-        public_views.brand_logo,
-        name="brand-logo",
-    ),
+    re_path(rf"^brand/{_MERCHANT}/(?P<digest>[0-9a-f]{{32}})\.png$", public_views.brand_logo, name="brand-logo"),
 ]

@@ -8,42 +8,19 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.brand.facts import (
-    Brand,
-    brand_of,
-)
-from accounts.brand.forms import (
-    BrandingForm,
-    CheckoutPageForm,
-)
-from accounts.brand.preview import (
-    preview_notes,
-    preview_stylesheet,
-)
+from accounts.brand.facts import Brand, brand_of
+from accounts.brand.forms import BrandingForm, CheckoutPageForm
+from accounts.brand.preview import preview_notes, preview_stylesheet
 from accounts.brand.service import change_branding
-from accounts.merchants.service import (
-    BUYERS_MAY_RETRY,
-    MAILS_RECEIPTS,
-    ROUND_PRICE_RIVALS,
-    turn,
-)
+from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, ROUND_PRICE_RIVALS, turn
 from accounts.models import Branding
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal
 
-_TEXTS: Final = (
-    "display_name",
-    "accent",
-    "support_url",
-    "terms_url",
-    "return_label",
-)
+_TEXTS: Final = ("display_name", "accent", "support_url", "terms_url", "return_label")
 # The lengths of the columns; saving would refuse anything longer.
 _PREVIEWED: Final = {"display_name": 80, "return_label": 40}
 
@@ -84,9 +61,7 @@ def checkout_page(request: SeatedRequest) -> HttpResponse:
 @seated(get=Act.SEE)
 def preview(request: SeatedRequest) -> HttpResponse:
     """Render a part of the checkout page in both themes from an unsaved form."""
-    texts = {
-        name: request.GET.get(name, "")[:most] for name, most in _PREVIEWED.items()
-    }
+    texts = {name: request.GET.get(name, "")[:most] for name, most in _PREVIEWED.items()}
     accent = request.GET.get("accent", "").strip().lower()
     brand = _brand(request)
     shown = replace(
@@ -135,9 +110,7 @@ def _back(request: SeatedRequest) -> HttpResponse:
     return HttpResponseRedirect(request.seat.url("dashboard_branding"))
 
 
-def _page(
-    request: SeatedRequest, form: BrandingForm, status: int = 200
-) -> HttpResponse:
+def _page(request: SeatedRequest, form: BrandingForm, status: int = 200) -> HttpResponse:
     merchant = request.seat.merchant
     accent = str(form["accent"].value() or "").strip().lower()
     switches: dict[str, Any] = {

@@ -10,35 +10,17 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from accounts.audit.chain import verify_audit_log
-from accounts.audit.words import (
-    ACTIONS,
-    action_words,
-    changed_values,
-)
+from accounts.audit.words import ACTIONS, action_words, changed_values
 from accounts.models import AuditEntry
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from accounts.team.selectors import team_of
 from gateway.core import json
-from gateway.core.api.keyset import (
-    chunks_by_key,
-    keyset_page,
-)
+from gateway.core.api.keyset import chunks_by_key, keyset_page
 from gateway.core.csv_files import csv_response
 from gateway.core.times import iso
 
-_HEADER: Final = (
-    "time",
-    "person",
-    "action",
-    "object",
-    "before",
-    "after",
-    "address",
-)
+_HEADER: Final = ("time", "person", "action", "object", "before", "after", "address")
 # The filter for acts without a person: a command, a key, the system.
 _NOBODY: Final = "nobody"
 
@@ -130,11 +112,7 @@ def _actions(wanted: Wanted) -> list[tuple[str, str]]:
 
 
 def _shown(entry: AuditEntry) -> ShownEntry:
-    return ShownEntry(
-        entry=entry,
-        words=action_words(entry.action),
-        changes=changed_values(entry.before, entry.after),
-    )
+    return ShownEntry(entry=entry, words=action_words(entry.action), changes=changed_values(entry.before, entry.after))
 
 
 def _cells(entry: AuditEntry) -> list[object]:

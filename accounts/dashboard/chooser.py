@@ -9,10 +9,7 @@ from accounts.merchants.service import create_merchant
 from accounts.models import Merchant
 from accounts.states import Mode
 from accounts.team.forms import MerchantForm
-from accounts.team.seats import (
-    PersonRequest,
-    signed_in,
-)
+from accounts.team.seats import PersonRequest, signed_in
 from accounts.team.selectors import merchants_of
 from gateway.core.web.client_address import address_or_none
 
@@ -32,10 +29,7 @@ def new_merchant(request: PersonRequest) -> HttpResponse:
     form = MerchantForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         merchant = create_merchant(
-            name=form.cleaned_data["name"],
-            owner=request.user,
-            now=timezone.now(),
-            address=address_or_none(request),
+            name=form.cleaned_data["name"], owner=request.user, now=timezone.now(), address=address_or_none(request)
         )
         return _to_merchant(merchant)
     context = {"form": form, "merchants": merchants_of(request.user)}

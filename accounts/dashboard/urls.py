@@ -3,10 +3,7 @@
 from django.urls import path
 
 from accounts.brand import views
-from accounts.dashboard import (
-    audit_log,
-    exports,
-)
+from accounts.dashboard import audit_log, exports
 from accounts.keys import views as keys
 from accounts.team import views as team
 
@@ -14,28 +11,16 @@ urlpatterns = [
     path("team/", team.team, name="dashboard_team"),
     path("team/invite/", team.invite, name="dashboard_invite"),
     path("team/leave/", team.leave, name="dashboard_leave"),
-    path(
-        "team/invitations/<str:invitation_id>/withdraw/",
-        team.withdraw,
-        name="dashboard_withdraw_invitation",
-    ),
+    path("team/invitations/<str:invitation_id>/withdraw/", team.withdraw, name="dashboard_withdraw_invitation"),
     path("team/<str:user_id>/role/", team.set_role, name="dashboard_set_role"),
     path("team/<str:user_id>/remove/", team.remove, name="dashboard_remove_member"),
     path("api-keys/", keys.keys, name="dashboard_keys"),
     path("api-keys/create/", keys.create, name="dashboard_create_key"),
     path("api-keys/<str:key_id>/revoke/", keys.revoke, name="dashboard_revoke_key"),
     path("branding/", views.branding, name="dashboard_branding"),
-    path(
-        "branding/checkout-page/",
-        views.checkout_page,
-        name="dashboard_checkout_page",
-    ),
+    path("branding/checkout-page/", views.checkout_page, name="dashboard_checkout_page"),
     path("branding/preview/", views.preview, name="dashboard_branding_preview"),
-    path(
-        "branding/preview.css",
-        views.preview_style,
-        name="dashboard_branding_style",
-    ),
+    path("branding/preview.css", views.preview_style, name="dashboard_branding_style"),
     path("audit-log/", audit_log.audit_log, name="dashboard_audit_log"),
     path("audit-log/export/", audit_log.export, name="dashboard_audit_log_csv"),
     path("audit-log/check/", audit_log.check, name="dashboard_audit_log_check"),

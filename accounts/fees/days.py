@@ -2,10 +2,7 @@
 
 from typing import Final
 
-from gateway.core.daily_totals import (
-    SumTable,
-    days_of,
-)
+from gateway.core.daily_totals import SumTable, days_of
 
 FEE_DAYS: Final = SumTable(
     "accounts_feeday",

@@ -12,13 +12,7 @@ from accounts.states import FeeTier
 
 @transaction.atomic
 def set_plan(
-    merchant_id: int,
-    *,
-    tier: FeeTier,
-    rate: Decimal,
-    actor: User,
-    now: datetime,
-    address: str | None = None,
+    merchant_id: int, *, tier: FeeTier, rate: Decimal, actor: User, now: datetime, address: str | None = None
 ) -> None:
     """Set a merchant's plan from now on; `rate` is a fraction. The same plan again changes nothing.
 

@@ -42,9 +42,7 @@ _COMPLETED: Final = """
                 %(tokens)b::text[], %(received)s::numeric[])
          AS paid (merchant_id, kind, subject_id, chain, token, received)
 """
-_CHARGE: Final = (
-    f"{insert_fees(_COMPLETED)} ON CONFLICT (kind, subject_id, number) DO NOTHING"
-)
+_CHARGE: Final = f"{insert_fees(_COMPLETED)} ON CONFLICT (kind, subject_id, number) DO NOTHING"
 
 # Inserts the reversing entry of each payment's last entry. Of two concurrent reversals, the key accepts one.
 _TURN: Final = """
@@ -110,17 +108,10 @@ def unvoid(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime) -> None:
     _turn(kind, subject_ids, now=now, is_taken_back=True)
 
 
-def _turn(
-    kind: FeeKind, subject_ids: Iterable[str], *, now: datetime, is_taken_back: bool
-) -> None:
+def _turn(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime, is_taken_back: bool) -> None:
     """Insert the reversing entry of each payment, if its last entry is (or is not) a refund, as the caller expects."""
     if not (ids := list(subject_ids)):
         return
-    parameters: dict[str, Any] = {
-        "kind": str(kind),
-        "subjects": ids,
-        "now": now,
-        "odd": int(is_taken_back),
-    }
+    parameters: dict[str, Any] = {"kind": str(kind), "subjects": ids, "now": now, "odd": int(is_taken_back)}
     with connection.cursor() as cursor:
         cursor.execute(_TURN, parameters)

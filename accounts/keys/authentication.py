@@ -33,9 +33,7 @@ class Principal:
 
 # Its lifetime limits how long a revoked key still works. Refusals are not cached. Tests replace `time.monotonic`.
 key_cache: TTLCache[bytes, Principal] = TTLCache(
-    maxsize=10_000,
-    ttl=settings.API_KEY_CACHE_SECONDS,
-    timer=lambda: time.monotonic(),
+    maxsize=10_000, ttl=settings.API_KEY_CACHE_SECONDS, timer=lambda: time.monotonic()
 )
 
 
@@ -48,9 +46,7 @@ def principal_of(key: str) -> Principal:
 @from_primary
 def _look_up(digest: bytes) -> Principal:
     row = (
-        ApiKey.objects.filter(digest=digest)
-        .values_list("pk", "public_id", "merchant_id", "mode", "revoked_at")
-        .first()
+        ApiKey.objects.filter(digest=digest).values_list("pk", "public_id", "merchant_id", "mode", "revoked_at").first()
     )
     if row is None:
         raise AuthenticationError("This API key does not exist.", code="key_invalid")
@@ -81,10 +77,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             return None
         scheme, _, key = header.partition(" ")
         if scheme.lower() != "bearer" or not key.startswith("sk_"):
-            raise AuthenticationError(
-                "Send your API key as 'Authorization: Bearer <key>'.",
-                code="key_invalid",
-            )
+            raise AuthenticationError("Send your API key as 'Authorization: Bearer <key>'.", code="key_invalid")
         return None, principal_of(key.strip())
 
     def authenticate_header(self, request: Request) -> str:

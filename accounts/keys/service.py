@@ -5,33 +5,19 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.audit.service import record
-from accounts.keys.format import (
-    digest_of,
-    new_key,
-)
+from accounts.keys.format import digest_of, new_key
 from accounts.models import ApiKey, Merchant, User
 from accounts.states import Mode
 
 
 @transaction.atomic
 def create_api_key(
-    merchant: Merchant,
-    *,
-    mode: Mode,
-    name: str,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
+    merchant: Merchant, *, mode: Mode, name: str, now: datetime, actor: User | None = None, address: str | None = None
 ) -> tuple[ApiKey, str]:
     """Create a key and return it with its secret, which cannot be shown again. `address` is the client's."""
     secret = new_key(mode)
     key = ApiKey.objects.create(
-        merchant=merchant,
-        mode=mode,
-        name=name,
-        digest=digest_of(secret),
-        last_four=secret[-4:],
-        created_at=now,
+        merchant=merchant, mode=mode, name=name, digest=digest_of(secret), last_four=secret[-4:], created_at=now
     )
     record(
         merchant,
@@ -46,21 +32,8 @@ def create_api_key(
 
 
 @transaction.atomic
-def revoke_api_key(
-    key: ApiKey,
-    *,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
-) -> None:
+def revoke_api_key(key: ApiKey, *, now: datetime, actor: User | None = None, address: str | None = None) -> None:
     """Revoke a key; every process stops accepting it within API_KEY_CACHE_SECONDS. Idempotent."""
     changed = ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now)
     if changed:
-        record(
-            key.merchant,
-            action="api_key.revoked",
-            actor=actor,
-            object_id=key.public_id,
-            address=address,
-            now=now,
-        )
+        record(key.merchant, action="api_key.revoked", actor=actor, object_id=key.public_id, address=address, now=now)

@@ -7,16 +7,10 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.keys.forms import KeyForm
-from accounts.keys.service import (
-    create_api_key,
-    revoke_api_key,
-)
+from accounts.keys.service import create_api_key, revoke_api_key
 from accounts.models import ApiKey
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from accounts.team.selectors import keys_of
 from gateway.core.web.client_address import address_or_none
 
@@ -42,21 +36,14 @@ def create(request: SeatedRequest) -> HttpResponse:
         actor=request.user,
         address=address_or_none(request),
     )
-    return render(
-        request, "dashboard/keys/created.html", {"key": key, "secret": secret}
-    )
+    return render(request, "dashboard/keys/created.html", {"key": key, "secret": secret})
 
 
 @seated(post=Act.MANAGE_KEYS, fresh=True)
 def revoke(request: SeatedRequest, *, key_id: str) -> HttpResponse:
     """Revoke a key."""
     key = _key(request, key_id)
-    revoke_api_key(
-        key,
-        now=timezone.now(),
-        actor=request.user,
-        address=address_or_none(request),
-    )
+    revoke_api_key(key, now=timezone.now(), actor=request.user, address=address_or_none(request))
     messages.success(request, f"The key {key.name or key} is revoked.")
     return HttpResponseRedirect(request.seat.url("dashboard_keys"))
 

@@ -19,10 +19,7 @@ from accounts.errors import InvitationError, LockedError
 from accounts.freshness import needs_proof
 from accounts.login import guard
 from accounts.login.guard import Secret
-from accounts.login.mails import (
-    MESSAGES,
-    letter,
-)
+from accounts.login.mails import MESSAGES, letter
 from accounts.login.sessions import session_address
 from accounts.models import EMAIL_LENGTH, User
 from accounts.team.impersonation import end_look
@@ -50,9 +47,7 @@ _ASKED_FOR: Final = frozenset(
     )
 )
 # Signals after the commit, for which `accounts.login.factor_views` has written the entry with the change.
-_AUDITED_BEFORE: Final = frozenset(
-    {"mfa/email/totp_activated", "mfa/email/recovery_codes_generated"}
-)
+_AUDITED_BEFORE: Final = frozenset({"mfa/email/totp_activated", "mfa/email/recovery_codes_generated"})
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -75,9 +70,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             raise ValidationError(f"Use at most {EMAIL_LENGTH} characters.")
         return email
 
-    def save_user(
-        self, request: HttpRequest, user: User, form: Any, commit: bool = True
-    ) -> User:
+    def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
         """Store the name as well. An invitation proves the address."""
         user.name = form.cleaned_data.get("name", "")
         if invited_email(request):
@@ -136,20 +129,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             return
         words = {"base_url": settings.BASE_URL, "ip": "unknown"} | dict(context)
         subject, text = letter(template_prefix, words)
-        queue_mail(
-            key=f"login:{new_code()}",
-            recipient=email,
-            subject=subject,
-            text=text,
-            now=moment,
-        )
+        queue_mail(key=f"login:{new_code()}", recipient=email, subject=subject, text=text, now=moment)
 
     def send_notification_mail(
-        self,
-        template_prefix: str,
-        user: User,
-        context: dict[str, Any] | None = None,
-        email: str | None = None,
+        self, template_prefix: str, user: User, context: dict[str, Any] | None = None, email: str | None = None
     ) -> None:
         """Audit a change of a person's login, and notify them by mail."""
         if template_prefix not in _AUDITED_BEFORE:
@@ -176,9 +159,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Second factors: their secrets are stored encrypted, as webhook secrets are."""
 
-    error_messages = DefaultMFAAdapter.error_messages | {
-        "incorrect_code": "The code is wrong."
-    }
+    error_messages = DefaultMFAAdapter.error_messages | {"incorrect_code": "The code is wrong."}
 
     def encrypt(self, text: str) -> str:
         """Encrypt a secret for the database."""
@@ -210,15 +191,6 @@ def invited_email(request: HttpRequest) -> str | None:
         return None
 
 
-def audit_login_change(
-    request: HttpRequest, action: str, *, user: User, now: datetime
-) -> None:
+def audit_login_change(request: HttpRequest, action: str, *, user: User, now: datetime) -> None:
     """Audit a change of a person's own login; it belongs to no merchant."""
-    record(
-        None,
-        action=action,
-        actor=user,
-        object_id=user.public_id,
-        address=address_or_none(request),
-        now=now,
-    )
+    record(None, action=action, actor=user, object_id=user.public_id, address=address_or_none(request), now=now)

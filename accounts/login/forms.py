@@ -52,10 +52,7 @@ class SignupForm(PlainFields, library.SignupForm):  # type: ignore[misc]
 
     # Strangers read it in our mails, so it has one plain line.
     name = LineField(
-        label="Your name",
-        max_length=120,
-        required=False,
-        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+        label="Your name", max_length=120, required=False, widget=forms.TextInput(attrs={"autocomplete": "name"})
     )
     field_order = ["name", "email", "password1"]
 

@@ -35,17 +35,13 @@ class LimitedArgon2Hasher(Argon2PasswordHasher):
 
     def encode(self, password: str, salt: str) -> str:
         """Return the hash. Raises RateLimitError."""
-        return _in_turn(
-            _present, lambda: super(LimitedArgon2Hasher, self).encode(password, salt)
-        )
+        return _in_turn(_present, lambda: super(LimitedArgon2Hasher, self).encode(password, salt))
 
     def verify(self, password: str, encoded: str) -> bool:
         """Return whether the password matches. Raises RateLimitError."""
         is_larger = self.decode(encoded)["memory_cost"] > self.memory_cost
         pool = _older if is_larger else _present
-        return _in_turn(
-            pool, lambda: super(LimitedArgon2Hasher, self).verify(password, encoded)
-        )
+        return _in_turn(pool, lambda: super(LimitedArgon2Hasher, self).verify(password, encoded))
 
 
 def _in_turn(pool: ThreadPoolExecutor, make: Callable[[], T]) -> T:

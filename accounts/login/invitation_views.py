@@ -11,10 +11,7 @@ from accounts.errors import InvitationError
 from accounts.login.adapter import INVITATION_KEY
 from accounts.models import Invitation, User
 from accounts.states import Mode, Role
-from accounts.team.invitations import (
-    accept_invitation,
-    find_invitation,
-)
+from accounts.team.invitations import accept_invitation, find_invitation
 from gateway.core.web.client_address import address_or_none
 
 
@@ -36,9 +33,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _accept(request: HttpRequest, offer: Invitation, user: User) -> HttpResponse:
-    merchant = accept_invitation(
-        offer, user=user, now=timezone.now(), address=address_or_none(request)
-    )
+    merchant = accept_invitation(offer, user=user, now=timezone.now(), address=address_or_none(request))
     request.session.pop(INVITATION_KEY, None)
     messages.success(request, f"You joined the team of {merchant.name}.")
     path = {"mer_id": merchant.public_id, "mode": Mode.LIVE}

@@ -12,19 +12,16 @@ _IGNORE: Final = "\n\nIf you did not ask for this, ignore this mail."
 LETTERS: Final = {
     "account/email/email_confirmation_signup": (
         "{code} is your code for Florin",
-        "Your code is {code}. Enter it where you signed up within fifteen minutes."
-        + _IGNORE,
+        "Your code is {code}. Enter it where you signed up within fifteen minutes." + _IGNORE,
     ),
     "account/email/email_confirmation": (
         "{code} is your code for Florin",
-        "Your code is {code}. Enter it on the page that asks for it within fifteen minutes."
-        + _IGNORE,
+        "Your code is {code}. Enter it on the page that asks for it within fifteen minutes." + _IGNORE,
     ),
     "account/email/account_already_exists": (
         "You have an account on Florin",
         "You or another person tried to sign up with this address. It already has an account:\n"
-        "{base_url}/account/login/\n\nTo reset its password:\n{base_url}/account/password/reset/"
-        + _IGNORE,
+        "{base_url}/account/login/\n\nTo reset its password:\n{base_url}/account/password/reset/" + _IGNORE,
     ),
     "account/email/unknown_account": (
         "No account on Florin with this address",
@@ -33,13 +30,11 @@ LETTERS: Final = {
     ),
     "account/email/password_reset_key": (
         "Reset your password for Florin",
-        "Choose a new password here. The link works once, for one hour:\n{password_reset_url}"
-        + _IGNORE,
+        "Choose a new password here. The link works once, for one hour:\n{password_reset_url}" + _IGNORE,
     ),
     "account/email/password_changed": (
         "Your password was changed",
-        "The password of your account on Florin was changed, and all other sessions have ended."
-        + _WHO,
+        "The password of your account on Florin was changed, and all other sessions have ended." + _WHO,
     ),
     "account/email/password_set": (
         "Your account has a password",
@@ -47,13 +42,11 @@ LETTERS: Final = {
     ),
     "account/email/password_reset": (
         "Your password was reset",
-        "The password of your account on Florin was reset by mail, and all sessions have ended."
-        + _WHO,
+        "The password of your account on Florin was reset by mail, and all sessions have ended." + _WHO,
     ),
     "account/email/email_changed": (
         "Your e-mail address was changed",
-        "The address of your account on Florin was changed from {from_email} to {to_email}."
-        + _WHO,
+        "The address of your account on Florin was changed from {from_email} to {to_email}." + _WHO,
     ),
     "account/email/email_deleted": (
         "An e-mail address was removed",
@@ -65,21 +58,16 @@ LETTERS: Final = {
     ),
     "mfa/email/totp_deactivated": (
         "The authenticator app was removed",
-        "You no longer need a code from your authenticator app to log in to Florin."
-        + _WHO,
+        "You no longer need a code from your authenticator app to log in to Florin." + _WHO,
     ),
-    "mfa/email/webauthn_added": (
-        "A passkey was added",
-        "A passkey was added to your account on Florin." + _WHO,
-    ),
+    "mfa/email/webauthn_added": ("A passkey was added", "A passkey was added to your account on Florin." + _WHO),
     "mfa/email/webauthn_removed": (
         "A passkey was removed",
         "A passkey was removed from your account on Florin." + _WHO,
     ),
     "mfa/email/recovery_codes_generated": (
         "New recovery codes were created",
-        "New recovery codes were created for your account on Florin. The old codes no longer work."
-        + _WHO,
+        "New recovery codes were created for your account on Florin. The old codes no longer work." + _WHO,
     ),
 }
 

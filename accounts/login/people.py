@@ -20,20 +20,11 @@ def create_person(email: str, password: str | None, *, name: str = "") -> User:
 
 def vouch_for(user: User) -> None:
     """Mark the person's login address as verified. Idempotent."""
-    EmailAddress.objects.update_or_create(
-        user=user, email=user.email, defaults={"verified": True, "primary": True}
-    )
+    EmailAddress.objects.update_or_create(user=user, email=user.email, defaults={"verified": True, "primary": True})
 
 
 @transaction.atomic
-def set_active(
-    user_id: int,
-    *,
-    is_active: bool,
-    actor: User,
-    now: datetime,
-    address: str | None = None,
-) -> bool:
+def set_active(user_id: int, *, is_active: bool, actor: User, now: datetime, address: str | None = None) -> bool:
     """Activate or deactivate a person; return whether that changed anything. Deactivation logs out everywhere."""
     user = User.objects.select_for_update().get(pk=user_id)
     if user.is_active == is_active:
@@ -55,9 +46,7 @@ def set_active(
 
 
 @transaction.atomic
-def set_operator(
-    email: str, *, is_operator: bool, now: datetime, actor_label: str
-) -> bool:
+def set_operator(email: str, *, is_operator: bool, now: datetime, actor_label: str) -> bool:
     """Grant or revoke access to the operator's pages; return whether that changed anything.
 
     Raises User.DoesNotExist.

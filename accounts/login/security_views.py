@@ -20,17 +20,8 @@ def security(request: PersonRequest) -> HttpResponse:
     factors = list(Authenticator.objects.filter(user=request.user))
     context = {
         "has_totp": any(one.type == Authenticator.Type.TOTP for one in factors),
-        "passkeys": [
-            one.wrap() for one in factors if one.type == Authenticator.Type.WEBAUTHN
-        ],
-        "recovery": next(
-            (
-                one.wrap()
-                for one in factors
-                if one.type == Authenticator.Type.RECOVERY_CODES
-            ),
-            None,
-        ),
+        "passkeys": [one.wrap() for one in factors if one.type == Authenticator.Type.WEBAUTHN],
+        "recovery": next((one.wrap() for one in factors if one.type == Authenticator.Type.RECOVERY_CODES), None),
         "session_count": len(_sessions(request)),
     }
     return render(request, "account/security.html", context)
@@ -44,9 +35,7 @@ def sessions(request: PersonRequest) -> HttpResponse:
         for session in _sessions(request):
             if not session.is_current():
                 session.end()
-        audit_login_change(
-            request, "account.sessions_ended", user=request.user, now=timezone.now()
-        )
+        audit_login_change(request, "account.sessions_ended", user=request.user, now=timezone.now())
         messages.success(request, "All other sessions have ended.")
         return redirect("account_sessions")
     context = {"sessions": _sessions(request)}
@@ -61,9 +50,7 @@ def end_session(request: PersonRequest, session_id: int) -> HttpResponse:
     if session.is_current():
         return HttpResponseRedirect("/account/logout/")
     session.end()
-    audit_login_change(
-        request, "account.session_ended", user=request.user, now=timezone.now()
-    )
+    audit_login_change(request, "account.session_ended", user=request.user, now=timezone.now())
     messages.success(request, "That login ended.")
     return redirect("account_sessions")
 

@@ -46,10 +46,7 @@ def _is_over(request: HttpRequest, now: datetime) -> bool:
     proofs = get_authentication_records(request, request.user)
     began = proofs[0]["at"] if proofs else request.session.setdefault(_BEGAN, moment)
     seen = request.session.setdefault(_SEEN, moment)
-    return bool(
-        moment - began >= settings.SESSION_COOKIE_AGE
-        or moment - seen >= settings.SESSION_IDLE_SECONDS
-    )
+    return bool(moment - began >= settings.SESSION_COOKIE_AGE or moment - seen >= settings.SESSION_IDLE_SECONDS)
 
 
 def _note(request: HttpRequest, now: datetime) -> None:

@@ -7,10 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from gateway.core.api.errors import RateLimitError
 from gateway.core.api.rate_limits import Limit
-from gateway.core.web.pages import (
-    count_visit,
-    too_many,
-)
+from gateway.core.web.pages import count_visit, too_many
 
 PER_ADDRESS: Final = Limit("account", 30)
 
@@ -30,9 +27,7 @@ class AccountThrottleMiddleware:
                 return too_many(request, error)
         return self.get_response(request)
 
-    def process_exception(
-        self, request: HttpRequest, exception: Exception
-    ) -> HttpResponse | None:
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Answer 429 if hashing a password had to wait too long (`accounts.login.hashers`)."""
         if isinstance(exception, RateLimitError):
             return too_many(request, exception)

@@ -15,10 +15,7 @@ from accounts.audit.service import record
 from accounts.models import Membership, Merchant, User
 from accounts.states import Role
 from accounts.team.owners import mail_owners
-from accounts.team.permissions import (
-    Act,
-    may,
-)
+from accounts.team.permissions import Act, may
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_code
 
@@ -36,9 +33,7 @@ def refuse_if_closed(merchant_id: int) -> None:
 
 
 @transaction.atomic
-def close_account(
-    merchant: Merchant, *, by: User, now: datetime, address: str | None = None
-) -> bool:
+def close_account(merchant: Merchant, *, by: User, now: datetime, address: str | None = None) -> bool:
     """Close a merchant account, log all of its members out and mail its owners; return whether it was open.
 
     Raises ConflictError if `by` is not an owner (any more).
@@ -66,9 +61,7 @@ def close_account(
 
 
 @transaction.atomic
-def reopen_account(
-    merchant: Merchant, *, by: User, now: datetime, address: str | None = None
-) -> bool:
+def reopen_account(merchant: Merchant, *, by: User, now: datetime, address: str | None = None) -> bool:
     """Reopen an account that was closed at most 30 days ago; return whether that changed anything."""
     closed_at = merchant.closed_at
     if closed_at is None or closed_at <= now - REOPEN_WITHIN:
@@ -86,9 +79,7 @@ def reopen_account(
     return True
 
 
-def _set_closed(
-    merchant: Merchant, *, before: datetime | None, after: datetime | None
-) -> bool:
+def _set_closed(merchant: Merchant, *, before: datetime | None, after: datetime | None) -> bool:
     # Of two concurrent requests to close or reopen, one succeeds.
     same = Merchant.objects.filter(pk=merchant.pk, closed_at=before)
     changed = same.update(closed_at=after)
@@ -97,17 +88,8 @@ def _set_closed(
     return bool(changed)
 
 
-def _note(
-    merchant: Merchant, action: str, *, by: User, now: datetime, address: str | None
-) -> None:
-    record(
-        merchant,
-        action=action,
-        actor=by,
-        object_id=merchant.public_id,
-        address=address,
-        now=now,
-    )
+def _note(merchant: Merchant, action: str, *, by: User, now: datetime, address: str | None) -> None:
+    record(merchant, action=action, actor=by, object_id=merchant.public_id, address=address, now=now)
 
 
 def _mail(merchant: Merchant, subject: str, text: str, *, now: datetime) -> None:

@@ -11,22 +11,11 @@ from accounts.states import Role
 
 
 @transaction.atomic
-def create_merchant(
-    *, name: str, owner: User, now: datetime, address: str | None = None
-) -> Merchant:
+def create_merchant(*, name: str, owner: User, now: datetime, address: str | None = None) -> Merchant:
     """Create a merchant whose first owner is `owner`."""
     merchant = Merchant.objects.create(name=name, created_at=now)
-    Membership.objects.create(
-        merchant=merchant, user=owner, role=Role.OWNER, created_at=now
-    )
-    record(
-        merchant,
-        action="merchant.created",
-        actor=owner,
-        object_id=merchant.public_id,
-        address=address,
-        now=now,
-    )
+    Membership.objects.create(merchant=merchant, user=owner, role=Role.OWNER, created_at=now)
+    record(merchant, action="merchant.created", actor=owner, object_id=merchant.public_id, address=address, now=now)
     return merchant
 
 
@@ -43,9 +32,7 @@ BUYERS_MAY_RETRY: Final = Switch("buyers_may_retry", "merchant.retry_switched")
 MAILS_RECEIPTS: Final = Switch("mails_receipts", "merchant.receipts_switched")
 """Buyers who left an address are mailed a receipt."""
 
-ROUND_PRICE_RIVALS: Final = Switch(
-    "round_price_rivals", "merchant.round_price_rivals_switched"
-)
+ROUND_PRICE_RIVALS: Final = Switch("round_price_rivals", "merchant.round_price_rivals_switched")
 """A payment of a round price waits for review while another checkout of that price has just expired."""
 
 

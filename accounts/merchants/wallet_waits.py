@@ -18,22 +18,14 @@ If you did not expect this, cancel it in the dashboard under Receiving wallets. 
 
 @transaction.atomic
 def set_wallet_change_hours(
-    merchant: Merchant,
-    *,
-    hours: int,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
+    merchant: Merchant, *, hours: int, now: datetime, actor: User | None = None, address: str | None = None
 ) -> Merchant:
     """Set the wait of new receiving wallets: longer at once, shorter after the current wait and with a mail to owners.
 
     Setting the current value cancels a pending shorter wait. `address` is the client's. Raises InvalidRequestError.
     """
     if not 0 <= hours <= MOST_WALLET_CHANGE_HOURS:
-        raise InvalidRequestError(
-            f"The wait must be from 0 to {MOST_WALLET_CHANGE_HOURS} hours.",
-            param="hours",
-        )
+        raise InvalidRequestError(f"The wait must be from 0 to {MOST_WALLET_CHANGE_HOURS} hours.", param="hours")
     merchant = Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     before = _waits(merchant)
     if hours >= merchant.wallet_change_hours:
@@ -96,13 +88,7 @@ def _plan(merchant: Merchant, hours: int, now: datetime) -> None:
 
 
 def _save(merchant: Merchant) -> None:
-    merchant.save(
-        update_fields=[
-            "wallet_change_hours",
-            "next_wallet_change_hours",
-            "next_wallet_change_hours_at",
-        ]
-    )
+    merchant.save(update_fields=["wallet_change_hours", "next_wallet_change_hours", "next_wallet_change_hours_at"])
 
 
 def _waits(merchant: Merchant) -> dict[str, object]:

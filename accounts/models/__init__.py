@@ -15,12 +15,7 @@ from accounts.models.accounts import (
     User,
     UserManager,
 )
-from accounts.models.waitlist import (
-    COMPANY_LENGTH,
-    COUNTRY_LENGTH,
-    EMAIL_LENGTH,
-    FiatInterest,
-)
+from accounts.models.waitlist import COMPANY_LENGTH, COUNTRY_LENGTH, EMAIL_LENGTH, FiatInterest
 
 __all__ = [
     "COMPANY_LENGTH",

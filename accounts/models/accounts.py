@@ -19,14 +19,10 @@ MOST_WALLET_CHANGE_HOURS = 168
 class Merchant(models.Model):
     """A business that takes payments. All other objects belong to a merchant."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "mer")
-    )
+    public_id = models.CharField(max_length=40, unique=True, default=partial(new_id, "mer"))
     name = models.CharField(max_length=120)
     fee_tier = models.CharField(max_length=8, choices=FeeTier, default=FeeTier.STARTER)
-    fee_rate = models.DecimalField(
-        max_digits=6, decimal_places=5, default=TIER_RATES[FeeTier.STARTER]
-    )
+    fee_rate = models.DecimalField(max_digits=6, decimal_places=5, default=TIER_RATES[FeeTier.STARTER])
     # Whether buyers may renew an expired checkout. Off: prices may have changed since.
     buyers_may_retry = models.BooleanField(default=False)
     # Whether buyers who left an address are mailed a receipt. Off: most shops send their own.
@@ -43,9 +39,7 @@ class Merchant(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(fee_tier__in=FeeTier.values), name="merchant_fee_tier_known"
-            ),
+            models.CheckConstraint(condition=Q(fee_tier__in=FeeTier.values), name="merchant_fee_tier_known"),
             # A plan's rate is fixed; only a custom one is negotiated.
             models.CheckConstraint(
                 condition=Q(fee_tier=FeeTier.CUSTOM, fee_rate__gte=0, fee_rate__lt=1)
@@ -59,13 +53,8 @@ class Merchant(models.Model):
                 name="merchant_wallet_change_hours_in_range",
             ),
             models.CheckConstraint(
-                condition=Q(
-                    next_wallet_change_hours=None, next_wallet_change_hours_at=None
-                )
-                | Q(
-                    next_wallet_change_hours__lt=F("wallet_change_hours"),
-                    next_wallet_change_hours_at__isnull=False,
-                ),
+                condition=Q(next_wallet_change_hours=None, next_wallet_change_hours_at=None)
+                | Q(next_wallet_change_hours__lt=F("wallet_change_hours"), next_wallet_change_hours_at__isnull=False),
                 name="merchant_next_wallet_change_hours_are_fewer",
             ),
         ]
@@ -86,9 +75,7 @@ class Branding(models.Model):
     The logo is redrawn from the upload, never the uploaded file.
     """
 
-    merchant = models.OneToOneField(
-        Merchant, models.CASCADE, related_name="branding", primary_key=True
-    )
+    merchant = models.OneToOneField(Merchant, models.CASCADE, related_name="branding", primary_key=True)
     # Replaces the merchant's name where that is an unknown legal one.
     display_name = models.CharField(max_length=80, blank=True)
     # PNG, and half of its SHA-256 in hexadecimal: its address changes with it.
@@ -109,9 +96,7 @@ class Branding(models.Model):
 class UserManager(BaseUserManager["User"]):
     """Creates people by e-mail address."""
 
-    def create_user(
-        self, email: str, password: str | None = None, *, name: str = ""
-    ) -> "User":
+    def create_user(self, email: str, password: str | None = None, *, name: str = "") -> "User":
         """Create a person who can log in; without a password, they must reset it first."""
         user = self.model(email=self.normalize_email(email), name=name)
         user.set_password(password)
@@ -126,9 +111,7 @@ class UserManager(BaseUserManager["User"]):
 class User(AbstractBaseUser, PermissionsMixin):
     """A person. The e-mail address is the login."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "usr")
-    )
+    public_id = models.CharField(max_length=40, unique=True, default=partial(new_id, "usr"))
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=120, blank=True)
     is_active = models.BooleanField(default=True)
@@ -139,9 +122,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     objects = UserManager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(Lower("email"), name="user_email_unique")
-        ]
+        constraints = [models.UniqueConstraint(Lower("email"), name="user_email_unique")]
 
     def __str__(self) -> str:
         return self.email
@@ -157,12 +138,8 @@ class Membership(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["merchant", "user"], name="membership_once"
-            ),
-            models.CheckConstraint(
-                condition=Q(role__in=Role.values), name="membership_role_known"
-            ),
+            models.UniqueConstraint(fields=["merchant", "user"], name="membership_once"),
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="membership_role_known"),
         ]
 
     def __str__(self) -> str:
@@ -172,9 +149,7 @@ class Membership(models.Model):
 class ApiKey(models.Model):
     """An API key. Only its SHA-256 digest is stored; the key itself is shown once."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "key")
-    )
+    public_id = models.CharField(max_length=40, unique=True, default=partial(new_id, "key"))
     merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="api_keys")
     mode = models.CharField(max_length=4, choices=Mode)
     name = models.CharField(max_length=80, blank=True)
@@ -186,12 +161,9 @@ class ApiKey(models.Model):
 
     class Meta:
         constraints = [
+            models.CheckConstraint(condition=Q(mode__in=Mode.values), name="api_key_mode_known"),
             models.CheckConstraint(
-                condition=Q(mode__in=Mode.values), name="api_key_mode_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(revoked_at=None) | Q(revoked_at__gte=F("created_at")),
-                name="api_key_revoked_after_created",
+                condition=Q(revoked_at=None) | Q(revoked_at__gte=F("created_at")), name="api_key_revoked_after_created"
             ),
         ]
 
@@ -202,9 +174,7 @@ class ApiKey(models.Model):
 class AuditEntry(models.Model):
     """An act that changed money or access. Written once; a trigger refuses changes."""
 
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, null=True, related_name="audit_entries"
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, null=True, related_name="audit_entries")
     actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     # The actor without a person: an API key, a command, the system.
     actor_label = models.CharField(max_length=254)
@@ -235,18 +205,14 @@ class FeeEntry(models.Model):
     new entry refunds the fee, and another charges it again when the payment returns.
     """
 
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="fee_entries", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="fee_entries", db_index=False)
     kind = models.CharField(max_length=8, choices=FeeKind)
     # The checkout's or the x402 payment's public id.
     subject_id = models.CharField(max_length=40)
     # 0 charges the payment, odd ones refund it, and the even ones after them charge it again.
     number = models.PositiveIntegerField(default=0, db_default=0)
     # The first entry of the payment; null for the first itself.
-    corrects = models.ForeignKey(
-        "self", models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    corrects = models.ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
     # Those of the transfer that completed it.
     chain = models.CharField(max_length=16)
     token = models.CharField(max_length=12)
@@ -259,12 +225,9 @@ class FeeEntry(models.Model):
     class Meta:
         verbose_name_plural = "fee entries"
         constraints = [
-            models.UniqueConstraint(
-                fields=["kind", "subject_id", "number"], name="fee_booked_once"
-            ),
+            models.UniqueConstraint(fields=["kind", "subject_id", "number"], name="fee_booked_once"),
             models.CheckConstraint(
-                condition=Q(number=0, corrects=None)
-                | Q(number__gt=0, corrects__isnull=False),
+                condition=Q(number=0, corrects=None) | Q(number__gt=0, corrects__isnull=False),
                 name="fee_correction_says_of_what",
             ),
             models.CheckConstraint(
@@ -279,11 +242,7 @@ class FeeEntry(models.Model):
         indexes = [
             # Statements, by month, with refunds and repeated charges.
             models.Index(fields=["merchant", "charged_at"], name="fee_by_month"),
-            models.Index(
-                fields=["merchant", "charged_at"],
-                condition=Q(number__gt=0),
-                name="fee_corrections",
-            ),
+            models.Index(fields=["merchant", "charged_at"], condition=Q(number__gt=0), name="fee_corrections"),
         ]
 
     def __str__(self) -> str:
@@ -296,9 +255,7 @@ class FeeDay(models.Model):
     A trigger maintains it as described in `gateway.core.daily_totals`. `count` is the number of charges less refunds.
     """
 
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)
     day = models.DateField()
     chain = models.CharField(max_length=16)
     count = models.BigIntegerField(default=0)
@@ -308,19 +265,13 @@ class FeeDay(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["merchant", "day", "chain"],
-                condition=Q(is_sum=True),
-                name="fee_day_once",
-            )
+            models.UniqueConstraint(fields=["merchant", "day", "chain"], condition=Q(is_sum=True), name="fee_day_once")
         ]
         indexes = [
             # Reports.
             models.Index(fields=["merchant", "day"], name="fee_day_report"),
             # Folding.
-            models.Index(
-                fields=["id"], condition=Q(is_sum=False), name="fee_day_change"
-            ),
+            models.Index(fields=["id"], condition=Q(is_sum=False), name="fee_day_change"),
         ]
 
     def __str__(self) -> str:
@@ -330,9 +281,7 @@ class FeeDay(models.Model):
 class Invitation(models.Model):
     """An invitation of an e-mail address to a team. The link contains a secret of which only the digest is stored."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "inv")
-    )
+    public_id = models.CharField(max_length=40, unique=True, default=partial(new_id, "inv"))
     merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="invitations")
     email = models.EmailField()
     role = models.CharField(max_length=6, choices=Role)
@@ -345,14 +294,9 @@ class Invitation(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(role__in=Role.values), name="invitation_role_known"
-            ),
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="invitation_role_known"),
             models.UniqueConstraint(
-                "merchant",
-                Lower("email"),
-                condition=Q(ended_at=None),
-                name="invitation_open_once",
+                "merchant", Lower("email"), condition=Q(ended_at=None), name="invitation_open_once"
             ),
         ]
 
@@ -383,18 +327,14 @@ class AuditSeal(models.Model):
     another refuses changes. The digest is SHA-256 over the previous seal's and the entry's fields (`accounts.audit.chain`).
     """
 
-    entry = models.OneToOneField(
-        AuditEntry, models.PROTECT, primary_key=True, related_name="seal"
-    )
+    entry = models.OneToOneField(AuditEntry, models.PROTECT, primary_key=True, related_name="seal")
     # Zero for entries without a merchant; not a foreign key, so that sealing locks nothing else.
     chain = models.BigIntegerField()
     number = models.BigIntegerField()
     digest = models.BinaryField(max_length=32)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["chain", "number"], name="audit_seal_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["chain", "number"], name="audit_seal_once")]
 
     def __str__(self) -> str:
         return f"{self.chain}:{self.number}"

@@ -27,9 +27,7 @@ class InvitationForm(forms.Form):
     """The address to invite, and its role."""
 
     email = forms.EmailField(
-        label="E-mail address",
-        max_length=254,
-        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+        label="E-mail address", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "off"})
     )
     role = forms.ChoiceField(label="Role", choices=_ROLES)
 
@@ -37,6 +35,4 @@ class InvitationForm(forms.Form):
 class RoleForm(forms.Form):
     """Another role for a member."""
 
-    role = forms.ChoiceField(
-        label="Role", choices=[(role, role.label) for role in Role]
-    )
+    role = forms.ChoiceField(label="Role", choices=[(role, role.label) for role in Role])

@@ -11,11 +11,7 @@ from django.http import HttpRequest
 
 from accounts.audit.service import record
 from accounts.models import AuditEntry, Merchant, User
-from accounts.team.operators import (
-    has_factor,
-    is_operator,
-    proved_by_factor,
-)
+from accounts.team.operators import has_factor, is_operator, proved_by_factor
 from gateway.core.ids import new_id
 from gateway.core.times import iso
 from gateway.core.web.client_address import address_or_none
@@ -37,9 +33,7 @@ class Look:
     ends_at: datetime
 
 
-def begin_look(
-    request: HttpRequest, merchant: Merchant, *, reason: str, now: datetime
-) -> Look:
+def begin_look(request: HttpRequest, merchant: Merchant, *, reason: str, now: datetime) -> Look:
     """Start impersonating a merchant. Another impersonation of this session ends.
 
     `find_look` checks at each request whether the person is an operator; for others it shows nothing.
@@ -75,17 +69,13 @@ def end_look(request: HttpRequest, *, now: datetime) -> Look | None:
 def _look(request: HttpRequest, look_id: str, mer_id: str) -> Look | None:
     if not _may_look(request):
         return None
-    entries = AuditEntry.objects.filter(
-        merchant__public_id=mer_id, actor=_person(request), object_id=look_id
-    )
+    entries = AuditEntry.objects.filter(merchant__public_id=mer_id, actor=_person(request), object_id=look_id)
     told = {entry.action: entry for entry in entries.select_related("merchant")}
     entry = told.get(_LOOKED)
     if entry is None or _STOPPED in told:
         return None
     reason = (entry.after or {})["reason"]
-    return Look(
-        look_id, cast("Merchant", entry.merchant), reason, entry.created_at + LASTS
-    )
+    return Look(look_id, cast("Merchant", entry.merchant), reason, entry.created_at + LASTS)
 
 
 def _may_look(request: HttpRequest) -> bool:
@@ -97,13 +87,7 @@ def _may_look(request: HttpRequest) -> bool:
     )
 
 
-def _record(
-    request: HttpRequest,
-    look: Look,
-    action: str,
-    now: datetime,
-    after: dict[str, str] | None = None,
-) -> None:
+def _record(request: HttpRequest, look: Look, action: str, now: datetime, after: dict[str, str] | None = None) -> None:
     record(
         look.merchant,
         action=action,

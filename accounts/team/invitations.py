@@ -15,10 +15,7 @@ from accounts.errors import InvitationError, TeamError
 from accounts.models import Invitation, Membership, Merchant, User
 from accounts.states import Role
 from accounts.team.owners import tell_of_owners
-from accounts.team.permissions import (
-    Act,
-    may,
-)
+from accounts.team.permissions import Act, may
 from mails.outbox import queue_mail
 
 LASTS: Final = timedelta(days=7)
@@ -36,13 +33,7 @@ _NOT_ALLOWED: Final = "You no longer have permission to change this team."
 
 @transaction.atomic
 def invite(
-    merchant: Merchant,
-    *,
-    email: str,
-    role: Role,
-    actor: User,
-    now: datetime,
-    address: str | None = None,
+    merchant: Merchant, *, email: str, role: Role, actor: User, now: datetime, address: str | None = None
 ) -> Invitation:
     """Invite an address by mail; an open invitation to it ends.
 
@@ -72,48 +63,33 @@ def invite(
 
 
 @transaction.atomic
-def withdraw_invitation(
-    invitation: Invitation, *, actor: User, now: datetime, address: str | None = None
-) -> None:
+def withdraw_invitation(invitation: Invitation, *, actor: User, now: datetime, address: str | None = None) -> None:
     """Withdraw an invitation. Withdrawing an ended one changes nothing."""
     if _end(invitation, now):
         _record(invitation, "invitation.withdrawn", actor, now, address)
 
 
 @transaction.atomic
-def accept_invitation(
-    invitation: Invitation, *, user: User, now: datetime, address: str | None = None
-) -> Merchant:
+def accept_invitation(invitation: Invitation, *, user: User, now: datetime, address: str | None = None) -> Merchant:
     """Accept an invitation. Raises InvitationError if it has ended or was made to another address."""
     if invitation.email.lower() != user.email.lower():
         raise InvitationError(_NOT_YOURS)
     if invitation.expires_at <= now or not _end(invitation, now):
         raise InvitationError(_OVER)
     _, is_new = Membership.objects.get_or_create(
-        merchant=invitation.merchant,
-        user=user,
-        defaults={"role": invitation.role, "created_at": now},
+        merchant=invitation.merchant, user=user, defaults={"role": invitation.role, "created_at": now}
     )
     if is_new:
         _record(invitation, "invitation.accepted", user, now, address)
         if invitation.role == Role.OWNER:
             tell_of_owners(
-                invitation.merchant,
-                "becomes an owner",
-                about=user,
-                actor=invitation.invited_by or user,
-                now=now,
+                invitation.merchant, "becomes an owner", about=user, actor=invitation.invited_by or user, now=now
             )
     return invitation.merchant
 
 
 def withdraw_all_of(
-    merchant: Merchant,
-    inviter: User,
-    *,
-    actor: User,
-    now: datetime,
-    address: str | None = None,
+    merchant: Merchant, inviter: User, *, actor: User, now: datetime, address: str | None = None
 ) -> None:
     """Withdraw all invitations by a person who lost the permission, so that they cannot return with another address."""
     for invitation in _open_ones(merchant).filter(invited_by=inviter).order_by("pk"):
@@ -127,9 +103,7 @@ def find_invitation(token: str, *, now: datetime) -> Invitation:
     except BadSignature as error:
         raise InvitationError(_OVER) from error
     open_ones = Invitation.objects.select_related("merchant", "invited_by")
-    named = open_ones.filter(
-        digest=_digest_of(secret), ended_at=None, expires_at__gt=now
-    )
+    named = open_ones.filter(digest=_digest_of(secret), ended_at=None, expires_at__gt=now)
     # A deactivated person must not return with an invitation that they prepared.
     invitation = named.exclude(invited_by__is_active=False).first()
     if invitation is None:
@@ -159,9 +133,7 @@ def _check_patience(actor: User, email: str, now: datetime) -> None:
     sent = Invitation.objects.filter(invited_by=actor, created_at__gt=now - _DAY)
     to_one = sent.filter(email__iexact=email).count()
     if to_one >= MOST_TO_ONE or sent.count() >= MOST_A_DAY:
-        raise TeamError(
-            "You have reached today's limit of invitations. Try again tomorrow."
-        )
+        raise TeamError("You have reached today's limit of invitations. Try again tomorrow.")
 
 
 def _digest_of(secret: str) -> bytes:
@@ -186,13 +158,7 @@ def _mail(invitation: Invitation, secret: str, now: datetime) -> None:
     )
 
 
-def _record(
-    invitation: Invitation,
-    action: str,
-    actor: User,
-    now: datetime,
-    address: str | None,
-) -> None:
+def _record(invitation: Invitation, action: str, actor: User, now: datetime, address: str | None) -> None:
     record(
         invitation.merchant,
         action=action,

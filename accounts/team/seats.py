@@ -13,13 +13,7 @@ from urllib.parse import urlencode
 
 from allauth.core.exceptions import ReauthenticationRequired
 from django.conf import settings
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseNotAllowed,
-    HttpResponseRedirect,
-)
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
@@ -28,14 +22,8 @@ from django.utils import timezone
 from accounts.freshness import needs_proof
 from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
-from accounts.team.impersonation import (
-    Look,
-    find_look,
-)
-from accounts.team.permissions import (
-    Act,
-    may,
-)
+from accounts.team.impersonation import Look, find_look
+from accounts.team.permissions import Act, may
 
 _SAFE: Final = {"GET", "HEAD"}
 
@@ -92,9 +80,7 @@ class Decision:
 View = Callable[..., HttpResponseBase]
 
 
-def seated(
-    *, get: Act | None = None, post: Act | None = None, fresh: bool = False
-) -> Callable[[View], View]:
+def seated(*, get: Act | None = None, post: Act | None = None, fresh: bool = False) -> Callable[[View], View]:
     """Let members of the path's merchant in by their role, and impersonating operators.
 
     The view gets a `SeatedRequest`, and the path's arguments without `mer_id` and `mode`. Strangers get a 404, a method
@@ -106,14 +92,10 @@ def seated(
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def decided(
-            request: HttpRequest, *, mer_id: str, mode: str, **rest: Any
-        ) -> HttpResponseBase:
+        def decided(request: HttpRequest, *, mer_id: str, mode: str, **rest: Any) -> HttpResponseBase:
             if not request.user.is_authenticated:
                 return _to_login(request)
-            seat = find_seat(
-                request, mer_id=mer_id, mode=Mode(mode), now=timezone.now()
-            )
+            seat = find_seat(request, mer_id=mer_id, mode=Mode(mode), now=timezone.now())
             request.seat = seat  # type: ignore[attr-defined]
             refusal = _refuse(request, seat, decision)
             return refusal or view(request, **rest)
@@ -147,11 +129,7 @@ def find_seat(request: HttpRequest, *, mer_id: str, mode: Mode, now: datetime) -
     Raises Http404 where there is none.
     """
     user = cast("User", request.user)
-    membership = (
-        Membership.objects.select_related("merchant")
-        .filter(user=user, merchant__public_id=mer_id)
-        .first()
-    )
+    membership = Membership.objects.select_related("merchant").filter(user=user, merchant__public_id=mer_id).first()
     if membership is not None:
         return Seat(user, membership.merchant, Role(membership.role), mode)
     look = find_look(request, now=now)
@@ -160,9 +138,7 @@ def find_seat(request: HttpRequest, *, mer_id: str, mode: Mode, now: datetime) -
     return Seat(user, look.merchant, Role.VIEWER, mode, look)
 
 
-def _refuse(
-    request: HttpRequest, seat: Seat, decision: Decision
-) -> HttpResponse | None:
+def _refuse(request: HttpRequest, seat: Seat, decision: Decision) -> HttpResponse | None:
     if refusal := _refuse_method(request, decision):
         return refusal
     act = decision.acts[str(request.method)]

@@ -12,16 +12,12 @@ def team_of(merchant: Merchant) -> list[Membership]:
     """Return the members with their people, owners first, each role by name."""
     order = {"owner": 0, "admin": 1, "viewer": 2}
     members = Membership.objects.filter(merchant=merchant).select_related("user")
-    return sorted(
-        members, key=lambda seat: (order[seat.role], seat.user.name or seat.user.email)
-    )
+    return sorted(members, key=lambda seat: (order[seat.role], seat.user.name or seat.user.email))
 
 
 def open_invitations(merchant: Merchant, *, now: datetime) -> list[Invitation]:
     """Return open invitations, newest first."""
-    waiting = Invitation.objects.filter(
-        merchant=merchant, ended_at=None, expires_at__gt=now
-    )
+    waiting = Invitation.objects.filter(merchant=merchant, ended_at=None, expires_at__gt=now)
     return list(waiting.order_by("-created_at", "-pk"))
 
 
@@ -33,7 +29,5 @@ def merchants_of(user: User) -> list[Merchant]:
 
 def keys_of(merchant: Merchant, *, mode: Mode) -> QuerySet[ApiKey]:
     """Return the keys of a mode: active ones first, then revoked ones, each newest first."""
-    keys = ApiKey.objects.filter(merchant=merchant, mode=mode).select_related(
-        "merchant"
-    )
+    keys = ApiKey.objects.filter(merchant=merchant, mode=mode).select_related("merchant")
     return keys.order_by(F("revoked_at").desc(nulls_first=True), "-pk")

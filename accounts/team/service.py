@@ -15,10 +15,7 @@ from accounts.models import Membership, Merchant, User
 from accounts.states import Role
 from accounts.team.invitations import withdraw_all_of
 from accounts.team.owners import tell_of_owners
-from accounts.team.permissions import (
-    Act,
-    may,
-)
+from accounts.team.permissions import Act, may
 
 _LAST_OWNER: Final = "A merchant needs an owner. Make another member an owner first."
 _GONE: Final = "This person is no longer in the team."
@@ -27,13 +24,7 @@ _NOT_ALLOWED: Final = "You no longer have permission to change this team."
 
 @transaction.atomic
 def change_role(
-    merchant: Merchant,
-    *,
-    member: User,
-    role: Role,
-    actor: User,
-    now: datetime,
-    address: str | None = None,
+    merchant: Merchant, *, member: User, role: Role, actor: User, now: datetime, address: str | None = None
 ) -> None:
     """Change a member's role. Raises TeamError for the last owner, and if `actor` may not (any more)."""
     team = _lock_team(merchant)
@@ -63,14 +54,7 @@ def change_role(
 
 
 @transaction.atomic
-def remove_member(
-    merchant: Merchant,
-    *,
-    member: User,
-    actor: User,
-    now: datetime,
-    address: str | None = None,
-) -> None:
+def remove_member(merchant: Merchant, *, member: User, actor: User, now: datetime, address: str | None = None) -> None:
     """Remove a member from the team; every member may leave. Raises TeamError as `change_role` does."""
     team = _lock_team(merchant)
     if actor != member:

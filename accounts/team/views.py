@@ -10,19 +10,10 @@ from accounts.models import Invitation, Membership, User
 from accounts.states import Role
 from accounts.team import invitations
 from accounts.team import service as teams
-from accounts.team.forms import (
-    InvitationForm,
-    RoleForm,
-)
+from accounts.team.forms import InvitationForm, RoleForm
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
-from accounts.team.selectors import (
-    open_invitations,
-    team_of,
-)
+from accounts.team.seats import SeatedRequest, seated
+from accounts.team.selectors import open_invitations, team_of
 from gateway.core.web.client_address import address_or_none
 
 
@@ -57,17 +48,12 @@ def invite(request: SeatedRequest) -> HttpResponse:
 @seated(post=Act.MANAGE_TEAM)
 def withdraw(request: SeatedRequest, *, invitation_id: str) -> HttpResponse:
     """Withdraw an invitation."""
-    of_merchant = Invitation.objects.select_related("merchant").filter(
-        merchant=request.seat.merchant
-    )
+    of_merchant = Invitation.objects.select_related("merchant").filter(merchant=request.seat.merchant)
     invitation = of_merchant.filter(public_id=invitation_id).first()
     if invitation is None:
         raise Http404
     invitations.withdraw_invitation(
-        invitation,
-        actor=request.user,
-        now=timezone.now(),
-        address=address_or_none(request),
+        invitation, actor=request.user, now=timezone.now(), address=address_or_none(request)
     )
     messages.success(request, f"{invitation.email} is no longer invited.")
     return _back(request)
@@ -127,9 +113,7 @@ def _remove(request: SeatedRequest, member: User) -> HttpResponse:
 
 
 def _member(request: SeatedRequest, user_id: str) -> User:
-    seats = Membership.objects.select_related("user").filter(
-        merchant=request.seat.merchant
-    )
+    seats = Membership.objects.select_related("user").filter(merchant=request.seat.merchant)
     seat = seats.filter(user__public_id=user_id).first()
     if seat is None:
         raise Http404
@@ -140,9 +124,7 @@ def _back(request: SeatedRequest) -> HttpResponse:
     return HttpResponseRedirect(request.seat.url("dashboard_team"))
 
 
-def _page(
-    request: SeatedRequest, form: InvitationForm, status: int = 200
-) -> HttpResponse:
+def _page(request: SeatedRequest, form: InvitationForm, status: int = 200) -> HttpResponse:
     merchant = request.seat.merchant
     context = {
         "members": team_of(merchant),

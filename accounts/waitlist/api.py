@@ -29,11 +29,7 @@ class WaitlistViewSet(ApiViewSet):
         operation_id="joinFiatWaitlist",
         tags=["Waitlist"],
         request=schemas.NewFiatInterest,
-        responses={
-            201: schemas.FiatInterest,
-            200: schemas.FiatInterest,
-            **schemas.errors(400, 401, 413, 415, 429),
-        },
+        responses={201: schemas.FiatInterest, 200: schemas.FiatInterest, **schemas.errors(400, 401, 413, 415, 429)},
     )
     @action(detail=False, methods=["post"])
     def fiat(self, request: Request) -> Response:
@@ -43,7 +39,5 @@ class WaitlistViewSet(ApiViewSet):
         """
         principal = principal_of_request(request)
         interest = parse_interest(json_body(request))
-        kept, is_new = keep_interest(
-            principal.merchant_id, principal.mode, interest, now=timezone.now()
-        )
+        kept, is_new = keep_interest(principal.merchant_id, principal.mode, interest, now=timezone.now())
         return Response(interest_payload(kept), status=201 if is_new else 200)

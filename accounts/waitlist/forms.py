@@ -4,18 +4,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from accounts.models import (
-    COMPANY_LENGTH,
-    COUNTRY_LENGTH,
-    EMAIL_LENGTH,
-)
+from accounts.models import COMPANY_LENGTH, COUNTRY_LENGTH, EMAIL_LENGTH
 from accounts.waitlist.service import Interest
 from gateway.core import json
-from gateway.core.api.fields import (
-    missing,
-    refuse,
-    text_in,
-)
+from gateway.core.api.fields import missing, refuse, text_in
 from gateway.core.money import ENDLESS, parse_usd
 from mails.addresses import writable
 
@@ -49,22 +41,14 @@ def _monthly_volume(body: Body) -> Decimal | None:
     if value is None:
         return None
     if json.number_text(value) is not None:
-        raise refuse(
-            "monthly_volume",
-            'monthly_volume must be a string such as "50000".',
-            "amount_not_string",
-        )
+        raise refuse("monthly_volume", 'monthly_volume must be a string such as "50000".', "amount_not_string")
     amount = parse_usd(value) if isinstance(value, str) else None
     if amount is None:
         raise refuse(
-            "monthly_volume",
-            'monthly_volume must look like "50000" or "50000.00", digits only.',
-            "amount_invalid",
+            "monthly_volume", 'monthly_volume must look like "50000" or "50000.00", digits only.', "amount_invalid"
         )
     if amount >= ENDLESS:
         raise refuse(
-            "monthly_volume",
-            "monthly_volume must have at most 15 digits before the point.",
-            "amount_out_of_range",
+            "monthly_volume", "monthly_volume must have at most 15 digits before the point.", "amount_out_of_range"
         )
     return amount

@@ -2,11 +2,7 @@
 
 from rest_framework import serializers as s
 
-from accounts.models import (
-    COMPANY_LENGTH,
-    COUNTRY_LENGTH,
-    EMAIL_LENGTH,
-)
+from accounts.models import COMPANY_LENGTH, COUNTRY_LENGTH, EMAIL_LENGTH
 from gateway.core.api.openapi import errors
 
 __all__ = ["FiatInterest", "NewFiatInterest", "errors"]
@@ -19,9 +15,7 @@ class NewFiatInterest(s.Serializer[None]):
     company = s.CharField(required=False, allow_null=True, max_length=COMPANY_LENGTH)
     country = s.CharField(required=False, allow_null=True, max_length=COUNTRY_LENGTH)
     monthly_volume = s.CharField(
-        required=False,
-        allow_null=True,
-        help_text='USD a month as a string with at most two decimals, such as "50000".',
+        required=False, allow_null=True, help_text='USD a month as a string with at most two decimals, such as "50000".'
     )
 
 

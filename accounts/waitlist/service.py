@@ -22,18 +22,14 @@ class Interest:
     monthly_volume: Decimal | None
 
 
-def keep_interest(
-    merchant_id: int, mode: Mode, interest: Interest, *, now: datetime
-) -> tuple[FiatInterest, bool]:
+def keep_interest(merchant_id: int, mode: Mode, interest: Interest, *, now: datetime) -> tuple[FiatInterest, bool]:
     """Store an interest; return whether it is new. An address is stored once, ignoring case.
 
     A repeat does not change the first entry.
     """
     try:
         with transaction.atomic():
-            kept = FiatInterest.objects.create(
-                merchant_id=merchant_id, mode=mode, created_at=now, **asdict(interest)
-            )
+            kept = FiatInterest.objects.create(merchant_id=merchant_id, mode=mode, created_at=now, **asdict(interest))
     except IntegrityError:
         # The database folds both addresses, as its constraint did.
         first = FiatInterest.objects.alias(folded=Lower("email")).get(

@@ -25,10 +25,7 @@ from rest_framework.views import APIView
 from accounts.models import ApiKey
 from checkouts.models import Checkout, CheckoutCount
 from gateway.core.ids import new_id
-from wallets.forwarders.addresses import (
-    checksum,
-    deposit_key,
-)
+from wallets.forwarders.addresses import checksum, deposit_key
 from wallets.models import DepositAddress, ReceivingWallet
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
@@ -42,11 +39,7 @@ class KeyAuthentication(BaseAuthentication):
         """Return the key's row."""
         token = request.META.get("HTTP_AUTHORIZATION", "").removeprefix("Bearer ")
         digest = hashlib.sha256(token.encode()).digest()
-        key = (
-            ApiKey.objects.select_related("merchant")
-            .filter(digest=digest, revoked_at=None)
-            .first()
-        )
+        key = ApiKey.objects.select_related("merchant").filter(digest=digest, revoked_at=None).first()
         if key is None:
             raise exceptions.AuthenticationFailed
         return None, key
@@ -77,25 +70,8 @@ class CheckoutOut(serializers.ModelSerializer[Checkout]):
     class Meta:
         model = Checkout
         fields = [
-            *(
-                "public_id",
-                "status",
-                "amount",
-                "currency",
-                "description",
-                "metadata",
-                "code",
-                "offers",
-            ),
-            *(
-                "customer_ref",
-                "product_ref",
-                "order_ref",
-                "amount_received",
-                "exception",
-                "expires_at",
-                "created_at",
-            ),
+            *("public_id", "status", "amount", "currency", "description", "metadata", "code", "offers"),
+            *("customer_ref", "product_ref", "order_ref", "amount_received", "exception", "expires_at", "created_at"),
         ]
 
 
@@ -122,9 +98,7 @@ class Create(APIView):
 @transaction.atomic
 def _create(merchant: Any, values: dict[str, Any]) -> Checkout:
     order_ref = values.get("order_ref", "")
-    same = Checkout.objects.filter(
-        merchant=merchant, mode="live", creation_ref=order_ref, amount=values["amount"]
-    )
+    same = Checkout.objects.filter(merchant=merchant, mode="live", creation_ref=order_ref, amount=values["amount"])
     if order_ref and (known := same.first()):
         return known
     wallets = ReceivingWallet.objects.filter(merchant=merchant, retired_at=None)
@@ -133,10 +107,7 @@ def _create(merchant: Any, values: dict[str, Any]) -> Checkout:
     for wallet in wallets:
         destination = bytes.fromhex(wallet.address[2:])
         keys[destination] = deposit_key(destination, nonce)
-        offers[wallet.chain] = {
-            "tokens": ["USDC"],
-            "address": checksum(keys[destination]),
-        }
+        offers[wallet.chain] = {"tokens": ["USDC"], "address": checksum(keys[destination])}
     checkout = Checkout.objects.create(
         public_id=new_id("chk_live"),
         merchant=merchant,
@@ -149,16 +120,9 @@ def _create(merchant: Any, values: dict[str, Any]) -> Checkout:
     )
     for destination, key in keys.items():
         DepositAddress.objects.create(
-            key=key,
-            destination=destination,
-            nonce=nonce,
-            merchant=merchant,
-            mode="live",
-            watched_until=now,
+            key=key, destination=destination, nonce=nonce, merchant=merchant, mode="live", watched_until=now
         )
-    CheckoutCount.objects.create(
-        merchant=merchant, mode="live", status="pending", value=1
-    )
+    CheckoutCount.objects.create(merchant=merchant, mode="live", status="pending", value=1)
     return checkout
 
 

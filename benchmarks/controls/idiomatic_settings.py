@@ -3,7 +3,4 @@
 from gateway.settings import *  # noqa: F403
 
 ROOT_URLCONF = "benchmarks.controls.idiomatic"
-MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
-    "django.middleware.common.CommonMiddleware",
-]
+MIDDLEWARE = ["django.middleware.security.SecurityMiddleware", "django.middleware.common.CommonMiddleware"]

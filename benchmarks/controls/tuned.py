@@ -47,9 +47,7 @@ _offerable: dict[int, tuple[float, list[Offerable]]] = {}
 @asynccontextmanager
 async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
     """Open the pools."""
-    _state["pool"] = await asyncpg.create_pool(
-        os.environ["DATABASE_URL"], min_size=8, max_size=8
-    )
+    _state["pool"] = await asyncpg.create_pool(os.environ["DATABASE_URL"], min_size=8, max_size=8)
     _state["redis"] = redis.Redis.from_url(os.environ["REDIS_URL"])
     yield
     await _state["pool"].close()
@@ -61,9 +59,7 @@ app = FastAPI(lifespan=lifespan)
 @app.exception_handler(GatewayError)
 async def refuse(_request: Request, error: GatewayError) -> Response:
     """Answer with the error's envelope."""
-    return Response(
-        orjson.dumps(error.body()), error.status, error.headers(), "application/json"
-    )
+    return Response(orjson.dumps(error.body()), error.status, error.headers(), "application/json")
 
 
 async def _merchant_of(header: str) -> int:
@@ -72,8 +68,7 @@ async def _merchant_of(header: str) -> int:
     if known and known[0] > time.monotonic():
         return known[1]
     merchant = await _state["pool"].fetchval(
-        "SELECT merchant_id FROM accounts_apikey WHERE digest = $1 AND revoked_at IS NULL",
-        digest,
+        "SELECT merchant_id FROM accounts_apikey WHERE digest = $1 AND revoked_at IS NULL", digest
     )
     if merchant is None:
         raise AuthenticationError("Unknown API key.")

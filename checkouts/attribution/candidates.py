@@ -14,25 +14,11 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 
-from checkouts.attribution.deposit_rules import (
-    BLOCK_SECOND,
-    TransferFacts,
-    is_dust,
-)
-from checkouts.attribution.evidence import (
-    Candidate,
-    Known,
-    Reserved,
-)
-from checkouts.attribution.exact_rules import (
-    MOST_CANDIDATES,
-    MOST_NEAR,
-)
+from checkouts.attribution.deposit_rules import BLOCK_SECOND, TransferFacts, is_dust
+from checkouts.attribution.evidence import Candidate, Known, Reserved
+from checkouts.attribution.exact_rules import MOST_CANDIDATES, MOST_NEAR
 from checkouts.attribution.labels import memos_in, references_in
-from checkouts.exact_amounts import (
-    CENT_UNITS,
-    shown_alike,
-)
+from checkouts.exact_amounts import CENT_UNITS, shown_alike
 from checkouts.states import GRACE, CheckoutStatus
 from gateway.core.money import from_units, to_units
 
@@ -117,13 +103,9 @@ class Surroundings:
         """Record that a checkout was credited with this many base units."""
         self._counted[checkout_id] += units
         if known := self._checkouts.get(checkout_id):
-            self._checkouts[checkout_id] = replace(
-                known, seen_units=known.seen_units + units
-            )
+            self._checkouts[checkout_id] = replace(known, seen_units=known.seen_units + units)
 
-    def _candidates(
-        self, found: Mapping[int, Iterable[int]], transfer_id: int
-    ) -> list[Candidate]:
+    def _candidates(self, found: Mapping[int, Iterable[int]], transfer_id: int) -> list[Candidate]:
         return [self._checkouts[pk] for pk in found.get(transfer_id, ())]
 
     def _find_named(self, arrivals: Sequence[Arrival]) -> None:

@@ -13,10 +13,7 @@ from checkouts.attribution.evidence import PassedOver
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason, InboxStatus
 from wallets.states import ClaimKind
-from wallets.transfers.queue import (
-    claim_transfers,
-    take_off_queue,
-)
+from wallets.transfers.queue import claim_transfers, take_off_queue
 
 # More candidates than this are of no use to a person.
 _MOST_SHOWN = 20
@@ -85,9 +82,7 @@ _PAY = """
 """
 
 
-def write_credits(
-    credited: Sequence[tuple[LockedTransfer, Checkout, str]], now: datetime
-) -> None:
+def write_credits(credited: Sequence[tuple[LockedTransfer, Checkout, str]], now: datetime) -> None:
     """Claim the transfers and write their payments; a primary key refuses a second claim."""
     if not credited:
         return
@@ -117,22 +112,12 @@ def _inbox_item(item: Refused, now: datetime) -> InboxItem:
             for passed in item.passed_over[:_MOST_SHOWN]
         ],
         # Dust is kept for the books, but needs no attention.
-        status=(
-            InboxStatus.DISMISSED
-            if item.decision.reason == InboxReason.DUST
-            else InboxStatus.OPEN
-        ),
+        status=(InboxStatus.DISMISSED if item.decision.reason == InboxReason.DUST else InboxStatus.OPEN),
         created_at=now,
     )
 
 
-def release(
-    transfers: Sequence[QueuedTransfer],
-    outcome: Outcome,
-    *,
-    now: datetime,
-    later: timedelta,
-) -> None:
+def release(transfers: Sequence[QueuedTransfer], outcome: Outcome, *, now: datetime, later: timedelta) -> None:
     """Take the batch off the queue; postponed transfers go to its end, `later` than all others.
 
     Transfers in `left` keep their place in the queue. The watcher cannot have changed these rows: we hold their locks.

@@ -14,22 +14,9 @@ from django.conf import settings
 from django.db.models import Q
 
 from accounts.models import Merchant
-from checkouts.attribution.candidates import (
-    Arrival,
-    Surroundings,
-)
-from checkouts.attribution.credit import (
-    Outcome,
-    QueuedTransfer,
-    Refused,
-)
-from checkouts.attribution.deposit_rules import (
-    CheckoutFacts,
-    Credit,
-    ToInbox,
-    TransferFacts,
-    decide_deposit,
-)
+from checkouts.attribution.candidates import Arrival, Surroundings
+from checkouts.attribution.credit import Outcome, QueuedTransfer, Refused
+from checkouts.attribution.deposit_rules import CheckoutFacts, Credit, ToInbox, TransferFacts, decide_deposit
 from checkouts.attribution.evidence import Verdict
 from checkouts.attribution.exact_rules import decide_exact
 from checkouts.models import Checkout, Payment
@@ -52,10 +39,7 @@ class LockedCheckouts:
     """
 
     def __init__(
-        self,
-        locked: Iterable[Checkout],
-        credited_before: Mapping[int, int],
-        handed_by: Collection[int] = (),
+        self, locked: Iterable[Checkout], credited_before: Mapping[int, int], handed_by: Collection[int] = ()
     ) -> None:
         self.credited_before = credited_before
         self.handed_by = handed_by
@@ -77,9 +61,7 @@ def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckout
     `left`.
     """
     undecided = [
-        transfer
-        for transfer in transfers
-        if transfer.decided_at is None and transfer.state != TransferState.ORPHANED
+        transfer for transfer in transfers if transfer.decided_at is None and transfer.state != TransferState.ORPHANED
     ]
     arrivals = [_arrival(t) for t in undecided if t.wallet_id is not None]
     doubts = _doubts(arrivals)
@@ -150,9 +132,7 @@ def _judge(arrival: Arrival, around: Surroundings, doubts: _Doubts) -> Verdict:
 
 def _lock(transfers: Sequence[QueuedTransfer], likely: set[int]) -> LockedCheckouts:
     """Lock the checkouts that the batch is known to touch, in the usual order."""
-    nonces = {
-        bytes(t.nonce) for t in transfers if t.nonce is not None and not t.decided_at
-    }
+    nonces = {bytes(t.nonce) for t in transfers if t.nonce is not None and not t.decided_at}
     decided = [t.pk for t in transfers if t.decided_at is not None]
     payments = list(Payment.objects.filter(transfer__in=decided)) if decided else []
     paid = {payment.transfer_id: payment.checkout_id for payment in payments}
@@ -166,11 +146,7 @@ def _lock(transfers: Sequence[QueuedTransfer], likely: set[int]) -> LockedChecko
 
 def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
     """Lock the checkouts that no other transaction has locked. Never waits, because the usual lock order is not kept."""
-    return list(
-        Checkout.objects.filter(pk__in=ids)
-        .order_by("pk")
-        .select_for_update(of=("self",), skip_locked=True)
-    )
+    return list(Checkout.objects.filter(pk__in=ids).order_by("pk").select_for_update(of=("self",), skip_locked=True))
 
 
 class _Work:
@@ -215,9 +191,7 @@ class _Work:
         paid = {checkout.pk for _, checkout, _ in outcome.credited}
         paid |= {v.checkout.pk for v in known.values() if v.checkout}
         doubtful = [
-            arrival
-            for arrival in self._unnamed
-            if any(p.checkout.pk in paid for p in known[arrival.pk].passed_over)
+            arrival for arrival in self._unnamed if any(p.checkout.pk in paid for p in known[arrival.pk].passed_over)
         ]
         around.look_around(doubtful)
         known |= self._judge(around, doubtful)
@@ -226,19 +200,12 @@ class _Work:
                 _note(transfer, known[transfer.pk], checkouts.by_pk, outcome)
         return outcome
 
-    def _judge(
-        self, around: Surroundings, arrivals: Sequence[Arrival]
-    ) -> dict[int, Verdict]:
+    def _judge(self, around: Surroundings, arrivals: Sequence[Arrival]) -> dict[int, Verdict]:
         named_first = around.named_first(arrivals)
         return {a.pk: _judge(a, around, self._doubts) for a in named_first}
 
 
-def _note(
-    transfer: QueuedTransfer,
-    verdict: Verdict,
-    locked: Mapping[int, Checkout],
-    outcome: Outcome,
-) -> None:
+def _note(transfer: QueuedTransfer, verdict: Verdict, locked: Mapping[int, Checkout], outcome: Outcome) -> None:
     """Add a verdict to the outcome; if its checkout is not locked, the transfer waits."""
     decision, meant = verdict.decision, verdict.checkout
     if meant is not None and meant.pk not in locked:
@@ -246,26 +213,18 @@ def _note(
         outcome.wanted.add(meant.pk)
     elif isinstance(decision, ToInbox):
         checkout_id = meant.pk if meant is not None else None
-        outcome.inbox.append(
-            Refused(transfer, checkout_id, decision, verdict.passed_over)
-        )
+        outcome.inbox.append(Refused(transfer, checkout_id, decision, verdict.passed_over))
     elif meant is not None:
         outcome.credited.append((transfer, locked[meant.pk], decision.reason))
         if verdict.passed_over:
             beside = ToInbox(
-                InboxReason.RIVAL,
-                f"credited to {meant.public_id}; another checkout of this price had just expired",
+                InboxReason.RIVAL, f"credited to {meant.public_id}; another checkout of this price had just expired"
             )
-            outcome.notices.append(
-                Refused(transfer, meant.pk, beside, verdict.passed_over)
-            )
+            outcome.notices.append(Refused(transfer, meant.pk, beside, verdict.passed_over))
 
 
 def _decide_deposit(
-    transfer: QueuedTransfer,
-    checkouts: LockedCheckouts,
-    outcome: Outcome,
-    around: Surroundings,
+    transfer: QueuedTransfer, checkouts: LockedCheckouts, outcome: Outcome, around: Surroundings
 ) -> None:
     nonce = transfer.nonce
     checkout = checkouts.by_nonce.get(bytes(nonce)) if nonce is not None else None

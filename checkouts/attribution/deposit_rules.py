@@ -91,28 +91,19 @@ def is_dust(transfer: TransferFacts) -> bool:
 def unfit(transfer: TransferFacts) -> ToInbox | None:
     """Return why the transfer can pay no checkout at all; None if it can."""
     if is_dust(transfer):
-        return ToInbox(
-            InboxReason.DUST, "less than a cent; transfers this small are never matched"
-        )
+        return ToInbox(InboxReason.DUST, "less than a cent; transfers this small are never matched")
     if not transfer.accepted:
-        return ToInbox(
-            InboxReason.WRONG_TOKEN,
-            f"{transfer.token} on {transfer.chain} is not a token we accept",
-        )
+        return ToInbox(InboxReason.WRONG_TOKEN, f"{transfer.token} on {transfer.chain} is not a token we accept")
     return None
 
 
-def not_offered(
-    transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place
-) -> ToInbox | None:
+def not_offered(transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place) -> ToInbox | None:
     """Return why the transfer does not match what the checkout asked for; None if it does."""
     if is_offered(transfer, checkout, place=place):
         return None
     offer = checkout.offers.get(transfer.chain)
     if offer is None or transfer.token not in offer["tokens"]:
-        found = (
-            f"{transfer.token} on {transfer.chain} was not offered for this checkout"
-        )
+        found = f"{transfer.token} on {transfer.chain} was not offered for this checkout"
     elif place == "address":
         found = f"sent on {transfer.chain} to this checkout's address for another chain"
     else:
@@ -120,25 +111,16 @@ def not_offered(
     return ToInbox(InboxReason.WRONG_NETWORK, found)
 
 
-def is_offered(
-    transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place
-) -> bool:
+def is_offered(transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place) -> bool:
     """Return whether the checkout offered this chain and token at the transfer's destination."""
     offer = checkout.offers.get(transfer.chain)
-    return (
-        offer is not None
-        and transfer.token in offer["tokens"]
-        and transfer.recipient == offer.get(place)
-    )
+    return offer is not None and transfer.token in offer["tokens"] and transfer.recipient == offer.get(place)
 
 
 def not_in_time(transfer: TransferFacts, checkout: CheckoutFacts) -> ToInbox | None:
     """Return why the transfer came too late for the checkout; None if it was in time."""
     reason = lateness(
-        transfer.block_time,
-        status=checkout.status,
-        expires_at=checkout.expires_at,
-        is_cancelled=checkout.is_cancelled,
+        transfer.block_time, status=checkout.status, expires_at=checkout.expires_at, is_cancelled=checkout.is_cancelled
     )
     if reason is None:
         return None
@@ -157,11 +139,7 @@ _LATENESS: Final = {
 
 
 def lateness(
-    block_time: datetime,
-    *,
-    status: CheckoutStatus,
-    expires_at: datetime,
-    is_cancelled: bool,
+    block_time: datetime, *, status: CheckoutStatus, expires_at: datetime, is_cancelled: bool
 ) -> InboxReason | None:
     """Return as what money of this block is too late for a checkout; None if it is in time."""
     if status == CheckoutStatus.COMPLETED:

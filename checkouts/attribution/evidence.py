@@ -5,13 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from checkouts.attribution.deposit_rules import (
-    CheckoutFacts,
-    Decision,
-    ToInbox,
-    TransferFacts,
-    is_older,
-)
+from checkouts.attribution.deposit_rules import CheckoutFacts, Decision, ToInbox, TransferFacts, is_older
 from checkouts.exact_amounts import price_of
 from checkouts.pricing import needed_units
 from checkouts.states import GRACE, LIVE, CheckoutStatus, InboxReason
@@ -86,10 +80,7 @@ def is_live(transfer: TransferFacts, checkout: Candidate) -> bool:
 
 def is_rival(transfer: TransferFacts, checkout: Candidate, span: timedelta) -> bool:
     """Whether its buyer may be paying late. A rival past its expiry may still be live, waiting for a chain to be read."""
-    is_over = (
-        checkout.status == CheckoutStatus.EXPIRED
-        or checkout.expires_at + GRACE < transfer.block_time
-    )
+    is_over = checkout.status == CheckoutStatus.EXPIRED or checkout.expires_at + GRACE < transfer.block_time
     return (
         is_over
         and bool(span)
@@ -133,16 +124,12 @@ class Verdict:
     passed_over: tuple[PassedOver, ...] = ()
 
 
-def undecided(
-    what: str, live: Sequence[Candidate], rivals: Sequence[Candidate]
-) -> Verdict:
+def undecided(what: str, live: Sequence[Candidate], rivals: Sequence[Candidate]) -> Verdict:
     """Return the verdict that several checkouts could be meant, or only an ended one, with the reason against each."""
     passed = [PassedOver(c, f"not the only one of {what}") for c in live]
     passed += [PassedOver(c, "expired unpaid shortly before") for c in rivals]
     if not live:
-        found = (
-            f"no live checkout of {what}; one that expired shortly before may be meant"
-        )
+        found = f"no live checkout of {what}; one that expired shortly before may be meant"
         return Verdict(ToInbox(InboxReason.UNMATCHED, found), None, tuple(passed))
     late = f" and {len(rivals)} that expired shortly before" if rivals else ""
     return ambiguous(f"{len(live)} live checkouts{late} of {what}", passed)

@@ -108,9 +108,7 @@ def _by_price(field: "_Field") -> Verdict:
 class _Field:
     """The checkouts around a transfer, sorted into those that may be credited and those that only cast doubt."""
 
-    def __init__(
-        self, transfer: TransferFacts, known: Known, rival_span: timedelta
-    ) -> None:
+    def __init__(self, transfer: TransferFacts, known: Known, rival_span: timedelta) -> None:
         self.transfer = transfer
         self.known = known
         here = [c for c in known.candidates if is_offered(transfer, c, place="wallet")]
@@ -200,8 +198,7 @@ def _crowded_near(field: _Field) -> Verdict | None:
 
 def _too_many(field: _Field, most: int) -> Verdict:
     return ambiguous(
-        f"more than {most} checkouts could be meant",
-        [PassedOver(c, "one of too many") for c in field.live],
+        f"more than {most} checkouts could be meant", [PassedOver(c, "one of too many") for c in field.live]
     )
 
 
@@ -222,10 +219,7 @@ def _by_round_price(field: _Field) -> Verdict | None:
 
 
 def _among_live(
-    field: _Field,
-    cut: Sequence[Candidate],
-    others: Sequence[Candidate],
-    rivals: Sequence[Candidate],
+    field: _Field, cut: Sequence[Candidate], others: Sequence[Candidate], rivals: Sequence[Candidate]
 ) -> Verdict:
     if _interchangeable([*cut, *others]):
         return _oldest(cut)
@@ -233,16 +227,12 @@ def _among_live(
         return undecided("this price", [*cut, *others], rivals)
     is_round = field.transfer.units == cut[0].price_units
     how = "round price" if is_round else "shortened exact amount"
-    return _unless_digits(field, cut[0], short=True) or Verdict(
-        Credit(f"the only live checkout of this {how}"), cut[0]
-    )
+    return _unless_digits(field, cut[0], short=True) or Verdict(Credit(f"the only live checkout of this {how}"), cut[0])
 
 
 def _beside(rivals: Sequence[Candidate], verdict: Verdict) -> Verdict:
     """Add the rivals to a credit's verdict, for its notice."""
-    passed = [
-        PassedOver(c, "it had just expired unpaid, at this price") for c in rivals
-    ]
+    passed = [PassedOver(c, "it had just expired unpaid, at this price") for c in rivals]
     return replace(verdict, passed_over=tuple(passed))
 
 
@@ -265,8 +255,7 @@ def _may_be_meant(field: _Field, candidate: Candidate) -> bool:
     if not candidate.is_partly_paid:
         return False
     return units == candidate.amount_units or any(
-        is_cut_of(units, r.units) or is_rounded_of(units, r.units)
-        for r in field.held(candidate)
+        is_cut_of(units, r.units) or is_rounded_of(units, r.units) for r in field.held(candidate)
     )
 
 
@@ -288,9 +277,7 @@ def _by_tolerance(field: _Field) -> Verdict | None:
     """Rule 4: the amount is near the price of exactly one live checkout."""
     units = field.transfer.units
     near = [c for c in field.live if _is_near(units, c.price_units)]
-    rivals = [
-        c for c in field.rivals if _is_near(units, c.price_units) or _was_near(units, c)
-    ]
+    rivals = [c for c in field.rivals if _is_near(units, c.price_units) or _was_near(units, c)]
     if not near and not rivals:
         return None
     # Checkouts with a near price before they were partly paid.
@@ -306,14 +293,10 @@ def _by_tolerance(field: _Field) -> Verdict | None:
                 PassedOver(near[0], "only its price is near"),
             ],
         )
-    return _unless_digits(field, near[0]) or Verdict(
-        Credit("the only live checkout of about this price"), near[0]
-    )
+    return _unless_digits(field, near[0]) or Verdict(Credit("the only live checkout of about this price"), near[0])
 
 
-def _unless_digits(
-    field: _Field, chosen: Candidate, *, short: bool = False
-) -> Verdict | None:
+def _unless_digits(field: _Field, chosen: Candidate, *, short: bool = False) -> Verdict | None:
     """Return a doubtful verdict if the digits below a cent are another checkout's; `short` asks dearer ones only.
 
     The chosen checkout may have the same digits: two prices can have the same suffix.
@@ -353,11 +336,7 @@ def _tolerance_units(price_units: int) -> int:
 
 def _explains(units: int, exact: Sequence[int]) -> bool:
     """Return whether an exact amount, rounded or cut to three to five decimals, is this one."""
-    return any(
-        units in (amount - amount % step, -(-amount // step) * step)
-        for amount in exact
-        for step in _EXPLAINED
-    )
+    return any(units in (amount - amount % step, -(-amount // step) * step) for amount in exact for step in _EXPLAINED)
 
 
 def _by_suffix(field: _Field) -> Verdict | None:
@@ -378,8 +357,7 @@ def _by_suffix(field: _Field) -> Verdict | None:
 def _falls_short(field: _Field, candidate: Candidate, suffix: int) -> bool:
     return any(
         reserved.suffix == suffix
-        and field.transfer.units
-        < reserved.price_units - _tolerance_units(reserved.price_units)
+        and field.transfer.units < reserved.price_units - _tolerance_units(reserved.price_units)
         for reserved in field.held(candidate)
     )
 

@@ -23,9 +23,7 @@ _REFERENCE: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}")
 _READ_AS: Final = str.maketrans("oil", "011")
 _WORDS: Final = re.compile(r"[0-9a-z]+")
 _NO_CODE: Final = re.compile(rf"[^{ALPHABET.decode()}]")
-_IN_GROUPS: Final = re.compile(
-    r"(?<![0-9a-z])[0-9a-z]{4}(?:[-_.\s][0-9a-z]{4}){3}(?![0-9a-z])"
-)
+_IN_GROUPS: Final = re.compile(r"(?<![0-9a-z])[0-9a-z]{4}(?:[-_.\s][0-9a-z]{4}){3}(?![0-9a-z])")
 # A letter that is lost or doubled leaves one of these lengths. Shops' own numbers have them too, so more must speak for a code.
 _LEAST_TURNS: Final = {CODE_LENGTH - 1: 4, CODE_LENGTH: 2, CODE_LENGTH + 1: 4}
 _LAST_HEX_DIGIT: Final = "f"

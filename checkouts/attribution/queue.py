@@ -10,17 +10,8 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from checkouts.attribution.credit import (
-    QueuedTransfer,
-    Refused,
-    release,
-    write_credits,
-    write_inbox,
-)
-from checkouts.attribution.decisions import (
-    LockedCheckouts,
-    decide,
-)
+from checkouts.attribution.credit import QueuedTransfer, Refused, release, write_credits, write_inbox
+from checkouts.attribution.decisions import LockedCheckouts, decide
 from checkouts.attribution.deposit_rules import ToInbox
 from checkouts.lifecycle.moves import recompute
 from checkouts.models import Payment
@@ -34,12 +25,7 @@ from wallets.transfers.service import transfer_subject
 
 def attribute_transfers(*, now: datetime, batch: int = BATCH) -> int:
     """Decide every queued transfer to checkouts' addresses; return how many there were. Safe to run concurrently."""
-    return process_queue(
-        ClaimKind.CHECKOUT,
-        lambda queued: _attribute(queued, now=now),
-        now=now,
-        batch=batch,
-    )
+    return process_queue(ClaimKind.CHECKOUT, lambda queued: _attribute(queued, now=now), now=now, batch=batch)
 
 
 @transaction.atomic
@@ -50,15 +36,8 @@ def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
     outcome, checkouts = decide(transfers)
     write_credits(outcome.credited, now)
     for transfer, checkout, _ in outcome.credited:
-        mark(
-            "payment credited",
-            checkout.public_id,
-            began=now,
-            after=transfer_subject(transfer.pk),
-        )
-    write_inbox(
-        [*outcome.inbox, *outcome.notices, *_returned(transfers, checkouts)], now
-    )
+        mark("payment credited", checkout.public_id, began=now, after=transfer_subject(transfer.pk))
+    write_inbox([*outcome.inbox, *outcome.notices, *_returned(transfers, checkouts)], now)
     touched = {checkout.pk for _, checkout, _ in outcome.credited}
     touched |= set(checkouts.credited_before.values()) | set(checkouts.handed_by)
     recompute([checkouts.by_pk[pk] for pk in sorted(touched)], now=now)
@@ -68,13 +47,9 @@ def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
 
 def _take(queued: QuerySet[Transfer]) -> list[QueuedTransfer]:
     """Lock those of the queued transfers that no other worker has locked."""
-    columns = [
-        name if name != "nonce" else "deposit__nonce" for name in QueuedTransfer._fields
-    ]
+    columns = [name if name != "nonce" else "deposit__nonce" for name in QueuedTransfer._fields]
     # `no_key`: a process that writes an alert about one of these holds the checkout's lock and must not wait for this one.
-    rows = queued.select_for_update(
-        skip_locked=True, of=("self",), no_key=True
-    ).values_list(*columns)
+    rows = queued.select_for_update(skip_locked=True, of=("self",), no_key=True).values_list(*columns)
     return [QueuedTransfer._make(row) for row in rows]
 
 
@@ -89,9 +64,7 @@ def _changed_first(transfers: list[QueuedTransfer]) -> list[QueuedTransfer]:
     return transfers
 
 
-def _returned(
-    transfers: Sequence[QueuedTransfer], checkouts: LockedCheckouts
-) -> list[Refused]:
+def _returned(transfers: Sequence[QueuedTransfer], checkouts: LockedCheckouts) -> list[Refused]:
     """Return credited money that a reorg removed and that came back after its checkout expired.
 
     Expiry waits for credited transfers to become final. So a credited transfer that changes afterwards was removed before.
@@ -105,13 +78,6 @@ def _returned(
     }
     if not back:
         return []
-    untold = Payment.objects.filter(transfer__in=list(back)).exclude(
-        transfer__inbox_items__reason=InboxReason.LATE
-    )
-    late = ToInbox(
-        InboxReason.LATE,
-        "a reorganisation took this transfer, and it returned after the checkout expired",
-    )
-    return [
-        Refused(*back[payment.transfer_id], late) for payment in untold.order_by("pk")
-    ]
+    untold = Payment.objects.filter(transfer__in=list(back)).exclude(transfer__inbox_items__reason=InboxReason.LATE)
+    late = ToInbox(InboxReason.LATE, "a reorganisation took this transfer, and it returned after the checkout expired")
+    return [Refused(*back[payment.transfer_id], late) for payment in untold.order_by("pk")]

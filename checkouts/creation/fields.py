@@ -6,18 +6,10 @@ from typing import Any
 
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from gateway.core import json
-from gateway.core.api.fields import (
-    missing,
-    refuse,
-    text_in,
-)
+from gateway.core.api.fields import missing, refuse, text_in
 from gateway.core.money import format_usd, parse_usd
 from gateway.core.web_urls import MAX_LENGTH as MAX_URL
-from gateway.core.web_urls import (
-    UrlPolicy,
-    check_destination,
-    check_url,
-)
+from gateway.core.web_urls import UrlPolicy, check_destination, check_url
 
 MAX_METADATA_BYTES = 4096
 CURRENCY = "USD"
@@ -41,16 +33,10 @@ def amount_of(value: Any, name: str) -> Decimal:
         )
     amount = parse_usd(value) if isinstance(value, str) else None
     if amount is None:
-        raise refuse(
-            name,
-            f'{name} must look like "25" or "25.00", digits only.',
-            "amount_invalid",
-        )
+        raise refuse(name, f'{name} must look like "25" or "25.00", digits only.', "amount_invalid")
     if not MIN_AMOUNT <= amount <= MAX_AMOUNT:
         low, high = format_usd(MIN_AMOUNT), format_usd(MAX_AMOUNT)
-        raise refuse(
-            name, f"{name} must be from {low} to {high}.", "amount_out_of_range"
-        )
+        raise refuse(name, f"{name} must be from {low} to {high}.", "amount_out_of_range")
     return amount
 
 
@@ -70,11 +56,7 @@ def metadata_text(value: Any) -> str:
     except json.NotJsonError as error:
         raise refuse("metadata", "metadata cannot be written as JSON.") from error
     if len(text) > MAX_METADATA_BYTES:
-        raise refuse(
-            "metadata",
-            f"metadata must be at most {MAX_METADATA_BYTES} bytes.",
-            "metadata_too_large",
-        )
+        raise refuse("metadata", f"metadata must be at most {MAX_METADATA_BYTES} bytes.", "metadata_too_large")
     return text.decode()
 
 

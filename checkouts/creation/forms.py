@@ -3,24 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from checkouts.creation.fields import (
-    amount_in,
-    currency_of,
-    escrow_in,
-    metadata_text,
-    redirect_url_in,
-    webhook_url_in,
-)
+from checkouts.creation.fields import amount_in, currency_of, escrow_in, metadata_text, redirect_url_in, webhook_url_in
 from checkouts.creation.references import reference_of
 from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.states import TestScenario
 from gateway.core import json
-from gateway.core.api.fields import (
-    is_blank,
-    missing,
-    refuse,
-    text_in,
-)
+from gateway.core.api.fields import is_blank, missing, refuse, text_in
 from gateway.core.web_urls import UrlPolicy
 from mails.addresses import writable
 
@@ -30,9 +18,7 @@ MAX_EXPIRES_IN = 86400
 MAX_DESCRIPTION = 256
 
 
-def parse_create(
-    body: Mapping[str, Any], urls: UrlPolicy, *, is_test: bool = True
-) -> NewCheckout:
+def parse_create(body: Mapping[str, Any], urls: UrlPolicy, *, is_test: bool = True) -> NewCheckout:
     """Read the body of `POST /checkouts`. Raises InvalidRequestError naming the parameter.
 
     A buyer's address that cannot be written to is left out; `notices_of` tells so. Live checkouts have no scenario.
@@ -118,6 +104,4 @@ def parse_choice(body: Mapping[str, Any]) -> OptionChoice:
     for name in ("chain", "token"):
         if not body.get(name):
             raise missing(name)
-    return OptionChoice(
-        chain=text_in(body, "chain", 16), token=text_in(body, "token", 12)
-    )
+    return OptionChoice(chain=text_in(body, "chain", 16), token=text_in(body, "token", 12))

@@ -39,9 +39,7 @@ def reference_of(body: Mapping[str, Any], metadata: Any, reference: str) -> str:
         if reference == "order_ref":
             raise refuse(reference, "order_ref must not be blank.")
         given = ""
-    return given or (
-        reference_in(metadata, reference) if isinstance(metadata, dict) else ""
-    )
+    return given or (reference_in(metadata, reference) if isinstance(metadata, dict) else "")
 
 
 def reference_in(metadata: Mapping[str, Any], reference: str) -> str:

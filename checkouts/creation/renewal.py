@@ -20,9 +20,7 @@ def begin_again(checkout: Checkout, *, now: datetime) -> CheckoutRow:
     Idempotent: all calls return the same one. The caller checks `may_begin_again` first. Raises ConflictError:
     receiving_wallet_missing, capacity_exhausted.
     """
-    created = create_checkout(
-        checkout.merchant_id, Mode(checkout.mode), _the_same(checkout), now=now
-    )
+    created = create_checkout(checkout.merchant_id, Mode(checkout.mode), _the_same(checkout), now=now)
     return created.row
 
 

@@ -22,10 +22,7 @@ from gateway.core.ids import new_code, new_id
 from gateway.core.secrets import derive
 from gateway.core.tracing import mark
 from settlements.sweeps.escrow import insert_holds
-from wallets.forwarders.addresses import (
-    checksum,
-    deposit_key,
-)
+from wallets.forwarders.addresses import checksum, deposit_key
 from wallets.receiving.service import insert_deposits
 from wallets.selectors import Offerable, offerable_chains
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
@@ -44,9 +41,7 @@ class CreatedCheckout:
     is_new: bool
 
 
-def create_checkout(
-    merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: datetime
-) -> CreatedCheckout:
+def create_checkout(merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: datetime) -> CreatedCheckout:
     """Create a checkout, or return the one with the same order_ref, amount and currency.
 
     Identical concurrent calls create one checkout. Raises ConflictError: state_conflict where the merchant account is
@@ -79,23 +74,15 @@ def create_checkout(
 
 
 def _with_room(
-    chains: list[Offerable],
-    merchant_id: int,
-    mode: Mode,
-    wanted: NewCheckout,
-    now: datetime,
+    chains: list[Offerable], merchant_id: int, mode: Mode, wanted: NewCheckout, now: datetime
 ) -> list[Offerable]:
     """Drop exact-amount chains if the price has no amount left."""
-    if not is_exhausted(
-        merchant_id, mode, wanted.amount, now=now, for_links=wanted.is_from_link
-    ):
+    if not is_exhausted(merchant_id, mode, wanted.amount, now=now, for_links=wanted.is_from_link):
         return chains
     return holdable(chains)
 
 
-def _repeated(
-    merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: bool
-) -> CreatedCheckout:
+def _repeated(merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: bool) -> CreatedCheckout:
     """Return the checkout of an existing order_ref: a repeat is answered even if no chain can be offered now."""
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, _creation_key(merchant_id, mode, wanted))
@@ -104,14 +91,10 @@ def _repeated(
         refuse_if_closed(merchant_id)
     if known is None and is_full:
         raise ConflictError(
-            f"All exact amounts for {wanted.amount} USD are in use; try again later.",
-            code="capacity_exhausted",
+            f"All exact amounts for {wanted.amount} USD are in use; try again later.", code="capacity_exhausted"
         )
     if known is None:
-        raise ConflictError(
-            _NOWHERE_TO_HOLD if wanted.escrow else _NOWHERE_TO_PAY,
-            code="receiving_wallet_missing",
-        )
+        raise ConflictError(_NOWHERE_TO_HOLD if wanted.escrow else _NOWHERE_TO_PAY, code="receiving_wallet_missing")
     return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
 
 
@@ -126,21 +109,13 @@ def _creation_key(merchant_id: int, mode: Mode, wanted: NewCheckout) -> dict[str
 
 
 def _parameters(
-    merchant_id: int,
-    mode: Mode,
-    wanted: NewCheckout,
-    chains: list[Offerable],
-    now: datetime,
+    merchant_id: int, mode: Mode, wanted: NewCheckout, chains: list[Offerable], now: datetime
 ) -> dict[str, Any]:
     public_id = new_id(f"chk_{mode}")
     # The address can be derived again from the id and our keys if the row is lost.
     nonce = derive(f"deposit:{public_id}")
-    destinations = list(
-        {chain.destination for chain in chains if chain.destination is not None}
-    )
-    keys = {
-        destination: deposit_key(destination, nonce) for destination in destinations
-    }
+    destinations = list({chain.destination for chain in chains if chain.destination is not None})
+    keys = {destination: deposit_key(destination, nonce) for destination in destinations}
     expires_at = now + timedelta(seconds=wanted.expires_in)
     return _creation_key(merchant_id, mode, wanted) | {
         "public_id": public_id,
@@ -170,10 +145,7 @@ def _parameters(
 
 def _step_parameters(wanted: NewCheckout, now: datetime) -> dict[str, Any]:
     steps = steps_of(wanted.test_scenario, now)
-    return {
-        "step_kinds": [step.kind for step in steps],
-        "step_times": [step.due_at for step in steps],
-    }
+    return {"step_kinds": [step.kind for step in steps], "step_times": [step.due_at for step in steps]}
 
 
 def _offers(chains: list[Offerable], keys: dict[bytes, bytes]) -> dict[str, Any]:

@@ -7,11 +7,7 @@ from typing import Final, NamedTuple
 from accounts.states import Mode
 from accounts.team.seats import Seat
 from checkouts.dashboard.capacity import Capacity
-from checkouts.inbox.queries import (
-    MOST_COUNTED,
-    alarm_count,
-    open_count,
-)
+from checkouts.inbox.queries import MOST_COUNTED, alarm_count, open_count
 from wallets.networks import chain_spec
 from wallets.selectors import chain_statuses, down_reasons, receiving_wallets
 from wallets.states import ChainStatus, DownReason
@@ -20,16 +16,8 @@ from webhooks.dashboard.queries import failing_count
 
 # Most serious first.
 _TROUBLES: Final = (
-    (
-        ChainStatus.DOWN,
-        "cannot be read now.",
-        "It is not offered to buyers. No payment is lost.",
-    ),
-    (
-        ChainStatus.DELAYED,
-        "is delayed.",
-        "Payments on it take longer to show. No payment is lost.",
-    ),
+    (ChainStatus.DOWN, "cannot be read now.", "It is not offered to buyers. No payment is lost."),
+    (ChainStatus.DELAYED, "is delayed.", "Payments on it take longer to show. No payment is lost."),
 )
 
 
@@ -43,18 +31,11 @@ class Notice(NamedTuple):
     tone: str
 
 
-def notices_of(
-    seat: Seat, capacities: Iterable[Capacity], *, now: datetime
-) -> list[Notice]:
+def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> list[Notice]:
     """Return the current notices, the most urgent first."""
     halts = _halts(seat, now) if seat.mode == Mode.LIVE else []
     # Orders at risk come first; a stopped chain without them is as urgent as one that cannot be read.
-    found = [
-        *(one for one in halts if one.tone == "bad"),
-        _alarms(seat),
-        _inbox(seat),
-        _endpoints(seat),
-    ]
+    found = [*(one for one in halts if one.tone == "bad"), _alarms(seat), _inbox(seat), _endpoints(seat)]
     found += [_short(seat, one) for one in capacities if one.is_short]
     if seat.mode == Mode.LIVE:
         found += [one for one in halts if one.tone != "bad"]
@@ -85,11 +66,7 @@ def _inbox(seat: Seat) -> Notice | None:
     if waiting == MOST_COUNTED:
         many = f"{waiting} payments or more wait"
     return Notice(
-        f"{many} in your inbox.",
-        "Review and match them.",
-        seat.url("dashboard_inbox"),
-        "Open the inbox",
-        "warn",
+        f"{many} in your inbox.", "Review and match them.", seat.url("dashboard_inbox"), "Open the inbox", "warn"
     )
 
 
@@ -157,9 +134,7 @@ def _halts(seat: Seat, now: datetime) -> list[Notice]:
 
 def _halt(seat: Seat, chain: str, doubt: Doubt | None) -> Notice:
     title = chain_spec(chain).title
-    words = (
-        f"{title} contradicts what we read from it. A person decides how it goes on."
-    )
+    words = f"{title} contradicts what we read from it. A person decides how it goes on."
     if doubt is None:
         url = seat.url("dashboard_receiving_wallets")
         heading = f"{title} was stopped."

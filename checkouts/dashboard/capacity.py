@@ -5,10 +5,7 @@ from typing import Final, NamedTuple
 from django.db.models import Count, F, Q
 
 from accounts.team.seats import Seat
-from checkouts.exact_amounts import (
-    CAPACITY,
-    KEPT_FROM_LINKS,
-)
+from checkouts.exact_amounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.models import AmountReservation
 from gateway.core.money import readable
 
@@ -43,20 +40,11 @@ class Capacity(NamedTuple):
 
 def capacities_of(seat: Seat) -> list[Capacity]:
     """Return the prices with the fewest exact amounts left, at most five; none where no exact amount is in use."""
-    held = AmountReservation.objects.filter(
-        merchant=seat.merchant, mode=seat.mode, released_at=None
-    )
+    held = AmountReservation.objects.filter(merchant=seat.merchant, mode=seat.mode, released_at=None)
     counted = held.alias(parity=PARITY).values("price")
-    counted = counted.annotate(
-        used=Count("pk"), of_links=Count("pk", filter=Q(parity=0))
-    )
+    counted = counted.annotate(used=Count("pk"), of_links=Count("pk", filter=Q(parity=0)))
     rows = counted.order_by("-used", "price").values_list("price", "used", "of_links")
     return [
-        Capacity(
-            readable(price),
-            used,
-            max(CAPACITY - used, 0),
-            max(LINK_CAPACITY - of_links, 0),
-        )
+        Capacity(readable(price), used, max(CAPACITY - used, 0), max(LINK_CAPACITY - of_links, 0))
         for price, used, of_links in rows[:_MOST_SHOWN]
     ]

@@ -14,10 +14,7 @@ from checkouts.dashboard.words import status_badge
 from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
 from checkouts.search import matching_keys
 from checkouts.states import CheckoutStatus, EscrowStatus
-from gateway.core.api.keyset import (
-    chunks_by_key,
-    keyset_page,
-)
+from gateway.core.api.keyset import chunks_by_key, keyset_page
 from gateway.core.money import format_token, format_usd, readable
 from gateway.core.times import iso, iso_or_none
 from settlements.models import Hold
@@ -122,9 +119,7 @@ def checkouts_wanted(seat: Seat, wanted: Wanted) -> QuerySet[Checkout]:
 
 def _held(seat: Seat) -> Q:
     """Return the checkouts in escrow, and successors that took such a checkout's money."""
-    holds = Hold.objects.filter(
-        merchant=seat.merchant, mode=seat.mode, released_at=None
-    ).values("subject_id")
+    holds = Hold.objects.filter(merchant=seat.merchant, mode=seat.mode, released_at=None).values("subject_id")
     return Q(public_id__in=holds, replaces=None) | Q(replaces__public_id__in=holds)
 
 
@@ -205,8 +200,7 @@ def _listed(checkout: Checkout, payments: Sequence[_Paid]) -> ListedCheckout:
     return ListedCheckout(
         public_id=checkout.public_id,
         title=checkout.order_ref or checkout.public_id,
-        subtitle=checkout.description
-        or (checkout.public_id if checkout.order_ref else ""),
+        subtitle=checkout.description or (checkout.public_id if checkout.order_ref else ""),
         badge=status_badge(checkout),
         price=readable(checkout.amount),
         received=readable(received) if received else "",
@@ -218,9 +212,7 @@ def _listed(checkout: Checkout, payments: Sequence[_Paid]) -> ListedCheckout:
 def _payments(keys: Sequence[int]) -> dict[int, list[_Paid]]:
     found: dict[int, list[_Paid]] = {}
     rows = Payment.objects.filter(checkout__in=keys).order_by("checkout", "pk")
-    for row in rows.values_list(
-        "checkout_id", "transfer__chain", "transfer__token", "transfer__tx_hash"
-    ):
+    for row in rows.values_list("checkout_id", "transfer__chain", "transfer__token", "transfer__tx_hash"):
         found.setdefault(row[0], []).append(_Paid(*row))
     return found
 
@@ -230,10 +222,7 @@ def status_counts(seat: Seat) -> dict[str, int]:
     kept = CheckoutCount.objects.filter(merchant=seat.merchant, mode=seat.mode)
     sums = kept.values("status").annotate(total=Sum("value")).order_by()
     counts = {row["status"]: row["total"] for row in sums}
-    return {
-        "": sum(counts.values()),
-        **{status: counts.get(status, 0) for status in CheckoutStatus},
-    }
+    return {"": sum(counts.values()), **{status: counts.get(status, 0) for status in CheckoutStatus}}
 
 
 def csv_rows(found: QuerySet[Checkout]) -> Iterator[tuple[object, ...]]:

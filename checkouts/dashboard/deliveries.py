@@ -35,9 +35,7 @@ class ShownDelivery:
 def deliveries_to(checkout: Checkout) -> QuerySet[Delivery]:
     """Return the deliveries of a checkout's events, in order, their event and endpoint loaded."""
     of_events = Delivery.objects.filter(
-        event__merchant=checkout.merchant_id,
-        event__mode=checkout.mode,
-        event__subject_id=checkout.public_id,
+        event__merchant=checkout.merchant_id, event__mode=checkout.mode, event__subject_id=checkout.public_id
     )
     rows = of_events.select_related("event", "endpoint").order_by("pk")
     # No bodies are shown here, and the page polls every two seconds.

@@ -10,10 +10,7 @@ from accounts.team.permissions import Act
 from accounts.team.seats import Seat
 from checkouts.dashboard.deliveries import ShownDelivery, deliveries_of
 from checkouts.dashboard.escrow import ShownEscrow, escrow_of
-from checkouts.dashboard.held_money import (
-    WaitingMoney,
-    waiting_money,
-)
+from checkouts.dashboard.held_money import WaitingMoney, waiting_money
 from checkouts.dashboard.line_items import LineItems, line_items_of
 from checkouts.dashboard.timeline import History, Step, timeline_of
 from checkouts.dashboard.words import IN_DOUBT, TRANSFERS, status_badge
@@ -23,12 +20,7 @@ from checkouts.lifecycle.escrow import releases_of
 from checkouts.lifecycle.receipts import reason_against_receipt
 from checkouts.lifecycle.refunds import refundable
 from checkouts.models import AmountReservation, BuyerReport, Checkout
-from checkouts.payloads import (
-    checkout_payload,
-    checkout_url,
-    confirmations_of,
-    remaining_units,
-)
+from checkouts.payloads import checkout_payload, checkout_url, confirmations_of, remaining_units
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
 from gateway.core import json
@@ -161,9 +153,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
     successor = getattr(checkout, "replaced_by", None)
     received = checkout.amount_received
     refund = getattr(checkout, "refund_note", None)
-    history = History(
-        checkout, seat, rows, reports, successor, deliveries, escrow, refund
-    )
+    history = History(checkout, seat, rows, reports, successor, deliveries, escrow, refund)
     return Detail(
         public_id=checkout.public_id,
         status=checkout.status,
@@ -181,9 +171,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         transfers=tuple(map(_transfer, rows)),
         offers=_offers(checkout),
         reports=tuple(map(_report, reports)),
-        doubted=tuple(
-            sorted({chain_spec(row.chain).title for row in rows if row.is_doubted})
-        ),
+        doubted=tuple(sorted({chain_spec(row.chain).title for row in rows if row.is_doubted})),
         waiting=waiting_money(checkout, now=now),
         deliveries=deliveries,
         escrow=escrow,
@@ -192,8 +180,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         body=_body(checkout, rows),
         created_at=checkout.created_at,
         expires_at=checkout.expires_at,
-        is_cancellable=not checkout.is_final
-        and not reason_against_cancelling(checkout),
+        is_cancellable=not checkout.is_final and not reason_against_cancelling(checkout),
         is_receipt_mailable=not reason_against_receipt(checkout),
         is_refund_notable=refund is None and bool(refundable(checkout)),
     )
@@ -265,7 +252,5 @@ def _offers(checkout: Checkout) -> tuple[Offer, ...]:
 
 def _report(report: BuyerReport) -> Report:
     return Report(
-        tx_hash=report.tx_hash,
-        verdict=VERDICTS[RescueVerdict(report.verdict)],
-        reported_at=report.reported_at,
+        tx_hash=report.tx_hash, verdict=VERDICTS[RescueVerdict(report.verdict)], reported_at=report.reported_at
     )

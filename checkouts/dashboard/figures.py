@@ -142,14 +142,9 @@ def figures_of(seat: Seat, *, days: int, today: date) -> Figures:
 
 
 def _rows(seat: Seat, *, since: date, until: date) -> Iterable[tuple[date, str, Sums]]:
-    kept = DailyTotal.objects.filter(
-        merchant=seat.merchant, mode=seat.mode, day__gte=since, day__lte=until
-    )
+    kept = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode, day__gte=since, day__lte=until)
     grouped = kept.values("day", "chain").annotate(
-        made=Sum("created"),
-        paid=Sum("completed"),
-        lost=Sum("expired"),
-        usd=Sum("volume"),
+        made=Sum("created"), paid=Sum("completed"), lost=Sum("expired"), usd=Sum("volume")
     )
     for row in grouped.order_by():
         sums = Sums(int(row["made"]), int(row["paid"]), int(row["lost"]), row["usd"])
@@ -163,9 +158,7 @@ def _days(by_day: Mapping[date, Sums], since: date, days: int) -> tuple[Day, ...
 
 def _networks(by_chain: Mapping[str, Sums]) -> tuple[NetworkSum, ...]:
     ranked = sorted(by_chain.items(), key=lambda item: -item[1].volume)
-    return tuple(
-        NetworkSum(chain, sums.volume, sums.completed) for chain, sums in ranked
-    )
+    return tuple(NetworkSum(chain, sums.volume, sums.completed) for chain, sums in ranked)
 
 
 _SPEED = """
@@ -206,7 +199,5 @@ def _last_key(seat: Seat, until: date) -> int:
     """Return the greatest key of the checkouts made before a day, from the daily totals."""
     if until == date.max:
         return _LAST_KEY
-    kept = DailyTotal.objects.filter(
-        merchant=seat.merchant, mode=seat.mode, day__lt=until
-    )
+    kept = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode, day__lt=until)
     return kept.aggregate(last=Max("last_id"))["last"] or 0

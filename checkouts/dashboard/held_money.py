@@ -7,11 +7,7 @@ from typing import Final
 from django.db.models import Prefetch
 
 from checkouts.inbox.evidence import late_money
-from checkouts.inbox.rows import (
-    ItemRow,
-    item_row,
-    pending,
-)
+from checkouts.inbox.rows import ItemRow, item_row, pending
 from checkouts.inbox.service import acts_of
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason, InboxStatus

@@ -6,11 +6,7 @@ from django import forms
 
 from accounts.states import Mode
 from accounts.team.seats import Seat
-from checkouts.creation.forms import (
-    DEFAULT_EXPIRES_IN,
-    MAX_DESCRIPTION,
-    parse_create,
-)
+from checkouts.creation.forms import DEFAULT_EXPIRES_IN, MAX_DESCRIPTION, parse_create
 from checkouts.creation.references import MAX_LENGTH
 from checkouts.dashboard.words import SCENARIOS
 from checkouts.inputs import NewCheckout
@@ -41,15 +37,10 @@ class NewCheckoutForm(forms.Form):
     amount = forms.CharField(
         label="Amount in USD",
         help_text="From 0.10 to 1,000,000.00",
-        widget=forms.TextInput(
-            attrs={"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}
-        ),
+        widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}),
     )
     description = forms.CharField(
-        label="Description",
-        required=False,
-        max_length=MAX_DESCRIPTION,
-        help_text="Buyers see it.",
+        label="Description", required=False, max_length=MAX_DESCRIPTION, help_text="Buyers see it."
     )
     order_ref = forms.CharField(
         label="Order reference",
@@ -57,15 +48,9 @@ class NewCheckoutForm(forms.Form):
         max_length=MAX_LENGTH,
         help_text="Your own number. The same one and amount again lead to the same checkout.",
     )
-    customer_ref = forms.CharField(
-        label="Customer reference", required=False, max_length=MAX_LENGTH
-    )
-    product_ref = forms.CharField(
-        label="Product reference", required=False, max_length=MAX_LENGTH
-    )
-    expires_in = forms.TypedChoiceField(
-        label="Time to pay", choices=_EXPIRIES, coerce=int, initial=DEFAULT_EXPIRES_IN
-    )
+    customer_ref = forms.CharField(label="Customer reference", required=False, max_length=MAX_LENGTH)
+    product_ref = forms.CharField(label="Product reference", required=False, max_length=MAX_LENGTH)
+    expires_in = forms.TypedChoiceField(label="Time to pay", choices=_EXPIRIES, coerce=int, initial=DEFAULT_EXPIRES_IN)
     redirect_url = forms.CharField(
         label="Return address",
         required=False,
@@ -98,9 +83,7 @@ class NewCheckoutForm(forms.Form):
             return fields
         body = {name: value for name, value in fields.items() if value != ""}
         try:
-            self.wanted = parse_create(
-                body | {"currency": "USD"}, url_policy(), is_test=self.is_test
-            )
+            self.wanted = parse_create(body | {"currency": "USD"}, url_policy(), is_test=self.is_test)
         except InvalidRequestError as error:
             add_refusal(self, error)
         return fields

@@ -12,10 +12,7 @@ from django.utils import timezone
 from accounts.audit.service import record
 from accounts.models import User
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from checkouts.dashboard.details import find_checkout
 from checkouts.models import MOST_LETTERS, Checkout, TeamNote
 from gateway.core.web.client_address import address_or_none
@@ -53,13 +50,7 @@ def write(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     form = NoteForm(request.POST)
     if form.is_valid():
         text = form.cleaned_data["text"]
-        write_note(
-            checkout,
-            text,
-            actor=request.user,
-            address=address_or_none(request),
-            now=timezone.now(),
-        )
+        write_note(checkout, text, actor=request.user, address=address_or_none(request), now=timezone.now())
         messages.success(request, "Note saved." if text else "Note removed.")
     else:
         messages.error(request, f"Note: {form.errors['text'][0]}")
@@ -68,9 +59,7 @@ def write(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 
 
 @transaction.atomic
-def write_note(
-    checkout: Checkout, text: str, *, actor: User, address: str | None, now: datetime
-) -> bool:
+def write_note(checkout: Checkout, text: str, *, actor: User, address: str | None, now: datetime) -> bool:
     """Replace the team's note, or remove it if `text` is empty; return whether anything changed.
 
     The audit log records the author and both texts. `text` has at most `MOST_LETTERS` characters.

@@ -70,15 +70,10 @@ def _account(seat: Seat) -> list[_Task]:
 
 
 def _payments(seat: Seat) -> list[_Task]:
-    wallets = ReceivingWallet.objects.of_checkouts().filter(
-        merchant=seat.merchant, retired_at=None
-    )
+    wallets = ReceivingWallet.objects.of_checkouts().filter(merchant=seat.merchant, retired_at=None)
     keys = ApiKey.objects.filter(merchant=seat.merchant, revoked_at=None)
     paid = CheckoutCount.objects.filter(
-        merchant=seat.merchant,
-        mode=Mode.TEST,
-        status=CheckoutStatus.COMPLETED,
-        value__gt=0,
+        merchant=seat.merchant, mode=Mode.TEST, status=CheckoutStatus.COMPLETED, value__gt=0
     )
     in_test = {"mer_id": seat.merchant.public_id, "mode": Mode.TEST}
     return [
@@ -105,9 +100,7 @@ def _payments(seat: Seat) -> list[_Task]:
 
 def _safety(seat: Seat) -> list[_Task]:
     endpoints = Endpoint.objects.filter(merchant=seat.merchant, is_default=True)
-    factors = Authenticator.objects.filter(user=seat.user).exclude(
-        type=Authenticator.Type.RECOVERY_CODES
-    )
+    factors = Authenticator.objects.filter(user=seat.user).exclude(type=Authenticator.Type.RECOVERY_CODES)
     return [
         _Task(
             "Set a webhook URL",

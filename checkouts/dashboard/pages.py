@@ -10,11 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from checkouts.creation.service import create_checkout
 from checkouts.dashboard.checkout_list import (
     CSV_HEADER,
@@ -28,10 +24,7 @@ from checkouts.dashboard.checkout_list import (
 )
 from checkouts.dashboard.deliveries import deliveries_to
 from checkouts.dashboard.details import detail_of, find_checkout
-from checkouts.dashboard.new_checkout import (
-    NewCheckoutForm,
-    lacks_wallet,
-)
+from checkouts.dashboard.new_checkout import NewCheckoutForm, lacks_wallet
 from checkouts.dashboard.notes import note_context
 from checkouts.dashboard.words import TABS
 from checkouts.lifecycle.cancellation import cancel_checkout
@@ -121,21 +114,14 @@ def live(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 
 
 @seated(post=Act.RUN_PAYMENTS)
-def resend(
-    request: SeatedRequest, *, checkout_id: str, delivery_id: str
-) -> HttpResponse:
+def resend(request: SeatedRequest, *, checkout_id: str, delivery_id: str) -> HttpResponse:
     """Send a webhook of a checkout again."""
     found = _found(request.seat, checkout_id)
     delivery = deliveries_to(found).filter(public_id=delivery_id).first()
     if delivery is None:
         raise Http404
     try:
-        retry(
-            delivery,
-            now=timezone.now(),
-            actor=request.user,
-            address=address_or_none(request),
-        )
+        retry(delivery, now=timezone.now(), actor=request.user, address=address_or_none(request))
     except ConflictError as error:
         messages.error(request, error.message)
     else:
@@ -163,12 +149,7 @@ def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Cancel an unpaid checkout."""
     found = _found(request.seat, checkout_id)
     try:
-        cancel_checkout(
-            found.pk,
-            actor=request.user,
-            address=address_or_none(request),
-            now=timezone.now(),
-        )
+        cancel_checkout(found.pk, actor=request.user, address=address_or_none(request), now=timezone.now())
     except ConflictError as error:
         messages.error(request, error.message)
     else:
@@ -187,24 +168,18 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
         return _form(request, form, status=422)
     seat = request.seat
     try:
-        created = create_checkout(
-            seat.merchant.pk, seat.mode, form.wanted, now=timezone.now()
-        )
+        created = create_checkout(seat.merchant.pk, seat.mode, form.wanted, now=timezone.now())
     except ConflictError as error:
         form.add_error(None, error.message)
         return _form(request, form, status=409)
     if created.is_new:
         messages.success(request, "Checkout created. Share the link.")
     else:
-        messages.warning(
-            request, "This order reference already has a checkout. Here it is."
-        )
+        messages.warning(request, "This order reference already has a checkout. Here it is.")
     return _to_checkout(seat, created.row.public_id)
 
 
-def _form(
-    request: SeatedRequest, form: NewCheckoutForm, status: int = 200
-) -> HttpResponse:
+def _form(request: SeatedRequest, form: NewCheckoutForm, status: int = 200) -> HttpResponse:
     context = {"form": form, "lacks_wallet": lacks_wallet(request.seat)}
     return render(request, "dashboard/checkouts/new.html", context, status=status)
 

@@ -11,16 +11,10 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from checkouts.dashboard.details import find_checkout
 from checkouts.errors import MailLimitError
-from checkouts.lifecycle.receipts import (
-    reason_against_receipt,
-    send_receipt,
-)
+from checkouts.lifecycle.receipts import reason_against_receipt, send_receipt
 from checkouts.models import Checkout
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.money import readable
@@ -103,13 +97,7 @@ def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
     return 0
 
 
-def _form(
-    request: SeatedRequest, checkout: Checkout, form: ReceiptForm, status: int = 200
-) -> HttpResponse:
-    context = {
-        "form": form,
-        "checkout": checkout,
-        "price": readable(checkout.amount),
-    }
+def _form(request: SeatedRequest, checkout: Checkout, form: ReceiptForm, status: int = 200) -> HttpResponse:
+    context = {"form": form, "checkout": checkout, "price": readable(checkout.amount)}
     name = "dashboard/checkouts/send_receipt.html"
     return render(request, name, context, status=status)

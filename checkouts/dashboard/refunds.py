@@ -7,20 +7,11 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from checkouts.dashboard.details import find_checkout
-from checkouts.lifecycle.refunds import (
-    note_refund,
-    refundable,
-)
+from checkouts.lifecycle.refunds import note_refund, refundable
 from checkouts.models import Checkout
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import readable
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal
@@ -79,9 +70,7 @@ def _note(request: SeatedRequest, checkout: Checkout, form: RefundForm) -> bool:
     return True
 
 
-def _page(
-    request: SeatedRequest, checkout: Checkout, form: RefundForm, status: int = 200
-) -> HttpResponse:
+def _page(request: SeatedRequest, checkout: Checkout, form: RefundForm, status: int = 200) -> HttpResponse:
     context = {
         "form": form,
         "checkout": checkout,

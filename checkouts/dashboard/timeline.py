@@ -13,22 +13,10 @@ from checkouts.dashboard.deliveries import ShownDelivery
 from checkouts.dashboard.escrow import ShownEscrow
 from checkouts.inbox.rows import outcome_of
 from checkouts.inbox.words import REASONS, VERDICTS
-from checkouts.models import (
-    AmountReservation,
-    BuyerReport,
-    Checkout,
-    InboxItem,
-    Payment,
-    RefundNote,
-)
+from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem, Payment, RefundNote
 from checkouts.payloads import checkout_url
 from checkouts.rows import TransferRow
-from checkouts.states import (
-    CheckoutException,
-    CheckoutStatus,
-    InboxReason,
-    RescueVerdict,
-)
+from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, RescueVerdict
 from gateway.core.money import from_units, readable, readable_units
 from wallets.networks import chain_spec
 from webhooks.models import Event
@@ -137,9 +125,7 @@ def _transfer_steps(history: History) -> Iterator[Step]:
 
 def _moves(checkout: Checkout) -> Iterator[Step]:
     """Return the moves that events reported, by event time; a completion has its own time."""
-    events = Event.objects.filter(
-        merchant=checkout.merchant_id, mode=checkout.mode, subject_id=checkout.public_id
-    )
+    events = Event.objects.filter(merchant=checkout.merchant_id, mode=checkout.mode, subject_id=checkout.public_id)
     for kind, at in events.order_by("pk").values_list("type", "created_at"):
         if kind == "checkout.underpaid":
             yield Step(at, "Underpaid", "The buyer is asked for the rest", "warn")
@@ -163,10 +149,7 @@ def _end(checkout: Checkout, at: datetime) -> Step:
 
 
 # No money of these is in the inbox.
-_IN_INBOX = {
-    InboxReason.RIVAL: "Notice in the inbox",
-    InboxReason.REVERSED: "Alarm in the inbox",
-}
+_IN_INBOX = {InboxReason.RIVAL: "Notice in the inbox", InboxReason.REVERSED: "Alarm in the inbox"}
 
 
 def _inbox(history: History) -> Iterator[Step]:

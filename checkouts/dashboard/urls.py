@@ -2,73 +2,27 @@
 
 from django.urls import path
 
-from checkouts.dashboard import (
-    notes,
-    pages,
-    receipts,
-    refunds,
-)
-from checkouts.inbox import (
-    buyer_reports,
-    export,
-)
-from checkouts.inbox import (
-    pages as inbox,
-)
+from checkouts.dashboard import notes, pages, receipts, refunds
+from checkouts.inbox import buyer_reports, export
+from checkouts.inbox import pages as inbox
 
 urlpatterns = [
     path("checkouts/", pages.checkouts, name="dashboard_checkouts"),
     path("checkouts/new/", pages.new_checkout, name="dashboard_new_checkout"),
     path("checkouts/export/", pages.export, name="dashboard_checkouts_csv"),
     path("checkouts/<str:checkout_id>/", pages.checkout, name="dashboard_checkout"),
-    path(
-        "checkouts/<str:checkout_id>/live/",
-        pages.live,
-        name="dashboard_checkout_live",
-    ),
-    path(
-        "checkouts/<str:checkout_id>/deliveries/<str:delivery_id>/resend/",
-        pages.resend,
-        name="dashboard_resend",
-    ),
-    path(
-        "checkouts/<str:checkout_id>/cancel/",
-        pages.cancel,
-        name="dashboard_cancel",
-    ),
-    path(
-        "checkouts/<str:checkout_id>/note/",
-        notes.write,
-        name="dashboard_checkout_note",
-    ),
-    path(
-        "checkouts/<str:checkout_id>/receipt/",
-        receipts.send,
-        name="dashboard_send_receipt",
-    ),
-    path(
-        "checkouts/<str:checkout_id>/refund/",
-        refunds.note,
-        name="dashboard_note_refund",
-    ),
-    path(
-        "checkouts/<str:checkout_id>/release/",
-        pages.release,
-        name="dashboard_release",
-    ),
+    path("checkouts/<str:checkout_id>/live/", pages.live, name="dashboard_checkout_live"),
+    path("checkouts/<str:checkout_id>/deliveries/<str:delivery_id>/resend/", pages.resend, name="dashboard_resend"),
+    path("checkouts/<str:checkout_id>/cancel/", pages.cancel, name="dashboard_cancel"),
+    path("checkouts/<str:checkout_id>/note/", notes.write, name="dashboard_checkout_note"),
+    path("checkouts/<str:checkout_id>/receipt/", receipts.send, name="dashboard_send_receipt"),
+    path("checkouts/<str:checkout_id>/refund/", refunds.note, name="dashboard_note_refund"),
+    path("checkouts/<str:checkout_id>/release/", pages.release, name="dashboard_release"),
     path("inbox/", inbox.inbox, name="dashboard_inbox"),
     path("inbox/export/", export.export, name="dashboard_inbox_export"),
     path("inbox/reports/", buyer_reports.reports, name="dashboard_buyer_reports"),
-    path(
-        "inbox/reports/<int:report_id>/close/",
-        buyer_reports.close,
-        name="dashboard_close_report",
-    ),
+    path("inbox/reports/<int:report_id>/close/", buyer_reports.close, name="dashboard_close_report"),
     path("inbox/<int:item_id>/", inbox.item, name="dashboard_inbox_item"),
     path("inbox/<int:item_id>/decide/", inbox.decide, name="dashboard_inbox_decide"),
-    path(
-        "inbox/<int:item_id>/decisions/<int:decision_id>/undo/",
-        inbox.undo,
-        name="dashboard_inbox_undo",
-    ),
+    path("inbox/<int:item_id>/decisions/<int:decision_id>/undo/", inbox.undo, name="dashboard_inbox_undo"),
 ]

@@ -20,12 +20,8 @@ _STATUSES: Final = MappingProxyType(
 _EXCEPTIONS: Final = MappingProxyType(
     {
         (CheckoutStatus.COMPLETED, CheckoutException.OVERPAID): Badge("Overpaid", "ok"),
-        (CheckoutStatus.COMPLETED, CheckoutException.REVERSED): Badge(
-            "Reversed", "bad"
-        ),
-        (CheckoutStatus.EXPIRED, CheckoutException.UNDERPAID): Badge(
-            "Expired, part paid", "warn"
-        ),
+        (CheckoutStatus.COMPLETED, CheckoutException.REVERSED): Badge("Reversed", "bad"),
+        (CheckoutStatus.EXPIRED, CheckoutException.UNDERPAID): Badge("Expired, part paid", "warn"),
     }
 )
 # Tab labels; the processing status has a clearer one.

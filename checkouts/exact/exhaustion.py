@@ -22,14 +22,7 @@ FOR_SECONDS: Final = 60
 _CACHE_SECONDS: Final = 1.0
 
 
-def note_exhausted(
-    merchant_id: int,
-    mode: str,
-    price: Decimal,
-    *,
-    now: datetime,
-    for_links: bool = False,
-) -> None:
+def note_exhausted(merchant_id: int, mode: str, price: Decimal, *, now: datetime, for_links: bool = False) -> None:
     """Note that a price has no amount left, or `for_links` none that a payment link may take.
 
     For a minute, new checkouts (or only those of links) are created without exact-amount chains.
@@ -39,14 +32,7 @@ def note_exhausted(
     _exhausted.cache_clear()
 
 
-def is_exhausted(
-    merchant_id: int,
-    mode: Mode,
-    price: Decimal,
-    *,
-    now: datetime,
-    for_links: bool = False,
-) -> bool:
+def is_exhausted(merchant_id: int, mode: Mode, price: Decimal, *, now: datetime, for_links: bool = False) -> bool:
     """Return whether a price had no amount left within the last minute, or `for_links` none for a payment link."""
     known = _exhausted(now)
     if not known:

@@ -65,16 +65,10 @@ def _reserve(checkout: Checkout, now: datetime) -> AmountReservation:
     if not due or not takes_money(checkout, now=now):
         refuse_payment(checkout)
     price = price_of(due)
-    held = AmountReservation.objects.filter(
-        checkout=checkout, price=price, released_at=None
-    ).first()
+    held = AmountReservation.objects.filter(checkout=checkout, price=price, released_at=None).first()
     if held is None:
         held = AmountReservation(
-            checkout=checkout,
-            merchant=checkout.merchant,
-            mode=checkout.mode,
-            price=price,
-            reserved_at=now,
+            checkout=checkout, merchant=checkout.merchant, mode=checkout.mode, price=price, reserved_at=now
         )
         _take_free_amount(held)
         ring_pages([checkout.pk])
@@ -104,13 +98,7 @@ def _take_free_amount(wanted: AmountReservation) -> None:
 
 
 def _note_exhausted(wanted: AmountReservation, *, for_links: bool = False) -> None:
-    note_exhausted(
-        wanted.merchant_id,
-        wanted.mode,
-        wanted.price,
-        now=wanted.reserved_at,
-        for_links=for_links,
-    )
+    note_exhausted(wanted.merchant_id, wanted.mode, wanted.price, now=wanted.reserved_at, for_links=for_links)
 
 
 # Two bytes each, decoded at once: decoding thousands of integers is slow.
@@ -124,12 +112,7 @@ _TAKEN = """
 
 def _taken(wanted: AmountReservation) -> tuple[tuple[int, ...], int]:
     """Return the suffixes in use, and the number of restores after which lost checkouts may hold others."""
-    values: list[Any] = [
-        wanted.reserved_at,
-        wanted.merchant_id,
-        wanted.mode,
-        wanted.price,
-    ]
+    values: list[Any] = [wanted.reserved_at, wanted.merchant_id, wanted.mode, wanted.price]
     with connection.cursor() as cursor:
         cursor.execute(_TAKEN, values)
         found, restores = cursor.fetchone()
@@ -181,9 +164,7 @@ def _expect_payments(checkout: Checkout) -> None:
     if checkout.mode != Mode.LIVE:
         return
     # Rounded to the minute: choices in the same minute change a wallet's row once.
-    until = (checkout.expires_at + _EXPECTED_AFTER_EXPIRY).replace(
-        second=0, microsecond=0
-    )
+    until = (checkout.expires_at + _EXPECTED_AFTER_EXPIRY).replace(second=0, microsecond=0)
     for chain, offer in sorted(checkout.offers.items()):
         if offer["address"] is None:
             expect_payments(chain, address=offer["wallet"], until=until)

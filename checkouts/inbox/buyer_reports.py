@@ -8,10 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from checkouts.inbox.pages import tabs_of
 from checkouts.inbox.words import VERDICTS
 from checkouts.models import BuyerReport, InboxItem
@@ -32,9 +29,7 @@ def reports(request: SeatedRequest) -> HttpResponse:
     items = _items_about(page.rows)
     context = {
         "tabs": tabs_of(seat, None),
-        "rows": [
-            (report, _words(report), items.get(report.pk)) for report in page.rows
-        ],
+        "rows": [(report, _words(report), items.get(report.pk)) for report in page.rows],
         "pager": page,
     }
     return render(request, "dashboard/inbox/reports.html", context)
@@ -48,12 +43,7 @@ def close(request: SeatedRequest, *, report_id: int) -> HttpResponse:
     report = mine.select_related("merchant", "checkout").filter(pk=report_id).first()
     if report is None:
         raise Http404
-    closed = close_report(
-        report,
-        now=timezone.now(),
-        actor=request.user,
-        address=address_or_none(request),
-    )
+    closed = close_report(report, now=timezone.now(), actor=request.user, address=address_or_none(request))
     said = "The report is closed." if closed else "Another team member closed it first."
     messages.success(request, said)
     return HttpResponseRedirect(seat.url("dashboard_buyer_reports"))

@@ -3,14 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from checkouts.inbox.rows import (
-    Choice,
-    choices_of,
-)
-from checkouts.inbox.successors import (
-    late_items,
-    late_units,
-)
+from checkouts.inbox.rows import Choice, choices_of
+from checkouts.inbox.successors import late_items, late_units
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import remaining_units
 from checkouts.pricing import needed_units, overpaid_above_units
@@ -61,9 +55,7 @@ class Suggestion:
     choice: Choice | None = None
 
 
-def suggestion_of(
-    item: InboxItem, acts: Collection[InboxAct], late: LateMoney | None
-) -> Suggestion | None:
+def suggestion_of(item: InboxItem, acts: Collection[InboxAct], late: LateMoney | None) -> Suggestion | None:
     """Return the recommended act; None if several checkouts fit equally well, or the rules named none.
 
     Only a checkout that the rules named for this transfer counts: a near price is not evidence.
@@ -96,9 +88,7 @@ class Confirmation:
     is_possible: bool = True
 
 
-def confirmation_of(
-    item: InboxItem, act: InboxAct, checkout: Checkout | None
-) -> Confirmation:
+def confirmation_of(item: InboxItem, act: InboxAct, checkout: Checkout | None) -> Confirmation:
     """Return the confirmation of an act; a credit names its `checkout`."""
     amount = readable_units(int(item.transfer.units), item.transfer.decimals)
     money = f"{amount} {item.transfer.token}"
@@ -185,13 +175,7 @@ def _dismiss(item: InboxItem, money: str) -> Confirmation:
     elif item.reason == InboxReason.RIVAL:
         question = "Dismiss this notice?"
         effect = "The payment stays credited, and no checkout changes."
-    return Confirmation(
-        question,
-        label_of(item),
-        item.checkout,
-        f"{effect} The item moves to Resolved.",
-        "Dismiss",
-    )
+    return Confirmation(question, label_of(item), item.checkout, f"{effect} The item moves to Resolved.", "Dismiss")
 
 
 def label_of(item: InboxItem) -> str:

@@ -7,19 +7,10 @@ from itertools import chain
 from django.http.response import HttpResponseBase
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
-from checkouts.inbox.pages import (
-    read_reason,
-    read_tab,
-)
+from accounts.team.seats import SeatedRequest, seated
+from checkouts.inbox.pages import read_reason, read_tab
 from checkouts.inbox.queries import items_in
-from checkouts.inbox.rows import (
-    item_rows,
-    named,
-)
+from checkouts.inbox.rows import item_rows, named
 from checkouts.inbox.words import DECIDED
 from checkouts.models import InboxItem
 from checkouts.states import InboxAct

@@ -8,17 +8,8 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
-from checkouts.inbox.evidence import (
-    confirmation_of,
-    label_of,
-    late_money,
-    suggestion_of,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
+from checkouts.inbox.evidence import confirmation_of, label_of, late_money, suggestion_of
 from checkouts.inbox.queries import (
     Tab,
     alarm_count,
@@ -40,20 +31,12 @@ from checkouts.inbox.rows import (
     pending,
     ranked_choices,
 )
-from checkouts.inbox.service import (
-    UNDO_SPAN,
-    acts_of,
-    decide_item,
-    undo_decision,
-)
+from checkouts.inbox.service import UNDO_SPAN, acts_of, decide_item, undo_decision
 from checkouts.inbox.words import REASONS
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.selectors import open_reports
 from checkouts.states import InboxAct, InboxReason, InboxStatus
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.api.keyset import keyset_page
 from gateway.core.web.client_address import address_or_none
 
@@ -98,9 +81,7 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     act = _act(given.get("act", ""))
     checkout = _checkout(request.seat, act, given.get("checkout", ""))
     is_asked = request.method != "POST"
-    if act == InboxAct.CREDIT and (
-        checkout is None or (is_asked and checkout.is_final)
-    ):
+    if act == InboxAct.CREDIT and (checkout is None or (is_asked and checkout.is_final)):
         messages.error(request, "Select the open checkout that this money is for.")
         return _to(request, found)
     if is_asked:
@@ -128,19 +109,12 @@ def undo(request: SeatedRequest, *, item_id: int, decision_id: int) -> HttpRespo
     """Undo a decision."""
     found = _item(request, item_id)
     decision = (
-        InboxDecision.objects.select_related("item__merchant", "checkout")
-        .filter(pk=decision_id, item=found)
-        .first()
+        InboxDecision.objects.select_related("item__merchant", "checkout").filter(pk=decision_id, item=found).first()
     )
     if decision is None:
         raise Http404
     try:
-        undo_decision(
-            decision,
-            now=timezone.now(),
-            actor=request.user,
-            address=address_or_none(request),
-        )
+        undo_decision(decision, now=timezone.now(), actor=request.user, address=address_or_none(request))
     except ConflictError as error:
         return _too_late(request, found.pk, error)
     messages.success(request, "Undone. Nothing has changed, and the item is open.")
@@ -152,12 +126,7 @@ def tabs_of(seat: Seat, current: Tab | None) -> list[tuple[str, str, bool, int |
     here = seat.url("dashboard_inbox")
     counts = {Tab.OPEN: open_count(seat), Tab.DOING: doing_count(seat)}
     tabs = [
-        (
-            name,
-            here if tab is Tab.OPEN else f"{here}?tab={tab}",
-            tab is current,
-            counts.get(tab) or None,
-        )
+        (name, here if tab is Tab.OPEN else f"{here}?tab={tab}", tab is current, counts.get(tab) or None)
         for tab, name in _TAB_NAMES.items()
     ]
     reports = open_reports(seat.merchant.pk, seat.mode).count() or None
@@ -206,18 +175,12 @@ def _to(request: SeatedRequest, found: InboxItem) -> HttpResponse:
     return HttpResponseRedirect(url)
 
 
-def _too_late(
-    request: SeatedRequest, item_id: int, error: ConflictError
-) -> HttpResponse:
+def _too_late(request: SeatedRequest, item_id: int, error: ConflictError) -> HttpResponse:
     """Show the item's current state and who decided first."""
-    return _item_page(
-        request, _item(request, item_id), conflict=error.message, status=409
-    )
+    return _item_page(request, _item(request, item_id), conflict=error.message, status=409)
 
 
-def _item_page(
-    request: SeatedRequest, found: InboxItem, *, conflict: str = "", status: int = 200
-) -> HttpResponse:
+def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", status: int = 200) -> HttpResponse:
     seat, decisions = request.seat, decisions_of(found)
     waits = pending(decisions, now=timezone.now())
     is_open = found.status == InboxStatus.OPEN and waits is None
@@ -268,12 +231,7 @@ def _facts(found: InboxItem) -> dict[str, Any]:
 
 
 def _decide_page(
-    request: SeatedRequest,
-    found: InboxItem,
-    act: InboxAct,
-    checkout: Checkout | None,
-    *,
-    error: str = "",
+    request: SeatedRequest, found: InboxItem, act: InboxAct, checkout: Checkout | None, *, error: str = ""
 ) -> HttpResponse:
     decisions = decisions_of(found)
     if act not in acts_of(found) or not _is_free(found, decisions):

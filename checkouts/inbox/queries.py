@@ -8,13 +8,7 @@ from typing import Final
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 
 from accounts.team.seats import Seat
-from checkouts.models import (
-    AmountReservation,
-    Checkout,
-    CheckoutQuerySet,
-    InboxDecision,
-    InboxItem,
-)
+from checkouts.models import AmountReservation, Checkout, CheckoutQuerySet, InboxDecision, InboxItem
 from checkouts.pricing import MAX_AMOUNT
 from checkouts.search import matching_keys
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
@@ -51,9 +45,7 @@ def items_of(seat: Seat) -> QuerySet[InboxItem]:
     return InboxItem.objects.filter(merchant=seat.merchant, mode=seat.mode)
 
 
-def items_in(
-    seat: Seat, tab: Tab, reason: InboxReason | None = None
-) -> QuerySet[InboxItem]:
+def items_in(seat: Seat, tab: Tab, reason: InboxReason | None = None) -> QuerySet[InboxItem]:
     """Return the items of a tab, with the data of their rows."""
     items = items_of(seat).select_related("transfer__payment", "checkout")
     if reason is not None:
@@ -66,9 +58,7 @@ def items_in(
     return items.prefetch_related(
         Prefetch(
             "decisions",
-            InboxDecision.objects.filter(undone_at=None, failed_at=None).select_related(
-                "actor", "checkout"
-            ),
+            InboxDecision.objects.filter(undone_at=None, failed_at=None).select_related("actor", "checkout"),
             to_attr="standing",
         )
     )
@@ -88,9 +78,7 @@ def open_count(seat: Seat) -> int:
 
 def doing_count(seat: Seat) -> int:
     """Return the number of decisions that can still be undone."""
-    decisions = InboxDecision.objects.filter(
-        _WAITING, item__merchant=seat.merchant, item__mode=seat.mode
-    )
+    decisions = InboxDecision.objects.filter(_WAITING, item__merchant=seat.merchant, item__mode=seat.mode)
     return decisions.count()
 
 
@@ -123,9 +111,7 @@ def named_checkouts(seat: Seat, public_ids: Iterable[str]) -> dict[str, Checkout
     return {checkout.public_id: checkout for checkout in found}
 
 
-def near_checkouts(
-    seat: Seat, units: int, *, but: Iterable[int] = ()
-) -> list[Checkout]:
+def near_checkouts(seat: Seat, units: int, *, but: Iterable[int] = ()) -> list[Checkout]:
     """Return checkouts that ask for about `units` base units, nearest first, without those in `but`.
 
     For a partly paid one, what is missing counts.
@@ -141,9 +127,7 @@ def near_checkouts(
     # Each query uses an index, however many checkouts are live.
     above = live.filter(amount__gte=amount, amount__lte=amount + span)
     below = live.filter(amount__lt=amount, amount__gte=amount - span)
-    partly = live.filter(amount_received__gt=0).annotate(
-        missing=F("amount") - F("amount_received")
-    )
+    partly = live.filter(amount_received__gt=0).annotate(missing=F("amount") - F("amount_received"))
     found = [
         *above.order_by("amount", "expires_at")[:MOST_NEAR],
         *below.order_by("-amount", "-expires_at")[:MOST_NEAR],

@@ -10,20 +10,8 @@ from accounts.models import User
 from accounts.states import Mode
 from accounts.team.seats import Seat
 from checkouts.attribution.deposit_rules import is_older
-from checkouts.inbox.queries import (
-    asked_amounts,
-    find_checkouts,
-    named_checkouts,
-    near_checkouts,
-)
-from checkouts.inbox.words import (
-    DECIDED,
-    DOING,
-    OUTCOMES,
-    REASONS,
-    SUM,
-    Words,
-)
+from checkouts.inbox.queries import asked_amounts, find_checkouts, named_checkouts, near_checkouts
+from checkouts.inbox.words import DECIDED, DOING, OUTCOMES, REASONS, SUM, Words
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.payloads import remaining_units
 from checkouts.pricing import needed_units, overpaid_above_units
@@ -80,10 +68,7 @@ def outcome_of(item: InboxItem) -> str:
 
 def item_rows(items: Iterable[InboxItem]) -> list[ItemRow]:
     """Return the rows of `inbox_queries.items_in`."""
-    return [
-        item_row(item, decision=next(iter(getattr(item, "standing", ())), None))
-        for item in items
-    ]
+    return [item_row(item, decision=next(iter(getattr(item, "standing", ())), None)) for item in items]
 
 
 def _why(item: InboxItem) -> str:
@@ -163,9 +148,7 @@ def ranked_choices(seat: Seat, item: InboxItem) -> list[Choice]:
     probable = item.checkout
     if probable and not probable.is_final and probable.public_id not in passed:
         ranked.insert(0, probable)
-    near = near_checkouts(
-        seat, item.transfer.priced_units, but=[checkout.pk for checkout in ranked]
-    )
+    near = near_checkouts(seat, item.transfer.priced_units, but=[checkout.pk for checkout in ranked])
     found = choices_of(item.transfer, [*ranked, *near], passed)
     # Those that can be chosen come first; the order is kept otherwise.
     return sorted(found, key=lambda choice: not choice.is_open)
@@ -176,23 +159,13 @@ def found_choices(seat: Seat, item: InboxItem, text: str) -> list[Choice]:
     return choices_of(item.transfer, find_checkouts(seat, text), {})
 
 
-def choices_of(
-    transfer: Transfer, checkouts: Sequence[Checkout], passed: Mapping[str, str]
-) -> list[Choice]:
+def choices_of(transfer: Transfer, checkouts: Sequence[Checkout], passed: Mapping[str, str]) -> list[Choice]:
     """Return the choices: each checkout compared with a transfer; `passed` has the rules' reasons against it."""
     asked = asked_amounts(checkouts)
-    return [
-        _choice(transfer, checkout, asked.get(checkout.pk, []), passed)
-        for checkout in checkouts
-    ]
+    return [_choice(transfer, checkout, asked.get(checkout.pk, []), passed) for checkout in checkouts]
 
 
-def _choice(
-    transfer: Transfer,
-    checkout: Checkout,
-    asked: Sequence[int],
-    passed: Mapping[str, str],
-) -> Choice:
+def _choice(transfer: Transfer, checkout: Checkout, asked: Sequence[int], passed: Mapping[str, str]) -> Choice:
     units = transfer.priced_units
     missing, is_exact = remaining_units(checkout), units in asked
     received = to_units(checkout.amount_received)
@@ -232,9 +205,7 @@ def _age(checkout: Checkout, came_at: datetime, *, named: bool) -> str:
 def completes(checkout: Checkout, units: int) -> bool:
     """Whether `units` more base units complete a checkout without overpaying it."""
     total = to_units(checkout.amount_received) + units
-    return (
-        needed_units(checkout.amount) <= total <= overpaid_above_units(checkout.amount)
-    )
+    return needed_units(checkout.amount) <= total <= overpaid_above_units(checkout.amount)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,18 +16,12 @@ from accounts.audit.service import record
 from accounts.models import User
 from checkouts.attribution.credit import write_credits
 from checkouts.errors import DecisionFailedError
-from checkouts.inbox.successors import (
-    accept_late,
-    free_transfer,
-)
+from checkouts.inbox.successors import accept_late, free_transfer
 from checkouts.lifecycle.moves import recompute
 from checkouts.lifecycle.refunds import refund_hash
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason, InboxStatus
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import TOKEN_DECIMALS
 
 log = structlog.get_logger(__name__)
@@ -107,9 +101,7 @@ def decide_item(
 
 
 @transaction.atomic
-def undo_decision(
-    decision: InboxDecision, *, now: datetime, actor: User, address: str | None = None
-) -> None:
+def undo_decision(decision: InboxDecision, *, now: datetime, actor: User, address: str | None = None) -> None:
     """Undo a decision. Raises ConflictError if it has taken effect or is undone already."""
     # The row's lock waits for a worker that is about to apply it.
     undone = InboxDecision.objects.filter(_WAITING, pk=decision.pk, due_at__gt=now)
@@ -173,9 +165,7 @@ def _credit(decision: InboxDecision, now: datetime) -> InboxStatus:
     assert chosen is not None  # noqa: S101 - a constraint of the table
     checkout = Checkout.objects.locked().get(pk=chosen.pk)
     if checkout.is_final:
-        raise DecisionFailedError(
-            f"{checkout.public_id} is now {checkout.status} and accepts no more money."
-        )
+        raise DecisionFailedError(f"{checkout.public_id} is now {checkout.status} and accepts no more money.")
     write_credits([(transfer, checkout, "credited by a person")], now)
     recompute([checkout], now=now)
     return InboxStatus.CREDITED
@@ -211,37 +201,26 @@ def _hold_undecided(item: InboxItem, seen: int | None) -> None:
 
 def _refuse_twice(item: InboxItem) -> None:
     """Refuse a second acceptance: accepting one late transfer accepts all late ones of the checkout."""
-    accepting = InboxDecision.objects.filter(
-        _WAITING, act=InboxAct.ACCEPT_LATE, item__checkout=item.checkout_id
-    )
+    accepting = InboxDecision.objects.filter(_WAITING, act=InboxAct.ACCEPT_LATE, item__checkout=item.checkout_id)
     if accepting.exclude(item=item.pk).exists():
-        raise ConflictError(
-            "All late money for this checkout is already being accepted."
-        )
+        raise ConflictError("All late money for this checkout is already being accepted.")
 
 
 def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None) -> None:
     if act not in acts_of(item):
-        raise InvalidRequestError(
-            f"This is not possible for an item with the reason {item.reason}.",
-            param="act",
-        )
+        raise InvalidRequestError(f"This is not possible for an item with the reason {item.reason}.", param="act")
     if act == InboxAct.CREDIT:
         _refuse_checkout(item, checkout)
 
 
 def _refuse_checkout(item: InboxItem, checkout: Checkout | None) -> None:
     if checkout is None:
-        raise InvalidRequestError(
-            "Enter the checkout to credit.", param="checkout", code="parameter_missing"
-        )
+        raise InvalidRequestError("Enter the checkout to credit.", param="checkout", code="parameter_missing")
     # The caller searches only the merchant's checkouts; a mistake there would give one merchant's money to another.
     if (checkout.merchant_id, checkout.mode) != (item.merchant_id, item.mode):
         raise InvalidRequestError("There is no such checkout.", param="checkout")
     if checkout.is_final:
-        raise ConflictError(
-            f"{checkout.public_id} is {checkout.status} and accepts no more money."
-        )
+        raise ConflictError(f"{checkout.public_id} is {checkout.status} and accepts no more money.")
 
 
 def _why_not_undone(decision: InboxDecision) -> str:
@@ -266,12 +245,7 @@ def _who_was_faster(item: InboxItem) -> str:
 
 
 def _audit(
-    decision: InboxDecision,
-    action: str,
-    *,
-    now: datetime,
-    actor: User | None,
-    address: str | None = None,
+    decision: InboxDecision, action: str, *, now: datetime, actor: User | None, address: str | None = None
 ) -> None:
     checkout = decision.checkout
     after = {

@@ -12,12 +12,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from accounts.states import Mode
 from checkouts.attribution.credit import write_credits
 from checkouts.errors import DecisionFailedError
-from checkouts.lifecycle.counts import (
-    DayChange,
-    add_to_days,
-    count,
-    day_of,
-)
+from checkouts.lifecycle.counts import DayChange, add_to_days, count, day_of
 from checkouts.lifecycle.moves import recompute
 from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
 from checkouts.pricing import needed_units
@@ -61,14 +56,10 @@ def late_items(item: InboxItem) -> list[InboxItem]:
 
     Transfers that a reorg removed, or that were credited elsewhere, are left out.
     """
-    decided = InboxDecision.objects.filter(
-        item=OuterRef("pk"), undone_at=None, failed_at=None
-    )
+    decided = InboxDecision.objects.filter(item=OuterRef("pk"), undone_at=None, failed_at=None)
     others = Q(checkout=item.checkout_id, reason__in=LATE_KINDS) & ~Exists(decided)
     unused = Q(transfer__claim=None) | Q(transfer__payment__checkout=item.checkout_id)
-    found = InboxItem.objects.filter(
-        Q(pk=item.pk) | others, unused, status=InboxStatus.OPEN, checkout__isnull=False
-    )
+    found = InboxItem.objects.filter(Q(pk=item.pk) | others, unused, status=InboxStatus.OPEN, checkout__isnull=False)
     return list(found.exclude(transfer__state=TransferState.ORPHANED).order_by("pk"))
 
 
@@ -106,17 +97,13 @@ def _hold_late_items(item: InboxItem) -> list[InboxItem]:
     list(held.filter(pk__in=ids).order_by("pk"))
     items = [late for late in late_items(item) if late.pk in ids]
     if item.pk not in {late.pk for late in items}:
-        raise DecisionFailedError(
-            "The network reversed this transfer, or it has already been credited."
-        )
+        raise DecisionFailedError("The network reversed this transfer, or it has already been credited.")
     return items
 
 
 def _standing_payments(checkouts: Collection[int | None]) -> QuerySet[Payment]:
     """Return the payments except those that a reorg removed and those that the merchant refunded."""
-    paid = Payment.objects.filter(
-        checkout__in=checkouts, checkout__refund_note__isnull=True
-    )
+    paid = Payment.objects.filter(checkout__in=checkouts, checkout__refund_note__isnull=True)
     return paid.exclude(transfer__state=TransferState.ORPHANED)
 
 
@@ -143,12 +130,8 @@ def _lock_expired(item: InboxItem) -> Checkout:
 def _refuse(expired: Checkout, transfers: Sequence[Transfer]) -> None:
     # Otherwise a fork could leave a successor that cannot be paid.
     if any(transfer.state != TransferState.CONFIRMED for transfer in transfers):
-        raise DecisionFailedError(
-            "Some of this money is not final yet. Wait until it is."
-        )
-    if sum(int(transfer.units) for transfer in transfers) < needed_units(
-        expired.amount
-    ):
+        raise DecisionFailedError("Some of this money is not final yet. Wait until it is.")
+    if sum(int(transfer.units) for transfer in transfers) < needed_units(expired.amount):
         raise DecisionFailedError("The money is not enough for the price.")
 
 
@@ -169,15 +152,11 @@ def _succeed(expired: Checkout, now: datetime) -> Checkout:
     key = (expired.merchant_id, expired.mode, str(CheckoutStatus.PENDING))
     count(Counter({key: 1}))
     today = day_of(now)
-    add_to_days(
-        [DayChange(expired.merchant_id, expired.mode, today, made=successor.pk)]
-    )
+    add_to_days([DayChange(expired.merchant_id, expired.mode, today, made=successor.pk)])
     return successor
 
 
-def _hand_over(
-    expired: Checkout, successor: Checkout, transfers: Sequence[Transfer], now: datetime
-) -> None:
+def _hand_over(expired: Checkout, successor: Checkout, transfers: Sequence[Transfer], now: datetime) -> None:
     paid = set(_standing_payments([expired.pk]).values_list("transfer_id", flat=True))
     if not paid <= {transfer.pk for transfer in transfers}:
         # Rows that are not locked may change meanwhile.

@@ -35,8 +35,7 @@ REASONS: Final = MappingProxyType(
             "The buyer paid in time. We could not read the network then, so the checkout expired before we saw the payment.",
         ),
         InboxReason.EXTRA: Words(
-            "Its checkout was already paid",
-            "The buyer paid twice, or sent a second part that was not needed.",
+            "Its checkout was already paid", "The buyer paid twice, or sent a second part that was not needed."
         ),
         InboxReason.WRONG_NETWORK: Words(
             "Wrong network or token for its checkout",
@@ -48,17 +47,12 @@ REASONS: Final = MappingProxyType(
             " this network, so it is in no total. Accept it by hand or send it back.",
         ),
         InboxReason.DUST: Words(
-            "Less than a cent",
-            "Transfers this small are nearly always spam. They are recorded and never matched.",
+            "Less than a cent", "Transfers this small are nearly always spam. They are recorded and never matched."
         ),
         InboxReason.UNMATCHED: Words(
-            "No checkout asks for this amount",
-            "No evidence says which checkout this money is for.",
+            "No checkout asks for this amount", "No evidence says which checkout this money is for."
         ),
-        InboxReason.AMBIGUOUS: Words(
-            "Several checkouts fit",
-            "More than one checkout fits, so none was credited.",
-        ),
+        InboxReason.AMBIGUOUS: Words("Several checkouts fit", "More than one checkout fits, so none was credited."),
         InboxReason.RIVAL: Words(
             "Credited while another checkout had just expired",
             "The only open checkout of this price was credited. If the other buyer paid, refund them or send them their"

@@ -14,17 +14,11 @@ _ID = re.compile(r"[0-9]{1,19}")
 def ring_pages(checkout_ids: Iterable[int]) -> None:
     """Notify in the caller's transaction: sent on commit, and never if it rolls back."""
     ids = [str(checkout_id) for checkout_id in checkout_ids]
-    notices = [
-        ",".join(ids[start : start + _IDS_OF_A_NOTICE])
-        for start in range(0, len(ids), _IDS_OF_A_NOTICE)
-    ]
+    notices = [",".join(ids[start : start + _IDS_OF_A_NOTICE]) for start in range(0, len(ids), _IDS_OF_A_NOTICE)]
     if not notices:
         return
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_notify(%s::text, notice) FROM unnest(%s::text[]) AS n(notice)",
-            [CHANNEL, notices],
-        )
+        cursor.execute("SELECT pg_notify(%s::text, notice) FROM unnest(%s::text[]) AS n(notice)", [CHANNEL, notices])
 
 
 def rung_ids(notice: str) -> list[int]:

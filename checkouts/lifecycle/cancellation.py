@@ -14,9 +14,7 @@ from gateway.core.api.errors import ConflictError
 
 _PAID: Final = "This checkout has received money, so it can no longer be cancelled."
 _WAITING: Final = "Money for this checkout waits in the inbox. Decide about that first."
-_UNDECIDED: Final = (
-    "A payment has just come in that may be for this checkout. Try again in a minute."
-)
+_UNDECIDED: Final = "A payment has just come in that may be for this checkout. Try again in a minute."
 
 # All rows that show money for the checkout, from the watcher's transfer to a person's credit not applied yet.
 _SEEN = """
@@ -38,12 +36,7 @@ _SEEN = """
 
 @transaction.atomic
 def cancel_checkout(
-    pk: int,
-    *,
-    actor: User | None = None,
-    actor_label: str = "",
-    address: str | None,
-    now: datetime,
+    pk: int, *, actor: User | None = None, actor_label: str = "", address: str | None, now: datetime
 ) -> bool:
     """Cancel a checkout before it is paid; return whether this call did it.
 
@@ -82,9 +75,7 @@ def reason_against_cancelling(checkout: Checkout) -> str:
         "nonce": bytes(checkout.deposit_nonce),
         "merchant": checkout.merchant_id,
         "mode": checkout.mode,
-        "chains": [
-            chain for chain, offer in checkout.offers.items() if offer.get("wallet")
-        ],
+        "chains": [chain for chain, offer in checkout.offers.items() if offer.get("wallet")],
     }
     with connection.cursor() as cursor:
         cursor.execute(_SEEN, parameters)

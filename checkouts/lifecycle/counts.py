@@ -14,9 +14,7 @@ from gateway.core.daily_totals import SumTable
 # Merchant, mode and status.
 CountKey = tuple[int, str, str]
 
-CHECKOUT_COUNTS: Final = SumTable(
-    "checkouts_checkoutcount", ("merchant_id", "mode", "status"), ("value",)
-)
+CHECKOUT_COUNTS: Final = SumTable("checkouts_checkoutcount", ("merchant_id", "mode", "status"), ("value",))
 _COUNT = """
     INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value)
     SELECT * FROM unnest(%b::bigint[], %b::text[], %b::text[], %b::bigint[])
@@ -88,8 +86,6 @@ def count(changes: Counter[CountKey]) -> None:
     """Insert changes of the counts, in one statement."""
     rows = [(*map(str, key[1:]), key[0], n) for key, n in changes.items() if n]
     if rows:
-        modes, statuses, merchants, values = (
-            list(column) for column in zip(*rows, strict=True)
-        )
+        modes, statuses, merchants, values = (list(column) for column in zip(*rows, strict=True))
         with connection.cursor() as cursor:
             cursor.execute(_COUNT, [merchants, modes, statuses, values])

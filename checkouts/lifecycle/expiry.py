@@ -119,10 +119,7 @@ def _expire_one_by_one(due: Sequence[int], *, now: datetime) -> int:
 def _expire(due: Sequence[int], *, now: datetime) -> int:
     # A worker that is crediting one of these holds its lock; the next sweep checks it again.
     checkouts = list(
-        Checkout.objects.live()
-        .filter(pk__in=due)
-        .order_by("pk")
-        .select_for_update(of=("self",), skip_locked=True)
+        Checkout.objects.live().filter(pk__in=due).order_by("pk").select_for_update(of=("self",), skip_locked=True)
     )
     ids = [checkout.pk for checkout in checkouts]
     still_due = set(_due_ids(now, ids=ids)) if ids else set()
@@ -131,9 +128,7 @@ def _expire(due: Sequence[int], *, now: datetime) -> int:
     return len(expiring)
 
 
-def _due_ids(
-    now: datetime, *, rank: int = 0, ids: Sequence[int] | None = None
-) -> list[int]:
+def _due_ids(now: datetime, *, rank: int = 0, ids: Sequence[int] | None = None) -> list[int]:
     """Return due ids among a number of checkouts from a rank on, oldest first, or among `ids`."""
     parameters: dict[str, Any] = {
         "now": now,

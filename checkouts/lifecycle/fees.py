@@ -3,12 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from accounts.fees.service import (
-    CompletedPayment,
-    charge,
-    unvoid,
-    void,
-)
+from accounts.fees.service import CompletedPayment, charge, unvoid, void
 from accounts.states import FeeKind, Mode
 from checkouts.models import Checkout
 from checkouts.rows import TransferRow
@@ -16,15 +11,10 @@ from checkouts.states import CheckoutException
 
 
 def charge_completed(
-    completed: Iterable[Checkout],
-    transfers: Mapping[int, Sequence[TransferRow]],
-    *,
-    now: datetime,
+    completed: Iterable[Checkout], transfers: Mapping[int, Sequence[TransferRow]], *, now: datetime
 ) -> None:
     """Charge the fee of each live checkout that just completed, on everything it has received."""
-    payments = [
-        _payment(checkout, transfers[checkout.pk][-1]) for checkout in _live(completed)
-    ]
+    payments = [_payment(checkout, transfers[checkout.pk][-1]) for checkout in _live(completed)]
     charge(payments, now=now)
 
 

@@ -14,47 +14,23 @@ from django.db import connection
 from accounts.states import Mode
 from checkouts.errors import IllegalMoveError
 from checkouts.lifecycle.bells import ring_pages
-from checkouts.lifecycle.counts import (
-    CountKey,
-    DayChange,
-    add_to_days,
-    add_volumes,
-    count,
-    day_of,
-)
+from checkouts.lifecycle.counts import CountKey, DayChange, add_to_days, add_volumes, count, day_of
 from checkouts.lifecycle.escrow import releases_of
-from checkouts.lifecycle.fees import (
-    charge_completed,
-    follow_reversals,
-)
+from checkouts.lifecycle.fees import charge_completed, follow_reversals
 from checkouts.lifecycle.receipts import promise_receipts
-from checkouts.lifecycle.reversals import (
-    Reversal,
-    alert,
-    mark_restored,
-    mark_reversed,
-)
+from checkouts.lifecycle.reversals import Reversal, alert, mark_restored, mark_reversed
 from checkouts.models import Checkout
 from checkouts.payloads import checkout_payload
 from checkouts.pricing import needed_units, overpaid_above_units
 from checkouts.rows import TransferRow, credited_transfers
-from checkouts.states import (
-    MOVES,
-    CheckoutException,
-    CheckoutStatus,
-    Received,
-    derive_status,
-)
+from checkouts.states import MOVES, CheckoutException, CheckoutStatus, Received, derive_status
 from gateway.core import json
 from gateway.core.money import from_units
 from gateway.core.tracing import mark
 from wallets.networks import chain_spec
 from wallets.states import TransferState
 from wallets.transfers.service import ask_witnesses
-from webhooks.outbox.events import (
-    NewEvent,
-    publish,
-)
+from webhooks.outbox.events import NewEvent, publish
 
 EVENT_OF = {
     CheckoutStatus.COMPLETED: "checkout.completed",
@@ -93,28 +69,20 @@ def cancel(checkout: Checkout, *, now: datetime) -> None:
     checkout.expires_at = min(checkout.expires_at, now)
     expire([checkout], now=now)
     # After the status: a constraint refuses a live checkout that is cancelled.
-    Checkout.objects.filter(pk=checkout.pk).update(
-        cancelled_at=checkout.cancelled_at, expires_at=checkout.expires_at
-    )
+    Checkout.objects.filter(pk=checkout.pk).update(cancelled_at=checkout.cancelled_at, expires_at=checkout.expires_at)
 
 
-def received(
-    transfers: Iterable[TransferRow], *, unvouched: Collection[int] = ()
-) -> Received:
+def received(transfers: Iterable[TransferRow], *, unvouched: Collection[int] = ()) -> Received:
     """Add up the credited transfers that are still on their chains; `unvouched` ones do not count as final."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED]
     final = [t for t in standing if t.state == TransferState.CONFIRMED]
     waiting = sum(t.units for t in final if t.transfer_id in unvouched)
     return Received(
-        seen=sum(t.units for t in standing),
-        confirmed=sum(t.units for t in final) - waiting,
-        waiting=waiting,
+        seen=sum(t.units for t in standing), confirmed=sum(t.units for t in final) - waiting, waiting=waiting
     )
 
 
-def unvouched_parts(
-    checkout: Checkout, transfers: Sequence[TransferRow]
-) -> dict[int, TransferRow]:
+def unvouched_parts(checkout: Checkout, transfers: Sequence[TransferRow]) -> dict[int, TransferRow]:
     """Return the parts of a large sum that two nodes must know first, by transfer id, whatever chains they came on.
 
     A large transfer is not among them: it becomes final only then. A person decided about a successor's money.
@@ -154,9 +122,7 @@ class _Movement:
         self.turned: list[Checkout] = []
         self.unasked: list[int] = []
 
-    def follow(
-        self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime
-    ) -> None:
+    def follow(self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime) -> None:
         """Update one checkout from its transfers."""
         parts = unvouched_parts(checkout, transfers)
         self.unasked += [pk for pk, one in parts.items() if one.is_vouched is None]
@@ -165,24 +131,14 @@ class _Movement:
         if amount_received != checkout.amount_received:
             checkout.amount_received = amount_received
             self.changed[checkout.pk] = checkout
-        status = derive_status(
-            CheckoutStatus(checkout.status),
-            sums,
-            needed_units=needed_units(checkout.amount),
-        )
+        status = derive_status(CheckoutStatus(checkout.status), sums, needed_units=needed_units(checkout.amount))
         if status != checkout.status:
             self.move(checkout, status, paid_at=now)
             mark(f"checkout {status}", checkout.public_id, began=now)
         self._note_shortfall(checkout, sums)
         self._note_exception(checkout, sums, _lost(checkout, transfers))
 
-    def move(
-        self,
-        checkout: Checkout,
-        status: CheckoutStatus,
-        *,
-        paid_at: datetime | None = None,
-    ) -> None:
+    def move(self, checkout: Checkout, status: CheckoutStatus, *, paid_at: datetime | None = None) -> None:
         """Move one checkout. Raises IllegalMoveError if the table of moves does not allow it."""
         before = CheckoutStatus(checkout.status)
         if status not in MOVES[before]:
@@ -212,9 +168,7 @@ class _Movement:
         if reported:
             self._tell(checkout)
 
-    def _note_exception(
-        self, checkout: Checkout, sums: Received, lost: Sequence[TransferRow]
-    ) -> None:
+    def _note_exception(self, checkout: Checkout, sums: Received, lost: Sequence[TransferRow]) -> None:
         # Repeated each time: a second transfer may be removed after the alert about the first.
         self.reversals += [(checkout, transfer) for transfer in lost]
         exception = _exception(checkout, sums, is_reversed=bool(lost))
@@ -248,12 +202,7 @@ class _Movement:
         self._tell_of_reversals(lost)
         releases = releases_of([told.checkout for told in self.told])
         events = [
-            self._event(
-                told,
-                transfers.get(told.checkout.pk, []),
-                releases.get(told.checkout.pk),
-            )
-            for told in self.told
+            self._event(told, transfers.get(told.checkout.pk, []), releases.get(told.checkout.pk)) for told in self.told
         ]
         if self.changed:
             _update(list(self.changed.values()))
@@ -269,16 +218,12 @@ class _Movement:
         promise_receipts(self._completed(), now=now)
         publish(events, now=now)
 
-    def _event(
-        self, told: _Told, transfers: Sequence[TransferRow], released_by: str | None
-    ) -> NewEvent:
+    def _event(self, told: _Told, transfers: Sequence[TransferRow], released_by: str | None) -> NewEvent:
         checkout = told.checkout
         checkout.event_count += 1
         self.changed[checkout.pk] = checkout
         replaces = checkout.replaces.public_id if checkout.replaces else None
-        payload = checkout_payload(
-            checkout, transfers, replaces=replaces, released_by=released_by
-        )
+        payload = checkout_payload(checkout, transfers, replaces=replaces, released_by=released_by)
         return NewEvent(
             merchant_id=checkout.merchant_id,
             mode=Mode(checkout.mode),
@@ -297,14 +242,7 @@ def _day(checkout: Checkout, transfers: Sequence[TransferRow]) -> DayChange:
         return DayChange(*whose, day_of(checkout.expires_at), expired=1)
     # The newest recorded one, because the nightly check can determine it from the rows.
     last = transfers[-1]
-    return DayChange(
-        *whose,
-        day_of(checkout.paid_at),
-        last.chain,
-        last.token,
-        completed=1,
-        volume=checkout.amount,
-    )
+    return DayChange(*whose, day_of(checkout.paid_at), last.chain, last.token, completed=1, volume=checkout.amount)
 
 
 def _lost(checkout: Checkout, transfers: Sequence[TransferRow]) -> list[TransferRow]:
@@ -315,14 +253,11 @@ def _lost(checkout: Checkout, transfers: Sequence[TransferRow]) -> list[Transfer
     return [
         transfer
         for transfer in transfers
-        if transfer.orphaned_at is not None
-        and (transfer.confirmed_at is not None or transfer.orphaned_at >= paid_at)
+        if transfer.orphaned_at is not None and (transfer.confirmed_at is not None or transfer.orphaned_at >= paid_at)
     ]
 
 
-def _exception(
-    checkout: Checkout, sums: Received, *, is_reversed: bool
-) -> CheckoutException:
+def _exception(checkout: Checkout, sums: Received, *, is_reversed: bool) -> CheckoutException:
     if checkout.status == CheckoutStatus.UNDERPAID:
         return CheckoutException.UNDERPAID
     if checkout.status == CheckoutStatus.EXPIRED:

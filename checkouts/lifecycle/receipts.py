@@ -13,38 +13,22 @@ from accounts.states import Mode
 from checkouts.errors import MailLimitError
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
-from gateway.core.api.rate_limits import (
-    Limit,
-    hit,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.api.rate_limits import Limit, hit
 from gateway.core.email_masks import masked
-from mails.outbox import (
-    insert_mails,
-    queue_unwritten,
-    ring_after_commit,
-)
+from mails.outbox import insert_mails, queue_unwritten, ring_after_commit
 
 # Limits of receipts that members send by hand, so that no stranger is flooded.
 PER_MERCHANT: Final = Limit("receipt.merchant", 60, seconds=3_600)
 PER_RECIPIENT: Final = Limit("receipt.recipient", 10, seconds=86_400)
 PER_CHECKOUT: Final = Limit("receipt.checkout", 3, seconds=86_400)
-_TOO_MANY_BY_MERCHANT: Final = (
-    "Your team can send {} receipts an hour. Try again in an hour."
-)
-_TOO_MANY_TO_ONE: Final = (
-    "This address can get {} receipts from you a day. Try again tomorrow."
-)
+_TOO_MANY_BY_MERCHANT: Final = "Your team can send {} receipts an hour. Try again in an hour."
+_TOO_MANY_TO_ONE: Final = "This address can get {} receipts from you a day. Try again tomorrow."
 _TOO_MANY_OF_ONE: Final = "This receipt can be sent {} times a day. Try again tomorrow."
 
 _UNPAID: Final = "Only a completed checkout has a receipt."
 _REVERSED: Final = "The network reversed this payment, so there is no receipt to send."
-_OUTSIDE_TEAM: Final = (
-    "In test mode, receipts go only to e-mail addresses of your team."
-)
+_OUTSIDE_TEAM: Final = "In test mode, receipts go only to e-mail addresses of your team."
 
 # In test mode no money moves, and a leaked test key could mail strangers. So only the team's own addresses get mail.
 _ADDRESSED: Final = """
@@ -55,9 +39,7 @@ _ADDRESSED: Final = """
         SELECT FROM accounts_membership member JOIN accounts_user u ON u.id = member.user_id
         WHERE member.merchant_id = m.id AND lower(u.email) = lower(paid.email))
 """
-_PROMISE: Final = insert_mails(
-    _ADDRESSED, key="'receipt:' || paid.public_id", recipient="paid.email"
-)
+_PROMISE: Final = insert_mails(_ADDRESSED, key="'receipt:' || paid.public_id", recipient="paid.email")
 
 
 def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:
@@ -91,13 +73,7 @@ def reason_against_receipt(checkout: Checkout) -> str:
 
 @transaction.atomic
 def send_receipt(
-    checkout: Checkout,
-    email: str,
-    *,
-    nonce: UUID,
-    actor: User,
-    address: str | None,
-    now: datetime,
+    checkout: Checkout, email: str, *, nonce: UUID, actor: User, address: str | None, now: datetime
 ) -> bool:
     """Queue a receipt to an address that a member typed; return whether this call did it.
 

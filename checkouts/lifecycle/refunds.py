@@ -10,10 +10,7 @@ from accounts.audit.service import record
 from accounts.models import User
 from checkouts.models import Checkout, RefundNote
 from checkouts.states import CheckoutException, CheckoutStatus
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import readable
 from wallets.lookup import UnreadableHashError, spellings
 from wallets.models import Transfer
@@ -37,14 +34,7 @@ def _has_successor(checkout: Checkout) -> bool:
 
 
 @transaction.atomic
-def note_refund(
-    checkout: Checkout,
-    tx_hash: str,
-    *,
-    actor: User,
-    address: str | None,
-    now: datetime,
-) -> RefundNote:
+def note_refund(checkout: Checkout, tx_hash: str, *, actor: User, address: str | None, now: datetime) -> RefundNote:
     """Record a refund's transaction hash, in any spelling. `address` is the actor's, for the audit log.
 
     Raises ConflictError if there is nothing to send back or a note exists already, and InvalidRequestError if the text is
@@ -59,10 +49,7 @@ def note_refund(
         raise ConflictError("A refund is already recorded.")
     brought_by = Transfer.objects.filter(payment__checkout=held).order_by("pk")
     note = RefundNote.objects.create(
-        checkout=held,
-        tx_hash=refund_hash(tx_hash, brought_by=list(brought_by)),
-        author=actor,
-        noted_at=now,
+        checkout=held, tx_hash=refund_hash(tx_hash, brought_by=list(brought_by)), author=actor, noted_at=now
     )
     record(
         held.merchant,
@@ -83,21 +70,17 @@ def refund_hash(text: str, *, brought_by: Sequence[Transfer]) -> str:
     """
     if not text.strip():
         raise InvalidRequestError(
-            "Enter the transaction that sent the money back.",
-            param="refund_tx",
-            code="parameter_missing",
+            "Enter the transaction that sent the money back.", param="refund_tx", code="parameter_missing"
         )
     try:
         named = spellings(text)
     except UnreadableHashError as error:
         raise InvalidRequestError(
-            "This doesn't look like a transaction hash. Copy it from your wallet or an explorer.",
-            param="refund_tx",
+            "This doesn't look like a transaction hash. Copy it from your wallet or an explorer.", param="refund_tx"
         ) from error
     if any(named.get(one.chain) == one.tx_hash for one in brought_by):
         raise InvalidRequestError(
-            "This transaction brought the money. Enter the one that sent it back.",
-            param="refund_tx",
+            "This transaction brought the money. Enter the one that sent it back.", param="refund_tx"
         )
     own = (named[one.chain] for one in brought_by if one.chain in named)
     return next(own, None) or next(iter(named.values()))

@@ -44,9 +44,7 @@ def mark_reversed(reversals: Sequence[Reversal], *, now: datetime) -> list[Rever
     return [pair for pair in reversals if pair[1].transfer_id in new]
 
 
-def mark_restored(
-    doubted: Sequence[Checkout], turned: Sequence[Checkout], *, now: datetime
-) -> None:
+def mark_restored(doubted: Sequence[Checkout], turned: Sequence[Checkout], *, now: datetime) -> None:
     """Close the alerts of transfers that are final again, and queue mails about checkouts that have all their money back."""
     if not doubted:
         return
@@ -74,11 +72,7 @@ def alert(reversals: Sequence[Reversal], *, now: datetime) -> None:
 
 
 def _set_alerts(
-    transfer_ids: Sequence[int],
-    before: InboxStatus,
-    after: InboxStatus,
-    *,
-    resolved_at: datetime | None,
+    transfer_ids: Sequence[int], before: InboxStatus, after: InboxStatus, *, resolved_at: datetime | None
 ) -> None:
     """Change alerts that nobody decided about.
 
@@ -88,9 +82,7 @@ def _set_alerts(
         reason=InboxReason.REVERSED, transfer__in=transfer_ids, status=before
     )
     standing = {"decisions__undone_at": None, "decisions__failed_at": None}
-    decided = InboxItem.objects.filter(
-        transfer__in=transfer_ids, decisions__isnull=False, **standing
-    )
+    decided = InboxItem.objects.filter(transfer__in=transfer_ids, decisions__isnull=False, **standing)
     free = items.exclude(pk__in=decided.values("pk"))
     ids = list(free.order_by("pk").values_list("pk", flat=True))
     InboxItem.objects.filter(pk__in=ids).update(status=after, resolved_at=resolved_at)
@@ -111,9 +103,7 @@ def _write_alerts(reversals: Sequence[Reversal], now: datetime) -> None:
     )
 
 
-def _mail(
-    checkout: Checkout, kind: str, subject: str, words: str, now: datetime
-) -> None:
+def _mail(checkout: Checkout, kind: str, subject: str, words: str, now: datetime) -> None:
     prefix = "[test mode] " if checkout.mode == Mode.TEST else ""
     order = f" (your order {checkout.order_ref})" if checkout.order_ref else ""
     mail_owners(

@@ -7,10 +7,7 @@ import structlog
 
 from checkouts.lifecycle.counts import CHECKOUT_COUNTS
 from gateway.core import daily_totals
-from gateway.core.daily_totals import (
-    SumDifference,
-    SumTable,
-)
+from gateway.core.daily_totals import SumDifference, SumTable
 from settlements.gas.ledger import GAS_SPANS
 from wallets.transfers.totals import DAY_TABLES
 

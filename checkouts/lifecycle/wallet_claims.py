@@ -5,10 +5,7 @@ from datetime import datetime
 from accounts.states import Mode
 from checkouts.models import AmountReservation, Checkout
 from wallets.models import ReceivingWallet
-from wallets.receiving.claims import (
-    claims_to_release,
-    release_claim,
-)
+from wallets.receiving.claims import claims_to_release, release_claim
 
 
 def release_claims(*, now: datetime) -> int:
@@ -23,9 +20,7 @@ def is_needed(wallet: ReceivingWallet) -> bool:
     A checkout cools as long as its exact amount is reserved.
     """
     here = {f"offers__{wallet.chain}__wallet": wallet.address}
-    live = Checkout.objects.live().filter(
-        merchant=wallet.merchant_id, mode=Mode.LIVE, **here
-    )
+    live = Checkout.objects.live().filter(merchant=wallet.merchant_id, mode=Mode.LIVE, **here)
     cooling = AmountReservation.objects.filter(
         merchant=wallet.merchant_id,
         mode=Mode.LIVE,

@@ -6,14 +6,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant, User
 from accounts.states import Mode
-from checkouts.states import (
-    FINAL,
-    LIVE,
-    LIVE_IN_ORDER,
-    CheckoutException,
-    CheckoutStatus,
-    TestScenario,
-)
+from checkouts.states import FINAL, LIVE, LIVE_IN_ORDER, CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.ids import new_code
 from gateway.core.money import TOKEN_DECIMALS, USD_DIGITS
 
@@ -45,19 +38,10 @@ class Checkout(models.Model):
     # The page's code; never the id, so neither reveals the other.
     code = models.CharField(max_length=32, unique=True, default=new_code)
     # Needs no index: the lists' indexes below begin with it.
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="checkouts", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="checkouts", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
-    status = models.CharField(
-        max_length=10, choices=CheckoutStatus, default=CheckoutStatus.PENDING
-    )
-    exception = models.CharField(
-        max_length=9,
-        choices=CheckoutException,
-        default=CheckoutException.NONE,
-        blank=True,
-    )
+    status = models.CharField(max_length=10, choices=CheckoutStatus, default=CheckoutStatus.PENDING)
+    exception = models.CharField(max_length=9, choices=CheckoutException, default=CheckoutException.NONE, blank=True)
     amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2)
     currency = models.CharField(max_length=3, default="USD")
     description = models.CharField(max_length=256, blank=True)
@@ -81,18 +65,12 @@ class Checkout(models.Model):
     offers = models.JSONField()
     # 32 random bytes, from which this checkout's deposit addresses are derived.
     deposit_nonce = models.BinaryField(max_length=32, unique=True)
-    amount_received = models.DecimalField(
-        max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
-    )
+    amount_received = models.DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0)
     # The confirmed sum of the last checkout.underpaid event; a later short top-up is reported again.
-    underpaid_reported = models.DecimalField(
-        max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
-    )
+    underpaid_reported = models.DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0)
     # How many events were written; numbers the next one, so that none is written twice.
     event_count = models.PositiveIntegerField(default=0)
-    replaces = models.OneToOneField(
-        "self", models.PROTECT, null=True, related_name="replaced_by"
-    )
+    replaces = models.OneToOneField("self", models.PROTECT, null=True, related_name="replaced_by")
     test_scenario = models.CharField(max_length=10, choices=TestScenario, blank=True)
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(default=timezone.now)
@@ -104,21 +82,15 @@ class Checkout(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(status__in=CheckoutStatus.values),
-                name="checkout_status_known",
-            ),
-            models.CheckConstraint(
-                condition=Q(amount__gt=0), name="checkout_amount_positive"
-            ),
+            models.CheckConstraint(condition=Q(status__in=CheckoutStatus.values), name="checkout_status_known"),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="checkout_amount_positive"),
             models.CheckConstraint(
                 condition=Q(status=CheckoutStatus.COMPLETED, paid_at__isnull=False)
                 | ~Q(status=CheckoutStatus.COMPLETED) & Q(paid_at=None),
                 name="checkout_completed_has_paid_at",
             ),
             models.CheckConstraint(
-                condition=Q(cancelled_at=None) | Q(status=CheckoutStatus.EXPIRED),
-                name="checkout_cancelled_is_expired",
+                condition=Q(cancelled_at=None) | Q(status=CheckoutStatus.EXPIRED), name="checkout_cancelled_is_expired"
             ),
             models.UniqueConstraint(
                 fields=["merchant", "mode", "creation_ref", "amount", "currency"],
@@ -129,15 +101,11 @@ class Checkout(models.Model):
         indexes = [
             # The API's list, newest first, whole and by status.
             models.Index(fields=["merchant", "mode", "-id"], name="checkout_list"),
-            models.Index(
-                fields=["merchant", "mode", "status", "-id"], name="checkout_by_status"
-            ),
+            models.Index(fields=["merchant", "mode", "status", "-id"], name="checkout_by_status"),
             # The expiry sweep.
             models.Index(
                 fields=["expires_at"],
-                condition=Q(
-                    status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID]
-                ),
+                condition=Q(status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID]),
                 name="checkout_expirable",
             ),
             # Candidates for a round or mistyped price; excludes the many that wait for a chain to be read.
@@ -149,10 +117,7 @@ class Checkout(models.Model):
             # Partly paid checkouts, by the amount still due.
             models.Index(
                 fields=["merchant", "mode"],
-                condition=Q(
-                    status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID],
-                    amount_received__gt=0,
-                ),
+                condition=Q(status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID], amount_received__gt=0),
                 name="checkout_partly_paid",
             ),
             # Those that expired recently may still be meant.
@@ -163,9 +128,7 @@ class Checkout(models.Model):
             ),
             # For searches by reference. Checkouts made by the API are found by creation_ref, at no further cost.
             models.Index(
-                fields=["merchant", "mode", "order_ref"],
-                condition=UNKEYED_REFERENCE,
-                name="checkout_by_order_ref",
+                fields=["merchant", "mode", "order_ref"], condition=UNKEYED_REFERENCE, name="checkout_by_order_ref"
             ),
             # The API's list of a customer, or of a product. Checkouts without these references are not in them.
             models.Index(
@@ -202,9 +165,7 @@ class Checkout(models.Model):
 class CheckoutCount(models.Model):
     """A delta of the count of checkouts by status; the rows of a status add up to it (`gateway.core.daily_totals`)."""
 
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     status = models.CharField(max_length=10, choices=CheckoutStatus)
     # Negative when checkouts left the status.
@@ -214,19 +175,13 @@ class CheckoutCount(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["merchant", "mode", "status"],
-                condition=Q(is_sum=True),
-                name="checkout_count_once",
+                fields=["merchant", "mode", "status"], condition=Q(is_sum=True), name="checkout_count_once"
             )
         ]
         indexes = [
-            models.Index(
-                fields=["merchant", "mode", "status"], name="checkout_count_read"
-            ),
+            models.Index(fields=["merchant", "mode", "status"], name="checkout_count_read"),
             # Folding.
-            models.Index(
-                fields=["id"], condition=Q(is_sum=False), name="checkout_count_delta"
-            ),
+            models.Index(fields=["id"], condition=Q(is_sum=False), name="checkout_count_delta"),
         ]
 
     def __str__(self) -> str:
@@ -240,9 +195,7 @@ class DailyTotal(models.Model):
     A checkout expires on the day of its `expires_at`.
     """
 
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     day = models.DateField()
     chain = models.CharField(max_length=16, blank=True)
@@ -259,17 +212,13 @@ class DailyTotal(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["merchant", "mode", "day", "chain", "token"],
-                condition=Q(is_sum=True),
-                name="daily_total_once",
+                fields=["merchant", "mode", "day", "chain", "token"], condition=Q(is_sum=True), name="daily_total_once"
             )
         ]
         indexes = [
             models.Index(fields=["merchant", "mode", "day"], name="daily_total_read"),
             # Folding.
-            models.Index(
-                fields=["id"], condition=Q(is_sum=False), name="daily_total_delta"
-            ),
+            models.Index(fields=["id"], condition=Q(is_sum=False), name="daily_total_delta"),
         ]
 
     def __str__(self) -> str:
@@ -284,9 +233,7 @@ class AmountReservation(models.Model):
     """
 
     checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="reservations")
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     # The amount due, rounded up to a cent.
     price = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2)
@@ -306,21 +253,14 @@ class AmountReservation(models.Model):
                 name="exact_amount_of_one_checkout",
             ),
             models.UniqueConstraint(
-                fields=["checkout", "price"],
-                condition=Q(released_at=None),
-                name="one_reservation_per_price",
+                fields=["checkout", "price"], condition=Q(released_at=None), name="one_reservation_per_price"
             ),
-            models.CheckConstraint(
-                condition=Q(suffix__gte=1, suffix__lte=9_999),
-                name="suffix_below_one_cent",
-            ),
+            models.CheckConstraint(condition=Q(suffix__gte=1, suffix__lte=9_999), name="suffix_below_one_cent"),
         ]
         indexes = [
             # An exchange's round fee leaves the digits below a cent.
             models.Index(
-                fields=["merchant", "mode", "suffix"],
-                condition=Q(released_at=None),
-                name="reservation_by_suffix",
+                fields=["merchant", "mode", "suffix"], condition=Q(released_at=None), name="reservation_by_suffix"
             ),
             # The former holder of an exact amount, for a payment days later.
             models.Index(
@@ -329,11 +269,7 @@ class AmountReservation(models.Model):
                 name="reservation_released",
             ),
             # The release job, oldest first.
-            models.Index(
-                fields=["reserved_at"],
-                condition=Q(released_at=None),
-                name="reservation_held",
-            ),
+            models.Index(fields=["reserved_at"], condition=Q(released_at=None), name="reservation_held"),
         ]
 
     def __str__(self) -> str:
@@ -351,11 +287,7 @@ class TestStep(models.Model):
     done_at = models.DateTimeField(null=True)
 
     class Meta:
-        indexes = [
-            models.Index(
-                fields=["due_at"], condition=Q(done_at=None), name="test_step_due"
-            )
-        ]
+        indexes = [models.Index(fields=["due_at"], condition=Q(done_at=None), name="test_step_due")]
 
     def __str__(self) -> str:
         return f"{self.checkout_id}: {self.kind} at {self.due_at}"
@@ -364,9 +296,7 @@ class TestStep(models.Model):
 class TeamNote(models.Model):
     """The team's note about a checkout. Never shown to buyers, nor in webhooks or the API. A separate table, because few checkouts have one."""
 
-    checkout = models.OneToOneField(
-        Checkout, models.CASCADE, related_name="team_note", primary_key=True
-    )
+    checkout = models.OneToOneField(Checkout, models.CASCADE, related_name="team_note", primary_key=True)
     text = models.CharField(max_length=MOST_LETTERS)
     # The last author.
     author = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)

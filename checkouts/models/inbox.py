@@ -17,36 +17,24 @@ class InboxItem(models.Model):
     mode = models.CharField(max_length=4, choices=Mode)
     transfer = models.ForeignKey(Transfer, models.PROTECT, related_name="inbox_items")
     # The checkout it was probably meant for.
-    checkout = models.ForeignKey(
-        Checkout, models.PROTECT, null=True, related_name="inbox_items"
-    )
+    checkout = models.ForeignKey(Checkout, models.PROTECT, null=True, related_name="inbox_items")
     reason = models.CharField(max_length=13, choices=InboxReason)
     explanation = models.CharField(max_length=300)
     # Possible checkouts: [{"checkout": public id, "why_not": "..."}], the likeliest first, at most twenty.
     candidates = models.JSONField(default=list)
-    status = models.CharField(
-        max_length=9, choices=InboxStatus, default=InboxStatus.OPEN
-    )
+    status = models.CharField(max_length=9, choices=InboxStatus, default=InboxStatus.OPEN)
     created_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
             # A transfer may have a reversal alert besides its first item.
-            models.UniqueConstraint(
-                fields=["transfer", "reason"], name="inbox_item_once_per_reason"
-            ),
+            models.UniqueConstraint(fields=["transfer", "reason"], name="inbox_item_once_per_reason")
         ]
         indexes = [
+            models.Index(fields=["merchant", "mode", "-id"], condition=Q(status=InboxStatus.OPEN), name="inbox_open"),
             models.Index(
-                fields=["merchant", "mode", "-id"],
-                condition=Q(status=InboxStatus.OPEN),
-                name="inbox_open",
-            ),
-            models.Index(
-                fields=["merchant", "mode", "-id"],
-                condition=~Q(status=InboxStatus.OPEN),
-                name="inbox_resolved",
+                fields=["merchant", "mode", "-id"], condition=~Q(status=InboxStatus.OPEN), name="inbox_resolved"
             ),
             # Every page of the dashboard counts these: money that a reorg removed.
             models.Index(
@@ -66,9 +54,7 @@ class InboxDecision(models.Model):
     An item has one decision in force: of two people deciding at once, the second gets an error.
     """
 
-    item = models.ForeignKey(
-        InboxItem, models.PROTECT, related_name="decisions", db_index=False
-    )
+    item = models.ForeignKey(InboxItem, models.PROTECT, related_name="decisions", db_index=False)
     act = models.CharField(max_length=11, choices=InboxAct)
     # The checkout to credit; null for every other act.
     checkout = models.ForeignKey(Checkout, models.PROTECT, null=True, related_name="+")
@@ -78,9 +64,7 @@ class InboxDecision(models.Model):
     decided_at = models.DateTimeField()
     due_at = models.DateTimeField()
     undone_at = models.DateTimeField(null=True)
-    undone_by = models.ForeignKey(
-        User, models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    undone_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     done_at = models.DateTimeField(null=True)
     # Why it could not take effect, as text; the item is open again.
     failed_at = models.DateTimeField(null=True)
@@ -94,25 +78,20 @@ class InboxDecision(models.Model):
                 name="inbox_item_has_one_standing_decision",
             ),
             models.CheckConstraint(
-                condition=Q(act=InboxAct.CREDIT, checkout__isnull=False)
-                | ~Q(act=InboxAct.CREDIT) & Q(checkout=None),
+                condition=Q(act=InboxAct.CREDIT, checkout__isnull=False) | ~Q(act=InboxAct.CREDIT) & Q(checkout=None),
                 name="inbox_credit_names_its_checkout",
             ),
             models.CheckConstraint(
-                condition=Q(done_at=None) | Q(undone_at=None, failed_at=None),
-                name="inbox_decision_ends_once",
+                condition=Q(done_at=None) | Q(undone_at=None, failed_at=None), name="inbox_decision_ends_once"
             ),
             models.CheckConstraint(
-                condition=Q(undone_by=None) | Q(undone_at__isnull=False),
-                name="inbox_decision_undone_by",
+                condition=Q(undone_by=None) | Q(undone_at__isnull=False), name="inbox_decision_undone_by"
             ),
         ]
         indexes = [
             models.Index(fields=["item", "-id"], name="inbox_decisions_of_item"),
             models.Index(
-                fields=["due_at"],
-                condition=Q(done_at=None, undone_at=None, failed_at=None),
-                name="inbox_decision_due",
+                fields=["due_at"], condition=Q(done_at=None, undone_at=None, failed_at=None), name="inbox_decision_due"
             ),
         ]
 
@@ -125,9 +104,7 @@ class BuyerReport(models.Model):
 
     merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
     mode = models.CharField(max_length=4, choices=Mode)
-    checkout = models.ForeignKey(
-        Checkout, models.PROTECT, related_name="buyer_reports", db_index=False
-    )
+    checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="buyer_reports", db_index=False)
     # As chains write it, parsed from the buyer's text.
     tx_hash = models.CharField(max_length=128)
     # Empty if no chain knows it.
@@ -141,17 +118,9 @@ class BuyerReport(models.Model):
     closed_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["checkout", "tx_hash"], name="buyer_report_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["checkout", "tx_hash"], name="buyer_report_once")]
         indexes = [
-            models.Index(
-                fields=["merchant", "mode", "-id"],
-                condition=Q(closed_at=None),
-                name="buyer_report_open",
-            )
+            models.Index(fields=["merchant", "mode", "-id"], condition=Q(closed_at=None), name="buyer_report_open")
         ]
 
     def __str__(self) -> str:

@@ -14,13 +14,7 @@ class Payment(models.Model):
     checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="payments")
     transfer = models.OneToOneField(Transfer, models.PROTECT, related_name="payment")
     # The expired checkout that was paid, if a successor took the payment over.
-    handed_by = models.ForeignKey(
-        Checkout,
-        models.PROTECT,
-        null=True,
-        related_name="handed_payments",
-        db_index=False,
-    )
+    handed_by = models.ForeignKey(Checkout, models.PROTECT, null=True, related_name="handed_payments", db_index=False)
     # The attribution rule that credited it, as text for people.
     reason = models.CharField(max_length=200)
     credited_at = models.DateTimeField()
@@ -28,13 +22,7 @@ class Payment(models.Model):
     reversed_at = models.DateTimeField(null=True)
 
     class Meta:
-        indexes = [
-            models.Index(
-                fields=["handed_by"],
-                condition=Q(handed_by__isnull=False),
-                name="payment_handed",
-            )
-        ]
+        indexes = [models.Index(fields=["handed_by"], condition=Q(handed_by__isnull=False), name="payment_handed")]
 
     def __str__(self) -> str:
         return f"{self.checkout_id} <- {self.transfer_id}"
@@ -46,9 +34,7 @@ class RefundNote(models.Model):
     Florin sends no refund, so the note changes no status, sum or event.
     """
 
-    checkout = models.OneToOneField(
-        Checkout, models.PROTECT, related_name="refund_note", primary_key=True
-    )
+    checkout = models.OneToOneField(Checkout, models.PROTECT, related_name="refund_note", primary_key=True)
     # The transaction that sent the money back.
     tx_hash = models.CharField(max_length=128)
     author = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)

@@ -23,10 +23,7 @@ from checkouts.page.state import (
     WalletRequest,
 )
 from checkouts.payloads import checkout_url, confirmations_of, remaining_units
-from checkouts.payment_links import (
-    qr_text,
-    wallet_links,
-)
+from checkouts.payment_links import qr_text, wallet_links
 from checkouts.rescue.answers import Answer
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
@@ -125,11 +122,7 @@ def return_url(checkout: Checkout) -> str:
         return ""
     ours = {"checkout_id": checkout.public_id, "status": checkout.status}
     # The rest of the merchant's query stays byte for byte: it may be signed, or not be a list of pairs.
-    kept = [
-        pair
-        for pair in parts.query.split("&")
-        if unquote_plus(pair.partition("=")[0]) not in ours
-    ]
+    kept = [pair for pair in parts.query.split("&") if unquote_plus(pair.partition("=")[0]) not in ours]
     given = "&".join(kept)
     query = f"{given}&{urlencode(ours)}" if given else urlencode(ours)
     return urlunsplit(parts._replace(query=query))
@@ -151,17 +144,11 @@ def _offered(checkout: Checkout) -> list[ChainSpec]:
 
 
 def _networks(
-    checkout: Checkout,
-    conditions: Conditions,
-    choice: Choice,
-    standing: Sequence[TransferRow],
+    checkout: Checkout, conditions: Conditions, choice: Choice, standing: Sequence[TransferRow]
 ) -> tuple[NetworkCard, ...]:
     cards = [_card(checkout, spec, conditions) for spec in _offered(checkout)]
     chosen = _chosen(cards, conditions, choice, standing)
-    return tuple(
-        replace(card, is_chosen=card.chain == chosen, language=choice.language)
-        for card in cards
-    )
+    return tuple(replace(card, is_chosen=card.chain == chosen, language=choice.language) for card in cards)
 
 
 def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> NetworkCard:
@@ -183,10 +170,7 @@ def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> Networ
 
 
 def _chosen(
-    cards: Sequence[NetworkCard],
-    conditions: Conditions,
-    choice: Choice,
-    standing: Sequence[TransferRow],
+    cards: Sequence[NetworkCard], conditions: Conditions, choice: Choice, standing: Sequence[TransferRow]
 ) -> str | None:
     """Return the chosen card: the chain asked for, else the one already paid on, else the first that can be paid at once."""
     usable = [card for card in cards if not card.is_closed]
@@ -211,17 +195,11 @@ def _target(
     if network is None:
         return None
     used = [row.token for row in reversed(standing) if row.chain == network.chain]
-    token = next(
-        token
-        for token in (choice.token, *used, network.tokens[0])
-        if token in network.tokens
-    )
+    token = next(token for token in (choice.token, *used, network.tokens[0]) if token in network.tokens)
     request = (
         None
         if network.is_closed
-        else payment_request(
-            checkout, chains()[network.chain], token, reserved=conditions.reserved
-        )
+        else payment_request(checkout, chains()[network.chain], token, reserved=conditions.reserved)
     )
     return Target(
         network=network,
@@ -231,9 +209,7 @@ def _target(
     )
 
 
-def _payment(
-    checkout: Checkout, network: NetworkCard, request: PaymentRequest
-) -> Payment:
+def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) -> Payment:
     due = from_units(request.units)
     amount = typed_amount(due)
     page_url = checkout_url(checkout.code) + network.link
@@ -291,11 +267,7 @@ def _excess(checkout: Checkout, unit: str) -> str:
 
 
 def _confirmations(standing: Sequence[TransferRow]) -> Confirmations | None:
-    return min(
-        map(_progress, standing),
-        key=lambda progress: -progress.seconds_left,
-        default=None,
-    )
+    return min(map(_progress, standing), key=lambda progress: -progress.seconds_left, default=None)
 
 
 def _progress(row: TransferRow) -> Confirmations:
@@ -307,9 +279,7 @@ def _progress(row: TransferRow) -> Confirmations:
     return Confirmations(
         count=count,
         required=spec.confirmations,
-        seconds_left=ceil(
-            spec.estimated_confirm_seconds * missing / spec.confirmations
-        ),
+        seconds_left=ceil(spec.estimated_confirm_seconds * missing / spec.confirmations),
     )
 
 

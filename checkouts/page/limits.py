@@ -4,10 +4,7 @@ from django.http import HttpRequest
 
 from gateway.core.api.rate_limits import Limit
 from gateway.core.web.client_address import client_address
-from gateway.core.web.pages import (
-    count_client,
-    count_visit,
-)
+from gateway.core.web.pages import count_client, count_visit
 
 # Opening a stream counts as one of these.
 STATUS = Limit("checkout.status", 60)

@@ -13,14 +13,8 @@ from django.utils.translation import gettext
 
 from accounts.brand.facts import with_brand
 from checkouts.models import Checkout
-from checkouts.page.build import (
-    Conditions,
-    build_page,
-)
-from checkouts.page.state import (
-    CheckoutPage,
-    Choice,
-)
+from checkouts.page.build import Conditions, build_page
+from checkouts.page.state import CheckoutPage, Choice
 from checkouts.payloads import checkout_url
 from checkouts.rows import credited_transfers
 from checkouts.states import CheckoutException, CheckoutStatus
@@ -42,9 +36,9 @@ def receipt_words(subject: str) -> MailWords | None:
     nothing to confirm: the checkout is unknown, not completed, or its money was removed by a reorg.
     """
     public_id, _, _ = subject.partition(":")
-    completed = Checkout.objects.filter(
-        public_id=public_id, status=CheckoutStatus.COMPLETED
-    ).exclude(exception=CheckoutException.REVERSED)
+    completed = Checkout.objects.filter(public_id=public_id, status=CheckoutStatus.COMPLETED).exclude(
+        exception=CheckoutException.REVERSED
+    )
     checkout = with_brand(completed).first()
     if checkout is None:
         return None

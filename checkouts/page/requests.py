@@ -13,19 +13,10 @@ from checkouts.exact.exhaustion import is_exhausted
 from checkouts.exact_amounts import price_of
 from checkouts.models import Checkout
 from checkouts.options import takes_money
-from checkouts.page.build import (
-    Conditions,
-    build_page,
-)
-from checkouts.page.state import (
-    CheckoutPage,
-    Choice,
-)
+from checkouts.page.build import Conditions, build_page
+from checkouts.page.state import CheckoutPage, Choice
 from checkouts.payloads import remaining_units
-from checkouts.rescue.answers import (
-    UNREADABLE,
-    answer_for,
-)
+from checkouts.rescue.answers import UNREADABLE, answer_for
 from checkouts.rows import credited_transfers
 from checkouts.selectors import has_late_money, reserved_amount
 from gateway.core import json
@@ -44,11 +35,7 @@ def find_checkout(code: str) -> Checkout:
 
 
 def asked_page(
-    request: HttpRequest,
-    checkout: Checkout,
-    now: datetime,
-    *,
-    asked: Mapping[str, str] | None = None,
+    request: HttpRequest, checkout: Checkout, now: datetime, *, asked: Mapping[str, str] | None = None
 ) -> CheckoutPage:
     """Build the page as of `now`, with the choice and the answer named by `asked`, the query string."""
     asked = request.GET if asked is None else asked
@@ -61,9 +48,7 @@ def asked_page(
         checkout,
         transfers=transfers,
         choice=Choice(
-            chain=asked.get("chain", paid_on),
-            token=asked.get("token", ""),
-            language=asked_language(request),
+            chain=asked.get("chain", paid_on), token=asked.get("token", ""), language=asked_language(request)
         ),
         conditions=_conditions(checkout, now),
         now=now,
@@ -80,11 +65,7 @@ def _conditions(checkout: Checkout, now: datetime) -> Conditions:
     reserved = reserved_amount(checkout, now=now)
     price = price_of(remaining_units(checkout))
     is_full = reserved is None and is_exhausted(
-        checkout.merchant_id,
-        Mode(checkout.mode),
-        price,
-        now=now,
-        for_links=checkout.is_from_link,
+        checkout.merchant_id, Mode(checkout.mode), price, now=now, for_links=checkout.is_from_link
     )
     return Conditions(reserved=reserved, is_full=is_full, statuses=statuses)
 
@@ -99,9 +80,7 @@ def is_from_our_page(request: HttpRequest) -> bool:
 
 def json_answer(body: dict[str, Any], status: int = 200) -> HttpResponse:
     """Return a JSON response that must not be cached."""
-    answer = HttpResponse(
-        json.dumps(body), status=status, content_type="application/json"
-    )
+    answer = HttpResponse(json.dumps(body), status=status, content_type="application/json")
     return uncached(answer)
 
 

@@ -72,9 +72,7 @@ class NetworkCard:
     def link(self) -> str:
         """Return the query string that chooses it, in the requested language."""
         query = {"chain": self.chain, "token": self.tokens[0]}
-        return "?" + urlencode(
-            query | ({"lang": self.language} if self.language else {})
-        )
+        return "?" + urlencode(query | ({"lang": self.language} if self.language else {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +279,7 @@ class CheckoutPage:
     @property
     def returns_by_itself(self) -> bool:
         """Return whether the buyer is redirected to the shop: only once, and not if there is news to read first."""
-        has_news = (
-            self.is_reversed
-            or self.is_doubted
-            or self.answer is not None
-            or self.is_hash_unreadable
-        )
+        has_news = self.is_reversed or self.is_doubted or self.answer is not None or self.is_hash_unreadable
         is_due = self.is_completed and self.is_just_paid
         return is_due and bool(self.return_url) and not has_news
 
@@ -323,11 +316,7 @@ class Clock:
         """Return the time left as `24:31`, or `1:24:31` from an hour on."""
         minutes, seconds = divmod(self.seconds_left, 60)
         hours, minutes = divmod(minutes, 60)
-        return (
-            f"{hours}:{minutes:02}:{seconds:02}"
-            if hours
-            else f"{minutes:02}:{seconds:02}"
-        )
+        return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"
 
     @property
     def ring_offset(self) -> int:

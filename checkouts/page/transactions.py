@@ -15,24 +15,11 @@ from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.options import payment_request, refuse_payment, takes_money
 from checkouts.selectors import reserved_amount
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-    RateLimitError,
-    UnavailableError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.api.fields import storable
-from wallets.browser_wallets import (
-    prepare_payment,
-    send_payment,
-)
+from wallets.browser_wallets import prepare_payment, send_payment
 from wallets.chains.base import AddressError, ChainError
-from wallets.chains.payments import (
-    NotEnoughError,
-    PaymentOrder,
-    PaymentRequest,
-    TransactionRefusedError,
-)
+from wallets.chains.payments import NotEnoughError, PaymentOrder, PaymentRequest, TransactionRefusedError
 from wallets.chains.specs import ChainSpec
 from wallets.lookup import draw_look_up
 from wallets.networks import chains
@@ -56,15 +43,11 @@ def parse_signed(body: Mapping[str, Any]) -> SignedTransaction:
     """Read `{ticket, signature}`. Raises InvalidRequestError."""
     signature = _SIGNATURE.fullmatch(_text(body, "signature"))
     if signature is None:
-        raise InvalidRequestError(
-            "signature must be 65 bytes in hexadecimal.", param="signature"
-        )
+        raise InvalidRequestError("signature must be 65 bytes in hexadecimal.", param="signature")
     return SignedTransaction(_text(body, "ticket"), bytes.fromhex(signature[1]))
 
 
-def prepare_transaction(
-    checkout: Checkout, body: Mapping[str, Any], *, now: datetime
-) -> dict[str, Any]:
+def prepare_transaction(checkout: Checkout, body: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """Return what the wallet `{chain, account}` is to sign: `{transaction}`, and on Tron a `ticket` to send it with.
 
     The checkout's merchant is loaded. Raises InvalidRequestError, ConflictError (state_conflict, amount_not_reserved,
@@ -86,16 +69,12 @@ def prepare_transaction(
     try:
         return _prepared(checkout, spec, order, now)
     except NotEnoughError:
-        raise ConflictError(
-            "The account does not hold the amount.", code="funds_insufficient"
-        ) from None
+        raise ConflictError("The account does not hold the amount.", code="funds_insufficient") from None
     except ChainError as error:
         raise _unavailable(spec) from error
 
 
-def send_signed(
-    checkout: Checkout, signed: SignedTransaction, *, now: datetime
-) -> None:
+def send_signed(checkout: Checkout, signed: SignedTransaction, *, now: datetime) -> None:
     """Send our transaction that the buyer's wallet signed; safe to repeat.
 
     Raises InvalidRequestError for a ticket that is not ours or too old, ConflictError (state_conflict, transaction_refused)
@@ -107,16 +86,12 @@ def send_signed(
     try:
         send_payment(spec, raw, signed.signature)
     except TransactionRefusedError as error:
-        raise ConflictError(
-            f"{spec.title} refuses the transaction: {error}", code="transaction_refused"
-        ) from None
+        raise ConflictError(f"{spec.title} refuses the transaction: {error}", code="transaction_refused") from None
     except ChainError as error:
         raise _unavailable(spec) from error
 
 
-def _prepared(
-    checkout: Checkout, spec: ChainSpec, order: PaymentOrder, now: datetime
-) -> dict[str, Any]:
+def _prepared(checkout: Checkout, spec: ChainSpec, order: PaymentOrder, now: datetime) -> dict[str, Any]:
     prepared = prepare_payment(spec, order, now=now, until=checkout.expires_at)
     if not prepared.raw:
         return {"transaction": prepared.transaction}
@@ -129,9 +104,7 @@ def _opened(checkout: Checkout, ticket: str) -> tuple[ChainSpec, bytes, int]:
     try:
         content = signing.loads(ticket, salt=_salt(checkout), max_age=_TICKET_SECONDS)
     except signing.BadSignature:
-        raise InvalidRequestError(
-            "ticket belongs to another checkout, or is too old.", param="ticket"
-        ) from None
+        raise InvalidRequestError("ticket belongs to another checkout, or is too old.", param="ticket") from None
     spec = _spec(checkout, content["chain"])
     return spec, bytes.fromhex(content["raw"]), content["units"]
 
@@ -143,11 +116,7 @@ def _salt(checkout: Checkout) -> str:
 def _spec(checkout: Checkout, chain: str) -> ChainSpec:
     spec = chains().get(chain) if chain in checkout.offers else None
     if spec is None or not spec.family.prepares_payments(spec):
-        raise InvalidRequestError(
-            "No transaction is prepared for this chain.",
-            param="chain",
-            code="chain_unsupported",
-        )
+        raise InvalidRequestError("No transaction is prepared for this chain.", param="chain", code="chain_unsupported")
     return spec
 
 

@@ -19,23 +19,10 @@ from checkouts.creation.renewal import begin_again
 from checkouts.exact.reservations import choose_exact_amount
 from checkouts.models import Checkout
 from checkouts.options import may_begin_again
-from checkouts.page.limits import (
-    STATUS,
-    count_exact_choice,
-    count_search,
-)
+from checkouts.page.limits import STATUS, count_exact_choice, count_search
 from checkouts.page.qr import qr_code
-from checkouts.page.requests import (
-    asked_page,
-    error_answer,
-    find_checkout,
-    is_from_our_page,
-    json_answer,
-)
-from checkouts.page.state import (
-    CheckoutPage,
-    clock_of,
-)
+from checkouts.page.requests import asked_page, error_answer, find_checkout, is_from_our_page, json_answer
+from checkouts.page.state import CheckoutPage, clock_of
 from checkouts.rescue.answers import UNREADABLE
 from checkouts.rescue.service import look_into
 from checkouts.selectors import has_late_money, reserved_amount
@@ -43,11 +30,7 @@ from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
 from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import keep_language
-from gateway.core.web.pages import (
-    count_visit,
-    too_many,
-    uncached,
-)
+from gateway.core.web.pages import count_visit, too_many, uncached
 from wallets.lookup import UnreadableHashError
 
 PAGE = Limit("checkout.page", 60)
@@ -131,9 +114,7 @@ def try_again(request: HttpRequest, code: str) -> HttpResponse:
     return _see_page(request, fresh.code)
 
 
-def _cannot_begin(
-    request: HttpRequest, checkout: Checkout, error: errors.ConflictError
-) -> HttpResponse:
+def _cannot_begin(request: HttpRequest, checkout: Checkout, error: errors.ConflictError) -> HttpResponse:
     words = {"merchant": checkout.merchant.shown_name, "code": error.code}
     return uncached(render(request, "409.html", words, status=409))
 
@@ -185,16 +166,12 @@ def _correct_hash(request: HttpRequest, checkout: Checkout) -> HttpResponse:
     return uncached(render(request, "checkouts/page.html", context, status=400))
 
 
-def _see_page(
-    request: HttpRequest, code: str, query: dict[str, str] | None = None
-) -> HttpResponse:
+def _see_page(request: HttpRequest, code: str, query: dict[str, str] | None = None) -> HttpResponse:
     location = _page_address(request, code, query)
     return uncached(HttpResponse(status=303), {"Location": location})
 
 
-def _page_address(
-    request: HttpRequest, code: str, query: dict[str, str] | None = None
-) -> str:
+def _page_address(request: HttpRequest, code: str, query: dict[str, str] | None = None) -> str:
     address = reverse("checkout", args=[code])
     if query:
         address += f"?{urlencode(query)}"
@@ -235,8 +212,7 @@ def _context(page: CheckoutPage, now: datetime) -> dict[str, Any]:
         "page": page,
         "version": _version(page),
         "clock": clock_of(page, now=now),
-        "stream_url": settings.STREAM_URL
-        + reverse("checkout-stream", args=[page.code]),
+        "stream_url": settings.STREAM_URL + reverse("checkout-stream", args=[page.code]),
         "qr": qr_code(payment.qr_text) if payment else None,
     }
 
@@ -246,13 +222,9 @@ def _version(page: CheckoutPage) -> str:
     return f"{page.digest()}-{get_language()}-{settings.SERVICE_VERSION}"
 
 
-def _status_body(
-    request: HttpRequest, page: CheckoutPage, now: datetime
-) -> dict[str, Any]:
+def _status_body(request: HttpRequest, page: CheckoutPage, now: datetime) -> dict[str, Any]:
     return {
         "status": page.status,
         "final": page.is_final,
-        "panel": render_to_string(
-            "checkouts/_panel.html", _context(page, now), request
-        ),
+        "panel": render_to_string("checkouts/_panel.html", _context(page, now), request),
     }

@@ -9,27 +9,13 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from checkouts.page.requests import (
-    asked_page,
-    error_answer,
-    find_checkout,
-    is_from_our_page,
-    json_answer,
-)
-from checkouts.page.transactions import (
-    parse_signed,
-    prepare_transaction,
-    send_signed,
-)
+from checkouts.page.requests import asked_page, error_answer, find_checkout, is_from_our_page, json_answer
+from checkouts.page.transactions import parse_signed, prepare_transaction, send_signed
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.wire import JsonParser
 from gateway.core.web.compact import compact_page
-from gateway.core.web.pages import (
-    count_visit,
-    too_many,
-    uncached,
-)
+from gateway.core.web.pages import count_visit, too_many, uncached
 
 WALLETS = Limit("checkout.wallets", 60)
 # Each costs our nodes two requests: limits per client for one checkout, and for all.

@@ -8,12 +8,7 @@ from enum import StrEnum
 from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout
 from checkouts.payloads import remaining_units
-from checkouts.rescue.rules import (
-    UNDECIDED,
-    Case,
-    Standing,
-    credited_case,
-)
+from checkouts.rescue.rules import UNDECIDED, Case, Standing, credited_case
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutStatus, RescueVerdict
 from wallets.addresses import shown_address
@@ -91,9 +86,7 @@ class Answer:
         return Tone.CALM if self.case in _CALM else Tone.WARNING
 
 
-def answer_for(
-    found: str, checkout: Checkout, transfers: Sequence[TransferRow]
-) -> Answer | None:
+def answer_for(found: str, checkout: Checkout, transfers: Sequence[TransferRow]) -> Answer | None:
     """Return the answer that the page's address names; None if this checkout has no such report.
 
     `transfers` are those credited to it.
@@ -104,9 +97,7 @@ def answer_for(
     return _answer(report, checkout, transfers) if report is not None else None
 
 
-def _answer(
-    report: BuyerReport, checkout: Checkout, transfers: Sequence[TransferRow]
-) -> Answer | None:
+def _answer(report: BuyerReport, checkout: Checkout, transfers: Sequence[TransferRow]) -> Answer | None:
     names = {report.tx_hash, report.details.get("tx_hash")}
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     paid = next((row for row in standing if row.tx_hash in names), None)
@@ -131,9 +122,7 @@ def standing_of(checkout: Checkout) -> Standing:
     )
 
 
-def _shown(
-    report: BuyerReport, checkout: Checkout, case: Case, paid: TransferRow | None
-) -> Answer:
+def _shown(report: BuyerReport, checkout: Checkout, case: Case, paid: TransferRow | None) -> Answer:
     details = report.details
     late_by = details.get("late_seconds")
     chain = paid.chain if paid else report.chain

@@ -7,18 +7,8 @@ from operator import attrgetter
 from typing import Any
 
 from checkouts.models import Checkout
-from checkouts.rescue.rules import (
-    Movement,
-    Record,
-    Transaction,
-    Whose,
-)
-from wallets.chains.base import (
-    PARTS_FROM,
-    FoundMovement,
-    FoundTransaction,
-    TokenTransfer,
-)
+from checkouts.rescue.rules import Movement, Record, Transaction, Whose
+from wallets.chains.base import PARTS_FROM, FoundMovement, FoundTransaction, TokenTransfer
 from wallets.chains.family import ChainFamily
 from wallets.models import Transfer
 from wallets.networks import chain_spec, is_accepted
@@ -51,15 +41,10 @@ class Books:
 def from_books(checkout: Checkout, books: Books) -> list[Transaction]:
     """Return the recorded transactions, without asking any chain."""
     rows = sorted(books.transfers, key=attrgetter("chain", "tx_hash", "position"))
-    return [
-        _recorded(checkout, list(group), books)
-        for _, group in groupby(rows, key=attrgetter("chain", "tx_hash"))
-    ]
+    return [_recorded(checkout, list(group), books) for _, group in groupby(rows, key=attrgetter("chain", "tx_hash"))]
 
 
-def _recorded(
-    checkout: Checkout, rows: Sequence[Transfer], books: Books
-) -> Transaction:
+def _recorded(checkout: Checkout, rows: Sequence[Transfer], books: Books) -> Transaction:
     first = rows[0]
     family = chain_spec(first.chain).family
     offers = _Offers(checkout)
@@ -83,9 +68,7 @@ def _recorded(
     )
 
 
-def from_chain(
-    checkout: Checkout, found: FoundTransaction, books: Books
-) -> Transaction:
+def from_chain(checkout: Checkout, found: FoundTransaction, books: Books) -> Transaction:
     """Return a node's answer, joined with our records."""
     offers = _Offers(checkout)
 
@@ -112,9 +95,7 @@ def from_chain(
     )
 
 
-def matched_rows(
-    found: FoundTransaction, books: Books
-) -> Iterator[tuple[FoundMovement, str, Transfer | None]]:
+def matched_rows(found: FoundTransaction, books: Books) -> Iterator[tuple[FoundMovement, str, Transfer | None]]:
     """Yield each movement with the hash under which a watcher records it, and its row.
 
     A TON transaction causes transfers with their own hashes, in the order of the movements; so the money identifies each.
@@ -138,8 +119,7 @@ def _row(movement: FoundMovement, tx_hash: str, books: Books) -> Transfer | None
     rows = {
         row.position: row
         for row in books.transfers
-        if (row.tx_hash, row.recipient, row.token)
-        == (tx_hash, movement.recipient, movement.token)
+        if (row.tx_hash, row.recipient, row.token) == (tx_hash, movement.recipient, movement.token)
     }
     is_part = movement.position >= PARTS_FROM
     sums = (row for at, row in rows.items() if (at >= PARTS_FROM) != is_part)
@@ -151,9 +131,7 @@ class _Offers:
 
     def __init__(self, checkout: Checkout) -> None:
         self._offers = checkout.offers
-        self._places = {
-            chain: _key(chain, offer) for chain, offer in checkout.offers.items()
-        }
+        self._places = {chain: _key(chain, offer) for chain, offer in checkout.offers.items()}
         self._owned = _owned(checkout.offers)
 
     def movement(
@@ -187,9 +165,7 @@ class _Offers:
         )
 
 
-def _owned(
-    offers: Mapping[str, Mapping[str, Any]],
-) -> dict[tuple[ChainFamily, bytes], Whose]:
+def _owned(offers: Mapping[str, Mapping[str, Any]]) -> dict[tuple[ChainFamily, bytes], Whose]:
     """Return the checkout's addresses. An EVM address is the same on each EVM chain, offered there or not."""
     found: dict[tuple[ChainFamily, bytes], Whose] = {}
     for chain, offer in offers.items():

@@ -10,16 +10,12 @@ from checkouts.models import BuyerReport
 
 
 @transaction.atomic
-def close_report(
-    report: BuyerReport, *, now: datetime, actor: User, address: str | None = None
-) -> bool:
+def close_report(report: BuyerReport, *, now: datetime, actor: User, address: str | None = None) -> bool:
     """Close a report; return whether it was open. No money moves. `address` is the actor's, for the audit log.
 
     It reopens if its buyer asks again and the result differs.
     """
-    if not BuyerReport.objects.filter(pk=report.pk, closed_at=None).update(
-        closed_at=now
-    ):
+    if not BuyerReport.objects.filter(pk=report.pk, closed_at=None).update(closed_at=now):
         return False
     record(
         report.merchant,

@@ -90,9 +90,7 @@ VERDICTS = MappingProxyType(
         Case.NOT_FOUND: RescueVerdict.NOT_FOUND,
     }
 )
-UNDECIDED = frozenset(
-    {RescueVerdict.NOT_FINAL, RescueVerdict.UNREACHABLE, RescueVerdict.NOT_FOUND}
-)
+UNDECIDED = frozenset({RescueVerdict.NOT_FINAL, RescueVerdict.UNREACHABLE, RescueVerdict.NOT_FOUND})
 """Verdicts that another look-up may change; all others are final."""
 
 _RANKS = {case: rank for rank, case in enumerate(Case)}
@@ -187,20 +185,10 @@ class Finding:
     def is_unread(self) -> bool:
         """Return whether a chain has money for the checkout that is not recorded."""
         is_new = self.movement is not None and self.movement.record is None
-        return is_new and self.case in {
-            Case.READING,
-            Case.LATE,
-            Case.FOUND_LATE,
-            Case.EXTRA,
-        }
+        return is_new and self.case in {Case.READING, Case.LATE, Case.FOUND_LATE, Case.EXTRA}
 
 
-def find(
-    transactions: Iterable[Transaction],
-    standing: Standing,
-    *,
-    is_all: bool,
-) -> Finding:
+def find(transactions: Iterable[Transaction], standing: Standing, *, is_all: bool) -> Finding:
     """Return the best case for all transactions with one hash; `is_all` says that all chains answered."""
     unknown = Finding(Case.NOT_FOUND if is_all else Case.UNREACHABLE)
     found = [finding for each in transactions for finding in _judge(each, standing)]
@@ -219,17 +207,9 @@ def _judge(transaction: Transaction, standing: Standing) -> list[Finding]:
         return [Finding(Case.IN_LINE, transaction)]
     if not transaction.movements and not transaction.to_oneself:
         return [Finding(Case.NOTHING_MOVED, transaction)]
-    moved_nothing = [
-        Finding(Case.TO_ONESELF, transaction, movement)
-        for movement in transaction.to_oneself
-    ]
+    moved_nothing = [Finding(Case.TO_ONESELF, transaction, movement) for movement in transaction.to_oneself]
     return moved_nothing + [
-        Finding(
-            _case(movement, transaction, standing),
-            transaction,
-            movement,
-            _late_by(transaction, standing),
-        )
+        Finding(_case(movement, transaction, standing), transaction, movement, _late_by(transaction, standing))
         for movement in transaction.movements
     ]
 
@@ -244,10 +224,7 @@ def _late_by(transaction: Transaction, standing: Standing) -> timedelta | None:
 
 def _lateness(block_time: datetime, standing: Standing) -> InboxReason | None:
     return lateness(
-        block_time,
-        status=standing.status,
-        expires_at=standing.expires_at,
-        is_cancelled=standing.is_cancelled,
+        block_time, status=standing.status, expires_at=standing.expires_at, is_cancelled=standing.is_cancelled
     )
 
 
@@ -301,11 +278,7 @@ def _unfit(movement: Movement) -> Case | None:
     return Case.DUST if movement.units < DUST_UNITS else None
 
 
-_TOO_LATE = {
-    InboxReason.EXTRA: Case.EXTRA,
-    InboxReason.LATE: Case.LATE,
-    InboxReason.LATE_OUTAGE: Case.FOUND_LATE,
-}
+_TOO_LATE = {InboxReason.EXTRA: Case.EXTRA, InboxReason.LATE: Case.LATE, InboxReason.LATE_OUTAGE: Case.FOUND_LATE}
 
 
 def _in_time(record: Record, block_time: datetime, standing: Standing) -> Case:

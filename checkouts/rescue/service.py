@@ -17,30 +17,13 @@ from django.db.models import Q
 from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout, Payment
 from checkouts.rescue.answers import standing_of
-from checkouts.rescue.facts import (
-    Books,
-    from_books,
-    from_chain,
-)
-from checkouts.rescue.rules import (
-    UNDECIDED,
-    Case,
-    Finding,
-    Standing,
-    find,
-)
+from checkouts.rescue.facts import Books, from_books, from_chain
+from checkouts.rescue.rules import UNDECIDED, Case, Finding, Standing, find
 from checkouts.selectors import other_tries
 from checkouts.states import RescueVerdict
 from gateway.core.api.errors import RateLimitError
 from gateway.core.money import readable_units
-from wallets.lookup import (
-    Lookup,
-    ask_again,
-    is_imitation_on,
-    look_up,
-    recorded,
-    spellings,
-)
+from wallets.lookup import Lookup, ask_again, is_imitation_on, look_up, recorded, spellings
 from wallets.models import Transfer
 from wallets.networks import decimals_of
 from wallets.states import TransferState
@@ -57,15 +40,7 @@ _FULL_SECONDS: Final = 3_600
 # chain's nodes are asked.
 _places = threading.BoundedSemaphore(_MOST_AT_ONCE)
 # These cases, given for a payment of the same buyer's other try, would make people pay twice.
-_NOT_OF_THIS_ONE: Final = frozenset(
-    {
-        Case.UNNAMED,
-        Case.EARLIER,
-        Case.OTHER_ADDRESS,
-        Case.UNREACHABLE,
-        Case.NOT_FOUND,
-    }
-)
+_NOT_OF_THIS_ONE: Final = frozenset({Case.UNNAMED, Case.EARLIER, Case.OTHER_ADDRESS, Case.UNREACHABLE, Case.NOT_FOUND})
 
 
 def look_into(checkout: Checkout, text: str, *, now: datetime) -> BuyerReport:
@@ -127,9 +102,7 @@ def _check_room(checkout: Checkout) -> None:
         raise RateLimitError(_FULL_SECONDS)
 
 
-def _find(
-    tries: Sequence[Checkout], question: _Question, now: datetime
-) -> tuple[Checkout, Finding, Sequence[str]]:
+def _find(tries: Sequence[Checkout], question: _Question, now: datetime) -> tuple[Checkout, Finding, Sequence[str]]:
     """Return the try that the transaction paid, its finding, and the chains that did not answer."""
     told = []
     for each in tries:
@@ -140,9 +113,7 @@ def _find(
     return told[0]
 
 
-def _find_one(
-    checkout: Checkout, question: _Question, now: datetime
-) -> tuple[Finding, Sequence[str]]:
+def _find_one(checkout: Checkout, question: _Question, now: datetime) -> tuple[Finding, Sequence[str]]:
     books = _books(checkout, _recorded(checkout, question))
     if books.is_about_us or checkout.mode == Mode.TEST:
         known = [each for each in from_books(checkout, books) if each.is_ours]
@@ -152,10 +123,7 @@ def _find_one(
 
 
 def _judge(checkout: Checkout, looked: Lookup, now: datetime) -> Finding:
-    transactions = [
-        from_chain(checkout, found, _books(checkout, recorded(found)))
-        for found in looked.transactions
-    ]
+    transactions = [from_chain(checkout, found, _books(checkout, recorded(found))) for found in looked.transactions]
     finding = find(transactions, _standing(checkout), is_all=not looked.unasked)
     if finding.is_unread:
         for found in looked.transactions:
@@ -185,20 +153,13 @@ def _place() -> Iterator[None]:
 def _recorded(checkout: Checkout, question: _Question) -> list[Transfer]:
     """Return the recorded transfers with the hash as each chain spells it, in this checkout's mode."""
     named = question.named
-    rows = Transfer.objects.filter(
-        chain__in=list(named), tx_hash__in=question.hashes, mode=checkout.mode
-    )
+    rows = Transfer.objects.filter(chain__in=list(named), tx_hash__in=question.hashes, mode=checkout.mode)
     return [row for row in rows if row.tx_hash == named[row.chain]]
 
 
 def _books(checkout: Checkout, rows: Sequence[Transfer]) -> Books:
     """Return the merchant's records of the transaction, and which belong to this checkout."""
-    own = [
-        row
-        for row in rows
-        if row.merchant_id == checkout.merchant_id
-        and row.state != TransferState.ORPHANED
-    ]
+    own = [row for row in rows if row.merchant_id == checkout.merchant_id and row.state != TransferState.ORPHANED]
     ids = [row.pk for row in own]
     its_own = Q(checkout=checkout) | Q(handed_by=checkout)
     paid = Payment.objects.filter(its_own, transfer__in=ids)
@@ -237,22 +198,13 @@ def _lock(checkout: Checkout) -> None:
 
 @transaction.atomic
 def _file(
-    checkout: Checkout,
-    hashes: Collection[str],
-    details: dict[str, Any],
-    finding: Finding,
-    now: datetime,
+    checkout: Checkout, hashes: Collection[str], details: dict[str, Any], finding: Finding, now: datetime
 ) -> BuyerReport:
     _lock(checkout)
     report = _filed(checkout, hashes)
     if report is None:
         _check_room(checkout)
-        report = BuyerReport(
-            merchant_id=checkout.merchant_id,
-            mode=checkout.mode,
-            checkout=checkout,
-            reported_at=now,
-        )
+        report = BuyerReport(merchant_id=checkout.merchant_id, mode=checkout.mode, checkout=checkout, reported_at=now)
     elif report.verdict != finding.verdict:
         report.closed_at = None
     found = finding.transaction

@@ -40,9 +40,7 @@ def play_due_steps(*, now: datetime) -> int:
 def _play_batch(*, now: datetime) -> int:
     with transaction.atomic():
         # A checkout's steps run one by one: what an earlier one wrote must be committed and attributed.
-        earlier = TestStep.objects.filter(
-            checkout=OuterRef("checkout"), done_at=None, pk__lt=OuterRef("pk")
-        )
+        earlier = TestStep.objects.filter(checkout=OuterRef("checkout"), done_at=None, pk__lt=OuterRef("pk"))
         steps = list(
             TestStep.objects.filter(~Exists(earlier), done_at=None, due_at__lte=now)
             .order_by("due_at", "pk")
@@ -73,12 +71,7 @@ def _plays(step: TestStep, now: datetime) -> bool:
 def _play(step: TestStep, now: datetime) -> None:
     checkout = step.checkout
     match StepKind(step.kind):
-        case (
-            StepKind.PAY
-            | StepKind.PAY_SHORT
-            | StepKind.PAY_OVER
-            | StepKind.PAY_LATE as kind
-        ):
+        case StepKind.PAY | StepKind.PAY_SHORT | StepKind.PAY_OVER | StepKind.PAY_LATE as kind:
             confirm_transfers([_send(step, kind, now)], now=now)
         case StepKind.DETECT:
             _send(step, StepKind.DETECT, now)
@@ -88,15 +81,11 @@ def _play(step: TestStep, now: datetime) -> None:
             revive_transfers(_sent(checkout), now=now)
             confirm_transfers(_sent(checkout), now=now)
         case StepKind.EXPIRE:
-            Checkout.objects.filter(pk=checkout.pk, expires_at__gt=step.due_at).update(
-                expires_at=step.due_at
-            )
+            Checkout.objects.filter(pk=checkout.pk, expires_at__gt=step.due_at).update(expires_at=step.due_at)
 
 
 def _sent(checkout: Checkout) -> list[int]:
-    sent = Transfer.objects.filter(
-        deposit__nonce=checkout.deposit_nonce, mode=checkout.mode
-    )
+    sent = Transfer.objects.filter(deposit__nonce=checkout.deposit_nonce, mode=checkout.mode)
     return list(sent.order_by("pk").values_list("pk", flat=True))
 
 

@@ -2,7 +2,4 @@
 
 from django.urls import include, path
 
-urlpatterns = [
-    path("__debug__/", include("debug_toolbar.urls")),
-    path("", include("demo.front.urls")),
-]
+urlpatterns = [path("__debug__/", include("debug_toolbar.urls")), path("", include("demo.front.urls"))]

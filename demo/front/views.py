@@ -67,10 +67,7 @@ class DemoLoginView(LoginView):  # type: ignore[misc]
         form = super().get_form(form_class)
         if self.request.method == "GET" and is_from_this_machine(self.request):
             known = demo_settings().credentials
-            form.initial |= {
-                "login": known.owner_email,
-                "password": known.owner_password,
-            }
+            form.initial |= {"login": known.owner_email, "password": known.owner_password}
             form.fields["password"].widget = PasswordInput(
                 attrs=form.fields["password"].widget.attrs, render_value=True
             )

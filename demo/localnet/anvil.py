@@ -13,11 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
-from demo.localnet.errors import (
-    NodeError,
-    NodeMissingError,
-    NodeStartError,
-)
+from demo.localnet.errors import NodeError, NodeMissingError, NodeStartError
 from demo.localnet.process import JsonRpcNode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,9 +47,7 @@ def anvil_binary() -> Path:
     package = f"anvil-{system}-{machine.get(processor, processor)}"
     binary = ROOT / "node_modules" / "@foundry-rs" / package / "bin" / "anvil"
     if not os.access(binary, os.X_OK):
-        raise NodeMissingError(
-            f"No anvil for {package}: install Node.js and run npm ci."
-        )
+        raise NodeMissingError(f"No anvil for {package}: install Node.js and run npm ci.")
     return binary
 
 
@@ -175,24 +169,14 @@ class Anvil(JsonRpcNode):
         """Take the newest `depth` blocks away and put none in their place."""
         self.rpc("anvil_rollback", depth)
 
-    def sign(
-        self,
-        account: FundedAccount,
-        *,
-        to: str,
-        data: bytes = b"",
-        value: int = 0,
-        gas: int = GAS,
-    ) -> str:
+    def sign(self, account: FundedAccount, *, to: str, data: bytes = b"", value: int = 0, gas: int = GAS) -> str:
         """A raw signed transaction (hex) with the account's next nonce; `value` in wei. An empty `to` creates."""
         # Slow to import, and not every user signs.
         from eth_account import Account
 
         fields = {
             "chainId": self.chain_id,
-            "nonce": int(
-                self.rpc("eth_getTransactionCount", account.address, "pending"), 16
-            ),
+            "nonce": int(self.rpc("eth_getTransactionCount", account.address, "pending"), 16),
             # Not eth_gasPrice, which follows the tips of the blocks before, our own among them.
             "gasPrice": 2 * int(self.block()["baseFeePerGas"], 16),
             "gas": gas,
@@ -200,20 +184,10 @@ class Anvil(JsonRpcNode):
             "data": "0x" + data.hex(),
             "to": to,
         }
-        raw: str = Account.sign_transaction(
-            fields, account.key
-        ).raw_transaction.to_0x_hex()
+        raw: str = Account.sign_transaction(fields, account.key).raw_transaction.to_0x_hex()
         return raw
 
-    def send(
-        self,
-        account: FundedAccount,
-        *,
-        to: str,
-        data: bytes = b"",
-        value: int = 0,
-        gas: int = GAS,
-    ) -> str:
+    def send(self, account: FundedAccount, *, to: str, data: bytes = b"", value: int = 0, gas: int = GAS) -> str:
         """Sign and send a transaction; return its hash. Raises NodeError when the node refuses it.
 
         A transaction that reverts on chain is accepted here: look at its receipt.
@@ -226,9 +200,7 @@ class Anvil(JsonRpcNode):
         """A transaction's receipt, waiting until it is in a block. Raises NodeError after half a minute."""
 
         def mined() -> dict[str, Any] | None:
-            receipt: dict[str, Any] | None = self.rpc(
-                "eth_getTransactionReceipt", tx_hash
-            )
+            receipt: dict[str, Any] | None = self.rpc("eth_getTransactionReceipt", tx_hash)
             # The node may tell of a receipt a moment before its newest block is the one that has it.
             is_told = receipt and int(receipt["blockNumber"], 16) <= self.block_number()
             return receipt if is_told else None
@@ -272,17 +244,13 @@ class Anvil(JsonRpcNode):
         def listening() -> re.Match[str] | None:
             if process is not None and process.poll() is not None:
                 raise NodeStartError(f"anvil ended at once: {_read(output)[-500:]}")
-            return re.search(
-                r"^Listening on 127\.0\.0\.1:(\d+)$", _read(output), re.MULTILINE
-            )
+            return re.search(r"^Listening on 127\.0\.0\.1:(\d+)$", _read(output), re.MULTILINE)
 
         found = _poll(listening, seconds=START_SECONDS)
         if found is None:
             raise NodeStartError(f"anvil did not start within {START_SECONDS:.0f} s.")
         self.port = int(found[1])
-        addresses = re.findall(
-            r"^\(\d+\) (0x[0-9a-fA-F]{40}) ", found.string, re.MULTILINE
-        )
+        addresses = re.findall(r"^\(\d+\) (0x[0-9a-fA-F]{40}) ", found.string, re.MULTILINE)
         keys = re.findall(r"^\(\d+\) (0x[0-9a-f]{64})$", found.string, re.MULTILINE)
         pairs = zip(addresses, keys, strict=True)
         self.accounts = [FundedAccount(address, key) for address, key in pairs]
@@ -313,9 +281,7 @@ def _forget_later_first_blocks(path: Path) -> None:
     if len(first_ones) < 2:
         return
     first = min(first_ones, key=lambda block: _header_number(block, "timestamp"))
-    state["blocks"] = [
-        block for block in blocks if block is first or block not in first_ones
-    ]
+    state["blocks"] = [block for block in blocks if block is first or block not in first_ones]
     whole = path.with_suffix(".new")
     whole.write_text(json.dumps(state))
     whole.replace(path)

@@ -9,26 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from demo.localnet.abi import encode_call
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
-from demo.localnet.funding import (
-    PAYER_UNITS,
-    payer,
-)
-from demo.localnet.tokens import (
-    artifact,
-    balance_of,
-    mint,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
+from demo.localnet.funding import PAYER_UNITS, payer
+from demo.localnet.tokens import artifact, balance_of, mint
 from wallets.chains.registry import CHAINS
 
 DOMAIN = {"name": "USD Coin", "version": "2"}
-TRANSFER = (
-    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,"
-    "uint8,bytes32,bytes32)"
-)
+TRANSFER = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
 RECEIVE = TRANSFER.replace("transfer", "receive")
 CANCEL = "cancelAuthorization(address,bytes32,uint8,bytes32,bytes32)"
 _Kinds = dict[str, tuple[tuple[str, str], ...]]
@@ -49,11 +36,7 @@ def by_bytes(function: str) -> str:
 
 def real_usdc(chain_id: int) -> str:
     """Where the chain's real USDC is."""
-    return next(
-        chain.mainnet.tokens["USDC"]
-        for chain in CHAINS
-        if chain.mainnet.chain_id == chain_id
-    )
+    return next(chain.mainnet.tokens["USDC"] for chain in CHAINS if chain.mainnet.chain_id == chain_id)
 
 
 def lay_usdc(node: Anvil) -> str:
@@ -124,49 +107,31 @@ def authorize(
 
 
 def sign(
-    node: Anvil,
-    told: Authorization,
-    account: FundedAccount,
-    *,
-    kind: str = "TransferWithAuthorization",
+    node: Anvil, told: Authorization, account: FundedAccount, *, kind: str = "TransferWithAuthorization"
 ) -> Authorization:
     """Sign it with an account's key, for the chain's real USDC."""
     message = told.payload()["authorization"]
-    message |= {
-        name: int(message[name]) for name in ("value", "validAfter", "validBefore")
-    }
+    message |= {name: int(message[name]) for name in ("value", "validAfter", "validBefore")}
     return _signed(node, told, account, {kind: _FIELDS}, message)
 
 
-def sign_cancel(
-    node: Anvil, told: Authorization, account: FundedAccount
-) -> Authorization:
+def sign_cancel(node: Anvil, told: Authorization, account: FundedAccount) -> Authorization:
     """Sign that an authorisation is cancelled; the signature is the answer's."""
-    kinds: _Kinds = {
-        "CancelAuthorization": (("authorizer", "address"), ("nonce", "bytes32"))
-    }
+    kinds: _Kinds = {"CancelAuthorization": (("authorizer", "address"), ("nonce", "bytes32"))}
     message = {"authorizer": told.payer, "nonce": told.nonce}
     return _signed(node, told, account, kinds, message)
 
 
 def _signed(
-    node: Anvil,
-    told: Authorization,
-    account: FundedAccount,
-    kinds: _Kinds,
-    message: dict[str, Any],
+    node: Anvil, told: Authorization, account: FundedAccount, kinds: _Kinds, message: dict[str, Any]
 ) -> Authorization:
     # Slow to import, and not every user signs.
     from eth_account import Account
 
     signed = Account.sign_typed_data(
         account.key,
-        domain_data=DOMAIN
-        | {"chainId": node.chain_id, "verifyingContract": real_usdc(node.chain_id)},
-        message_types={
-            kind: [{"name": name, "type": of} for name, of in fields]
-            for kind, fields in kinds.items()
-        },
+        domain_data=DOMAIN | {"chainId": node.chain_id, "verifyingContract": real_usdc(node.chain_id)},
+        message_types={kind: [{"name": name, "type": of} for name, of in fields] for kind, fields in kinds.items()},
         message_data=message | {"nonce": bytes.fromhex(told.nonce[2:])},
     )
     return replace(told, signature="0x" + bytes(signed.signature).hex())

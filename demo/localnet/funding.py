@@ -1,14 +1,7 @@
 """Prepares a local chain as the gateway expects it: factory, USDC and USDT deployed, and a funded payer."""
 
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
-from demo.localnet.tokens import (
-    balance_of,
-    deploy_token,
-    mint,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
+from demo.localnet.tokens import balance_of, deploy_token, mint
 from wallets.forwarders.factory import deploy_factory
 
 SYMBOLS = ("USDC", "USDT")

@@ -11,21 +11,9 @@ from functools import cache
 from typing import Any
 
 from demo.localnet.abi import encode_call
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
-from demo.localnet.funding import (
-    PAYER_UNITS,
-    payer,
-)
-from demo.localnet.tokens import (
-    artifact,
-    balance_of,
-    deploy_token,
-    execute,
-    mint,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
+from demo.localnet.funding import PAYER_UNITS, payer
+from demo.localnet.tokens import artifact, balance_of, deploy_token, execute, mint
 from wallets.chains.registry import CHAINS
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
@@ -48,11 +36,7 @@ _TYPES = {
 
 def real_usdt(chain_id: int) -> str:
     """Where the chain's real USDT is."""
-    return next(
-        chain.mainnet.tokens["USDT"]
-        for chain in CHAINS
-        if chain.mainnet.chain_id == chain_id
-    )
+    return next(chain.mainnet.tokens["USDT"] for chain in CHAINS if chain.mainnet.chain_id == chain_id)
 
 
 def lay_usdt(node: Anvil) -> str:
@@ -116,23 +100,12 @@ class Permit:
 
 
 def permit(
-    node: Anvil,
-    token: str,
-    to: str,
-    units: int,
-    *,
-    account: FundedAccount | None = None,
-    **changes: Any,
+    node: Anvil, token: str, to: str, units: int, *, account: FundedAccount | None = None, **changes: Any
 ) -> Permit:
     """Sign a permit of the node's payer that holds for five minutes."""
     who = account or payer(node)
     unsigned = Permit(
-        payer=who.address,
-        token=token,
-        to=to,
-        units=units,
-        nonce=secrets.randbits(256),
-        deadline=int(time.time()) + 300,
+        payer=who.address, token=token, to=to, units=units, nonce=secrets.randbits(256), deadline=int(time.time()) + 300
     )
     return sign_permit(node, replace(unsigned, **changes), who)
 
@@ -144,14 +117,9 @@ def sign_permit(node: Anvil, told: Permit, account: FundedAccount) -> Permit:
 
     signed = Account.sign_typed_data(
         account.key,
-        domain_data={
-            "name": "Permit2",
-            "chainId": node.chain_id,
-            "verifyingContract": PERMIT2,
-        },
+        domain_data={"name": "Permit2", "chainId": node.chain_id, "verifyingContract": PERMIT2},
         message_types={
-            name: [{"name": field, "type": kind} for field, kind in fields]
-            for name, fields in _TYPES.items()
+            name: [{"name": field, "type": kind} for field, kind in fields] for name, fields in _TYPES.items()
         },
         message_data={
             "permitted": {"token": told.token, "amount": told.units},

@@ -6,10 +6,7 @@ import subprocess
 from types import TracebackType
 from typing import Any, Self
 
-from demo.localnet.errors import (
-    NodeError,
-    NodeStartError,
-)
+from demo.localnet.errors import NodeError, NodeStartError
 
 STOP_SECONDS = 20.0
 ANSWER_SECONDS = 60.0
@@ -49,10 +46,7 @@ class NodeProcess:
         return self.start()
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
 
@@ -68,9 +62,7 @@ class JsonRpcNode(NodeProcess):
     def call(self, method: str, params: list[Any]) -> Any:
         """Ask the node. Raises NodeError with its answer when that is an error."""
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", self.port, timeout=ANSWER_SECONDS
-        )
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_SECONDS)
         try:
             headers = {"Content-Type": "application/json"}
             connection.request("POST", "/", json.dumps(request), headers)

@@ -5,21 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from demo.localnet.abi import (
-    encode_arguments,
-    encode_call,
-)
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.abi import encode_arguments, encode_call
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.errors import NodeError
-from wallets.forwarders.addresses import (
-    DETERMINISTIC_DEPLOYER,
-    checksum,
-    create2_address,
-    keccak,
-)
+from wallets.forwarders.addresses import DETERMINISTIC_DEPLOYER, checksum, create2_address, keccak
 
 CONTRACTS = Path(__file__).parent / "contracts"
 REAL = bytes(32)
@@ -52,9 +41,7 @@ def deploy_token(node: Anvil, symbol: str, *, salt: bytes = REAL) -> str:
     return deploy_code(node, _token_code(symbol), salt=salt)
 
 
-def deploy_contract(
-    node: Anvil, contract: str, *, arguments: bytes = b"", salt: bytes = REAL
-) -> str:
+def deploy_contract(node: Anvil, contract: str, *, arguments: bytes = b"", salt: bytes = REAL) -> str:
     """Deploy one of the test contracts, with ABI-encoded constructor arguments, and return its address."""
     code = bytes.fromhex(artifact(contract)["bytecode"][2:])
     return deploy_code(node, code + arguments, salt=salt)
@@ -65,9 +52,7 @@ def deploy_code(node: Anvil, code: bytes, *, salt: bytes = REAL) -> str:
     address = _deployed_address(code, salt=salt)
     if not node.code(address):
         deployer = checksum(DETERMINISTIC_DEPLOYER)
-        tx_hash = node.send(
-            node.accounts[0], to=deployer, data=salt + code, gas=_DEPLOY_GAS
-        )
+        tx_hash = node.send(node.accounts[0], to=deployer, data=salt + code, gas=_DEPLOY_GAS)
         node.receipt(tx_hash)
         if not node.code(address):
             raise NodeError(0, f"Nothing was deployed at {address} by {tx_hash}.", None)
@@ -84,9 +69,7 @@ def transfer(node: Anvil, payer: FundedAccount, token: str, to: str, units: int)
     return execute(node, payer, token, "transfer(address,uint256)", to, units)
 
 
-def transfer_many(
-    node: Anvil, payer: FundedAccount, token: str, payments: list[tuple[str, int]]
-) -> str:
+def transfer_many(node: Anvil, payer: FundedAccount, token: str, payments: list[tuple[str, int]]) -> str:
     """Pay up to 500 (address, units) in one transaction; the token must not be USDT. Returns the transaction hash."""
     batch = deploy_contract(node, "Batch")
     execute(node, payer, token, "approve(address,uint256)", batch, 2**256 - 1)
@@ -110,12 +93,7 @@ def read(node: Anvil, contract: str, signature: str, *arguments: Any) -> str:
 
 
 def execute(
-    node: Anvil,
-    account: FundedAccount,
-    contract: str,
-    signature: str,
-    *arguments: Any,
-    gas: int = 1_000_000,
+    node: Anvil, account: FundedAccount, contract: str, signature: str, *arguments: Any, gas: int = 1_000_000
 ) -> str:
     """Call a contract in a transaction; return its hash. Raises NodeError when it is refused or reverts.
 
@@ -131,12 +109,8 @@ def execute(
 
 def _token_code(symbol: str) -> bytes:
     code = bytes.fromhex(artifact(_CONTRACT_OF.get(symbol, "Token"))["bytecode"][2:])
-    return code + encode_arguments(
-        ["string", "string"], _NAMES.get(symbol, symbol), symbol
-    )
+    return code + encode_arguments(["string", "string"], _NAMES.get(symbol, symbol), symbol)
 
 
 def _deployed_address(code: bytes, *, salt: bytes) -> str:
-    return checksum(
-        create2_address(DETERMINISTIC_DEPLOYER, salt=salt, code_hash=keccak(code))
-    )
+    return checksum(create2_address(DETERMINISTIC_DEPLOYER, salt=salt, code_hash=keccak(code)))

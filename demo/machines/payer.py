@@ -10,14 +10,7 @@ from demo.machines import report_price
 from demo.wallet import one_at_a_time
 from demo.wallets.base import ChainEntry, WalletError
 from florin_x402.evm import EvmWallet
-from florin_x402.payer import (
-    Order,
-    PaidButUnservedError,
-    PayerError,
-    PaymentWanted,
-    Served,
-    pay_and_retry,
-)
+from florin_x402.payer import Order, PaidButUnservedError, PayerError, PaymentWanted, Served, pay_and_retry
 from florin_x402.wire import decode
 
 
@@ -29,9 +22,7 @@ class Bought:
     receipt: dict[str, Any]
 
 
-def buy(
-    url: str, entry: ChainEntry, *, most: Decimal, say: Callable[[str], object]
-) -> Bought:
+def buy(url: str, entry: ChainEntry, *, most: Decimal, say: Callable[[str], object]) -> Bought:
     """Pay for the report, at most so much. Raises `WalletError`."""
     wallet = _TellingWallet(_wallet(entry), say)
     say(f"Asking   {url}")

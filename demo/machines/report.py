@@ -25,9 +25,7 @@ def report(request: HttpRequest) -> JsonResponse:
     """Return the report; the middleware admits only paid requests."""
     paid = request.x402  # type: ignore[attr-defined]
     ship = {"name": "Anna", "cargo": "coffee", "quay": 4}
-    return JsonResponse(
-        {"harbour": {"ships": [ship]}, "payment": paid.payment_id, "by": paid.payer}
-    )
+    return JsonResponse({"harbour": {"ships": [ship]}, "payment": paid.payment_id, "by": paid.payer})
 
 
 urlpatterns = [path(report_price.PATH.removeprefix("/"), report)]

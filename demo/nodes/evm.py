@@ -4,19 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.authorizations import lay_usdc
-from demo.localnet.funding import (
-    payer,
-    prepare_chain,
-)
-from demo.localnet.permit2 import (
-    PERMIT2,
-    lay_permit2,
-)
+from demo.localnet.funding import payer, prepare_chain
+from demo.localnet.permit2 import PERMIT2, lay_permit2
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from gateway.core.embedded.processes import Command
 from wallets.chains.evm.family import EVM_FAMILY

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from demo.localnet.solana.node import USDC
 from demo.localnet.solana.node import SolanaNode as Node
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
-from demo.nodes.solana_accounts import (
-    MACHINE_WALLET,
-    NETWORK_PAYER,
-)
+from demo.nodes.solana_accounts import MACHINE_WALLET, NETWORK_PAYER
 from gateway.core.embedded.processes import Command
 from wallets.chains.solana.family import SOLANA_FAMILY
 

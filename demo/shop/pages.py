@@ -112,11 +112,7 @@ class ShopLike(Protocol):
 
 
 def shop_page(
-    shop: ShopLike,
-    products: Mapping[str, ProductLike],
-    *,
-    note: str = "",
-    order: Order | None = None,
+    shop: ShopLike, products: Mapping[str, ProductLike], *, note: str = "", order: Order | None = None
 ) -> str:
     """The whole page, with a sentence on top when there is a `note`, and how to pay the `order` just taken."""
     return PAGE.substitute(
@@ -144,8 +140,7 @@ def _order(order: Order, settings: DemoSettings) -> str:
 def _buttons(settings: DemoSettings) -> str:
     titles = {facts.name: facts.title for facts in CHAINS}
     return "\n".join(
-        PAY_BUTTON.substitute(chain=html.escape(name), title=html.escape(titles[name]))
-        for name in settings.chains
+        PAY_BUTTON.substitute(chain=html.escape(name), title=html.escape(titles[name])) for name in settings.chains
     )
 
 

@@ -17,11 +17,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 from demo.gateway_api import GatewayApi, GatewayError
-from demo.payments import (
-    Wish,
-    chain_entry,
-    pay_checkout,
-)
+from demo.payments import Wish, chain_entry, pay_checkout
 from demo.settings_file import DemoSettings, read_settings
 from demo.shop import pages
 from demo.shop.signature import is_genuine
@@ -180,12 +176,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Buying, paying, and the webhooks."""
-        actions = {
-            "/webhook": self._webhook,
-            "/buy": self._buy,
-            "/pay-order": self._pay_order,
-            "/pay": self._pay,
-        }
+        actions = {"/webhook": self._webhook, "/buy": self._buy, "/pay-order": self._pay_order, "/pay": self._pay}
         action = actions.get(urlsplit(self.path).path)
         body = self._body()
         if body is None:
@@ -213,10 +204,7 @@ class Handler(BaseHTTPRequestHandler):
     def _pay_order(self, body: bytes) -> None:
         form = _form(body)
         number = form.get("order", "")
-        self._paid(
-            lambda: self.shop.pay_order(number, form.get("chain", "")),
-            order=self.shop.order(number),
-        )
+        self._paid(lambda: self.shop.pay_order(number, form.get("chain", "")), order=self.shop.order(number))
 
     def _pay(self, body: bytes) -> None:
         self._paid(lambda: self.shop.transfer(_form(body)))
@@ -242,13 +230,7 @@ class Handler(BaseHTTPRequestHandler):
         origin = self.headers.get("Origin")
         return self.headers.get("Host") == ours and origin in {None, f"http://{ours}"}
 
-    def _page(
-        self,
-        note: str,
-        *,
-        status: HTTPStatus = HTTPStatus.OK,
-        order: pages.Order | None = None,
-    ) -> None:
+    def _page(self, note: str, *, status: HTTPStatus = HTTPStatus.OK, order: pages.Order | None = None) -> None:
         page = pages.shop_page(self.shop, PRODUCTS, note=note, order=order)
         self._answer(page, status=status)
 
@@ -258,13 +240,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def _answer(
-        self,
-        text: str,
-        *,
-        status: HTTPStatus = HTTPStatus.OK,
-        kind: str = "text/html",
-    ) -> None:
+    def _answer(self, text: str, *, status: HTTPStatus = HTTPStatus.OK, kind: str = "text/html") -> None:
         content = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")

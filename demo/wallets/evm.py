@@ -2,10 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.errors import NodeError
 from demo.localnet.tokens import transfer
 from demo.wallets.base import ChainEntry, Transfer, WalletError
@@ -20,8 +17,7 @@ def send(chain: ChainEntry, order: Transfer) -> str:
         raise WalletError(message)
     family = family_called(chain["kind"])
     payer, token, recipient = (
-        checksum(family.address_key(text))
-        for text in (chain["funded_address"], order.token_address, order.to)
+        checksum(family.address_key(text)) for text in (chain["funded_address"], order.token_address, order.to)
     )
     # Tron's JSON-RPC takes no transactions, so they go to the node behind it.
     node = Anvil(chain["chain_id"], port=urlsplit(chain["node_url"]).port)

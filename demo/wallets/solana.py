@@ -5,10 +5,7 @@ from urllib.parse import urlsplit
 from solders.keypair import Keypair
 
 from demo.localnet.errors import NodeError
-from demo.localnet.solana.node import (
-    Payment,
-    SolanaNode,
-)
+from demo.localnet.solana.node import Payment, SolanaNode
 from demo.wallets.base import ChainEntry, Transfer, WalletError
 
 

@@ -13,13 +13,7 @@ def send(chain: ChainEntry, order: Transfer) -> str:
     node = TonNode(port=urlsplit(chain["node_url"]).port)
     payer = TonWallet(bytes.fromhex(chain["funded_private_key"]))
     try:
-        tx_hash = node.pay(
-            order.to,
-            order.units,
-            order.comment or None,
-            payer=payer,
-            jetton=order.token_address,
-        )
+        tx_hash = node.pay(order.to, order.units, order.comment or None, payer=payer, jetton=order.token_address)
     except NodeError as error:
         message = f"The node did not take the transfer: {error}"
         raise WalletError(message) from error

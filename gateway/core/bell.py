@@ -75,9 +75,7 @@ class Listener:
 
     def _subscribe(self) -> PubSub:
         client = redis.Redis.from_url(
-            settings.REDIS_URL,
-            socket_connect_timeout=_CONNECT_SECONDS,
-            retry=Retry(NoBackoff(), 0),
+            settings.REDIS_URL, socket_connect_timeout=_CONNECT_SECONDS, retry=Retry(NoBackoff(), 0)
         )
         subscription: PubSub = client.pubsub()  # type: ignore[no-untyped-call]
         subscription.subscribe(self._channel)

@@ -22,9 +22,7 @@ _TEXT: Final = "'"
 _FORMULA: Final = "=+@＝＋－＠-"  # noqa: RUF001
 _PLACES: Final = (*range(0x10000), *range(0xE0000, 0xE0080))
 # Without what separates cells: so each run is read once, and a text of line breaks takes no square of its length.
-_BLANK: Final = '"' + "".join(
-    char for char in map(chr, _PLACES) if is_blank(char) and char not in "\t\r\n"
-)
+_BLANK: Final = '"' + "".join(char for char in map(chr, _PLACES) if is_blank(char) and char not in "\t\r\n")
 # Where a list separator is a semicolon or a tab, our quotes hold nothing together: each such part is a cell of its own.
 _RUNS: Final = re.compile(rf"(^|[;\t\r\n|])(?=[{_BLANK}]*[{_FORMULA}])")
 _NUMBER: Final = re.compile(r"[0-9]+(?:[eE][0-9]+)?", re.ASCII)
@@ -48,9 +46,7 @@ def csv_response(
     return response
 
 
-def csv_pieces(
-    header: Sequence[str], rows: Iterable[Row], *, for_people: bool = True
-) -> Iterator[str]:
+def csv_pieces(header: Sequence[str], rows: Iterable[Row], *, for_people: bool = True) -> Iterator[str]:
     """Yield the header and the rows as CSV text, `ROWS_AT_ONCE` rows at a time."""
     yield (BOM if for_people else "") + _line(header)
     remaining = iter(rows)

@@ -44,9 +44,7 @@ class SumTable:
     def sql(self, statement: str) -> str:
         """Return a statement with this table's names filled in."""
         aggregates = (
-            dict.fromkeys(self.measures, "sum")
-            | dict.fromkeys(self.least, "min")
-            | dict.fromkeys(self.greatest, "max")
+            dict.fromkeys(self.measures, "sum") | dict.fromkeys(self.least, "min") | dict.fromkeys(self.greatest, "max")
         )
         kept = [f"COALESCE(kept.{name}, 0)" for name in aggregates]
         raw = [f"COALESCE(raw.{name}, 0)" for name in aggregates]
@@ -55,15 +53,10 @@ class SumTable:
             keys=", ".join(self.keys),
             measures=", ".join(aggregates),
             totals=", ".join(f"{how}({n}) AS {n}" for n, how in aggregates.items()),
-            merged=", ".join(
-                f"{n} = {_MERGED[how].format(n)}" for n, how in aggregates.items()
-            ),
+            merged=", ".join(f"{n} = {_MERGED[how].format(n)}" for n, how in aggregates.items()),
             kept=", ".join(kept),
             original=", ".join(raw),
-            off=", ".join(
-                f"({one} - {other})::numeric"
-                for one, other in zip(kept, raw, strict=True)
-            ),
+            off=", ".join(f"({one} - {other})::numeric" for one, other in zip(kept, raw, strict=True)),
             raw=self.raw,
         )
 
@@ -130,9 +123,7 @@ def compare_days(table: SumTable, *, since: date, until: date) -> list[SumDiffer
         cursor.execute(table.sql(_COMPARE), {"since": since, "until": until})
         return [
             SumDifference(
-                table,
-                dict(zip(table.keys, row[:width], strict=True)),
-                dict(zip(names, row[width:], strict=True)),
+                table, dict(zip(table.keys, row[:width], strict=True)), dict(zip(names, row[width:], strict=True))
             )
             for row in cursor
         ]

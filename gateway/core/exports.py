@@ -55,11 +55,7 @@ def zip_pieces(tables: Iterable[ExportTable]) -> Iterator[bytes]:
 def _in_turns(rows: QuerySet[Any], columns: tuple[str, ...]) -> Iterator[list[object]]:
     """Yield rows by key, some thousands at a time: a cursor would make the database keep all of them meanwhile."""
     last = 0
-    while found := list(
-        rows.filter(pk__gt=last)
-        .order_by("pk")
-        .values_list("pk", *columns)[:_ROWS_AT_ONCE]
-    ):
+    while found := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", *columns)[:_ROWS_AT_ONCE]):
         last = found[-1][0]
         yield from ([_cell(value) for value in row[1:]] for row in found)
 

@@ -40,9 +40,7 @@ def _refuse_constant(text: str) -> Any:
     raise NotJsonError(f"{text} is not JSON")
 
 
-_decoder = json.JSONDecoder(
-    parse_float=Number, parse_int=_integer, parse_constant=_refuse_constant
-)
+_decoder = json.JSONDecoder(parse_float=Number, parse_int=_integer, parse_constant=_refuse_constant)
 
 
 def loads(body: bytes) -> Any:

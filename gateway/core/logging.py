@@ -9,18 +9,12 @@ from typing import Any
 import structlog
 
 # API keys, webhook secrets, bearer headers and passwords inside URLs, wherever they turn up in a log line.
-_SECRET = re.compile(
-    r"(sk_(?:live|test)_|whsec_|Bearer\s+)[A-Za-z0-9+/=_-]{4,}|(?<=://)[^/@\s]*:[^/@\s]+(?=@)"
-)
+_SECRET = re.compile(r"(sk_(?:live|test)_|whsec_|Bearer\s+)[A-Za-z0-9+/=_-]{4,}|(?<=://)[^/@\s]*:[^/@\s]+(?=@)")
 
 # Loggers of refused requests and broken connections: django.security has one for each reason, such as DisallowedHost.
 _BY_CLIENTS = ("django.security.", "gateway.server.front")
 _MOST_LETTERS = 200
-_STDERR = {
-    "class": "logging.StreamHandler",
-    "formatter": "structured",
-    "filters": ["one_line"],
-}
+_STDERR = {"class": "logging.StreamHandler", "formatter": "structured", "filters": ["one_line"]}
 MOST_A_MINUTE = 10
 """How many lines of one kind a process writes about such requests."""
 
@@ -65,11 +59,7 @@ def logging_config(*, json_lines: bool) -> dict[str, Any]:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    renderer: Any = (
-        structlog.processors.JSONRenderer()
-        if json_lines
-        else structlog.dev.ConsoleRenderer(colors=False)
-    )
+    renderer: Any = structlog.processors.JSONRenderer() if json_lines else structlog.dev.ConsoleRenderer(colors=False)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -82,11 +72,7 @@ def logging_config(*, json_lines: bool) -> dict[str, Any]:
             "structured": {
                 "()": structlog.stdlib.ProcessorFormatter,
                 "foreign_pre_chain": shared,
-                "processors": [
-                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    renderer,
-                    _redact_line,
-                ],
+                "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer, _redact_line],
             }
         },
         "handlers": {"stderr": _STDERR},

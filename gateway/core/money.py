@@ -1,14 +1,7 @@
 """Exact money: integers on chain, Decimals in the product, strings in JSON, never floats."""
 
 import re
-from decimal import (
-    ROUND_CEILING,
-    ROUND_HALF_UP,
-    Context,
-    Decimal,
-    Inexact,
-    InvalidOperation,
-)
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Context, Decimal, Inexact, InvalidOperation
 
 # Wide enough for 2**256 base units. Raises instead of rounding silently, as the default context does.
 EXACT = Context(prec=100, traps=[Inexact, InvalidOperation])

@@ -32,10 +32,7 @@ _NOT_PUBLIC_V4 = tuple(
 # The only block IANA has given out for ordinary hosts, and the special parts of it: protocol assignments (Teredo
 # among them), documentation twice, and 6to4, which carries an IPv4 address.
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
-_NOT_PUBLIC_V6 = tuple(
-    ip_network(block)
-    for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-)
+_NOT_PUBLIC_V6 = tuple(ip_network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
 
 
 def plain(address: Address) -> Address:

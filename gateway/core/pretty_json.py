@@ -26,6 +26,4 @@ def _gap(before: str, piece: str, depth: int) -> str:
     if before == ":":
         return " "
     begins_line = before == "," or before in _BEGINS or piece in _ENDS
-    return (
-        "\n" + _INDENT * depth if begins_line and before + piece not in _EMPTY else ""
-    )
+    return "\n" + _INDENT * depth if begins_line and before + piece not in _EMPTY else ""

@@ -31,9 +31,4 @@ def lost_checkouts_may_be_paid(moments: list[datetime]) -> set[datetime]:
     spans = Restore.objects.filter(
         lost_from__lte=max(moments), restored_at__gte=min(moments) - LONGEST_CHECKOUT
     ).values_list("lost_from", "restored_at")
-    return {
-        moment
-        for first, last in spans
-        for moment in moments
-        if first <= moment <= last + LONGEST_CHECKOUT
-    }
+    return {moment for first, last in spans for moment in moments if first <= moment <= last + LONGEST_CHECKOUT}

@@ -20,9 +20,7 @@ class SecretUnreadableError(Exception):
 @cache
 def _fernet(keys: tuple[str, ...]) -> MultiFernet:
     if not keys:
-        raise ImproperlyConfigured(
-            "ENCRYPTION_KEYS is empty; docs/guide/configuration.md says how to make one."
-        )
+        raise ImproperlyConfigured("ENCRYPTION_KEYS is empty; docs/guide/configuration.md says how to make one.")
     return MultiFernet([Fernet(key) for key in keys])
 
 

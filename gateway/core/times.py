@@ -5,10 +5,7 @@ from datetime import UTC, datetime
 
 def iso(moment: datetime) -> str:
     """Write an aware datetime as `2026-11-20T05:30:00.123456Z`."""
-    return (
-        moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
-        + "Z"
-    )
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def iso_or_none(moment: datetime | None) -> str | None:

@@ -20,12 +20,7 @@ def record_with(recorder: Recorder | None) -> None:
 
 
 def step(
-    name: str,
-    subject: str,
-    *,
-    began: datetime | None = None,
-    is_first: bool = False,
-    after: str = "",
+    name: str, subject: str, *, began: datetime | None = None, is_first: bool = False, after: str = ""
 ) -> AbstractContextManager[None]:
     """Return a context during which a step of `subject` happens.
 
@@ -37,14 +32,7 @@ def step(
     return _recorders[0](name, subject, began=began, is_first=is_first, after=after)
 
 
-def mark(
-    name: str,
-    subject: str,
-    *,
-    began: datetime,
-    is_first: bool = False,
-    after: str = "",
-) -> None:
+def mark(name: str, subject: str, *, began: datetime, is_first: bool = False, after: str = "") -> None:
     """Write a step that began at `began` and ends now; see `step`."""
     with step(name, subject, began=began, is_first=is_first, after=after):
         pass

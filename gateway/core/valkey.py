@@ -15,10 +15,7 @@ from prometheus_client import Counter
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-UNAVAILABLE = Counter(
-    "florin_valkey_unavailable_total",
-    "Commands passed over because Valkey did not answer.",
-)
+UNAVAILABLE = Counter("florin_valkey_unavailable_total", "Commands passed over because Valkey did not answer.")
 _RETRY_SECONDS = 1.0
 # No request should wait long for a counter.
 _PATIENCE_SECONDS = 0.25
@@ -28,9 +25,7 @@ _PATIENCE_SECONDS = 0.25
 def client() -> redis.Redis:
     """Return this process's client."""
     return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=_PATIENCE_SECONDS,
-        socket_connect_timeout=_PATIENCE_SECONDS,
+        settings.REDIS_URL, socket_timeout=_PATIENCE_SECONDS, socket_connect_timeout=_PATIENCE_SECONDS
     )
 
 

@@ -30,18 +30,14 @@ class UrlPolicy:
 
 def url_policy() -> UrlPolicy:
     """Return this installation's policy."""
-    return UrlPolicy(
-        https_only=settings.PRODUCTION, loopback_allowed=settings.WEBHOOK_ALLOW_LOOPBACK
-    )
+    return UrlPolicy(https_only=settings.PRODUCTION, loopback_allowed=settings.WEBHOOK_ALLOW_LOOPBACK)
 
 
 def check_url(text: str, *, param: str, policy: UrlPolicy) -> SplitResult:
     """Return the parts of a URL a buyer may be sent to. Raises InvalidRequestError (url_invalid, url_forbidden)."""
     parts = _split(text)
     if parts is None:
-        raise InvalidRequestError(
-            f"{param} must be an http(s) URL.", param=param, code="url_invalid"
-        )
+        raise InvalidRequestError(f"{param} must be an http(s) URL.", param=param, code="url_invalid")
     if parts.username is not None or parts.password is not None:
         raise _forbidden(param, "must not carry a user name or password")
     if policy.https_only and parts.scheme != "https":
@@ -91,9 +87,7 @@ def _may_name(host: str, policy: UrlPolicy) -> bool:
 
 def _is_name(host: str) -> bool:
     labels = host.split(".")
-    return len(host) <= _MAX_HOST and all(
-        0 < len(each) <= _MAX_LABEL for each in labels
-    )
+    return len(host) <= _MAX_HOST and all(0 < len(each) <= _MAX_LABEL for each in labels)
 
 
 def _may_resolve(name: str, policy: UrlPolicy) -> bool:

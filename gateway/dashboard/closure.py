@@ -13,17 +13,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.merchants.closure import (
-    REOPEN_WITHIN,
-    close_account,
-)
+from accounts.merchants.closure import REOPEN_WITHIN, close_account
 from accounts.states import Mode
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from checkouts.inbox.queries import open_count
 from checkouts.models import CheckoutCount
 from checkouts.states import FINAL, CheckoutStatus
@@ -54,9 +47,7 @@ class OpenThing:
 class ClosingForm(forms.Form):
     """The merchant's name, typed to confirm the closure."""
 
-    name = forms.CharField(
-        max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"})
-    )
+    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
 
     def __init__(self, data: Any = None, *, merchant_name: str) -> None:
         super().__init__(data)
@@ -86,9 +77,7 @@ def close(request: SeatedRequest) -> HttpResponse:
         return _page(request, form, status=422)
     address = address_or_none(request)
     try:
-        is_new = close_account(
-            merchant, by=request.user, now=timezone.now(), address=address
-        )
+        is_new = close_account(merchant, by=request.user, now=timezone.now(), address=address)
     except ConflictError as error:
         form.add_error(None, error.message)
         return _page(request, form, status=409)
@@ -100,11 +89,7 @@ def close(request: SeatedRequest) -> HttpResponse:
 
 
 def _page(request: SeatedRequest, form: ClosingForm, status: int = 200) -> HttpResponse:
-    context = {
-        "form": form,
-        "things": list(_open_things(request.seat)),
-        "days": REOPEN_WITHIN.days,
-    }
+    context = {"form": form, "things": list(_open_things(request.seat)), "days": REOPEN_WITHIN.days}
     return render(request, "dashboard/closing.html", context, status=status)
 
 
@@ -135,17 +120,9 @@ def _open_things(seat: Seat) -> Iterator[OpenThing]:
         "It can still be settled, to your wallets alone.",
     )
     yield OpenThing(
-        "Webhooks not delivered yet",
-        _counted(deliveries),
-        live.url("dashboard_webhooks"),
-        "They are still sent.",
+        "Webhooks not delivered yet", _counted(deliveries), live.url("dashboard_webhooks"), "They are still sent."
     )
-    yield OpenThing(
-        "Inbox items",
-        f"{open_count(live):,}",
-        live.url("dashboard_inbox"),
-        "They wait for your decision.",
-    )
+    yield OpenThing("Inbox items", f"{open_count(live):,}", live.url("dashboard_inbox"), "They wait for your decision.")
 
 
 def _counted(rows: QuerySet[Any]) -> str:

@@ -7,12 +7,7 @@ from typing import Any, Final
 
 from django import template
 
-from accounts.dashboard.sidebar import (
-    Entry,
-    Group,
-    Section,
-    section_of,
-)
+from accounts.dashboard.sidebar import Entry, Group, Section, section_of
 from checkouts.inbox.queries import open_count
 from webhooks.dashboard.queries import failing_count
 

@@ -14,11 +14,7 @@ urlpatterns = [
         include(
             [
                 path("close-account/", closure.page, name="dashboard_closing"),
-                path(
-                    "close-account/confirm/",
-                    closure.close,
-                    name="dashboard_close_account",
-                ),
+                path("close-account/confirm/", closure.close, name="dashboard_close_account"),
                 path("", include("accounts.dashboard.urls")),
                 path("", include("checkouts.dashboard.urls")),
                 path("", include("links.dashboard.urls")),

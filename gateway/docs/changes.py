@@ -14,9 +14,7 @@ from gateway.docs.pages import address_of, pages
 from gateway.docs.rendering import anchor_of, render
 
 _CHANGELOG: Path = settings.BASE_DIR / "CHANGELOG.md"
-_RELEASE = re.compile(
-    r"^## ((\S+) \(([^()]+)\))\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL
-)
+_RELEASE = re.compile(r"^## ((\S+) \(([^()]+)\))\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,7 @@ from gateway.docs.rendering import IMAGES_URL, Rendered, render
 
 _ROOT: Path = settings.BASE_DIR
 SECTIONS: Final[dict[str, list[str]]] = {
-    "Start": [
-        "docs/guide/quickstart.md",
-        "docs/guide/going-live.md",
-        "docs/guide/test-mode.md",
-        "docs/guide/demo.md",
-    ],
+    "Start": ["docs/guide/quickstart.md", "docs/guide/going-live.md", "docs/guide/test-mode.md", "docs/guide/demo.md"],
     "Tasks": [
         "docs/guide/checkouts.md",
         "docs/guide/links.md",
@@ -30,16 +25,8 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/reports.md",
         "docs/guide/wallets.md",
     ],
-    "Migrate": [
-        "docs/guide/from-btcpay.md",
-        "docs/guide/from-coinbase-commerce.md",
-    ],
-    "Concepts": [
-        "docs/guide/payments.md",
-        "docs/guide/custody.md",
-        "docs/guide/chains.md",
-        "GLOSSARY.md",
-    ],
+    "Migrate": ["docs/guide/from-btcpay.md", "docs/guide/from-coinbase-commerce.md"],
+    "Concepts": ["docs/guide/payments.md", "docs/guide/custody.md", "docs/guide/chains.md", "GLOSSARY.md"],
     "Dashboard": [
         "docs/guide/dashboard.md",
         "docs/guide/inbox.md",
@@ -76,11 +63,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
 
 _UNLISTED = "Decisions"
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-_SLUGS = {
-    "clients/python/README.md": "florin-x402",
-    "docs/adr/README.md": "decisions",
-    "README.md": "",
-}
+_SLUGS = {"clients/python/README.md": "florin-x402", "docs/adr/README.md": "decisions", "README.md": ""}
 _OWN_ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:8000\b")
 """The demo's address in the files. Served pages name the server that they come from."""
 _CODE: Final = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
@@ -135,10 +118,7 @@ def pages() -> dict[str, Page]:
 
 def sections() -> list[tuple[str, list[Page]]]:
     """Return the sections of the menu with their pages."""
-    return [
-        (name, [page for page in pages().values() if page.section == name])
-        for name in SECTIONS
-    ]
+    return [(name, [page for page in pages().values() if page.section == name]) for name in SECTIONS]
 
 
 def neighbours(page: Page) -> tuple[Page | None, Page | None]:
@@ -174,9 +154,7 @@ def _slug_of(path: Path) -> str:
 def _markdown(slug: str) -> str:
     page = pages()[slug]
     parts = _CODE.split(page.read())
-    parts[::2] = [
-        _LINK.sub(lambda found: _link(page, found), part) for part in parts[::2]
-    ]
+    parts[::2] = [_LINK.sub(lambda found: _link(page, found), part) for part in parts[::2]]
     return "".join(parts)
 
 
@@ -192,11 +170,7 @@ def _link(page: Page, found: re.Match[str]) -> str:
     if place == "/docs/":
         slug = "index"
     elif not place.startswith("/docs/") or slug not in pages():
-        return (
-            found[0]
-            if not place.startswith("/")
-            else f"[{words}]({settings.BASE_URL}{address})"
-        )
+        return found[0] if not place.startswith("/") else f"[{words}]({settings.BASE_URL}{address})"
     return f"[{words}]({settings.BASE_URL}/docs/{slug}.md{mark}{anchor})"
 
 

@@ -8,9 +8,7 @@ from typing import Any
 from gateway.pages.api_description import TAGS
 from gateway.pages.api_document import document
 
-REFERENCE = {
-    "api/" + tag["name"].lower().replace(" ", "-"): tag["name"] for tag in TAGS
-}
+REFERENCE = {"api/" + tag["name"].lower().replace(" ", "-"): tag["name"] for tag in TAGS}
 _SCALARS = {"string", "integer", "number", "boolean", "null"}
 _DEPTH = 4
 
@@ -43,26 +41,17 @@ def _reads(operation: tuple[str, Any]) -> bool:
     return operation[0] == "get"
 
 
-def _operation(
-    api: dict[str, Any], line: str, operation: dict[str, Any]
-) -> Iterator[str]:
+def _operation(api: dict[str, Any], line: str, operation: dict[str, Any]) -> Iterator[str]:
     yield f"## {operation['summary']}\n\n{line}\n"
     if operation["description"] != operation["summary"] + ".":
         yield operation["description"] + "\n"
     if line.startswith("`"):
-        needed = (
-            "`Authorization: Bearer <API key>`" if operation["security"] else "none"
-        )
+        needed = "`Authorization: Bearer <API key>`" if operation["security"] else "none"
         yield f"Authentication: {needed}\n"
     if parameters := operation.get("parameters"):
         yield "| parameter | in | type | meaning |\n|---|---|---|---|"
         for each in parameters:
-            cells = (
-                f"`{each['name']}`",
-                each["in"],
-                _type(api, each["schema"]),
-                _cell(each.get("description", "")),
-            )
+            cells = (f"`{each['name']}`", each["in"], _type(api, each["schema"]), _cell(each.get("description", "")))
             yield "| " + " | ".join(cells) + " |"
         yield ""
     if body := operation.get("requestBody"):
@@ -79,9 +68,7 @@ def _operation(
     yield ""
 
 
-def _body(
-    api: dict[str, Any], title: str, content: dict[str, Any], status: str = ""
-) -> Iterator[str]:
+def _body(api: dict[str, Any], title: str, content: dict[str, Any], status: str = "") -> Iterator[str]:
     yield f"**{title}**\n"
     for media_type, part in content.items():
         if not media_type.startswith("application/json"):
@@ -96,9 +83,7 @@ def _body(
             yield "```\n"
 
 
-def _rows(
-    api: dict[str, Any], schema: dict[str, Any], above: str = "", depth: int = 0
-) -> Iterator[str]:
+def _rows(api: dict[str, Any], schema: dict[str, Any], above: str = "", depth: int = 0) -> Iterator[str]:
     """Write each field of an object, and those of objects in it, as rows of a table."""
     schema = _resolved(api, schema)
     if schema.get("type") == "array":

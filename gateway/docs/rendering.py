@@ -13,20 +13,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-_LANGUAGES = {
-    "sh": "curl",
-    "python": "Python",
-    "ts": "TypeScript",
-    "js": "JavaScript",
-    "php": "PHP",
-    "go": "Go",
-}
+_LANGUAGES = {"sh": "curl", "python": "Python", "ts": "TypeScript", "js": "JavaScript", "php": "PHP", "go": "Go"}
 # Wide tables scroll, also with the keyboard. An empty heading cell becomes an ordinary cell.
-_TABLES = {
-    "<table>": '<div class="table" tabindex="0"><table>',
-    "</table>": "</table></div>",
-    "<th></th>": "<td></td>",
-}
+_TABLES = {"<table>": '<div class="table" tabindex="0"><table>', "</table>": "</table></div>", "<th></th>": "<td></td>"}
 NOT_RUN = "not run: "
 """What the first line of a code block says after the language where no test runs it, before the reason."""
 
@@ -74,14 +63,7 @@ def render(text: str, *, link: Link) -> Rendered:
         Heading(each.level, each.anchor, each.title, " ".join(words))
         for each, words in zip(headings, texts, strict=True)
     ]
-    lead = next(
-        (
-            _plain(tokens[at + 1])
-            for at, token in enumerate(tokens)
-            if token.type == "paragraph_open"
-        ),
-        "",
-    )
+    lead = next((_plain(tokens[at + 1]) for at, token in enumerate(tokens) if token.type == "paragraph_open"), "")
     return Rendered(_html(parser, tokens), found, lead)
 
 

@@ -30,13 +30,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
             answer = render(
                 request,
                 "docs/page.html",
-                {
-                    "page_shown": found,
-                    "content": found.rendered(),
-                    "before": before,
-                    "after": after,
-                    **_shared(),
-                },
+                {"page_shown": found, "content": found.rendered(), "before": before, "after": after, **_shared()},
             )
     patch_vary_headers(answer, ["Accept"])
     return answer
@@ -66,9 +60,7 @@ def search_index(_request: HttpRequest) -> HttpResponse:
 
 def changelog(_request: HttpRequest) -> HttpResponse:
     """Send the changelog as an Atom feed."""
-    return HttpResponse(
-        changelog_feed(), content_type="application/atom+xml; charset=utf-8"
-    )
+    return HttpResponse(changelog_feed(), content_type="application/atom+xml; charset=utf-8")
 
 
 @csp_update({"style-src": [NONCE], "font-src": ["data:"], "img-src": ["data:"]})
@@ -106,31 +98,19 @@ def llms_text() -> str:
     ]
     for name, found in sections():
         lines += ["", f"## {name}", ""]
-        lines += [
-            f"- [{each.title}]({settings.BASE_URL}{each.markdown_url}): {each.rendered().lead}"
-            for each in found
-        ]
+        lines += [f"- [{each.title}]({settings.BASE_URL}{each.markdown_url}): {each.rendered().lead}" for each in found]
     return "\n".join(lines) + "\n"
 
 
 @cache
 def _full_text() -> str:
-    return "\n\n".join(
-        f"<!-- {each.url} -->\n\n{each.markdown()}"
-        for _, found in sections()
-        for each in found
-    )
+    return "\n\n".join(f"<!-- {each.url} -->\n\n{each.markdown()}" for _, found in sections() for each in found)
 
 
 @cache
 def _search_index() -> str:
     rows = [
-        [
-            f"{each.url}#{heading.anchor}" if heading.level > 1 else each.url,
-            each.title,
-            heading.title,
-            heading.text,
-        ]
+        [f"{each.url}#{heading.anchor}" if heading.level > 1 else each.url, each.title, heading.title, heading.text]
         for _, found in sections()
         for each in found
         for heading in each.rendered().headings

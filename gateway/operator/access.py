@@ -13,13 +13,11 @@ from django.utils import timezone
 
 from accounts.freshness import needs_proof
 from accounts.models import User
-from accounts.team.operators import (
-    has_factor,
-    is_operator,
-    proved_by_factor,
-)
+from accounts.team.operators import has_factor, is_operator, proved_by_factor
 
-_NEEDS_FACTOR: Final = "The operator's pages need a second factor: set up an authenticator app or a passkey, then come back."
+_NEEDS_FACTOR: Final = (
+    "The operator's pages need a second factor: set up an authenticator app or a passkey, then come back."
+)
 
 
 def operator_of(request: HttpRequest) -> User:
@@ -54,9 +52,5 @@ def _factor_page(request: HttpRequest) -> str:
 
 def _first(page: str, request: HttpRequest) -> HttpResponseRedirect:
     # A redirect cannot repeat a POST.
-    back = (
-        request.get_full_path()
-        if request.method in {"GET", "HEAD"}
-        else reverse("admin:index")
-    )
+    back = request.get_full_path() if request.method in {"GET", "HEAD"} else reverse("admin:index")
     return HttpResponseRedirect(f"{page}?{urlencode({'next': back})}")

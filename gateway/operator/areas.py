@@ -17,24 +17,14 @@ class Area:
 
 
 _AREAS: Final = (
-    Area(
-        "Health",
-        "admin:health",
-        "heart",
-        "Queues, chains and their nodes, webhook endpoints that do not answer.",
-    ),
+    Area("Health", "admin:health", "heart", "Queues, chains and their nodes, webhook endpoints that do not answer."),
     Area(
         "Merchants",
         "admin:accounts_merchant_changelist",
         "card",
         "Plans and fees, reopening a closed account, looking at a merchant's pages.",
     ),
-    Area(
-        "People",
-        "admin:accounts_user_changelist",
-        "people",
-        "People with a login, and ending their sessions.",
-    ),
+    Area("People", "admin:accounts_user_changelist", "people", "People with a login, and ending their sessions."),
     Area(
         "Source differences",
         "admin:wallets_sourcedifference_changelist",
@@ -69,10 +59,4 @@ def title_at(path: str) -> str:
 
 def _line(area: Area, path: str) -> dict[str, Any]:
     url = reverse(area.view)
-    return {
-        "title": area.title,
-        "icon": area.icon,
-        "words": area.words,
-        "url": url,
-        "is_here": path.startswith(url),
-    }
+    return {"title": area.title, "icon": area.icon, "words": area.words, "url": url, "is_here": path.startswith(url)}

@@ -20,10 +20,7 @@ from checkouts.states import InboxStatus
 from gateway.core.web.client_address import address_or_none
 from gateway.operator.access import operator_of
 from gateway.pages.health import valkey_answers
-from gateway.pages.metrics import (
-    mails_given_up,
-    oldest_waiting,
-)
+from gateway.pages.metrics import mails_given_up, oldest_waiting
 from mails.models import OutgoingMail
 from settlements.selectors import book_checks, gas_health, troubled_forwarders
 from wallets.models import ChainCursor, Transfer
@@ -156,9 +153,7 @@ def _queues(now: datetime) -> list[Queue]:
 def _failing_endpoints() -> QuerySet[Endpoint]:
     worst = Endpoint.objects.filter(TROUBLED).order_by("-consecutive_failures", "pk")
     keys = list(worst.values_list("pk", flat=True)[:_MOST_ENDPOINTS])
-    failed = Delivery.objects.filter(
-        endpoint=OuterRef("pk"), status=DeliveryStatus.FAILED
-    )
+    failed = Delivery.objects.filter(endpoint=OuterRef("pk"), status=DeliveryStatus.FAILED)
     counted = _Counted(failed.values("endpoint")[:_MOST_FAILED])
     rows = Endpoint.objects.filter(pk__in=keys).select_related("merchant")
     return rows.annotate(failed=counted).order_by("-consecutive_failures", "pk")

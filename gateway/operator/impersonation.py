@@ -12,11 +12,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.models import Membership, Merchant
 from accounts.states import Mode
-from accounts.team.impersonation import (
-    LASTS,
-    begin_look,
-    end_look,
-)
+from accounts.team.impersonation import LASTS, begin_look, end_look
 from gateway.operator.access import operator_of
 
 _MINUTES: Final = LASTS.seconds // 60
@@ -33,9 +29,7 @@ class ReasonForm(forms.Form):
     )
 
 
-def look_page(
-    request: HttpRequest, merchant: Merchant, context: dict[str, Any]
-) -> HttpResponse:
+def look_page(request: HttpRequest, merchant: Merchant, context: dict[str, Any]) -> HttpResponse:
     """Ask for a reason, then redirect to the merchant's pages. Team members are redirected at once, with their own role.
 
     `context` is what every page of the site needs.
@@ -47,12 +41,7 @@ def look_page(
         reason = form.cleaned_data["reason"]
         begin_look(request, merchant, reason=reason, now=timezone.now())
         return _to_pages(merchant)
-    shown = {
-        "title": f"Look at the pages of {merchant.name}",
-        "merchant": merchant,
-        "minutes": _MINUTES,
-        "form": form,
-    }
+    shown = {"title": f"Look at the pages of {merchant.name}", "merchant": merchant, "minutes": _MINUTES, "form": form}
     return render(request, "operator/look.html", context | shown)
 
 
@@ -63,9 +52,7 @@ def stop_looking(request: HttpRequest) -> HttpResponse:
     if look is None:
         return HttpResponseRedirect(reverse("dashboard"))
     messages.success(request, f"You stopped impersonating {look.merchant.name}.")
-    return HttpResponseRedirect(
-        reverse("admin:accounts_merchant_change", args=[look.merchant.pk])
-    )
+    return HttpResponseRedirect(reverse("admin:accounts_merchant_change", args=[look.merchant.pk]))
 
 
 def _to_pages(merchant: Merchant) -> HttpResponse:

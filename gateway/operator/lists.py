@@ -24,9 +24,7 @@ class ReadOnlyAdmin(_Admin):
         """Return True: every operator sees it."""
         return True
 
-    def has_view_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return True: every operator reads it."""
         return True
 
@@ -34,15 +32,11 @@ class ReadOnlyAdmin(_Admin):
         """Return False: no rows are added by hand."""
         return False
 
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return False: no rows are changed by hand."""
         return False
 
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return False: no rows are deleted by hand."""
         return False
 
@@ -50,15 +44,11 @@ class ReadOnlyAdmin(_Admin):
         """Allow only the filters' own lookups: with any column, a hash could be guessed bit by bit."""
         return lookup.split("__")[0] in self.get_list_filter(request)
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: Any = None
-    ) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list under its sidebar name."""
         named = (extra_context or {}) | {"title": title_at(request.path)}
         return super().changelist_view(request, named)
 
-    def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
-    ) -> HttpResponse:
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         """Raise Http404: the audit log is the only history."""
         raise Http404

@@ -52,14 +52,7 @@ class MerchantAdmin(ReadOnlyAdmin):
     """Merchants and their plans."""
 
     form = PlanForm  # type: ignore[assignment]  # a form of one model is no form of any
-    list_display = [
-        "name",
-        "public_id",
-        "fee_tier",
-        "fee_rate",
-        "created_at",
-        "closed_at",
-    ]
+    list_display = ["name", "public_id", "fee_tier", "fee_rate", "created_at", "closed_at"]
     list_filter = ["fee_tier"]
     search_fields = ["name", "public_id"]
     ordering = ["-pk"]
@@ -71,12 +64,7 @@ class MerchantAdmin(ReadOnlyAdmin):
     def reopen(self, request: HttpRequest, merchants: QuerySet[Merchant]) -> None:
         """Reopen these merchants' accounts."""
         changed = sum(
-            reopen_account(
-                merchant,
-                by=operator_of(request),
-                now=timezone.now(),
-                address=address_or_none(request),
-            )
+            reopen_account(merchant, by=operator_of(request), now=timezone.now(), address=address_or_none(request))
             for merchant in merchants
         )
         messages.success(request, f"Reopened: {changed}.")
@@ -94,15 +82,11 @@ class MerchantAdmin(ReadOnlyAdmin):
             raise Http404
         return look_page(request, merchant, self.admin_site.each_context(request))
 
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return True: the plan can be changed."""
         return True
 
-    def save_model(
-        self, request: HttpRequest, obj: Any, form: Any, change: bool
-    ) -> None:
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Set the plan, audited."""
         set_plan(
             obj.pk,

@@ -27,27 +27,17 @@ class UserAdmin(ReadOnlyAdmin):
     @action(description="Deactivate: end all sessions and refuse new ones")
     def deactivate(self, request: HttpRequest, people: QuerySet[User]) -> None:
         """Revoke these people's access, except the operator's own."""
-        self._switch(
-            request, people.exclude(pk=operator_of(request).pk), is_active=False
-        )
+        self._switch(request, people.exclude(pk=operator_of(request).pk), is_active=False)
 
     @action(description="Let in again")
     def reactivate(self, request: HttpRequest, people: QuerySet[User]) -> None:
         """Restore these people's access."""
         self._switch(request, people, is_active=True)
 
-    def _switch(
-        self, request: HttpRequest, people: QuerySet[User], *, is_active: bool
-    ) -> None:
+    def _switch(self, request: HttpRequest, people: QuerySet[User], *, is_active: bool) -> None:
         address, now = address_or_none(request), timezone.now()
         changed = sum(
-            set_active(
-                person.pk,
-                is_active=is_active,
-                actor=operator_of(request),
-                address=address,
-                now=now,
-            )
+            set_active(person.pk, is_active=is_active, actor=operator_of(request), address=address, now=now)
             for person in people
         )
         messages.success(request, f"Changed: {changed}.")

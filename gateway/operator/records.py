@@ -18,15 +18,7 @@ from wallets.reconciliation.differences import close_differences
 class FiatInterestAdmin(ReadOnlyAdmin):
     """Merchants who want to take cards."""
 
-    list_display = [
-        "email",
-        "company",
-        "country",
-        "monthly_volume",
-        "merchant",
-        "mode",
-        "created_at",
-    ]
+    list_display = ["email", "company", "country", "monthly_volume", "merchant", "mode", "created_at"]
     list_filter = ["mode"]
     list_select_related = ["merchant"]
     search_fields = ["email", "company", "country"]
@@ -36,16 +28,7 @@ class FiatInterestAdmin(ReadOnlyAdmin):
 class SourceDifferenceAdmin(ReadOnlyAdmin):
     """Differences between two sources of a chain; closed once an operator looked."""
 
-    list_display = [
-        "chain",
-        "kind",
-        "tx_hash",
-        "token",
-        "units",
-        "source",
-        "found_at",
-        "closed_at",
-    ]
+    list_display = ["chain", "kind", "tx_hash", "token", "units", "source", "found_at", "closed_at"]
     list_filter = [("closed_at", EmptyFieldListFilter), "chain", "kind"]
     search_fields = ["tx_hash", "recipient"]
     ordering = ["-pk"]
@@ -73,14 +56,7 @@ class SourceDifferenceAdmin(ReadOnlyAdmin):
 class AuditEntryAdmin(ReadOnlyAdmin):
     """The audit log of all merchants and of the installation."""
 
-    list_display = [
-        "created_at",
-        "action",
-        "actor_label",
-        "object_id",
-        "merchant",
-        "address",
-    ]
+    list_display = ["created_at", "action", "actor_label", "object_id", "merchant", "address"]
     list_select_related = ["merchant"]
     search_fields = ["action", "actor_label", "object_id", "merchant__public_id"]
     ordering = ["-pk"]

@@ -5,11 +5,7 @@ from typing import Final
 from accounts.models import AuditEntry, FiatInterest, Merchant, User
 from gateway.operator.merchants import MerchantAdmin
 from gateway.operator.people import UserAdmin
-from gateway.operator.records import (
-    AuditEntryAdmin,
-    FiatInterestAdmin,
-    SourceDifferenceAdmin,
-)
+from gateway.operator.records import AuditEntryAdmin, FiatInterestAdmin, SourceDifferenceAdmin
 from gateway.operator.site import OperatorSite
 from wallets.models import SourceDifference
 

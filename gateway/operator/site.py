@@ -44,11 +44,7 @@ class OperatorSite(AdminSite):
         """Return the routes, our own pages included."""
         return [
             path("health/", self.admin_view(self.health), name="health"),
-            path(
-                "health/<str:chain>/resume/",
-                self.admin_view(require_POST(resume_page)),
-                name="resume_chain",
-            ),
+            path("health/<str:chain>/resume/", self.admin_view(require_POST(resume_page)), name="resume_chain"),
             # Without the access rule: an impersonation can be ended however old the login is.
             path("stop-looking/", stop_looking, name="stop_looking"),
             *super().get_urls(),

@@ -17,30 +17,15 @@ _EXAMPLES = Path(__file__).with_name("api_examples.json")
 _METHODS = {"get", "post", "put", "patch", "delete"}
 
 TAGS = [
-    {
-        "name": "Checkouts",
-        "description": "Requests for one payment each, with a hosted page.",
-    },
-    {
-        "name": "Payment links",
-        "description": "Addresses to share. Each payment through one is a checkout.",
-    },
+    {"name": "Checkouts", "description": "Requests for one payment each, with a hosted page."},
+    {"name": "Payment links", "description": "Addresses to share. Each payment through one is a checkout."},
     {"name": "Events", "description": "What was sent to webhooks, to catch up."},
     {"name": "Webhooks", "description": "What Florin sends to your server."},
-    {
-        "name": "x402",
-        "description": "Verify and settle payments by machines for a paid API.",
-    },
+    {"name": "x402", "description": "Verify and settle payments by machines for a paid API."},
     {"name": "Reports", "description": "Totals and transactions, as JSON or CSV."},
-    {
-        "name": "Watched wallets",
-        "description": "Balances and transfers of addresses that you name.",
-    },
+    {"name": "Watched wallets", "description": "Balances and transfers of addresses that you name."},
     {"name": "Chains", "description": "Supported chains, tokens and their status."},
-    {
-        "name": "Waitlist",
-        "description": "Register interest in card payments, which do not exist yet.",
-    },
+    {"name": "Waitlist", "description": "Register interest in card payments, which do not exist yet."},
 ]
 
 
@@ -76,11 +61,7 @@ class GatewayRestoredEvent(EventBody):
 
 
 _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
-    "checkout.completed": (
-        CheckoutEvent,
-        "A checkout was paid",
-        "The payment is final. Deliver the order.",
-    ),
+    "checkout.completed": (CheckoutEvent, "A checkout was paid", "The payment is final. Deliver the order."),
     "checkout.expired": (
         CheckoutEvent,
         "A checkout expired",
@@ -142,26 +123,15 @@ _SERVER_ERRORS = {
 
 
 def _header(kind: str, description: str, example: object) -> dict[str, Any]:
-    return {
-        "description": description,
-        "required": True,
-        "schema": {"type": kind},
-        "example": example,
-    }
+    return {"description": description, "required": True, "schema": {"type": kind}, "example": example}
 
 
 _HEADERS = {
     "X-RateLimit-Limit": _header("integer", "Requests allowed in the window.", 60),
     "X-RateLimit-Remaining": _header("integer", "Requests left in the window.", 59),
-    "X-RateLimit-Reset": _header(
-        "integer", "The Unix time at which the window ends.", 1764158460
-    ),
-    "X-Request-Id": _header(
-        "string", "Name it when you ask about a request.", "req_1f0c9b7a4e5d4c3b"
-    ),
-    "X-Service-Version": _header(
-        "string", "The release that answered.", settings.SERVICE_VERSION
-    ),
+    "X-RateLimit-Reset": _header("integer", "The Unix time at which the window ends.", 1764158460),
+    "X-Request-Id": _header("string", "Name it when you ask about a request.", "req_1f0c9b7a4e5d4c3b"),
+    "X-Service-Version": _header("string", "The release that answered.", settings.SERVICE_VERSION),
     "Retry-After": _header("integer", "Wait for so many seconds.", 30),
 }
 _EVERYWHERE = [name for name in _HEADERS if name != "Retry-After"]
@@ -197,25 +167,17 @@ def _add_server_answers(operation: dict[str, Any]) -> None:
             status,
             {
                 "description": description,
-                "content": {
-                    "application/json": {
-                        "schema": {"$ref": "#/components/schemas/ErrorBody"}
-                    }
-                },
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}},
             },
         )
     for status, answer in answers.items():
         names = [*_EVERYWHERE, "Retry-After"] if status == "429" else _EVERYWHERE
-        answer["headers"] = {
-            name: {"$ref": f"#/components/headers/{name}"} for name in names
-        }
+        answer["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def _add_examples(operation: dict[str, Any], found: dict[str, Any]) -> None:
     if "request" in found:
-        operation["requestBody"]["content"]["application/json"]["example"] = found[
-            "request"
-        ]
+        operation["requestBody"]["content"]["application/json"]["example"] = found["request"]
     for status, body in found.get("answers", {}).items():
         operation["responses"][status]["content"]["application/json"]["example"] = body
 

@@ -26,10 +26,7 @@ def ready(_request: HttpRequest) -> HttpResponse:
     if settings.DRAIN_FILE and Path(settings.DRAIN_FILE).exists():
         return JsonResponse({"draining": True}, status=503)
     database = _database_answers()
-    body = {
-        "database": database,
-        "valkey": valkey_answers(),
-    }
+    body = {"database": database, "valkey": valkey_answers()}
     return JsonResponse(body, status=200 if database else 503)
 
 
@@ -37,9 +34,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """Return what a monitor should watch, in Prometheus' text format; requires METRICS_TOKEN."""
     wanted = f"Bearer {settings.METRICS_TOKEN}"
     given = request.headers.get("Authorization", "")
-    if not settings.METRICS_TOKEN or not hmac.compare_digest(
-        given.encode(), wanted.encode()
-    ):
+    if not settings.METRICS_TOKEN or not hmac.compare_digest(given.encode(), wanted.encode()):
         raise Http404
     return HttpResponse(measure(now=timezone.now()), content_type=CONTENT_TYPE_LATEST)
 

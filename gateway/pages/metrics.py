@@ -26,12 +26,8 @@ _AGES = """
     UNION ALL
     SELECT 'florin_mail_queue_seconds', min(due_at) FROM mails_outgoingmail WHERE due_at <= %(now)s::timestamptz
 """
-_MAILS_GIVEN_UP = (
-    "SELECT count(*) FROM mails_outgoingmail WHERE due_at IS NULL AND sent_at IS NULL"
-)
-_CHAINS = (
-    "SELECT chain, head, height, head_at, halted_reason <> '' FROM wallets_chaincursor"
-)
+_MAILS_GIVEN_UP = "SELECT count(*) FROM mails_outgoingmail WHERE due_at IS NULL AND sent_at IS NULL"
+_CHAINS = "SELECT chain, head, height, head_at, halted_reason <> '' FROM wallets_chaincursor"
 _EFFORT = "SELECT chain, requests, requests_minute, reads FROM wallets_chaincursor"
 _DIFFERENCES = """
     SELECT c.chain, k.kind, count(d.id)
@@ -94,16 +90,10 @@ def mails_given_up() -> int:
 
 
 def _measure_mail(registry: CollectorRegistry, given_up: int) -> None:
-    Gauge(
-        "florin_mails_given_up",
-        "Mails of the last 30 days that no server took.",
-        registry=registry,
-    ).set(given_up)
+    Gauge("florin_mails_given_up", "Mails of the last 30 days that no server took.", registry=registry).set(given_up)
 
 
-def _measure_effort(
-    registry: CollectorRegistry, rows: list[tuple[str, int, int, int]]
-) -> None:
+def _measure_effort(registry: CollectorRegistry, rows: list[tuple[str, int, int, int]]) -> None:
     requests, minute, reads = (
         Gauge(name, help_text, ["chain"], registry=registry)
         for name, help_text in (
@@ -120,9 +110,7 @@ def _measure_effort(
 
 def _measure_accounts(registry: CollectorRegistry, now: datetime) -> None:
     """Add the metrics of chains that are read account by account."""
-    accounts = Gauge(
-        "florin_accounts", "Wallets read.", ["chain", "state"], registry=registry
-    )
+    accounts = Gauge("florin_accounts", "Wallets read.", ["chain", "state"], registry=registry)
     age = Gauge(
         "florin_account_age_seconds",
         "How old the knowledge is of the least known account that somebody may be paying to.",
@@ -138,19 +126,10 @@ def _measure_accounts(registry: CollectorRegistry, now: datetime) -> None:
 
 
 def _measure_chains(
-    registry: CollectorRegistry,
-    rows: list[tuple[str, int | None, int | None, datetime | None, bool]],
-    now: datetime,
+    registry: CollectorRegistry, rows: list[tuple[str, int | None, int | None, datetime | None, bool]], now: datetime
 ) -> None:
-    behind = Gauge(
-        "florin_chain_blocks_behind", "Blocks not read.", ["chain"], registry=registry
-    )
-    silent = Gauge(
-        "florin_chain_silent_seconds",
-        "Since a node answered.",
-        ["chain"],
-        registry=registry,
-    )
+    behind = Gauge("florin_chain_blocks_behind", "Blocks not read.", ["chain"], registry=registry)
+    silent = Gauge("florin_chain_silent_seconds", "Since a node answered.", ["chain"], registry=registry)
     halted = Gauge(
         "florin_chain_halted",
         "Whether the chain was stopped, because it contradicts what was read.",
@@ -165,9 +144,7 @@ def _measure_chains(
             silent.labels(chain).set((now - head_at).total_seconds())
 
 
-def _measure_differences(
-    registry: CollectorRegistry, rows: list[tuple[str, str, int]]
-) -> None:
+def _measure_differences(registry: CollectorRegistry, rows: list[tuple[str, str, int]]) -> None:
     differences = Gauge(
         "florin_source_differences",
         "Transfers that two sources of a chain tell differently, and nobody has closed.",
@@ -179,15 +156,10 @@ def _measure_differences(
 
 
 def _measure_agreement(
-    registry: CollectorRegistry,
-    rows: list[tuple[str, datetime | None, bool]],
-    now: datetime,
+    registry: CollectorRegistry, rows: list[tuple[str, datetime | None, bool]], now: datetime
 ) -> None:
     age = Gauge(
-        "florin_reconciled_seconds",
-        "Since two sources of a chain were compared whole.",
-        ["chain"],
-        registry=registry,
+        "florin_reconciled_seconds", "Since two sources of a chain were compared whole.", ["chain"], registry=registry
     )
     disagree = Gauge(
         "florin_sources_disagree",
@@ -203,14 +175,9 @@ def _measure_agreement(
 
 def _measure_gas(registry: CollectorRegistry, now: datetime) -> None:
     names = ["chain", "address"]
-    coins = Gauge(
-        "florin_gas_coins", "What a gas account holds.", names, registry=registry
-    )
+    coins = Gauge("florin_gas_coins", "What a gas account holds.", names, registry=registry)
     age = Gauge(
-        "florin_gas_transaction_seconds",
-        "Age of a gas account's oldest open transaction.",
-        names,
-        registry=registry,
+        "florin_gas_transaction_seconds", "Age of a gas account's oldest open transaction.", names, registry=registry
     )
     doubted = Gauge(
         "florin_gas_number_doubted",

@@ -48,17 +48,13 @@ class PaymentTimes(Collector):
     def collect(self) -> Iterator[GaugeHistogramMetricFamily]:
         """Yield the histogram, with a series for each chain and stage that payments reached."""
         family = GaugeHistogramMetricFamily(
-            "florin_payment_seconds",
-            "From a payment's block to a stage, in the last hour.",
-            labels=["chain", "stage"],
+            "florin_payment_seconds", "From a payment's block to a stage, in the last hour.", labels=["chain", "stage"]
         )
         for (chain, stage), seconds in sorted(self._measured().items()):
             places = Counter(bisect_left(BUCKETS, each) for each in seconds)
             counts = accumulate(places[place] for place in range(len(BUCKETS) + 1))
             names = [*(str(float(limit)) for limit in BUCKETS), "+Inf"]
-            family.add_metric(
-                [chain, stage], list(zip(names, counts, strict=True)), sum(seconds)
-            )
+            family.add_metric([chain, stage], list(zip(names, counts, strict=True)), sum(seconds))
         yield family
 
     def _measured(self) -> dict[tuple[str, str], list[float]]:

@@ -24,15 +24,11 @@ _COMMANDS: Final = {"watch": "run_watchers", "send": "run_sender"}
 ROLES: Final = (*_COMMANDS, TASKS)
 
 
-def _parse_roles(
-    context: click.Context, option: click.Parameter, text: str
-) -> Collection[str]:
+def _parse_roles(context: click.Context, option: click.Parameter, text: str) -> Collection[str]:
     del context, option
     wanted = [role.strip() for role in text.split(",")]
     if unknown := sorted(set(wanted) - set(ROLES)):
-        raise click.BadParameter(
-            f"there is no {unknown[0]!r}; choose among {', '.join(ROLES)}."
-        )
+        raise click.BadParameter(f"there is no {unknown[0]!r}; choose among {', '.join(ROLES)}.")
     return wanted
 
 
@@ -54,9 +50,7 @@ class Loops(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no typ
     # Its processes are forked before any thread exists.
     requires = ("celery.worker.components:Pool",)
 
-    def __init__(
-        self, parent: Any, roles: Collection[str] = ROLES, **options: Any
-    ) -> None:
+    def __init__(self, parent: Any, roles: Collection[str] = ROLES, **options: Any) -> None:
         super().__init__(parent, **options)
         if TASKS not in roles:
             queues = parent.app.amqp.queues

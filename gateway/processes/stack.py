@@ -50,22 +50,14 @@ class Stack:
     """
 
     def __init__(
-        self,
-        *,
-        var: Path,
-        port: int,
-        say: Callable[[str], None],
-        environment: Mapping[str, str] | None = None,
+        self, *, var: Path, port: int, say: Callable[[str], None], environment: Mapping[str, str] | None = None
     ) -> None:
         self.var = var.resolve()
         self.port = port
         self.say = say
         self.base_url = f"http://{HOST}:{port}"
         self.stream_port = port + STREAM_PORT
-        self.environment = dict(os.environ) | {
-            "FLORIN_VAR": str(self.var),
-            "PYTHONUNBUFFERED": "1",
-        }
+        self.environment = dict(os.environ) | {"FLORIN_VAR": str(self.var), "PYTHONUNBUFFERED": "1"}
         if "BASE_URL" not in self.environment:
             self.environment["BASE_URL"] = self.base_url
             self._serve_streams_beside_pages()
@@ -86,10 +78,7 @@ class Stack:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._exits.close()
 
@@ -113,13 +102,7 @@ class Stack:
         Raises `StackError` with the end of its error output.
         """
         done = subprocess.run(  # noqa: S603 - no shell, our own arguments
-            argv,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            env=self.environment,
-            check=False,
+            argv, input=stdin, capture_output=True, text=True, cwd=ROOT, env=self.environment, check=False
         )
         if done.returncode:
             message = f"{name} failed:\n{done.stderr[-LOG_TAIL:]}"
@@ -135,13 +118,7 @@ class Stack:
 
     def command(self, name: str, *argv: str | Path) -> Command:
         """Return a program of this stack, with its output in the log of its name."""
-        return Command(
-            name=name,
-            argv=argv,
-            log=self.log(name),
-            cwd=ROOT,
-            env=self.environment,
-        )
+        return Command(name=name, argv=argv, log=self.log(name), cwd=ROOT, env=self.environment)
 
     def log(self, name: str) -> Path:
         """Return the path of the named program's log."""
@@ -221,9 +198,7 @@ class Stack:
             connection.close()
 
 
-def web_arguments(
-    port: int, *, workers: int = 2, application: str = "gateway.rsgi:application"
-) -> list[str]:
+def web_arguments(port: int, *, workers: int = 2, application: str = "gateway.rsgi:application") -> list[str]:
     """Return Python's arguments to serve the API and pages at a loopback port."""
     # While the server detects a connection's HTTP version, it enforces no deadline.
     granian = ("-m", "gateway.server", application)
@@ -256,9 +231,7 @@ def stream_arguments(port: int) -> list[str]:
     return [*granian, *late, *where, *size, *end, "gateway.asgi:application"]
 
 
-def comes_true(
-    condition: Callable[[], bool], seconds: float, *, pause: float = STEP_SECONDS
-) -> bool:
+def comes_true(condition: Callable[[], bool], seconds: float, *, pause: float = STEP_SECONDS) -> bool:
     """Return whether the condition became true within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():

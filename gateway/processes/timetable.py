@@ -6,11 +6,7 @@ from typing import Final
 
 def _every(seconds: float, task: str) -> dict[str, object]:
     # A task that no worker took in time expires: the next run does its work.
-    return {
-        "task": task,
-        "schedule": timedelta(seconds=seconds),
-        "options": {"expires": max(seconds, 1)},
-    }
+    return {"task": task, "schedule": timedelta(seconds=seconds), "options": {"expires": max(seconds, 1)}}
 
 
 TIMETABLE: Final = {

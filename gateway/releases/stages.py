@@ -55,25 +55,15 @@ def contracts(migration: Migration) -> bool:
 
 def our_migrations() -> list[Migration]:
     """Return the migrations of our own apps that need a stage, by app and name."""
-    ours = {
-        app.label
-        for app in apps.get_app_configs()
-        if Path(app.path).parent == settings.BASE_DIR
-    }
+    ours = {app.label for app in apps.get_app_configs() if Path(app.path).parent == settings.BASE_DIR}
     nodes: Mapping[Key, Migration] = MigrationLoader(None).graph.nodes
-    return [
-        nodes[key] for key in sorted(nodes) if key[0] in ours and key[1] not in EXEMPT
-    ]
+    return [nodes[key] for key in sorted(nodes) if key[0] in ours and key[1] not in EXEMPT]
 
 
 def problems(migrations: Iterable[Migration]) -> Iterator[str]:
     """Say what is wrong with the stages of migrations."""
     for migration in migrations:
-        found = (
-            _contract_problems(migration)
-            if contracts(migration)
-            else _expand_problems(migration)
-        )
+        found = _contract_problems(migration) if contracts(migration) else _expand_problems(migration)
         for problem in found:
             yield f"{migration} {problem}"
 

@@ -24,9 +24,7 @@ _EARLIER: Final = timedelta(hours=1)
 _CROWDED: Final = 2
 
 
-def recover_addresses(
-    merchant: Merchant, public_ids: Iterable[str], *, now: datetime
-) -> int:
+def recover_addresses(merchant: Merchant, public_ids: Iterable[str], *, now: datetime) -> int:
     """Recover the deposit addresses of a merchant's lost checkouts, so that they are watched; return how many are new.
 
     An address follows from the id, our keys and the merchant's wallet. If a wallet or a key was changed, several possible
@@ -34,11 +32,7 @@ def recover_addresses(
     passed over. Raises ValueError for an invalid id.
     """
     wallets = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant)
-    destinations = {
-        bytes(wallet.key)
-        for wallet in wallets
-        if not chains()[wallet.chain].exact_amount_required
-    }
+    destinations = {bytes(wallet.key) for wallet in wallets if not chains()[wallet.chain].exact_amount_required}
     rows = [
         DepositAddress(
             key=deposit_key(destination, nonce),

@@ -49,20 +49,12 @@ def note_restore(lost_from: datetime, *, now: datetime) -> bool:
     """
     hold = timedelta(hours=settings.EXACT_AMOUNT_HOLD_HOURS)
     restore, is_new = Restore.objects.get_or_create(
-        lost_from=lost_from,
-        defaults={
-            "restored_at": now,
-            "amounts_until": now + LONGEST_CHECKOUT + hold,
-        },
+        lost_from=lost_from, defaults={"restored_at": now, "amounts_until": now + LONGEST_CHECKOUT + hold}
     )
     if is_new:
         forget_numbers()
         record(
-            None,
-            action=RESTORED,
-            now=now,
-            actor_label="manage.py after_restore",
-            after={"lost_from": iso(lost_from)},
+            None, action=RESTORED, now=now, actor_label="manage.py after_restore", after={"lost_from": iso(lost_from)}
         )
         _tell_merchants(restore, now)
     return is_new
@@ -70,11 +62,7 @@ def note_restore(lost_from: datetime, *, now: datetime) -> bool:
 
 def _tell_merchants(restore: Restore, now: datetime) -> None:
     merchants = list(Merchant.objects.filter(closed_at=None).order_by("pk"))
-    text = _TEXT.format(
-        lost_from=restore.lost_from,
-        restored_at=restore.restored_at,
-        url=settings.BASE_URL,
-    )
+    text = _TEXT.format(lost_from=restore.lost_from, restored_at=restore.restored_at, url=settings.BASE_URL)
     for merchant in merchants:
         mail_owners(
             merchant.pk,
@@ -84,17 +72,11 @@ def _tell_merchants(restore: Restore, now: datetime) -> None:
             now=now,
         )
     EventCounter.objects.update(value=F("value") + SEQUENCES_SKIPPED)
-    publish(
-        [_event(merchant, mode, restore) for merchant in merchants for mode in Mode],
-        now=now,
-    )
+    publish([_event(merchant, mode, restore) for merchant in merchants for mode in Mode], now=now)
 
 
 def _event(merchant: Merchant, mode: Mode, restore: Restore) -> NewEvent:
-    what = {
-        "lost_from": iso(restore.lost_from),
-        "restored_at": iso(restore.restored_at),
-    }
+    what = {"lost_from": iso(restore.lost_from), "restored_at": iso(restore.restored_at)}
     return NewEvent(
         merchant_id=merchant.pk,
         mode=mode,

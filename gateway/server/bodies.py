@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from django.conf import settings
-from granian.rsgi import (  # type: ignore[attr-defined]  # its documentation names them there
-    ProtocolClosed,
-    ProtocolError,
-)
+from granian.rsgi import ProtocolClosed, ProtocolError  # type: ignore[attr-defined]  # its documentation names them there
 
 from gateway.core.api import rate_limits
 from gateway.core.api.errors import (
@@ -26,10 +23,7 @@ from gateway.core.api.errors import (
     UnavailableError,
 )
 from gateway.core.api.rate_limits import Limit
-from gateway.core.web.client_address import (
-    client_of,
-    limited_as,
-)
+from gateway.core.web.client_address import client_of, limited_as
 from gateway.core.web.uploads import MOST_BYTES
 from gateway.server.environ import Environ
 
@@ -87,9 +81,7 @@ class _Reading:
 class Bodies:
     """The bodies that a process is reading. `in_thread` runs a function that may block."""
 
-    def __init__(
-        self, in_thread: Callable[[Callable[[], Any]], "asyncio.Future[Any]"]
-    ) -> None:
+    def __init__(self, in_thread: Callable[[Callable[[], Any]], "asyncio.Future[Any]"]) -> None:
         self._in_thread = in_thread
         self._reading: dict[asyncio.Task[Any], _Reading] = {}
         self._held = 0
@@ -113,13 +105,9 @@ class Bodies:
         if length and length <= _AT_ONCE:
             self._hold_more(reading, length)
             return await self._finish(reading, incoming)
-        return await self._finish(
-            reading, lambda: self._collect(reading, incoming, most)
-        )
+        return await self._finish(reading, lambda: self._collect(reading, incoming, most))
 
-    async def _finish(
-        self, reading: _Reading, read: Callable[[], Awaitable[bytes]]
-    ) -> bytes:
+    async def _finish(self, reading: _Reading, read: Callable[[], Awaitable[bytes]]) -> bytes:
         """Read a body until it is complete or the sweeper abandons it."""
         task = _current_task()
         self._reading[task] = reading
@@ -187,9 +175,7 @@ class Bodies:
                 retry_after = max(1, state.reset - int(time.time()))
                 _give_up(task, reading, RateLimitError(retry_after))
 
-        counting = self._in_thread(
-            lambda: rate_limits.hit(SLOW, reading.client, now=time.time())
-        )
+        counting = self._in_thread(lambda: rate_limits.hit(SLOW, reading.client, now=time.time()))
         counting.add_done_callback(decide)
 
 

@@ -11,30 +11,11 @@ from typing import Any, Final, Protocol
 import structlog
 from django.db import close_old_connections
 from django.http.response import HttpResponseBase
-from granian.rsgi import (  # type: ignore[attr-defined]  # its documentation names them there
-    ProtocolClosed,
-    ProtocolError,
-)
+from granian.rsgi import ProtocolClosed, ProtocolError  # type: ignore[attr-defined]  # its documentation names them there
 
-from gateway.core.web.visits import (
-    GONE,
-    REFUSAL,
-    VISIT,
-    WATCH,
-    Visit,
-    later_of,
-)
-from gateway.server.bodies import (
-    Bodies,
-    Incoming,
-    RefusedBodyError,
-)
-from gateway.server.environ import (
-    Environ,
-    Scope,
-    add_body,
-    environ_of,
-)
+from gateway.core.web.visits import GONE, REFUSAL, VISIT, WATCH, Visit, later_of
+from gateway.server.bodies import Bodies, Incoming, RefusedBodyError
+from gateway.server.environ import Environ, Scope, add_body, environ_of
 from gateway.server.threads import Threads
 
 Headers = list[tuple[str, str]]
@@ -128,14 +109,7 @@ class Front:
 
         return asyncio.run_coroutine_threadsafe(gone(), self._loop)
 
-    async def _send_later(
-        self,
-        unsent: _Answer,
-        scope: Scope,
-        body: bytes,
-        visit: Visit,
-        exchange: Exchange,
-    ) -> None:
+    async def _send_later(self, unsent: _Answer, scope: Scope, body: bytes, visit: Visit, exchange: Exchange) -> None:
         """Send a long response, or call the view again once the event it waits for has happened."""
         answer: _Answer | None = unsent
         while answer is not None:

@@ -49,9 +49,7 @@ class PlainRequest(WSGIRequest):
             self.GET = QueryDict()
             raise
 
-    def parse_file_upload(
-        self, meta: Any, post_data: Any
-    ) -> tuple[QueryDict, MultiValueDict[str, Any]]:
+    def parse_file_upload(self, meta: Any, post_data: Any) -> tuple[QueryDict, MultiValueDict[str, Any]]:
         """Parse a form with files. Raises MultiPartParserError, also for a part's header that cannot be parsed."""
         try:
             return super().parse_file_upload(meta, post_data)

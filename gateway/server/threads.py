@@ -38,9 +38,7 @@ class Threads:
     def __init__(self, *, most: int) -> None:
         self._quick = min(QUICK, most)
         self._workers = [_Worker() for _ in range(most)]
-        self._jobs: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]]] = (
-            SimpleQueue()
-        )
+        self._jobs: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]]] = SimpleQueue()
         # One item for each thread that was replaced, taken by the thread that replaces it.
         self._places: SimpleQueue[None] = SimpleQueue()
         self._look: asyncio.TimerHandle | None = None

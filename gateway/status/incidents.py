@@ -34,10 +34,7 @@ class Trouble:
 
 def note_incidents(*, now: datetime) -> int:
     """Open incidents for troubles that last, close those that are over; return how many are open."""
-    troubles = {
-        (each.kind, each.chain): each
-        for each in find_troubles(chain_health(now=now), now=now)
-    }
+    troubles = {(each.kind, each.chain): each for each in find_troubles(chain_health(now=now), now=now)}
     with transaction.atomic():
         Incident.objects.filter(ended_at__lt=now - KEPT).delete()
         still_open = Incident.objects.select_for_update().filter(ended_at=None)
@@ -49,12 +46,7 @@ def note_incidents(*, now: datetime) -> int:
             incident.save(update_fields=["ended_at", "stopped"])
         Incident.objects.bulk_create(
             [
-                Incident(
-                    kind=trouble.kind,
-                    chain=trouble.chain,
-                    stopped=trouble.stopped,
-                    began_at=trouble.since,
-                )
+                Incident(kind=trouble.kind, chain=trouble.chain, stopped=trouble.stopped, began_at=trouble.since)
                 for trouble in troubles.values()
                 if now - trouble.since >= LASTING
             ],
@@ -78,11 +70,7 @@ def _chain_troubles(health: ChainHealth) -> list[Trouble]:
     found = []
     if health.status != ChainStatus.OK and health.known_until is not None:
         stopped = health.status == ChainStatus.DOWN
-        found.append(
-            Trouble(IncidentKind.CHAIN, health.chain, health.known_until, stopped)
-        )
+        found.append(Trouble(IncidentKind.CHAIN, health.chain, health.known_until, stopped))
     if health.disagreeing_since is not None:
-        found.append(
-            Trouble(IncidentKind.SOURCES, health.chain, health.disagreeing_since)
-        )
+        found.append(Trouble(IncidentKind.SOURCES, health.chain, health.disagreeing_since))
     return found

@@ -27,11 +27,7 @@ class Incident(models.Model):
     class Meta:
         app_label = "gateway"
         constraints = [
-            models.UniqueConstraint(
-                fields=["kind", "chain"],
-                condition=Q(ended_at=None),
-                name="one_open_incident",
-            )
+            models.UniqueConstraint(fields=["kind", "chain"], condition=Q(ended_at=None), name="one_open_incident")
         ]
         indexes = [models.Index(fields=["began_at"], name="incident_began")]
 

@@ -44,10 +44,7 @@ class StatusReport:
     @property
     def is_doubtful(self) -> bool:
         """Return whether what is known of some chain may be wrong."""
-        return any(
-            chain.reason == DownReason.HALTED or chain.disagreeing_since
-            for chain in self.chains
-        )
+        return any(chain.reason == DownReason.HALTED or chain.disagreeing_since for chain in self.chains)
 
     @property
     def is_halted(self) -> bool:
@@ -105,10 +102,7 @@ def as_json(report: StatusReport) -> dict[str, Any]:
             for chain in report.chains
         ],
         "credits": {"late_since": iso_or_none(report.credits_since)},
-        "webhooks": {
-            "late_since": iso_or_none(report.webhooks_since),
-            "median_seconds": report.webhook_seconds,
-        },
+        "webhooks": {"late_since": iso_or_none(report.webhooks_since), "median_seconds": report.webhook_seconds},
         "incidents": [
             {
                 "kind": incident.kind,

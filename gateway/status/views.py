@@ -23,9 +23,7 @@ def status_page(request: HttpRequest) -> HttpResponse:
         shown = _marked({"unknown": True}, is_well=False)
         return render(request, "status.html", shown, status=503)
     titles = {name: spec.title for name, spec in chains().items()}
-    incidents = [
-        (each, titles.get(each.chain, each.chain)) for each in report.incidents
-    ]
+    incidents = [(each, titles.get(each.chain, each.chain)) for each in report.incidents]
     shown = {"report": report, "incidents": incidents}
     is_well = report.overall == ChainStatus.OK
     return render(request, "status.html", _marked(shown, is_well=is_well))

@@ -6,11 +6,7 @@ from threading import Lock
 from typing import Any, Final
 
 from opentelemetry.sdk.trace import Event, ReadableSpan, SpanProcessor
-from opentelemetry.sdk.trace.export import (
-    BatchSpanProcessor,
-    SpanExporter,
-    SpanExportResult,
-)
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import Status
 
 # Others may hold addresses with ids and keys in them, clients' IP addresses, or hosts of merchants. Statements are kept:
@@ -63,10 +59,7 @@ def redacted(span: ReadableSpan) -> ReadableSpan:
         resource=span.resource,
         attributes=_kept(span.attributes, ALLOWED),
         events=[
-            Event(
-                event.name, _kept(event.attributes, _ALLOWED_OF_EVENTS), event.timestamp
-            )
-            for event in span.events
+            Event(event.name, _kept(event.attributes, _ALLOWED_OF_EVENTS), event.timestamp) for event in span.events
         ],
         links=span.links,
         kind=span.kind,
@@ -78,12 +71,8 @@ def redacted(span: ReadableSpan) -> ReadableSpan:
     )
 
 
-def _kept(
-    attributes: Mapping[str, Any] | None, allowed: frozenset[str]
-) -> dict[str, Any]:
-    return {
-        name: value for name, value in (attributes or {}).items() if name in allowed
-    }
+def _kept(attributes: Mapping[str, Any] | None, allowed: frozenset[str]) -> dict[str, Any]:
+    return {name: value for name, value in (attributes or {}).items() if name in allowed}
 
 
 class LateProcessor(SpanProcessor):

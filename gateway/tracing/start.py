@@ -28,12 +28,7 @@ _NAMES: Final = {
     "gateway.beat": "florin-beat",
     "celery": "florin-worker",
 }
-_INSTRUMENTORS: Final = (
-    CeleryInstrumentor,
-    PsycopgInstrumentor,
-    URLLib3Instrumentor,
-    AioHttpClientInstrumentor,
-)
+_INSTRUMENTORS: Final = (CeleryInstrumentor, PsycopgInstrumentor, URLLib3Instrumentor, AioHttpClientInstrumentor)
 
 
 def start() -> None:
@@ -49,8 +44,7 @@ def start() -> None:
 def make_provider(exporter: type[SpanExporter]) -> TracerProvider:
     """Return a provider of spans that a new exporter in each process gets, without anything secret."""
     provider = TracerProvider(
-        resource=Resource.create(resource_attributes(os.environ, sys.argv)),
-        id_generator=StepIds(),
+        resource=Resource.create(resource_attributes(os.environ, sys.argv)), id_generator=StepIds()
     )
     # The usual one is that of OTEL_TRACES_SAMPLER.
     provider.sampler = PaymentSampler(provider.sampler)
@@ -58,9 +52,7 @@ def make_provider(exporter: type[SpanExporter]) -> TracerProvider:
     return provider
 
 
-def resource_attributes(
-    environment: Mapping[str, str], arguments: Sequence[str]
-) -> dict[str, str]:
+def resource_attributes(environment: Mapping[str, str], arguments: Sequence[str]) -> dict[str, str]:
     """Return what describes this process; OTEL_SERVICE_NAME overrides its name."""
     told = {SERVICE_VERSION: settings.SERVICE_VERSION}
     if "OTEL_SERVICE_NAME" not in environment:

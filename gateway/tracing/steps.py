@@ -36,26 +36,14 @@ class PaymentSteps:
         self._tracer = provider.get_tracer("florin")
 
     @contextmanager
-    def step(
-        self,
-        name: str,
-        subject: str,
-        *,
-        began: datetime | None,
-        is_first: bool,
-        after: str,
-    ) -> Iterator[None]:
+    def step(self, name: str, subject: str, *, began: datetime | None, is_first: bool, after: str) -> Iterator[None]:
         """Write a span in the trace of `subject`, with links to what this process does now and to `after`."""
         first = first_step_of(subject)
         here = trace.get_current_span()
         here.add_link(first)
         causes = [here.get_span_context(), *([first_step_of(after)] if after else [])]
         token = _first.set(first if is_first else None)
-        parent = (
-            Context()
-            if is_first
-            else trace.set_span_in_context(NonRecordingSpan(first), Context())
-        )
+        parent = Context() if is_first else trace.set_span_in_context(NonRecordingSpan(first), Context())
         try:
             span = self._tracer.start_span(
                 name,

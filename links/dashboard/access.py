@@ -2,10 +2,7 @@
 
 from django.http import Http404
 
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-)
+from accounts.team.seats import Seat, SeatedRequest
 from gateway.core.api.errors import NotFoundError
 from gateway.core.web.client_address import address_or_none
 from links.editing.inputs import Person

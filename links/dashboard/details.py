@@ -5,27 +5,14 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
-from checkouts.dashboard.checkout_list import (
-    ListedCheckout,
-    listed,
-)
+from checkouts.dashboard.checkout_list import ListedCheckout, listed
 from checkouts.models import Checkout
 from gateway.core.money import readable
 from gateway.core.pretty_json import indented
 from gateway.core.web.language_tags import utc
-from links.dashboard.words import (
-    KINDS,
-    Kind,
-    interval_of,
-    link_badge,
-    price_of,
-    range_of,
-)
+from links.dashboard.words import KINDS, Kind, interval_of, link_badge, price_of, range_of
 from links.models import LinkCheckout, PaymentLink
-from links.page.build import (
-    LinkStage,
-    stage_of,
-)
+from links.page.build import LinkStage, stage_of
 from links.payloads import NOTHING, link_url, share_text
 from links.selectors import takings_of
 from links.states import LinkType
@@ -82,9 +69,7 @@ def detail_of(link: PaymentLink) -> Detail:
 
 def _latest(link: PaymentLink) -> list[ListedCheckout]:
     keys = LinkCheckout.objects.filter(link=link).order_by("-pk")
-    made = Checkout.objects.filter(
-        pk__in=list(keys.values_list("checkout", flat=True)[:LATEST])
-    )
+    made = Checkout.objects.filter(pk__in=list(keys.values_list("checkout", flat=True)[:LATEST]))
     # Each row's description is the link's title, which the page shows already.
     return [replace(row, subtitle="") for row in listed(made.order_by("-pk"))]
 

@@ -7,32 +7,15 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from checkouts.dashboard.new_checkout import lacks_wallet
 from gateway.core.api.errors import ConflictError
 from gateway.core.web.form_errors import add_refusal
-from links.dashboard.access import (
-    found_link,
-    found_template,
-    person_of,
-)
-from links.dashboard.link_form import (
-    EditLinkForm,
-    NewLinkForm,
-    initial_of_template,
-)
+from links.dashboard.access import found_link, found_template, person_of
+from links.dashboard.link_form import EditLinkForm, NewLinkForm, initial_of_template
 from links.dashboard.words import KINDS, Kind, price_of
 from links.editing.inputs import LinkFields
-from links.editing.service import (
-    change_link,
-    create_link,
-    create_template,
-    delete_template,
-)
+from links.editing.service import change_link, create_link, create_template, delete_template
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import templates_of
 from links.states import LinkType
@@ -79,9 +62,7 @@ def _make(request: SeatedRequest, form: NewLinkForm, wanted: LinkFields) -> Paym
     template = _template(seat, form.cleaned_data["template"])
     if (saved := form.template_fields()) is not None:
         template = create_template(seat.merchant.pk, seat.mode, saved, now=now, by=by)
-    return create_link(
-        seat.merchant.pk, seat.mode, wanted, template=template, now=now, by=by
-    )
+    return create_link(seat.merchant.pk, seat.mode, wanted, template=template, now=now, by=by)
 
 
 def _template(seat: Seat, template_id: str) -> LinkTemplate | None:
@@ -94,9 +75,7 @@ def _template(seat: Seat, template_id: str) -> LinkTemplate | None:
         return None
 
 
-def _new(
-    request: SeatedRequest, form: NewLinkForm, kind: Kind, status: int = 200
-) -> HttpResponse:
+def _new(request: SeatedRequest, form: NewLinkForm, kind: Kind, status: int = 200) -> HttpResponse:
     context = {"form": form, "kind": kind, "lacks_wallet": lacks_wallet(request.seat)}
     return render(request, "dashboard/links/new.html", context, status=status)
 
@@ -111,13 +90,7 @@ def edit(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     if not form.is_valid() or form.wanted is None:
         return _edit(request, form, status=422)
     try:
-        change_link(
-            link,
-            form.wanted,
-            now=timezone.now(),
-            by=person_of(request),
-            seen=form.cleaned_data["seen"],
-        )
+        change_link(link, form.wanted, now=timezone.now(), by=person_of(request), seen=form.cleaned_data["seen"])
     except ConflictError as error:
         add_refusal(form, error)
         return _edit(request, form, status=409)
@@ -125,9 +98,7 @@ def edit(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     return _to_link(request.seat, link)
 
 
-def _edit(
-    request: SeatedRequest, form: EditLinkForm, status: int = 200
-) -> HttpResponse:
+def _edit(request: SeatedRequest, form: EditLinkForm, status: int = 200) -> HttpResponse:
     context = {"form": form, "link": form.link, "kind": KINDS[form.kind]}
     return render(request, "dashboard/links/edit.html", context, status=status)
 

@@ -11,15 +11,8 @@ from gateway.core.api.errors import InvalidRequestError
 from gateway.core.pretty_json import indented
 from gateway.core.web.form_errors import add_refusal
 from gateway.core.web_urls import url_policy
-from links.editing.forms import (
-    MOST_SUGGESTIONS,
-    parse_changes,
-    parse_link,
-)
-from links.editing.inputs import (
-    LinkFields,
-    TemplateFields,
-)
+from links.editing.forms import MOST_SUGGESTIONS, parse_changes, parse_link
+from links.editing.inputs import LinkFields, TemplateFields
 from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH, LinkTemplate, PaymentLink
 from links.states import Interval, LinkType
 
@@ -32,23 +25,9 @@ _OWN: Final = {
     "customer_ref": {LinkType.INVOICE},
 }
 # Advanced fields.
-_MORE: Final = (
-    "redirect_url",
-    "webhook_url",
-    "product_ref",
-    "customer_ref",
-    "escrow",
-    "metadata",
-)
+_MORE: Final = ("redirect_url", "webhook_url", "product_ref", "customer_ref", "escrow", "metadata")
 _SAVED: Final = ("title", "description", "amount")
-_DONATION_ORDER: Final = (
-    "title",
-    "description",
-    "min_amount",
-    "max_amount",
-    "suggested_amounts",
-    "amount",
-)
+_DONATION_ORDER: Final = ("title", "description", "min_amount", "max_amount", "suggested_amounts", "amount")
 _TEXTS: Final = {*_SAVED, *_OWN, *_MORE} - {"metadata", "escrow"}
 _BETWEEN_AMOUNTS: Final = re.compile(r"[,;\s]+")
 _DEFAULT_INTERVAL: Final = Interval.MONTH
@@ -56,12 +35,7 @@ _DEFAULT_INTERVAL: Final = Interval.MONTH
 
 def _amount_field(label: str, *, help_text: str = "") -> forms.CharField:
     attributes = {"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}
-    return forms.CharField(
-        label=label,
-        required=False,
-        help_text=help_text,
-        widget=forms.TextInput(attrs=attributes),
-    )
+    return forms.CharField(label=label, required=False, help_text=help_text, widget=forms.TextInput(attrs=attributes))
 
 
 def _url_field(label: str, help_text: str) -> forms.CharField:
@@ -72,12 +46,7 @@ def _url_field(label: str, help_text: str) -> forms.CharField:
         "spellcheck": "false",
         "placeholder": "https://",
     }
-    return forms.CharField(
-        label=label,
-        required=False,
-        help_text=help_text,
-        widget=forms.TextInput(attrs=attributes),
-    )
+    return forms.CharField(label=label, required=False, help_text=help_text, widget=forms.TextInput(attrs=attributes))
 
 
 class LinkForm(forms.Form):
@@ -90,17 +59,11 @@ class LinkForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     description = forms.CharField(
-        label="Description",
-        required=False,
-        max_length=DESCRIPTION_LENGTH,
-        widget=forms.Textarea(attrs={"rows": 3}),
+        label="Description", required=False, max_length=DESCRIPTION_LENGTH, widget=forms.Textarea(attrs={"rows": 3})
     )
     amount = _amount_field("Amount in USD", help_text="From 0.10 to 1,000,000.00")
     interval = forms.ChoiceField(
-        label="Paid each",
-        choices=Interval.choices,
-        initial=_DEFAULT_INTERVAL,
-        help_text="It cannot be changed later.",
+        label="Paid each", choices=Interval.choices, initial=_DEFAULT_INTERVAL, help_text="It cannot be changed later."
     )
     min_amount = _amount_field("Minimum amount", help_text="In USD")
     max_amount = _amount_field("Maximum amount", help_text="In USD")
@@ -110,18 +73,10 @@ class LinkForm(forms.Form):
         help_text=f"Suggested amounts, at most {MOST_SUGGESTIONS}, such as 10, 25, 100.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
-    redirect_url = _url_field(
-        "Return address", "The payer returns to this address afterwards."
-    )
-    webhook_url = _url_field(
-        "Webhook URL", "Where events of these payments go, instead of your usual one."
-    )
-    product_ref = forms.CharField(
-        label="Product reference", required=False, max_length=MAX_LENGTH
-    )
-    customer_ref = forms.CharField(
-        label="Customer reference", required=False, max_length=MAX_LENGTH
-    )
+    redirect_url = _url_field("Return address", "The payer returns to this address afterwards.")
+    webhook_url = _url_field("Webhook URL", "Where events of these payments go, instead of your usual one.")
+    product_ref = forms.CharField(label="Product reference", required=False, max_length=MAX_LENGTH)
+    customer_ref = forms.CharField(label="Customer reference", required=False, max_length=MAX_LENGTH)
     escrow = forms.BooleanField(
         label="Hold what is paid in escrow",
         required=False,
@@ -131,9 +86,7 @@ class LinkForm(forms.Form):
         label="Metadata",
         required=False,
         help_text="A JSON object that each payment carries, such as {&quot;campaign&quot;: &quot;spring&quot;}.",
-        widget=forms.Textarea(
-            attrs={"rows": 5, "spellcheck": "false", "class": "mono"}
-        ),
+        widget=forms.Textarea(attrs={"rows": 5, "spellcheck": "false", "class": "mono"}),
     )
 
     def __init__(self, *args: Any, kind: LinkType, **kwargs: Any) -> None:
@@ -191,10 +144,7 @@ class LinkForm(forms.Form):
     def _body(self) -> dict[str, Any]:
         """Return the form as a request body; empty fields are left out."""
         filled = self.cleaned_data
-        body: dict[str, Any] = {
-            "metadata": filled["metadata"],
-            "escrow": filled["escrow"],
-        }
+        body: dict[str, Any] = {"metadata": filled["metadata"], "escrow": filled["escrow"]}
         for name in self.fields.keys() & _TEXTS:
             # Browsers send two characters for the end of a line.
             body[name] = filled[name].replace("\r\n", "\n") or None
@@ -208,9 +158,7 @@ class NewLinkForm(LinkForm):
     """The form of a new link, optionally from a template, or saved as one."""
 
     template = forms.CharField(required=False, widget=forms.HiddenInput)
-    save_as_template = forms.BooleanField(
-        label="Save as a template for other links", required=False
-    )
+    save_as_template = forms.BooleanField(label="Save as a template for other links", required=False)
 
     def template_fields(self) -> TemplateFields | None:
         """Return the fields of the template to save, if requested; the form is valid."""
@@ -243,10 +191,7 @@ class EditLinkForm(LinkForm):
 def initial_of_template(template: LinkTemplate) -> dict[str, Any]:
     """Return a new link's initial values from a template."""
     said = {name: getattr(template, name) for name in _SAVED}
-    return said | {
-        "metadata": _written(template.metadata),
-        "template": template.public_id,
-    }
+    return said | {"metadata": _written(template.metadata), "template": template.public_id}
 
 
 def _initial_of(link: PaymentLink) -> dict[str, Any]:

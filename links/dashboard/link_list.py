@@ -14,15 +14,7 @@ from accounts.team.permissions import Act
 from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.keyset import keyset_page
 from gateway.core.money import readable
-from links.dashboard.words import (
-    ALL,
-    KINDS,
-    TABS,
-    interval_of,
-    link_badge,
-    price_of,
-    range_of,
-)
+from links.dashboard.words import ALL, KINDS, TABS, interval_of, link_badge, price_of, range_of
 from links.models import TITLE_LENGTH, PaymentLink
 from links.payloads import NOTHING, Takings
 from links.selectors import LinkFilter, links_of, takings_of
@@ -169,11 +161,6 @@ def links(request: SeatedRequest) -> HttpResponse:
 def _tabs(seat: Seat, wanted: Wanted, counts: dict[str, int]) -> list[Tab]:
     address = seat.url("dashboard_links")
     return [
-        (
-            label,
-            f"{address}?{wanted.query(tab)}",
-            tab == wanted.tab,
-            None if wanted.is_narrowed else counts[tab],
-        )
+        (label, f"{address}?{wanted.query(tab)}", tab == wanted.tab, None if wanted.is_narrowed else counts[tab])
         for tab, label in TABS
     ]

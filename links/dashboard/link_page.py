@@ -9,24 +9,15 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from checkouts.page.qr import qr_code
 from gateway.core.api.errors import InvalidRequestError
-from links.dashboard.access import (
-    found_link,
-    person_of,
-)
+from links.dashboard.access import found_link, person_of
 from links.dashboard.details import detail_of
 from links.dashboard.subscribers import subscriber_page
 from links.editing.forms import parse_status
 from links.editing.service import set_status
-from links.page.qr_images import (
-    qr_png,
-    qr_svg,
-)
+from links.page.qr_images import qr_png, qr_svg
 from links.payloads import link_url
 from links.selectors import payable_chains
 from links.states import LinkStatus, LinkType
@@ -38,9 +29,7 @@ _TOLD: Final = MappingProxyType(
         LinkStatus.ARCHIVED: "The link is archived and takes no payments.",
     }
 )
-_IMAGES: Final = MappingProxyType(
-    {"png": (qr_png, "image/png"), "svg": (qr_svg, "image/svg+xml")}
-)
+_IMAGES: Final = MappingProxyType({"png": (qr_png, "image/png"), "svg": (qr_svg, "image/svg+xml")})
 
 
 @seated(get=Act.SEE)
@@ -62,9 +51,7 @@ def link(request: SeatedRequest, *, link_id: str) -> HttpResponse:
 
 
 @seated(post=Act.RUN_PAYMENTS)
-def set_link_status(
-    request: SeatedRequest, *, link_id: str, status: str
-) -> HttpResponse:
+def set_link_status(request: SeatedRequest, *, link_id: str, status: str) -> HttpResponse:
     """Pause, archive or activate a link."""
     found = found_link(request.seat, link_id)
     try:
@@ -84,8 +71,4 @@ def qr(request: SeatedRequest, *, link_id: str, format_name: str) -> HttpRespons
         raise Http404
     draw, content_type = _IMAGES[format_name]
     name = f'attachment; filename="{found.public_id}.{format_name}"'
-    return HttpResponse(
-        draw(link_url(found.code)),
-        content_type=content_type,
-        headers={"Content-Disposition": name},
-    )
+    return HttpResponse(draw(link_url(found.code)), content_type=content_type, headers={"Content-Disposition": name})

@@ -40,9 +40,7 @@ class SubscriberPage:
     older: str
 
 
-def subscriber_page(
-    link: PaymentLink, seat: Seat, query: Mapping[str, str], *, now: datetime
-) -> SubscriberPage:
+def subscriber_page(link: PaymentLink, seat: Seat, query: Mapping[str, str], *, now: datetime) -> SubscriberPage:
     """Return the subscribers that a query string names by the key of one beside them."""
     found = Subscription.objects.filter(link=link)
     page = keyset_page(found, query, rows=_ROWS)
@@ -53,9 +51,7 @@ def subscriber_page(
     return SubscriberPage(rows, newer=page.newer, older=page.older)
 
 
-def _shown(
-    row: Subscription, moments: Sequence[datetime], seat: Seat, now: datetime
-) -> ShownSubscriber:
+def _shown(row: Subscription, moments: Sequence[datetime], seat: Seat, now: datetime) -> ShownSubscriber:
     covered = coverage(moments, Interval(row.link.interval))
     until = covered.until if covered else None
     runs = seat.can(Act.RUN_PAYMENTS)

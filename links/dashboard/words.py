@@ -11,12 +11,7 @@ from webhooks.dashboard.words import Badge
 
 # Tabs by the word in their address. Archived links are shown only in their tab.
 ALL: Final = "all"
-TABS: Final = (
-    ("", "Active"),
-    (LinkStatus.PAUSED, "Paused"),
-    (LinkStatus.ARCHIVED, "Archived"),
-    (ALL, "All"),
-)
+TABS: Final = (("", "Active"), (LinkStatus.PAUSED, "Paused"), (LinkStatus.ARCHIVED, "Archived"), (ALL, "All"))
 _STATUSES: Final = MappingProxyType(
     {
         LinkStatus.ACTIVE: Badge("Active", "ok"),
@@ -24,9 +19,7 @@ _STATUSES: Final = MappingProxyType(
         LinkStatus.ARCHIVED: Badge("Archived", ""),
     }
 )
-_INTERVALS: Final = MappingProxyType(
-    {Interval.WEEK: "a week", Interval.MONTH: "a month", Interval.YEAR: "a year"}
-)
+_INTERVALS: Final = MappingProxyType({Interval.WEEK: "a week", Interval.MONTH: "a month", Interval.YEAR: "a year"})
 
 
 class Kind(NamedTuple):
@@ -41,22 +34,13 @@ class Kind(NamedTuple):
 KINDS: Final = MappingProxyType(
     {
         LinkType.CUSTOM: Kind(
-            LinkType.CUSTOM,
-            "Fixed price",
-            "One price. Anyone can pay it, any number of times.",
-            "card",
+            LinkType.CUSTOM, "Fixed price", "One price. Anyone can pay it, any number of times.", "card"
         ),
         LinkType.INVOICE: Kind(
-            LinkType.INVOICE,
-            "Invoice",
-            "One price, paid once. The page then says that it is paid.",
-            "log",
+            LinkType.INVOICE, "Invoice", "One price, paid once. The page then says that it is paid.", "log"
         ),
         LinkType.DONATION: Kind(
-            LinkType.DONATION,
-            "Donation",
-            "The payer chooses the amount, within limits if you set some.",
-            "heart",
+            LinkType.DONATION, "Donation", "The payer chooses the amount, within limits if you set some.", "heart"
         ),
         LinkType.SUBSCRIPTION: Kind(
             LinkType.SUBSCRIPTION,
@@ -90,10 +74,7 @@ def interval_of(link: PaymentLink) -> str:
 
 def range_of(link: PaymentLink) -> str:
     """Return the limits of a payer's choice; empty if there are none."""
-    low, high = (
-        "" if amount is None else readable(amount)
-        for amount in (link.min_amount, link.max_amount)
-    )
+    low, high = ("" if amount is None else readable(amount) for amount in (link.min_amount, link.max_amount))
     if low and high:
         return f"{low} to {high}"
     return f"from {low}" if low else f"up to {high}" if high else ""

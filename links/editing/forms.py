@@ -19,17 +19,10 @@ from checkouts.creation.fields import (
 from checkouts.creation.references import reference_of
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from gateway.core import json
-from gateway.core.api.fields import (
-    missing,
-    refuse,
-    text_in,
-)
+from gateway.core.api.fields import missing, refuse, text_in
 from gateway.core.money import format_usd
 from gateway.core.web_urls import UrlPolicy
-from links.editing.inputs import (
-    LinkFields,
-    TemplateFields,
-)
+from links.editing.inputs import LinkFields, TemplateFields
 from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH, LinkTemplate, PaymentLink
 from links.states import Interval, LinkStatus, LinkType
 
@@ -162,9 +155,7 @@ def _metadata(body: Body) -> Any:
     return {} if metadata is None else metadata
 
 
-def _amount(
-    body: Body, kind: LinkType, low: Decimal | None, high: Decimal | None
-) -> Decimal | None:
+def _amount(body: Body, kind: LinkType, low: Decimal | None, high: Decimal | None) -> Decimal | None:
     if kind != LinkType.DONATION:
         return amount_in(body)
     if body.get("amount") is None:
@@ -172,24 +163,18 @@ def _amount(
     return _within(amount_in(body), low, high, "amount")
 
 
-def _donation_range(
-    body: Body, kind: LinkType
-) -> tuple[Decimal | None, Decimal | None]:
+def _donation_range(body: Body, kind: LinkType) -> tuple[Decimal | None, Decimal | None]:
     names = ("min_amount", "max_amount")
     if kind != LinkType.DONATION:
         _refuse_others(body, (*names, "suggested_amounts"), LinkType.DONATION)
         return None, None
-    low, high = (
-        None if body.get(name) is None else amount_in(body, name) for name in names
-    )
+    low, high = (None if body.get(name) is None else amount_in(body, name) for name in names)
     if low is not None and high is not None and low > high:
         raise refuse("max_amount", "max_amount must be at least min_amount.")
     return low, high
 
 
-def _suggested_amounts(
-    body: Body, kind: LinkType, low: Decimal | None, high: Decimal | None
-) -> tuple[Decimal, ...]:
+def _suggested_amounts(body: Body, kind: LinkType, low: Decimal | None, high: Decimal | None) -> tuple[Decimal, ...]:
     name = "suggested_amounts"
     value = body.get(name)
     if kind != LinkType.DONATION or value is None:
@@ -200,16 +185,10 @@ def _suggested_amounts(
     return tuple(dict.fromkeys(amounts))
 
 
-def _within(
-    amount: Decimal, low: Decimal | None, high: Decimal | None, name: str
-) -> Decimal:
+def _within(amount: Decimal, low: Decimal | None, high: Decimal | None, name: str) -> Decimal:
     least, most = low or MIN_AMOUNT, high or MAX_AMOUNT
     if not least <= amount <= most:
-        raise refuse(
-            name,
-            f"{name} must be from {format_usd(least)} to {format_usd(most)}.",
-            "amount_out_of_range",
-        )
+        raise refuse(name, f"{name} must be from {format_usd(least)} to {format_usd(most)}.", "amount_out_of_range")
     return amount
 
 
@@ -230,6 +209,4 @@ def parse_donation(text: str, link: PaymentLink) -> Decimal:
     """Parse a donor's typed or selected amount. Raises InvalidRequestError."""
     # People may type a decimal comma or a dollar sign.
     plain = text.strip().removeprefix("$").strip().replace(",", ".")
-    return _within(
-        amount_of(plain, "amount"), link.min_amount, link.max_amount, "amount"
-    )
+    return _within(amount_of(plain, "amount"), link.min_amount, link.max_amount, "amount")

@@ -16,11 +16,7 @@ from accounts.team.owners import mail_owners
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
 from gateway.core.money import format_usd
-from links.editing.inputs import (
-    LinkFields,
-    Person,
-    TemplateFields,
-)
+from links.editing.inputs import LinkFields, Person, TemplateFields
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import has_completed_checkout, has_open_checkout
 from links.states import LinkStatus, LinkType
@@ -78,12 +74,7 @@ def locked_link(link: PaymentLink) -> PaymentLink:
 
 @transaction.atomic
 def change_link(
-    link: PaymentLink,
-    wanted: LinkFields,
-    *,
-    now: datetime,
-    by: Person | None = None,
-    seen: datetime | None = None,
+    link: PaymentLink, wanted: LinkFields, *, now: datetime, by: Person | None = None, seen: datetime | None = None
 ) -> PaymentLink:
     """Change a link's fields to `wanted`; checkouts that were made from it stay unchanged.
 
@@ -108,9 +99,7 @@ def change_link(
     return _saved(held, now)
 
 
-def _tell_owners(
-    link: PaymentLink, by: Person | None, before: Mapping[str, Any], now: datetime
-) -> None:
+def _tell_owners(link: PaymentLink, by: Person | None, before: Mapping[str, Any], now: datetime) -> None:
     """Mail all owners that a link reports its payments, or sends its payers, elsewhere; once an hour for each link."""
     who = by.user.email if by and by.user else by.label if by else ""
     lines = [
@@ -133,9 +122,7 @@ def _tell_owners(
 
 
 @transaction.atomic
-def set_status(
-    link: PaymentLink, status: LinkStatus, *, now: datetime, by: Person | None = None
-) -> PaymentLink:
+def set_status(link: PaymentLink, status: LinkStatus, *, now: datetime, by: Person | None = None) -> PaymentLink:
     """Set a link's status. It applies to all payments that begin afterwards."""
     held = locked_link(link)
     before, held.status = held.status, status
@@ -147,12 +134,7 @@ def set_status(
 
 @transaction.atomic
 def create_template(
-    merchant_id: int,
-    mode: Mode,
-    wanted: TemplateFields,
-    *,
-    now: datetime,
-    by: Person | None = None,
+    merchant_id: int, mode: Mode, wanted: TemplateFields, *, now: datetime, by: Person | None = None
 ) -> LinkTemplate:
     """Save a template."""
     template = LinkTemplate.objects.create(
@@ -170,9 +152,7 @@ def create_template(
 
 
 @transaction.atomic
-def delete_template(
-    template: LinkTemplate, *, now: datetime, by: Person | None = None
-) -> None:
+def delete_template(template: LinkTemplate, *, now: datetime, by: Person | None = None) -> None:
     """Delete a template; its links stay. Idempotent."""
     if not LinkTemplate.objects.select_for_update().filter(pk=template.pk).exists():
         return
@@ -218,10 +198,7 @@ def _note(
 def _audited(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if values is None:
         return None
-    return {
-        name: format_usd(value) if isinstance(value, Decimal) else value
-        for name, value in values.items()
-    }
+    return {name: format_usd(value) if isinstance(value, Decimal) else value for name, value in values.items()}
 
 
 def _saved(link: PaymentLink, now: datetime) -> PaymentLink:

@@ -9,24 +9,13 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
-from accounts.brand.facts import (
-    Brand,
-    brand_of,
-)
+from accounts.brand.facts import Brand, brand_of
 from accounts.states import Mode
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from links.models import PaymentLink, Subscription
-from links.selectors import (
-    has_completed_checkout,
-    paid_code,
-    paid_moments,
-    payable_chains,
-)
+from links.selectors import has_completed_checkout, paid_code, paid_moments, payable_chains
 from links.states import Interval, LinkStatus, LinkType
-from links.subscriptions.periods import (
-    Coverage,
-    coverage,
-)
+from links.subscriptions.periods import Coverage, coverage
 from wallets.networks import chain_spec
 
 # How long after a payment the page says thank you.
@@ -120,9 +109,7 @@ class LinkPage:
         return bool(self.accepted_tokens)
 
 
-def build_link_page(
-    link: PaymentLink, *, subscription: Subscription | None, now: datetime
-) -> LinkPage:
+def build_link_page(link: PaymentLink, *, subscription: Subscription | None, now: datetime) -> LinkPage:
     """Build the page of a link whose merchant is loaded; `subscription` is the owner of a personal page."""
     chains = payable_chains(link)
     stage = stage_of(link)
@@ -141,9 +128,7 @@ def build_link_page(
         most=_written(link.max_amount or MAX_AMOUNT),
         suggestions=tuple(map(_suggestion, link.suggested_amounts)),
         typed_amount="" if link.amount is None else f"{link.amount:f}",
-        accepted_tokens=tuple(
-            sorted({token for chain in chains for token in chain.tokens})
-        ),
+        accepted_tokens=tuple(sorted({token for chain in chains for token in chain.tokens})),
         network_names=tuple(chain_spec(chain.name).title for chain in chains),
         personal=_personal(link, subscription, now) if subscription else None,
         receipt_code=paid_code(link, subscription) if has_receipt else "",

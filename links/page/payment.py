@@ -109,18 +109,10 @@ def _amount(link: PaymentLink, intent: PayIntent) -> Decimal:
     return amount
 
 
-def _sale(
-    link: PaymentLink,
-    intent: PayIntent,
-    slot: str,
-    last: LinkCheckout | None,
-    now: datetime,
-) -> _Sale:
+def _sale(link: PaymentLink, intent: PayIntent, slot: str, last: LinkCheckout | None, now: datetime) -> _Sale:
     subscription = intent.subscription or (last.subscription if last else None)
     if link.type == LinkType.SUBSCRIPTION and subscription is None:
-        subscription = Subscription.objects.create(
-            link=link, email=intent.email, created_at=now
-        )
+        subscription = Subscription.objects.create(link=link, email=intent.email, created_at=now)
     return _Sale(
         link=link,
         amount=_amount(link, intent),
@@ -137,11 +129,7 @@ def _new_checkout(sale: _Sale, attempt: int, now: datetime) -> str:
     try:
         with transaction.atomic():
             LinkCheckout.objects.create(
-                link=link,
-                checkout_id=created.row.id,
-                slot=sale.slot,
-                attempt=attempt,
-                subscription=sale.subscription,
+                link=link, checkout_id=created.row.id, slot=sale.slot, attempt=attempt, subscription=sale.subscription
             )
     except IntegrityError as error:
         # The unique constraint decides which request wins; leaving the block rolls back the checkout created here.

@@ -6,11 +6,7 @@ from typing import Final
 
 from PIL import Image, ImageOps
 
-from checkouts.page.qr import (
-    QUIET_MODULES,
-    qr_code,
-    qr_rows,
-)
+from checkouts.page.qr import QUIET_MODULES, qr_code, qr_rows
 
 # Pixels per module: a link's code has about 40 modules, so its picture is some 500 pixels wide.
 SCALE: Final = 12

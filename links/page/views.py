@@ -18,20 +18,11 @@ from gateway.core.api.rate_limits import Limit
 from gateway.core.web.compact import compact_page
 from gateway.core.web.hosts import PermanentRedirect
 from gateway.core.web.languages import keep_language
-from gateway.core.web.pages import (
-    count_visit,
-    too_many,
-    uncached,
-)
+from gateway.core.web.pages import count_visit, too_many, uncached
 from links.editing.forms import parse_donation
 from links.editing.inputs import PayIntent
 from links.models import EMAIL_LENGTH, PaymentLink, Subscription
-from links.page.build import (
-    LinkPage,
-    LinkStage,
-    Problem,
-    build_link_page,
-)
+from links.page.build import LinkPage, LinkStage, Problem, build_link_page
 from links.page.payment import NotPayableError, pay
 from links.payloads import link_url
 from links.states import LinkType
@@ -135,12 +126,7 @@ def _intent(visit: _Visit) -> PayIntent:
     amount = None
     if link.type == LinkType.DONATION:
         amount = parse_donation(sent.get("amount", ""), link)
-    return PayIntent(
-        form=form,
-        amount=amount,
-        email=writable(_typed_email(visit)),
-        subscription=visit.subscription,
-    )
+    return PayIntent(form=form, amount=amount, email=writable(_typed_email(visit)), subscription=visit.subscription)
 
 
 def _typed_email(visit: _Visit) -> str:
@@ -170,12 +156,8 @@ def _see_other(address: str) -> HttpResponse:
     return uncached(HttpResponse(status=303), {"Location": address})
 
 
-def _show(
-    visit: _Visit, problem: Problem = Problem.NONE, *, status: int = 200
-) -> HttpResponse:
-    page = build_link_page(
-        visit.link, subscription=visit.subscription, now=timezone.now()
-    )
+def _show(visit: _Visit, problem: Problem = Problem.NONE, *, status: int = 200) -> HttpResponse:
+    page = build_link_page(visit.link, subscription=visit.subscription, now=timezone.now())
     if page.stage == LinkStage.ARCHIVED:
         status = 410
     context = _context(visit, page, problem)

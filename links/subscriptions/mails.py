@@ -21,9 +21,7 @@ _PROMISE = """
 """
 
 
-def promise_mails(
-    subscriptions: Sequence[Subscription], kind: MailKind, *, now: datetime
-) -> None:
+def promise_mails(subscriptions: Sequence[Subscription], kind: MailKind, *, now: datetime) -> None:
     """Queue mails to subscribers about their paid period, in the caller's transaction; once for each period."""
     addresses = {s.pk: s.email for s in subscriptions if s.paid_until is not None}
     with connection.cursor() as cursor:
@@ -37,10 +35,7 @@ def promise_mails(
             },
         )
         new = cursor.fetchall()
-    queue_unwritten(
-        [(f"subscriber:{pk}", addresses[subscription]) for pk, subscription in new],
-        now=now,
-    )
+    queue_unwritten([(f"subscriber:{pk}", addresses[subscription]) for pk, subscription in new], now=now)
 
 
 def subscriber_words(number: str) -> MailWords | None:
@@ -49,9 +44,7 @@ def subscriber_words(number: str) -> MailWords | None:
     None if they want no mail any more, or have paid for longer by now.
     """
     merchant = "subscription__link__merchant__branding"
-    promised = SubscriberMail.objects.select_related(merchant).defer(
-        f"{merchant}__logo"
-    )
+    promised = SubscriberMail.objects.select_related(merchant).defer(f"{merchant}__logo")
     mail = promised.filter(pk=int(number)).first()
     if mail is None or _is_pointless(mail):
         return None
@@ -76,9 +69,7 @@ def _words(mail: SubscriberMail) -> MailWords:
         second = gettext("This is your personal link. Pay the next period there:")
     else:
         subject = gettext("%(title)s ends on %(date)s")
-        first = gettext(
-            "Your subscription to %(title)s by %(merchant)s ends on %(date)s."
-        )
+        first = gettext("Your subscription to %(title)s by %(merchant)s ends on %(date)s.")
         second = gettext("To continue, pay the next period here:")
     last = gettext(
         "Nothing is ever charged automatically. To stop these mails, open the link and stop reminders there."

@@ -19,18 +19,14 @@ REMIND_BEFORE: Final = timedelta(days=3)
 
 def settle_subscriptions(*, now: datetime) -> int:
     """Count the ended checkouts of subscriptions; return how many. Each is counted once."""
-    return _settle_all(
-        Q(settled_at=None, checkout__status__in=[str(status) for status in FINAL]), now
-    )
+    return _settle_all(Q(settled_at=None, checkout__status__in=[str(status) for status in FINAL]), now)
 
 
 def settle_accepted(*, now: datetime) -> int:
     """Count late money that the merchant accepted after its checkout had been counted as expired; return how many."""
     # Accepting is rare, but every successor is checked: a sweep every few minutes is enough.
     accepted_at = "checkout__replaced_by__paid_at"
-    return _settle_all(
-        Q(**{f"{accepted_at}__gt": F("settled_at"), f"{accepted_at}__lte": now}), now
-    )
+    return _settle_all(Q(**{f"{accepted_at}__gt": F("settled_at"), f"{accepted_at}__lte": now}), now)
 
 
 def _settle_all(which: Q, now: datetime) -> int:
@@ -43,18 +39,10 @@ def _settle_all(which: Q, now: datetime) -> int:
 def _settle_batch(which: Q, now: datetime) -> int:
     with transaction.atomic():
         rows = LinkCheckout.objects.filter(which, subscription__isnull=False)
-        ended = list(
-            rows.select_for_update(skip_locked=True, of=("self",)).order_by("pk")[
-                :BATCH
-            ]
-        )
-        for subscription in _held(
-            {row.subscription_id for row in ended if row.subscription_id}
-        ):
+        ended = list(rows.select_for_update(skip_locked=True, of=("self",)).order_by("pk")[:BATCH])
+        for subscription in _held({row.subscription_id for row in ended if row.subscription_id}):
             _follow(subscription, now)
-        LinkCheckout.objects.filter(pk__in=[row.pk for row in ended]).update(
-            settled_at=now
-        )
+        LinkCheckout.objects.filter(pk__in=[row.pk for row in ended]).update(settled_at=now)
     return len(ended)
 
 
@@ -78,9 +66,7 @@ def _follow(subscription: Subscription, now: datetime) -> None:
 def plan_reminders(*, now: datetime) -> int:
     """Queue a reminder to subscribers whose paid time ends within three days; return how many. One for each period."""
     promised = SubscriberMail.objects.filter(
-        subscription=OuterRef("pk"),
-        kind=MailKind.DUE,
-        period_end=OuterRef("paid_until"),
+        subscription=OuterRef("pk"), kind=MailKind.DUE, period_end=OuterRef("paid_until")
     )
     ending = Subscription.objects.filter(
         ~Exists(promised),

@@ -67,9 +67,7 @@ class Chart:
 def chart_of(seat: Seat, figures: Figures) -> Chart:
     """Combine machines' payments with the checkouts of the same days."""
     by_day: dict[date, MachineDay] = defaultdict(MachineDay)
-    by_chain = defaultdict(
-        Decimal, {network.chain: network.volume for network in figures.networks}
-    )
+    by_chain = defaultdict(Decimal, {network.chain: network.volume for network in figures.networks})
     before = MachineDay()
     begin = figures.since - timedelta(days=len(figures.days))
     for part in machine_days(seat, since=begin, until=figures.until):
@@ -100,24 +98,13 @@ def step_of(best: Decimal) -> Decimal:
 
 
 def _best(figures: Figures, by_day: Mapping[date, MachineDay]) -> Decimal:
-    volumes = (
-        day.sums.volume + by_day.get(day.day, MachineDay()).volume
-        for day in figures.days
-    )
+    volumes = (day.sums.volume + by_day.get(day.day, MachineDay()).volume for day in figures.days)
     return max(volumes, default=_NOTHING)
 
 
-def _days(
-    figures: Figures, by_day: Mapping[date, MachineDay], top: Decimal
-) -> list[ChartDay]:
+def _days(figures: Figures, by_day: Mapping[date, MachineDay], top: Decimal) -> list[ChartDay]:
     return [
-        ChartDay(
-            day.day,
-            day.sums,
-            paid,
-            share=_share(day.sums.volume, top),
-            machine_share=_share(paid.volume, top),
-        )
+        ChartDay(day.day, day.sums, paid, share=_share(day.sums.volume, top), machine_share=_share(paid.volume, top))
         for day in figures.days
         for paid in [by_day.get(day.day, MachineDay())]
     ]
@@ -126,10 +113,7 @@ def _days(
 def _networks(by_chain: Mapping[str, Decimal]) -> list[ChartNetwork]:
     best = max(by_chain.values(), default=_NOTHING)
     ranked = sorted(by_chain.items(), key=lambda item: -item[1])
-    return [
-        ChartNetwork(chain, chain_spec(chain).title, volume, _share(volume, best))
-        for chain, volume in ranked
-    ]
+    return [ChartNetwork(chain, chain_spec(chain).title, volume, _share(volume, best)) for chain, volume in ranked]
 
 
 def _share(part: Decimal, whole: Decimal) -> int:

@@ -9,21 +9,14 @@ from django.conf import settings
 from django.urls import reverse
 
 from accounts.team.seats import Seat
-from checkouts.dashboard.checkout_list import (
-    ListedCheckout,
-    listed,
-)
+from checkouts.dashboard.checkout_list import ListedCheckout, listed
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 
 _MOST_SHOWN: Final = 8
 # With HTTP/1.1 a browser opens six connections to a host, and a page needs some for itself.
 _MOST_FOLLOWED: Final = 4
-_WITH_MONEY: Final = (
-    CheckoutStatus.COMPLETED,
-    CheckoutStatus.PROCESSING,
-    CheckoutStatus.UNDERPAID,
-)
+_WITH_MONEY: Final = (CheckoutStatus.COMPLETED, CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +40,7 @@ def latest_of(seat: Seat) -> Latest:
     shown = sorted(paid, key=lambda checkout: -checkout.pk)[:_MOST_SHOWN]
     moving = [checkout for checkout in shown if not checkout.is_final]
     waiting = _newest(seat, CheckoutStatus.PENDING, _MOST_FOLLOWED)
-    return Latest(
-        rows=listed(shown),
-        streams=[_stream(one) for one in [*moving, *waiting][:_MOST_FOLLOWED]],
-    )
+    return Latest(rows=listed(shown), streams=[_stream(one) for one in [*moving, *waiting][:_MOST_FOLLOWED]])
 
 
 def _newest(seat: Seat, status: CheckoutStatus, most: int) -> list[Checkout]:

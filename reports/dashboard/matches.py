@@ -10,15 +10,9 @@ from typing import Any, Final, TypeVar
 from django.db.models import Model, QuerySet
 
 from accounts.team.seats import Seat
-from checkouts.dashboard.checkout_list import (
-    ListedCheckout,
-    listed,
-)
+from checkouts.dashboard.checkout_list import ListedCheckout, listed
 from checkouts.inbox.queries import items_of
-from checkouts.inbox.rows import (
-    ItemRow,
-    item_rows,
-)
+from checkouts.inbox.rows import ItemRow, item_rows
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.search import (
     MOST_FOUND,
@@ -30,19 +24,11 @@ from checkouts.search import (
     spelled,
     transactions_named,
 )
-from links.dashboard.link_list import (
-    ListedLink,
-    found_links,
-)
+from links.dashboard.link_list import ListedLink, found_links
 from links.models import LinkCheckout, PaymentLink, Subscription
 from reports.dashboard.payments import PaymentRow, payment_rows
 from settlements.dashboard.rows import SettlementRow, settlement_rows
-from settlements.models import (
-    GasAttempt,
-    SettledOutflow,
-    Settlement,
-    SettlementItem,
-)
+from settlements.models import GasAttempt, SettledOutflow, Settlement, SettlementItem
 from settlements.states import SettlementStatus
 from wallets.models import DepositAddress, DepositOutflow, Transfer
 from x402.models import X402Payment
@@ -70,13 +56,7 @@ class Matches:
     @property
     def count(self) -> int:
         """Return how many are shown."""
-        groups: tuple[Sequence[Any], ...] = (
-            self.checkouts,
-            self.items,
-            self.payments,
-            self.links,
-            self.settlements,
-        )
+        groups: tuple[Sequence[Any], ...] = (self.checkouts, self.items, self.payments, self.links, self.settlements)
         return sum(map(len, groups))
 
 
@@ -102,9 +82,7 @@ def _newest(looks: Iterator[QuerySet[M]]) -> list[M]:
     return [found[key] for key in sorted(found, reverse=True)[:MOST_SHOWN]]
 
 
-def _items(
-    seat: Seat, text: str, checkouts: Sequence[int], transfers: Sequence[int]
-) -> Iterator[QuerySet[InboxItem]]:
+def _items(seat: Seat, text: str, checkouts: Sequence[int], transfers: Sequence[int]) -> Iterator[QuerySet[InboxItem]]:
     mine = items_of(seat).select_related("transfer__payment", "checkout")
     if text.isascii() and text.isdigit() and len(text) <= _LONGEST_KEY:
         yield mine.filter(pk=int(text))
@@ -137,9 +115,7 @@ def _machine_payments(seat: Seat, text: str) -> Iterator[QuerySet[X402Payment]]:
         yield mine.filter(transactions)
 
 
-def _links(
-    seat: Seat, text: str, checkouts: Sequence[int]
-) -> Iterator[QuerySet[PaymentLink]]:
+def _links(seat: Seat, text: str, checkouts: Sequence[int]) -> Iterator[QuerySet[PaymentLink]]:
     mine = PaymentLink.objects.filter(merchant=seat.merchant, mode=seat.mode)
     yield mine.filter(public_id=text)
     yield mine.filter(code=code_in(text))
@@ -149,25 +125,17 @@ def _links(
     yield mine.filter(pk__in=_keys(made, "link_id"))
 
 
-def _settlements(
-    seat: Seat, text: str, checkouts: Sequence[int]
-) -> Iterator[QuerySet[Settlement]]:
-    mine = Settlement.objects.filter(
-        merchant=seat.merchant, mode=seat.mode
-    ).select_related("transaction")
+def _settlements(seat: Seat, text: str, checkouts: Sequence[int]) -> Iterator[QuerySet[Settlement]]:
+    mine = Settlement.objects.filter(merchant=seat.merchant, mode=seat.mode).select_related("transaction")
     yield mine.filter(public_id=text)
     if hashes := list(spelled(text).values()):
         sent = GasAttempt.objects.filter(tx_hash__in=hashes)
         yield mine.filter(transaction__in=_keys(sent, "transaction_id"))
         # A browser wallet sent it, and no watcher has seen it yet.
         yield mine.filter(status__in=_OPEN, tx_hash__in=hashes)
-        left = SettledOutflow.objects.filter(
-            outflow__in=_keys(DepositOutflow.objects.filter(transactions_named(text)))
-        )
+        left = SettledOutflow.objects.filter(outflow__in=_keys(DepositOutflow.objects.filter(transactions_named(text))))
         yield mine.filter(pk__in=_keys(left, "settlement_id"))
-    emptied = SettlementItem.objects.filter(
-        deposit__in=_deposits(seat, text, checkouts)
-    )
+    emptied = SettlementItem.objects.filter(deposit__in=_deposits(seat, text, checkouts))
     yield mine.filter(pk__in=_keys(emptied, "settlement_id"))
 
 

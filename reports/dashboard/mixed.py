@@ -9,12 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import QuerySet
 
-from gateway.core.api.keyset import (
-    PAGE_ROWS,
-    KeysetPage,
-    page_ahead,
-    page_behind,
-)
+from gateway.core.api.keyset import PAGE_ROWS, KeysetPage, page_ahead, page_behind
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -42,9 +37,7 @@ class _Place:
         return f"{micros}-{self.key}-{self.table}"
 
 
-def mixed_page(
-    sources: Sequence[Source], query: Mapping[str, str], *, rows: int = PAGE_ROWS
-) -> KeysetPage[Any]:
+def mixed_page(sources: Sequence[Source], query: Mapping[str, str], *, rows: int = PAGE_ROWS) -> KeysetPage[Any]:
     """Return the page for `before` or `after` of a query string. Other parameters are kept in the links.
 
     Each source is of another model.
@@ -70,9 +63,7 @@ def _place(sources: Sequence[Source], row: Any) -> _Place:
     return _Place(getattr(row, sources[table].moment), row.pk, table)
 
 
-def _beside(
-    source: Source, table: int, place: _Place | None, *, is_ahead: bool
-) -> QuerySet[Any]:
+def _beside(source: Source, table: int, place: _Place | None, *, is_ahead: bool) -> QuerySet[Any]:
     """Return the rows before or after a position.
 
     Written so that an index by time starts at the position, and only rows of the same moment are skipped.

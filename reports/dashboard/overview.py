@@ -5,10 +5,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from checkouts.dashboard.attention import notices_of
 from checkouts.dashboard.capacity import SHORT_FROM, capacities_of
 from checkouts.dashboard.figures import RANGES, figures_of

@@ -16,11 +16,7 @@ from django.shortcuts import render
 
 from accounts.states import Mode
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from checkouts.dashboard.words import TRANSFERS
 from checkouts.inbox.rows import explorer_url
 from checkouts.models import InboxItem
@@ -61,9 +57,7 @@ STATES: Final = (
     (PaymentState.CONFIRMING, "Confirming"),
     (PaymentState.ORPHANED, "Reversed"),
 )
-KINDS: Final = MappingProxyType(
-    {ClaimKind.CHECKOUT: "Checkout", ClaimKind.X402: "x402"}
-)
+KINDS: Final = MappingProxyType({ClaimKind.CHECKOUT: "Checkout", ClaimKind.X402: "x402"})
 _CREDITED: Final = Q(payment__isnull=False) | Q(x402_payment__isnull=False)
 _CONDITIONS: Final = MappingProxyType(
     {
@@ -167,11 +161,7 @@ def _page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> KeysetPage[An
 
 
 def _found(seat: Seat, wanted: Wanted) -> QuerySet[Transfer]:
-    found = transfers_wanted(
-        ReportFilter(
-            seat.merchant.pk, seat.mode, chain=wanted.chain, token=wanted.token
-        )
-    )
+    found = transfers_wanted(ReportFilter(seat.merchant.pk, seat.mode, chain=wanted.chain, token=wanted.token))
     if wanted.kind:
         found = found.filter(purpose=wanted.kind)
     if wanted.state:
@@ -181,11 +171,7 @@ def _found(seat: Seat, wanted: Wanted) -> QuerySet[Transfer]:
 
 def _simulated(seat: Seat, wanted: Wanted) -> QuerySet[X402Payment]:
     """Return machines' payments of test mode: all are credited, and none waits."""
-    found = payments_of(
-        PaymentFilter(
-            seat.merchant.pk, seat.mode, chain=wanted.chain, token=wanted.token
-        )
-    )
+    found = payments_of(PaymentFilter(seat.merchant.pk, seat.mode, chain=wanted.chain, token=wanted.token))
     is_wanted = wanted.state in {None, PaymentState.CREDITED}
     return found if is_wanted else found.none()
 
@@ -195,12 +181,7 @@ def payment_rows(found: Sequence[Transfer | X402Payment]) -> list[PaymentRow]:
     transfers = [one for one in found if isinstance(one, Transfer)]
     items = InboxItem.objects.filter(transfer__in=transfers).order_by("pk")
     item_of = dict(items.values_list("transfer_id", "pk"))
-    return [
-        _row(one, item_of.get(one.pk))
-        if isinstance(one, Transfer)
-        else _machine_row(one)
-        for one in found
-    ]
+    return [_row(one, item_of.get(one.pk)) if isinstance(one, Transfer) else _machine_row(one) for one in found]
 
 
 def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:

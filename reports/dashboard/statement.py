@@ -14,39 +14,16 @@ from django.utils import timezone
 from accounts.models import FeeEntry, Merchant
 from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.csv_files import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import iso
-from reports.statements import (
-    Line,
-    Month,
-    bookings,
-    month_of,
-    month_totals,
-    parse_month,
-    statement_of,
-)
+from reports.statements import Line, Month, bookings, month_of, month_totals, parse_month, statement_of
 from wallets.networks import chain_spec
 
 MONTHS_SHOWN: Final = 12
 KINDS: Final = {FeeKind.CHECKOUT: "Checkouts", FeeKind.X402: "Machine payments"}
-CSV_HEADER: Final = (
-    "time",
-    "entry",
-    "kind",
-    "id",
-    "network",
-    "token",
-    "received",
-    "rate",
-    "fee",
-    "charged_at",
-)
+CSV_HEADER: Final = ("time", "entry", "kind", "id", "network", "token", "received", "rate", "fee", "charged_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +126,7 @@ def _older(months: list[Month], merchant: Merchant) -> str:
 
 
 def _plans(merchant: Merchant) -> list[tuple[str, str, bool]]:
-    plans = [
-        (tier.label, _percent(rate), tier == merchant.fee_tier)
-        for tier, rate in TIER_RATES.items()
-    ]
+    plans = [(tier.label, _percent(rate), tier == merchant.fee_tier) for tier, rate in TIER_RATES.items()]
     if merchant.fee_tier == FeeTier.CUSTOM:
         plans.append((FeeTier.CUSTOM.label, _percent(merchant.fee_rate), True))
     return plans

@@ -13,11 +13,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.csv_files import csv_response
 from gateway.core.money import from_units
 from gateway.core.postgres.replica import reads_replica
@@ -133,19 +129,12 @@ def _earlier(day: date, days: int) -> date:
 
 
 def _filter(seat: Seat, days: Days) -> ReportFilter:
-    return ReportFilter(
-        seat.merchant.pk,
-        seat.mode,
-        since=midnight(days.since),
-        until=midnight(days.until + _DAY),
-    )
+    return ReportFilter(seat.merchant.pk, seat.mode, since=midnight(days.since), until=midnight(days.until + _DAY))
 
 
 def _token_lines(summary: Summary) -> list[Line]:
     ranked = sorted(summary.by_token.items(), key=lambda item: -item[1].inflow)
-    return [
-        _line(_token_name(chain, token), sums, chain) for (chain, token), sums in ranked
-    ]
+    return [_line(_token_name(chain, token), sums, chain) for (chain, token), sums in ranked]
 
 
 def _token_name(chain: str, token: str) -> str:
@@ -165,8 +154,4 @@ def _line(name: str, sums: Sums, chain: str = "") -> Line:
 
 
 def _held(balance: Balance) -> Held:
-    return Held(
-        name=_token_name(balance.chain, balance.token),
-        chain=balance.chain,
-        amount=from_units(balance.units),
-    )
+    return Held(name=_token_name(balance.chain, balance.token), chain=balance.chain, amount=from_units(balance.units))

@@ -14,9 +14,5 @@ urlpatterns = [
     path("reports/export/", summary.export, name="dashboard_reports_csv"),
     path("fees/", statement.fees, name="dashboard_fees"),
     path("fees/<str:month>/", statement.statement, name="dashboard_statement"),
-    path(
-        "fees/<str:month>/export/",
-        statement.statement_csv,
-        name="dashboard_statement_csv",
-    ),
+    path("fees/<str:month>/export/", statement.statement_csv, name="dashboard_statement_csv"),
 ]

@@ -39,9 +39,7 @@ _PROGRAM: Final = "".join(
 )
 
 
-def balances_of(
-    node: Node, token: str, holders: Sequence[bytes], *, height: int
-) -> list[int]:
+def balances_of(node: Node, token: str, holders: Sequence[bytes], *, height: int) -> list[int]:
     """Return the balances of up to MOST_HOLDERS addresses of a token (0x and hex), in base units, at a block.
 
     A node that does not support this call is asked for each balance separately, in batches. Raises ChainError.

@@ -13,10 +13,7 @@ import structlog
 from django.db import connection
 from django.db.models import F
 
-from settlements.books.balances import (
-    MOST_HOLDERS,
-    balances_of,
-)
+from settlements.books.balances import MOST_HOLDERS, balances_of
 from settlements.models import BookCheck
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, ChainUnavailableError
@@ -107,17 +104,11 @@ class _Held:
 def next_to_check(specs: Sequence[ChainSpec], *, now: datetime) -> ChainSpec | None:
     """Return the chain with the oldest comparison, if it is due (a day old or missing); None if none is due."""
     checked = dict(BookCheck.objects.values_list("chain", "checked_at"))
-    due = [
-        spec
-        for spec in specs
-        if spec.name not in checked or now - checked[spec.name] >= CHECK_EVERY
-    ]
+    due = [spec for spec in specs if spec.name not in checked or now - checked[spec.name] >= CHECK_EVERY]
     return min(due, key=lambda spec: checked.get(spec.name, _NEVER), default=None)
 
 
-def check_chain(
-    spec: ChainSpec, *, now: datetime, pause: Callable[[float], None] | None = None
-) -> Checked:
+def check_chain(spec: ChainSpec, *, now: datetime, pause: Callable[[float], None] | None = None) -> Checked:
     """Compare a chain's books with their rows and with the chain, store the result and log differences.
 
     A chain that does not answer is no difference: it is asked again the next day. `pause` waits for so many seconds, so
@@ -148,9 +139,7 @@ def check_chain(
 
 def _begin(spec: ChainSpec, now: datetime) -> None:
     """Store the start: a check that dies or takes too long must not start again at once, or in parallel."""
-    BookCheck.objects.update_or_create(
-        chain=spec.name, defaults={"checked_at": now, "asked": 0, "height": None}
-    )
+    BookCheck.objects.update_or_create(chain=spec.name, defaults={"checked_at": now, "asked": 0, "height": None})
 
 
 def _of_balances(spec: ChainSpec) -> list[str]:
@@ -174,12 +163,7 @@ def _rows(statement: str, spec: ChainSpec) -> list[tuple[Any, ...]]:
         return rows
 
 
-def _ask_chain(
-    spec: ChainSpec,
-    pool: RpcPool,
-    checked: Checked,
-    pause: Callable[[float], None] | None,
-) -> None:
+def _ask_chain(spec: ChainSpec, pool: RpcPool, checked: Checked, pause: Callable[[float], None] | None) -> None:
     before = 0
     for chunk in _chunks(_chosen(spec)):
         if checked.asked and not spec.is_local:
@@ -215,9 +199,7 @@ def _chunks(held: Sequence[_Held]) -> Iterator[Sequence[_Held]]:
             yield alike[start : start + MOST_HOLDERS]
 
 
-def _compare(
-    spec: ChainSpec, pool: RpcPool, chunk: Sequence[_Held], checked: Checked
-) -> int:
+def _compare(spec: ChainSpec, pool: RpcPool, chunk: Sequence[_Held], checked: Checked) -> int:
     """Compare balances at a final block that was read; nodes keep only the newest blocks' states, so it is chosen each time."""
     height, balances = pool.run(lambda node: _balances(spec, node, chunk))
     expected = _expected(spec, chunk, height)
@@ -230,9 +212,7 @@ def _compare(
     return height
 
 
-def _balances(
-    spec: ChainSpec, node: Node, chunk: Sequence[_Held]
-) -> tuple[int, list[int]]:
+def _balances(spec: ChainSpec, node: Node, chunk: Sequence[_Held]) -> tuple[int, list[int]]:
     head = quantity(node.call("eth_blockNumber", []))
     cursor = ChainCursor.objects.filter(chain=spec.name).first()
     if cursor is None or cursor.height is None:
@@ -245,9 +225,7 @@ def _balances(
     return height, balances_of(node, token, holders, height=height)
 
 
-def _expected(
-    spec: ChainSpec, chunk: Sequence[_Held], height: int
-) -> dict[tuple[int, str], int]:
+def _expected(spec: ChainSpec, chunk: Sequence[_Held], height: int) -> dict[tuple[int, str], int]:
     parameters: dict[str, Any] = {
         "chain": spec.name,
         "height": height,

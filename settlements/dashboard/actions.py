@@ -7,39 +7,19 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from accounts.team.seats import SeatedRequest, seated
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.web.client_address import address_or_none
-from settlements.dashboard.forms import (
-    HashForm,
-    IntervalsForm,
-    OneTokenForm,
-    SettleForm,
-)
+from settlements.dashboard.forms import HashForm, IntervalsForm, OneTokenForm, SettleForm
 from settlements.dashboard.pages import settlements_page
 from settlements.dashboard.rows import settlement_rows
 from settlements.models import Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.intervals import set_intervals
 from settlements.sweeps.outcomes import open_settlements
-from settlements.sweeps.own_wallet import (
-    note_wallet_hash,
-    wallet_batch,
-)
-from settlements.sweeps.plan import (
-    call_of,
-    planned_items,
-)
-from settlements.sweeps.requests import (
-    Asker,
-    settle_now,
-)
+from settlements.sweeps.own_wallet import note_wallet_hash, wallet_batch
+from settlements.sweeps.plan import call_of, planned_items
+from settlements.sweeps.requests import Asker, settle_now
 from wallets.networks import chain_spec
 from wallets.states import ClaimKind
 
@@ -94,9 +74,7 @@ def settle_by_wallet(request: SeatedRequest) -> HttpResponse:
     if made is None:
         _tell(request, [])
         return _back(request)
-    return HttpResponseRedirect(
-        request.seat.url("dashboard_wallet_settlement", batch=made.batch)
-    )
+    return HttpResponseRedirect(request.seat.url("dashboard_wallet_settlement", batch=made.batch))
 
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
@@ -108,13 +86,8 @@ def wallet_settlement(request: SeatedRequest, *, batch: str) -> HttpResponse:
         return _ask(request, batch, written, form)
     if not form.is_valid():
         return _ask(request, batch, written, form, status=422)
-    note_wallet_hash(
-        request.seat.merchant.pk, batch, form.cleaned_data["tx_hash"].strip()
-    )
-    messages.success(
-        request,
-        "Saved. The settlement completes once the network shows that the money has left.",
-    )
+    note_wallet_hash(request.seat.merchant.pk, batch, form.cleaned_data["tx_hash"].strip())
+    messages.success(request, "Saved. The settlement completes once the network shows that the money has left.")
     return _back(request)
 
 
@@ -142,9 +115,7 @@ def _asker(request: SeatedRequest) -> Asker:
 
 def _by_wallet(request: SeatedRequest, batch: str) -> list[Settlement]:
     """Return the open settlements of a batch. Raises Http404 if the merchant's wallet has nothing to send."""
-    mine = open_settlements(batch).filter(
-        merchant=request.seat.merchant, mode=request.seat.mode, sender=Sender.WALLET
-    )
+    mine = open_settlements(batch).filter(merchant=request.seat.merchant, mode=request.seat.mode, sender=Sender.WALLET)
     written = list(mine.select_related("transaction"))
     if not written:
         raise Http404
@@ -152,11 +123,7 @@ def _by_wallet(request: SeatedRequest, batch: str) -> list[Settlement]:
 
 
 def _ask(
-    request: SeatedRequest,
-    batch: str,
-    written: list[Settlement],
-    form: HashForm,
-    status: int = 200,
+    request: SeatedRequest, batch: str, written: list[Settlement], form: HashForm, status: int = 200
 ) -> HttpResponse:
     first = written[0]
     spec = chain_spec(first.chain)
@@ -181,10 +148,7 @@ def _tell(request: SeatedRequest, written: list[Settlement]) -> None:
     elif not written:
         messages.warning(request, _NOTHING)
     else:
-        told = ", ".join(
-            f"{row.amount} {row.token} on {row.chain_title}"
-            for row in settlement_rows(written)
-        )
+        told = ", ".join(f"{row.amount} {row.token} on {row.chain_title}" for row in settlement_rows(written))
         messages.success(request, f"On its way to your wallet: {told}.")
 
 

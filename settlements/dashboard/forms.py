@@ -4,10 +4,7 @@ from typing import Any, Final
 
 from django import forms
 
-from settlements.sweeps.intervals import (
-    MOST_HOURS,
-    MOST_MINIMUM,
-)
+from settlements.sweeps.intervals import MOST_HOURS, MOST_MINIMUM
 from wallets.networks import chains, is_accepted
 from wallets.states import ClaimKind
 
@@ -64,8 +61,6 @@ class HashForm(forms.Form):
         regex=r"\A\s*0x[0-9a-fA-F]{64}\s*\Z",
         label="Hash of the transaction",
         max_length=_HASH + 20,
-        widget=forms.TextInput(
-            attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}
-        ),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
         error_messages={"invalid": "Enter 0x and 64 hexadecimal digits."},
     )

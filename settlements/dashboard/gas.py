@@ -51,10 +51,7 @@ def has_key() -> bool:
 def gas_rows(*, now: datetime) -> list[GasRow]:
     """Return a row for each gas account on each chain with forwarders; none without a key."""
     keys = sorted(gas_keys())
-    accounts = {
-        (account.chain, account.address): account
-        for account in GasAccount.objects.filter(address__in=keys)
-    }
+    accounts = {(account.chain, account.address): account for account in GasAccount.objects.filter(address__in=keys)}
     return [
         _row(spec, address, accounts.get((spec.name, address)), spent)
         for spec, spent in _spent(forwarder_chains() if keys else [], now)
@@ -66,9 +63,7 @@ def _spent(specs: Sequence[ChainSpec], now: datetime) -> list[tuple[ChainSpec, i
     return [(spec, spent_since(spec.name, now - _DAY)) for spec in specs]
 
 
-def _row(
-    spec: ChainSpec, address: str, account: GasAccount | None, spent: int
-) -> GasRow:
+def _row(spec: ChainSpec, address: str, account: GasAccount | None, spent: int) -> GasRow:
     policy = gas_policy(spec.name)
     wei = account.balance_wei if account else None
     return GasRow(

@@ -11,11 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.keyset import chunks_by_key, keyset_page
 from gateway.core.csv_files import csv_response
 from settlements.dashboard.forms import IntervalsForm
@@ -50,9 +46,7 @@ def settlements(request: SeatedRequest) -> HttpResponse:
     return settlements_page(request)
 
 
-def settlements_page(
-    request: SeatedRequest, form: IntervalsForm | None = None, status: int = 200
-) -> HttpResponse:
+def settlements_page(request: SeatedRequest, form: IntervalsForm | None = None, status: int = 200) -> HttpResponse:
     """Return the page; `form` is a refused schedule form."""
     seat, wanted = request.seat, _parse_wanted(request.GET)
     found = _found(seat, wanted).select_related("transaction")

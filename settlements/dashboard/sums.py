@@ -7,11 +7,7 @@ from decimal import Decimal
 from accounts.states import Mode
 from accounts.team.seats import Seat
 from gateway.core.money import from_units
-from settlements.books.figures import (
-    Figures,
-    figures_of,
-    held_units,
-)
+from settlements.books.figures import Figures, figures_of, held_units
 from settlements.dashboard.words import PURPOSES
 from wallets.networks import chain_spec
 

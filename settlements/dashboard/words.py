@@ -23,6 +23,4 @@ SENDERS: Final = MappingProxyType(
         Sender.DIRECT: "None: paid directly to the wallet",
     }
 )
-PURPOSES: Final = MappingProxyType(
-    {ClaimKind.CHECKOUT: "Checkouts", ClaimKind.X402: "x402"}
-)
+PURPOSES: Final = MappingProxyType({ClaimKind.CHECKOUT: "Checkouts", ClaimKind.X402: "x402"})

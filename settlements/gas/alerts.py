@@ -22,10 +22,4 @@ def tell_operators_daily(key: str, *, subject: str, text: str, now: datetime) ->
 
 def _tell(key: str, subject: str, text: str, now: datetime) -> None:
     for operator in operators():
-        queue_mail(
-            key=f"{key}:{operator.public_id}",
-            recipient=operator.email,
-            subject=subject,
-            text=text,
-            now=now,
-        )
+        queue_mail(key=f"{key}:{operator.public_id}", recipient=operator.email, subject=subject, text=text, now=now)

@@ -9,10 +9,7 @@ import structlog
 from django.db import transaction
 
 from settlements.errors import NoCoinError
-from settlements.gas.alerts import (
-    TELL_EVERY,
-    tell_operators,
-)
+from settlements.gas.alerts import TELL_EVERY, tell_operators
 from settlements.gas.keys import gas_keys
 from settlements.gas.ledger import refuse_unpayable
 from settlements.gas.node import GasNode
@@ -74,9 +71,7 @@ def _accounts(chain: str) -> Sequence[GasAccount]:
     return [one for one in known if one.retired_at is None]
 
 
-def _read_again(
-    accounts: Sequence[GasAccount], *, node: GasNode, now: datetime
-) -> bool:
+def _read_again(accounts: Sequence[GasAccount], *, node: GasNode, now: datetime) -> bool:
     """Read balances that are some seconds old; return whether there are any."""
     old = [one for one in accounts if _is_old(one, now)]
     for account in old:

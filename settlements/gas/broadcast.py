@@ -33,9 +33,7 @@ def gas_node(chain: str) -> Iterator[GasNode]:
         pool.close()
 
 
-def broadcast(
-    gas_transaction: GasTransaction, *, node: GasNode, now: datetime
-) -> Sending:
+def broadcast(gas_transaction: GasTransaction, *, node: GasNode, now: datetime) -> Sending:
     """Send the newest attempt to the nodes, and record their answer. Raises ChainError; then it is tried again."""
     attempt = _offered(gas_transaction)
     answer = node.send(bytes(attempt.raw))
@@ -48,13 +46,12 @@ def note_answer(attempt: GasAttempt, answer: Sending, *, now: datetime) -> None:
     with transaction.atomic():
         taken = answer is Sending.TAKEN
         GasAttempt.objects.filter(pk=attempt.pk).update(
-            sent_at=now if taken else attempt.sent_at,
-            error="" if taken else answer.value,
+            sent_at=now if taken else attempt.sent_at, error="" if taken else answer.value
         )
         if taken:
-            GasTransaction.objects.filter(
-                pk=attempt.transaction_id, state=TransactionState.INTENDED
-            ).update(state=TransactionState.SENT, sent_at=now)
+            GasTransaction.objects.filter(pk=attempt.transaction_id, state=TransactionState.INTENDED).update(
+                state=TransactionState.SENT, sent_at=now
+            )
     if not taken:
         log.warning("transaction not taken", tx=attempt.tx_hash, answer=answer.value)
 
@@ -84,9 +81,7 @@ def find_receipt(gas_transaction: GasTransaction, *, node: GasNode) -> Receipt |
     return None
 
 
-def note_receipt(
-    gas_transaction: GasTransaction, receipt: Receipt, *, is_final: bool, now: datetime
-) -> None:
+def note_receipt(gas_transaction: GasTransaction, receipt: Receipt, *, is_final: bool, now: datetime) -> None:
     """Record which block a transaction is in; once that is final, its nonce is used for good."""
     changed = {
         "state": TransactionState.MINED if is_final else TransactionState.SENT,
@@ -98,6 +93,4 @@ def note_receipt(
         "cost_wei": receipt.cost,
         "mined_at": now if is_final else None,
     }
-    GasTransaction.objects.filter(pk=gas_transaction.pk, state__in=ON_THEIR_WAY).update(
-        **changed
-    )
+    GasTransaction.objects.filter(pk=gas_transaction.pk, state__in=ON_THEIR_WAY).update(**changed)

@@ -29,13 +29,7 @@ log = structlog.get_logger(__name__)
 _LEAST_GAS: Final = 21_000
 
 
-def send_first(
-    attempt: GasAttempt,
-    *,
-    node: GasNode,
-    withdrawn: Callable[[], object],
-    now: datetime,
-) -> Sending:
+def send_first(attempt: GasAttempt, *, node: GasNode, withdrawn: Callable[[], object], now: datetime) -> Sending:
     """Give a new transaction to a node, and return the nodes' answer. Raises ChainError if a node may have it.
 
     If nodes refuse it for want of coin or fee, its nonce is emptied and NoGasError raised: certainly no node has it. Its
@@ -53,9 +47,7 @@ def send_first(
     raise NoGasError(f"{attempt.transaction.account.chain}: {answer.value}")
 
 
-def note_refusal(
-    made: GasTransaction, answer: Sending, *, node: GasNode, now: datetime
-) -> None:
+def note_refusal(made: GasTransaction, answer: Sending, *, node: GasNode, now: datetime) -> None:
     """Read the balance of an account that cannot pay, so that nothing more is begun until it can."""
     log.warning("transaction not paid for", pk=made.pk, answer=answer.value)
     if answer is not Sending.POOR:
@@ -91,17 +83,10 @@ def make_empty(locked: GasTransaction) -> None:
     locked.purpose = Purpose.CANCEL
     locked.to, locked.data = locked.account.address, b""
     locked.gas_limit, locked.expires_at = _LEAST_GAS, None
-    locked.save(
-        update_fields=[
-            *("reference", "purpose", "to", "data", "gas_limit"),
-            "expires_at",
-        ]
-    )
+    locked.save(update_fields=[*("reference", "purpose", "to", "data", "gas_limit"), "expires_at"])
 
 
-def _withdraw(
-    attempt: GasAttempt, answer: Sending, prices: Prices | None, now: datetime
-) -> bool:
+def _withdraw(attempt: GasAttempt, answer: Sending, prices: Prices | None, now: datetime) -> bool:
     """Empty a new transaction; False if another process may have given it to a node meanwhile."""
     made = lock_transaction(attempt.transaction_id)
     newest = made.attempts.order_by("-number")[0]
@@ -115,9 +100,7 @@ def _withdraw(
     return True
 
 
-def _empty(
-    locked: GasTransaction, newest: GasAttempt, prices: Prices | None, now: datetime
-) -> None:
+def _empty(locked: GasTransaction, newest: GasAttempt, prices: Prices | None, now: datetime) -> None:
     fees = Fees(int(newest.max_fee), int(newest.priority_fee))
     if prices is not None:
         most = gas_policy(locked.account.chain).max_fee

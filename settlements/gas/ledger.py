@@ -71,9 +71,7 @@ def intend(
         return _write(account, call, fees, made, now)
 
 
-def write_attempt(
-    gas_transaction: GasTransaction, fees: Fees, *, number: int, now: datetime
-) -> GasAttempt:
+def write_attempt(gas_transaction: GasTransaction, fees: Fees, *, number: int, now: datetime) -> GasAttempt:
     """Sign and store another attempt of a transaction. The caller holds its lock, or created it. Raises NoGasError."""
     account = gas_transaction.account
     key = gas_keys().get(account.address)
@@ -107,9 +105,7 @@ def write_attempt(
 COSTS: Final = "COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)::text"
 """SQL for the cost of transactions `t` in wei; pending ones count with their maximum."""
 
-GAS_SPANS: Final = SumTable(
-    "settlements_gasspan", ("account_id", "begins_at"), ("wei",)
-)
+GAS_SPANS: Final = SumTable("settlements_gasspan", ("account_id", "begins_at"), ("wei",))
 # As in the trigger that inserts these rows.
 _SPAN_SECONDS: Final = 600
 # Whole spans as stored, and the rows of the first one, of which a part counts.
@@ -129,11 +125,7 @@ _SPENT: Final = """
 
 def spent_since(chain: str, moment: datetime) -> int:
     """Return the cost of a chain's transactions since then, in wei; pending ones count with their maximum."""
-    parameters: dict[str, Any] = {
-        "chain": chain,
-        "since": moment,
-        "whole": _first_whole_span(moment),
-    }
+    parameters: dict[str, Any] = {"chain": chain, "since": moment, "whole": _first_whole_span(moment)}
     with connection.cursor() as cursor:
         cursor.execute(_SPENT, parameters)
         return int(cursor.fetchone()[0])
@@ -155,11 +147,7 @@ def affordable_gas(chain: str, prices: Prices, *, now: datetime) -> int:
 def find(purpose: Purpose, reference: str) -> GasTransaction | None:
     """Return the transaction with a reference; None if there is none, or it was dropped."""
     rows = GasTransaction.objects.select_related("account")
-    return (
-        rows.filter(purpose=purpose, reference=reference)
-        .exclude(state=TransactionState.DROPPED)
-        .first()
-    )
+    return rows.filter(purpose=purpose, reference=reference).exclude(state=TransactionState.DROPPED).first()
 
 
 def open_accounts(chain: str, *, node: GasNode) -> None:
@@ -198,18 +186,13 @@ def _payer(accounts: Sequence[GasAccount], cost: int) -> GasAccount:
     """
     pending = {
         account: (number, wei)
-        for account, number, wei in GasTransaction.objects.filter(
-            account__in=accounts, state__in=ON_THEIR_WAY
-        )
+        for account, number, wei in GasTransaction.objects.filter(account__in=accounts, state__in=ON_THEIR_WAY)
         .values_list("account")
         .annotate(Count("pk"), Sum("most_wei"))
     }
     none = (0, Decimal(0))
     able = [
-        one
-        for one in accounts
-        if one.balance_wei is None
-        or one.balance_wei >= pending.get(one.pk, none)[1] + cost
+        one for one in accounts if one.balance_wei is None or one.balance_wei >= pending.get(one.pk, none)[1] + cost
     ]
     if not able:
         one = accounts[0]
@@ -217,9 +200,7 @@ def _payer(accounts: Sequence[GasAccount], cost: int) -> GasAccount:
     return min(able, key=lambda one: (pending.get(one.pk, none)[0], one.pk))
 
 
-def refuse_unpayable(
-    accounts: Sequence[GasAccount], gas: int, prices: Prices, *, now: datetime
-) -> None:
+def refuse_unpayable(accounts: Sequence[GasAccount], gas: int, prices: Prices, *, now: datetime) -> None:
     """Raise NoGasError if none of a chain's accounts may pay for a transaction with so much gas, as far as is known."""
     if not accounts:
         raise NoGasError("there is no gas account in use")
@@ -237,9 +218,7 @@ def _fees(chain: str, prices: Prices, policy: GasPolicy) -> Fees:
     return fees
 
 
-def _refuse_overspending(
-    chain: str, cost: int, policy: GasPolicy, now: datetime
-) -> None:
+def _refuse_overspending(chain: str, cost: int, policy: GasPolicy, now: datetime) -> None:
     if spent_since(chain, now - _DAY) + cost > policy.daily:
         raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
 
@@ -253,13 +232,7 @@ class _Made:
     expires_at: datetime | None
 
 
-def _write(
-    account: GasAccount,
-    call: GasCall,
-    fees: Fees,
-    what: _Made,
-    now: datetime,
-) -> GasTransaction:
+def _write(account: GasAccount, call: GasCall, fees: Fees, what: _Made, now: datetime) -> GasTransaction:
     nonce = account.next_nonce
     if nonce is None:
         raise NoGasError(f"the number of {account.address} is not known")
@@ -289,7 +262,5 @@ def _chain_id(chain: str) -> int:
 
 def open_transactions(chain: str) -> QuerySet[GasTransaction]:
     """Return a chain's pending transactions, lowest nonce first."""
-    found = GasTransaction.objects.filter(
-        Q(account__chain=chain, state__in=ON_THEIR_WAY)
-    )
+    found = GasTransaction.objects.filter(Q(account__chain=chain, state__in=ON_THEIR_WAY))
     return found.select_related("account").order_by("account", "nonce")

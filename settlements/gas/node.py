@@ -32,29 +32,18 @@ class Sending(Enum):
 
     TAKEN = "it has it, now or already"
     USED = "its number is used"
-    UNDERPRICED = (
-        "it pays less than the one that waits in its place, or than the node takes"
-    )
+    UNDERPRICED = "it pays less than the one that waits in its place, or than the node takes"
     POOR = "its account cannot pay for it"
     REFUSED = "no node takes it"
 
 
-_PRICES: Final[Sequence[Call]] = (
-    ("eth_getBlockByNumber", ["latest", False]),
-    ("eth_maxPriorityFeePerGas", []),
-)
+_PRICES: Final[Sequence[Call]] = (("eth_getBlockByNumber", ["latest", False]), ("eth_maxPriorityFeePerGas", []))
 
 # Error texts of go-ethereum, bor and other forks, erigon, nethermind, besu, reth, anvil, hardhat and OpenEthereum. Their
 # codes say less: -32000 and -32003 mean all of them.
 _SAYINGS: Final = (
-    (
-        Sending.TAKEN,
-        re.compile(r"already ?known|known transaction|already imported", re.IGNORECASE),
-    ),
-    (
-        Sending.USED,
-        re.compile(r"nonce (?:is )?too (?:low|small)|old ?nonce", re.IGNORECASE),
-    ),
+    (Sending.TAKEN, re.compile(r"already ?known|known transaction|already imported", re.IGNORECASE)),
+    (Sending.USED, re.compile(r"nonce (?:is )?too (?:low|small)|old ?nonce", re.IGNORECASE)),
     (
         Sending.UNDERPRICED,
         re.compile(
@@ -122,9 +111,7 @@ class GasNode:
     def balance(self, address: str) -> int:
         """Return an account's coin, in wei."""
         params = [address, "latest"]
-        return self._pool.run(
-            lambda node: _quantity(node.call("eth_getBalance", params))
-        )
+        return self._pool.run(lambda node: _quantity(node.call("eth_getBalance", params)))
 
     def send(self, raw: bytes) -> Sending:
         """Send a signed transaction; return the nodes' answer. If one refuses it, the next one is tried."""
@@ -163,17 +150,13 @@ class GasNode:
 
         Raises ChainError if a node does not answer: it may have it.
         """
-        return all(
-            said in UNPAYABLE for said in self._pool.each(lambda n: _send(n, raw))
-        )
+        return all(said in UNPAYABLE for said in self._pool.each(lambda n: _send(n, raw)))
 
     def receipt(self, tx_hash: str) -> Receipt | None:
         """Return a transaction's receipt, once it is in a block."""
         return self._pool.run(partial(_receipt_of, tx_hash))
 
-    def is_lost(
-        self, address: str, nonce: int, tx_hashes: Sequence[str], *, height: int
-    ) -> bool:
+    def is_lost(self, address: str, nonce: int, tx_hashes: Sequence[str], *, height: int) -> bool:
         """Whether an account's nonce was used at or below a block by none of these transactions.
 
         One node answers everything: with two, a lagging one could make a transaction look lost. A second node, if there is
@@ -238,9 +221,7 @@ def _receipt(answer: Any, tx_hash: str) -> Receipt:
 
 
 def _cost(receipt: Mapping[str, Any]) -> int:
-    cost = _quantity(receipt.get("gasUsed")) * _quantity(
-        receipt.get("effectiveGasPrice")
-    )
+    cost = _quantity(receipt.get("gasUsed")) * _quantity(receipt.get("effectiveGasPrice"))
     # A rollup's fee for data on its base chain; other chains report none.
     if (data_fee := receipt.get("l1Fee")) is not None:
         cost += _quantity(data_fee)

@@ -11,10 +11,7 @@ import structlog
 from django.db import transaction
 
 from settlements.errors import NoGasError
-from settlements.gas.alerts import (
-    TELL_EVERY,
-    tell_operators,
-)
+from settlements.gas.alerts import TELL_EVERY, tell_operators
 from settlements.gas.node import GasNode
 from settlements.models import GasAccount
 from wallets.networks import chain_spec

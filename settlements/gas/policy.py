@@ -27,9 +27,7 @@ def gas_policy(chain: str) -> GasPolicy:
     known = _of_wei(gas_facts(chain).most_gwei, chain)
     most_gwei = settings.GAS_MAX_GWEI.get(chain, known)
     return GasPolicy(
-        max_fee=int(Decimal(most_gwei) * GWEI),
-        daily=int(daily_coins(chain) * COIN),
-        low=int(low_coins(chain) * COIN),
+        max_fee=int(Decimal(most_gwei) * GWEI), daily=int(daily_coins(chain) * COIN), low=int(low_coins(chain) * COIN)
     )
 
 

@@ -52,9 +52,7 @@ def plan_repair(account: GasAccount, used: int) -> Repair:
     upto = max(states, default=used - 1) + 1
     if upto - used > MOST_FILLED + len(states):
         raise RepairError(f"More than {MOST_FILLED} nonces are missing in a row.")
-    taken = {
-        number for number, state in states.items() if state != TransactionState.DROPPED
-    }
+    taken = {number for number, state in states.items() if state != TransactionState.DROPPED}
     holes = [number for number in range(used, upto) if number not in taken]
     return Repair(used, upto, holes)
 
@@ -86,9 +84,7 @@ def repair(account_id: int, used: int, *, node: GasNode, now: datetime) -> Repai
     return found
 
 
-def _fill(
-    account: GasAccount, holes: Sequence[int], fees: Fees | None, now: datetime
-) -> None:
+def _fill(account: GasAccount, holes: Sequence[int], fees: Fees | None, now: datetime) -> None:
     if not holes:
         return
     if fees is None:

@@ -21,9 +21,7 @@ def prune_raw(*, now: datetime) -> int:
 
     What was called, its hash and what it cost stay.
     """
-    old = GasAttempt.objects.filter(
-        signed_at__lt=now - RAW_KEPT, transaction__state__in=_USED
-    ).exclude(raw=b"")
+    old = GasAttempt.objects.filter(signed_at__lt=now - RAW_KEPT, transaction__state__in=_USED).exclude(raw=b"")
     pruned = 0
     while keys := list(old.order_by("signed_at").values_list("pk", flat=True)[:_BATCH]):
         pruned += GasAttempt.objects.filter(pk__in=keys).update(raw=b"")

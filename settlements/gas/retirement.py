@@ -27,9 +27,7 @@ class Leaving:
 
 
 @transaction.atomic
-def retire(
-    address: str, *, chains: Sequence[str], now: datetime, dry_run: bool = False
-) -> int:
+def retire(address: str, *, chains: Sequence[str], now: datetime, dry_run: bool = False) -> int:
     """Give a key's accounts no new transactions on these chains; return how many accounts are newly retired.
 
     Raises NoGasError if it is no key of GAS_KEYS, or if the others are retired too.
@@ -42,9 +40,7 @@ def retire(
     retired = set(accounts.exclude(retired_at=None).values_list("chain", "address"))
     for chain in chains:
         if all((chain, key) in retired for key in keys.values()):
-            raise NoGasError(
-                f"no other key would be left on {chain}: add a new one to GAS_KEYS first"
-            )
+            raise NoGasError(f"no other key would be left on {chain}: add a new one to GAS_KEYS first")
     mine_retired = _accounts_of(mine, chains).exclude(retired_at=None).count()
     if not dry_run:
         for chain in chains:

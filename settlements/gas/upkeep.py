@@ -12,18 +12,10 @@ import structlog
 from django.db import transaction
 
 from settlements.errors import NoGasError
-from settlements.gas.broadcast import (
-    broadcast,
-    find_receipt,
-    lock_transaction,
-    note_receipt,
-)
+from settlements.gas.broadcast import broadcast, find_receipt, lock_transaction, note_receipt
 from settlements.gas.emptying import empty, has_expired, make_empty
 from settlements.gas.fees import Fees, raised_fees
-from settlements.gas.ledger import (
-    open_transactions,
-    write_attempt,
-)
+from settlements.gas.ledger import open_transactions, write_attempt
 from settlements.gas.node import GasNode, Sending
 from settlements.gas.nonces import follow_chain
 from settlements.gas.policy import gas_policy
@@ -143,20 +135,12 @@ def _go_on(one: GasTransaction, newest: GasAttempt, seen: _Round) -> None:
         _replace(one, newest, seen)
 
 
-def _replace(
-    one: GasTransaction,
-    newest: GasAttempt,
-    seen: _Round,
-    *,
-    is_cancelled: bool = False,
-) -> None:
+def _replace(one: GasTransaction, newest: GasAttempt, seen: _Round, *, is_cancelled: bool = False) -> None:
     before = Fees(int(newest.max_fee), int(newest.priority_fee))
     most = gas_policy(seen.spec.name).max_fee
     fees = raised_fees(before, seen.node.prices(), most=most)
     if fees is None:
-        log.warning(
-            "gas is too dear to replace", chain=seen.spec.name, tx=newest.tx_hash
-        )
+        log.warning("gas is too dear to replace", chain=seen.spec.name, tx=newest.tx_hash)
         return
     with transaction.atomic():
         locked = lock_transaction(one.pk)
@@ -178,10 +162,7 @@ def _sign_again(locked: GasTransaction, fees: Fees, number: int, seen: _Round) -
 def _reopen_missing(account: GasAccount, mined: int, now: datetime) -> None:
     """Reopen transactions that were taken for final but are missing on the chain: all others wait for them."""
     missing = GasTransaction.objects.filter(
-        account=account,
-        nonce=mined,
-        state=TransactionState.MINED,
-        mined_at__gt=now - REOPENED_FOR,
+        account=account, nonce=mined, state=TransactionState.MINED, mined_at__gt=now - REOPENED_FOR
     )
     for one in missing:
         reopen(one)
@@ -189,13 +170,9 @@ def _reopen_missing(account: GasAccount, mined: int, now: datetime) -> None:
 
 def _drop(one: GasTransaction, seen: _Round) -> None:
     """Drop a transaction whose nonce something else used, and continue after that."""
-    if not follow_chain(
-        one.account_id, node=seen.node, height=seen.final, now=seen.now
-    ):
+    if not follow_chain(one.account_id, node=seen.node, height=seen.final, now=seen.now):
         return
-    dropped = GasTransaction.objects.filter(pk=one.pk, state__in=ON_THEIR_WAY).update(
-        state=TransactionState.DROPPED
-    )
+    dropped = GasTransaction.objects.filter(pk=one.pk, state__in=ON_THEIR_WAY).update(state=TransactionState.DROPPED)
     if dropped:
         log.error("a gas key was used elsewhere", account=one.account.address)
 
@@ -203,6 +180,6 @@ def _drop(one: GasTransaction, seen: _Round) -> None:
 def reopen(gas_transaction: GasTransaction) -> None:
     """Reopen a transaction that was taken for final, but is not."""
     log.error("a final transaction is gone from the chain", tx=gas_transaction.tx_hash)
-    GasTransaction.objects.filter(
-        pk=gas_transaction.pk, state=TransactionState.MINED
-    ).update(state=TransactionState.SENT, mined_at=None)
+    GasTransaction.objects.filter(pk=gas_transaction.pk, state=TransactionState.MINED).update(
+        state=TransactionState.SENT, mined_at=None
+    )

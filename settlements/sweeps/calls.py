@@ -7,11 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from wallets.forwarders.addresses import (
-    FACTORY_ADDRESS,
-    checksum,
-    keccak,
-)
+from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum, keccak
 
 FLUSH: Final = keccak(b"flush(address,bytes32,address)")[:4]
 FLUSH_MANY: Final = keccak(b"flush_many((address,bytes32)[],address)")[:4]
@@ -99,9 +95,7 @@ def calldata(items: Sequence[Item], token: bytes) -> bytes:
         return FLUSH + _padded(item.destination) + item.nonce + _padded(token)
     listed = b"".join(_padded(item.destination) + item.nonce for item in items)
     offset = 2 * _WORD
-    return b"".join(
-        (FLUSH_MANY, _number(offset), _padded(token), _number(len(items)), listed)
-    )
+    return b"".join((FLUSH_MANY, _number(offset), _padded(token), _number(len(items)), listed))
 
 
 def _padded(address: bytes) -> bytes:

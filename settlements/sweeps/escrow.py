@@ -29,9 +29,7 @@ class Releaser:
         return ReleasedBy.MEMBER if self.user else ReleasedBy.API
 
 
-def insert_holds(
-    source: str, *, merchant: str, mode: str, subject: str, nonce: str, now: str
-) -> str:
+def insert_holds(source: str, *, merchant: str, mode: str, subject: str, nonce: str, now: str) -> str:
     """Return SQL that inserts a hold for each row of `source`, as part of the caller's statement."""
     return f"""
         INSERT INTO settlements_hold (merchant_id, mode, subject_id, nonce, created_at, released_by)

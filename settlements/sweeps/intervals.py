@@ -41,13 +41,10 @@ def set_intervals(
     `client` is the caller's network address.
     """
     if not 0 <= every_hours <= MOST_HOURS:
-        raise InvalidRequestError(
-            f"The hours must be from 0 to {MOST_HOURS}.", param="every_hours"
-        )
+        raise InvalidRequestError(f"The hours must be from 0 to {MOST_HOURS}.", param="every_hours")
     if not 0 <= minimum <= MOST_MINIMUM or minimum != minimum.quantize(CENT):
         raise InvalidRequestError(
-            f"The minimum must be from 0 to {MOST_MINIMUM:,} USD, in whole cents.",
-            param="minimum",
+            f"The minimum must be from 0 to {MOST_MINIMUM:,} USD, in whole cents.", param="minimum"
         )
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     settings = settings_of(merchant)
@@ -69,7 +66,4 @@ def set_intervals(
 
 
 def _told(settings: SettlementSettings) -> dict[str, Any]:
-    return {
-        "minimum": f"{settings.minimum:.2f}",
-        "every_hours": settings.every_hours,
-    }
+    return {"minimum": f"{settings.minimum:.2f}", "every_hours": settings.every_hours}

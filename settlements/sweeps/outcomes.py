@@ -13,12 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from settlements.gas.node import Receipt
-from settlements.models import (
-    GasTransaction,
-    Settlement,
-    SettlementItem,
-    TroubledForwarder,
-)
+from settlements.models import GasTransaction, Settlement, SettlementItem, TroubledForwarder
 from settlements.states import SettlementStatus
 from settlements.sweeps.calls import FACTORY
 from wallets.chains.base import MalformedAnswerError
@@ -61,9 +56,7 @@ def open_settlements(batch: str) -> QuerySet[Settlement]:
 
 
 @transaction.atomic
-def record_outcome(
-    batch: str, made: GasTransaction, receipt: Receipt, *, now: datetime
-) -> int:
+def record_outcome(batch: str, made: GasTransaction, receipt: Receipt, *, now: datetime) -> int:
     """Record the amounts that a final receipt shows as arrived; return how many settlements ended. Raises MalformedAnswerError.
 
     The token's own Transfer events decide, never the transaction's status. A forwarder that a third party emptied first has
@@ -106,9 +99,7 @@ def _end(settlement: Settlement, told: Outcome, tx_hash: str, now: datetime) -> 
             failed.append(item)
     SettlementItem.objects.bulk_update(items, ["units_moved", "ended_at"])
     note_trouble(failed, now=now)
-    forget_trouble(
-        settlement.chain, [item.deposit_id for item in items if item.units_moved]
-    )
+    forget_trouble(settlement.chain, [item.deposit_id for item in items if item.units_moved])
     total = sum(int(item.units_moved or 0) for item in items)
     settlement.units_moved, settlement.tx_hash = Decimal(total), tx_hash
     settlement.settled_at = now if total else None
@@ -138,12 +129,7 @@ def note_trouble(items: Sequence[SettlementItem], *, now: datetime) -> None:
         wait = RETRY_AFTER[min(trouble.failures, len(RETRY_AFTER)) - 1]
         trouble.failed_at, trouble.retry_at = now, now + wait
         trouble.save()
-        log.error(
-            "a forwarder was not emptied",
-            deposit=item.deposit_id,
-            chain=item.chain,
-            failures=trouble.failures,
-        )
+        log.error("a forwarder was not emptied", deposit=item.deposit_id, chain=item.chain, failures=trouble.failures)
 
 
 def forget_trouble(chain: str, deposits: Sequence[int]) -> None:

@@ -13,18 +13,9 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 
-from settlements.models import (
-    GasAttempt,
-    Hold,
-    SettledOutflow,
-    Settlement,
-    SettlementItem,
-)
+from settlements.models import GasAttempt, Hold, SettledOutflow, Settlement, SettlementItem
 from settlements.states import ReleasedBy, Sender, SettlementStatus
-from settlements.sweeps.outcomes import (
-    OPEN_STATUSES,
-    forget_trouble,
-)
+from settlements.sweeps.outcomes import OPEN_STATUSES, forget_trouble
 from settlements.sweeps.turns import alone
 from wallets.models import ChainCursor, DepositBalance, DepositOutflow
 from wallets.states import TransferState
@@ -57,9 +48,7 @@ def note_outflows(chain: str, *, now: datetime, everything: bool = False) -> int
 def _unsettled(chain: str, *, everything: bool) -> QuerySet[DepositOutflow]:
     cursor = ChainCursor.objects.filter(chain=chain).first()
     rows = DepositOutflow.objects.filter(
-        ~Exists(SettledOutflow.objects.filter(outflow=OuterRef("pk"))),
-        chain=chain,
-        state=TransferState.CONFIRMED,
+        ~Exists(SettledOutflow.objects.filter(outflow=OuterRef("pk"))), chain=chain, state=TransferState.CONFIRMED
     )
     if not everything and cursor is not None and cursor.height is not None:
         rows = rows.filter(block_height__gte=cursor.height - RECENT_BLOCKS)
@@ -119,15 +108,11 @@ def _settlements_of_wallets(tx_hash: str, outflows: Outflows) -> list[Settlement
 def _link(outflows: Outflows, settlements: Iterable[Settlement]) -> Outflows:
     """Assign outflows to the settlements with their forwarders; return the rest."""
     owners = {
-        (item.deposit_id, item.token): settlement
-        for settlement in settlements
-        for item in settlement.items.all()
+        (item.deposit_id, item.token): settlement for settlement in settlements for item in settlement.items.all()
     }
     keyed = [(outflow, (outflow.deposit_id, outflow.token)) for outflow in outflows]
     SettledOutflow.objects.bulk_create(
-        SettledOutflow(outflow=outflow, settlement=owners[key])
-        for outflow, key in keyed
-        if key in owners
+        SettledOutflow(outflow=outflow, settlement=owners[key]) for outflow, key in keyed if key in owners
     )
     return [outflow for outflow, key in keyed if key not in owners]
 
@@ -200,9 +185,7 @@ def _write_stranger(tx_hash: str, group: Outflows) -> None:
 def _release(group: Outflows) -> None:
     """Release escrow that reached the merchant, unless more of it is in the same forwarder on any chain."""
     nonces = [bytes(outflow.deposit.nonce) for outflow in group]
-    left = DepositBalance.objects.filter(
-        deposit__nonce__in=nonces, received__gt=F("flushed")
-    )
+    left = DepositBalance.objects.filter(deposit__nonce__in=nonces, received__gt=F("flushed"))
     holds = Hold.objects.filter(nonce__in=nonces, released_at=None)
     holds.exclude(nonce__in=left.values("deposit__nonce")).update(
         released_at=group[0].confirmed_at, released_by=ReleasedBy.EXTERNAL

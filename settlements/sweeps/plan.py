@@ -15,12 +15,7 @@ from gateway.core.ids import new_id
 from settlements.gas.ledger import GasCall
 from settlements.models import Settlement, SettlementItem, TroubledForwarder
 from settlements.states import Sender
-from settlements.sweeps.calls import (
-    FACTORY,
-    Item,
-    calldata,
-    gas_limit_of,
-)
+from settlements.sweeps.calls import FACTORY, Item, calldata, gas_limit_of
 from wallets.forwarders.addresses import checksum
 from wallets.models import DepositBalance
 from wallets.networks import chain_spec
@@ -82,9 +77,7 @@ _WAITING: Final = f"""
 """  # noqa: S608 - constants of ours
 
 
-def waiting_items(
-    wanted: Waiting, *, now: datetime, most: int = MOST_LOOKED_AT
-) -> list[Item]:
+def waiting_items(wanted: Waiting, *, now: datetime, most: int = MOST_LOOKED_AT) -> list[Item]:
     """Return forwarders with a balance that may be emptied, fullest first, locked for the caller's transaction.
 
     Those that `MAY_BE_EMPTIED` excludes are left out.
@@ -112,11 +105,7 @@ def waiting_items(
 
 @transaction.atomic
 def write_batch(
-    wanted: Waiting,
-    items: Sequence[Item],
-    *,
-    now: datetime,
-    sender: Sender = Sender.GATEWAY,
+    wanted: Waiting, items: Sequence[Item], *, now: datetime, sender: Sender = Sender.GATEWAY
 ) -> list[Settlement]:
     """Store a batch as one settlement for each merchant, purpose and destination; nothing is sent.
 
@@ -160,10 +149,7 @@ def write_batch(
 def planned_items(batch: str) -> list[Item]:
     """Return the items that a stored batch still has to empty, in its call's order."""
     emptied = DepositBalance.objects.filter(
-        deposit=OuterRef("deposit"),
-        chain=OuterRef("chain"),
-        token=OuterRef("token"),
-        flushed__gt=0,
+        deposit=OuterRef("deposit"), chain=OuterRef("chain"), token=OuterRef("token"), flushed__gt=0
     )
     rows = (
         SettlementItem.objects.filter(settlement__batch=batch, ended_at=None)

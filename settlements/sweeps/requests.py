@@ -10,20 +10,13 @@ from django.db import transaction
 from accounts.audit.service import record
 from accounts.models import User
 from accounts.states import Mode
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.broker import wake_task
 from gateway.core.money import format_units
 from settlements.gas.keys import gas_keys
 from settlements.models import Settlement
 from settlements.sweeps.calls import batches
-from settlements.sweeps.plan import (
-    Waiting,
-    waiting_items,
-    write_batch,
-)
+from settlements.sweeps.plan import Waiting, waiting_items, write_batch
 from settlements.sweeps.turns import forwarder_chains
 from wallets.networks import chains, is_accepted
 from wallets.states import ClaimKind
@@ -41,9 +34,7 @@ class Asker:
     address: str | None = None
 
 
-def note_asked(
-    written: Sequence[Settlement], by: Asker | None, *, now: datetime
-) -> None:
+def note_asked(written: Sequence[Settlement], by: Asker | None, *, now: datetime) -> None:
     """Audit who requested settlements, in the transaction that stores them; automatic ones are not audited."""
     if by is None:
         return
@@ -99,16 +90,10 @@ def settle_now(
 
 def _refuse_unknown(chain: str | None, token: str | None) -> None:
     if chain is not None and chain not in chains():
-        raise InvalidRequestError(
-            "There is no such chain.", param="chain", code="chain_unsupported"
-        )
+        raise InvalidRequestError("There is no such chain.", param="chain", code="chain_unsupported")
     names = list(chains()) if chain is None else [chain]
     if token is not None and not any(is_accepted(name, token) for name in names):
-        raise InvalidRequestError(
-            "This token is not accepted there.",
-            param="token",
-            code="token_unsupported",
-        )
+        raise InvalidRequestError("This token is not accepted there.", param="token", code="token_unsupported")
 
 
 def _refuse_without_key() -> None:
@@ -119,9 +104,7 @@ def _refuse_without_key() -> None:
         )
 
 
-def _wanted(
-    merchant_id: int, purpose: ClaimKind, chain: str | None, token: str | None
-) -> Sequence[Waiting]:
+def _wanted(merchant_id: int, purpose: ClaimKind, chain: str | None, token: str | None) -> Sequence[Waiting]:
     return [
         Waiting(spec.name, each.symbol, merchant_id, purpose)
         for spec in forwarder_chains()

@@ -10,10 +10,7 @@ from django.db import connection
 from gateway.core.money import to_units
 from settlements.gas.node import GasNode
 from settlements.models import Settlement, SettlementSettings, TroubledForwarder
-from settlements.sweeps.plan import (
-    MAY_BE_EMPTIED,
-    Waiting,
-)
+from settlements.sweeps.plan import MAY_BE_EMPTIED, Waiting
 from settlements.sweeps.service import sweep
 from wallets.networks import chain_spec
 

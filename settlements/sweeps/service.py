@@ -12,44 +12,18 @@ import structlog
 from django.db import transaction
 
 from settlements.errors import NoGasError
-from settlements.gas.broadcast import (
-    broadcast,
-    find_receipt,
-    note_answer,
-)
+from settlements.gas.broadcast import broadcast, find_receipt, note_answer
 from settlements.gas.emptying import send_first
-from settlements.gas.ledger import (
-    affordable_gas,
-    find,
-    intend,
-)
+from settlements.gas.ledger import affordable_gas, find, intend
 from settlements.gas.node import GasNode, Receipt
 from settlements.gas.upkeep import reopen
 from settlements.models import GasTransaction, Settlement
 from settlements.states import Purpose, Sender, SettlementStatus, TransactionState
-from settlements.sweeps.calls import (
-    batches,
-    gas_within,
-)
-from settlements.sweeps.outcomes import (
-    OPEN_STATUSES,
-    fail_batch,
-    open_settlements,
-    read_receipt,
-    record_outcome,
-)
-from settlements.sweeps.plan import (
-    Waiting,
-    call_of,
-    planned_items,
-    waiting_items,
-    write_batch,
-)
+from settlements.sweeps.calls import batches, gas_within
+from settlements.sweeps.outcomes import OPEN_STATUSES, fail_batch, open_settlements, read_receipt, record_outcome
+from settlements.sweeps.plan import Waiting, call_of, planned_items, waiting_items, write_batch
 from settlements.sweeps.turns import alone
-from settlements.sweeps.worth import (
-    is_worthwhile,
-    worthwhile,
-)
+from settlements.sweeps.worth import is_worthwhile, worthwhile
 from wallets.chains.base import ChainError
 from wallets.networks import chain_spec
 
@@ -106,16 +80,12 @@ def send_batch(batch: str, *, node: GasNode, now: datetime) -> None:
             now=now,
         )
     newest = made.attempts.order_by("-number")[0]
-    open_settlements(batch).update(
-        transaction=made, status=SettlementStatus.SENT, tx_hash=newest.tx_hash
-    )
+    open_settlements(batch).update(transaction=made, status=SettlementStatus.SENT, tx_hash=newest.tx_hash)
     if not is_new:
         broadcast(made, node=node, now=now)
         return
     # A batch that cannot be paid for waits without a transaction, so that it can be given up.
-    answer = send_first(
-        newest, node=node, withdrawn=lambda: _wait_again(batch), now=now
-    )
+    answer = send_first(newest, node=node, withdrawn=lambda: _wait_again(batch), now=now)
     note_answer(newest, answer, now=now)
 
 
@@ -129,15 +99,10 @@ def resume(chain: str, *, node: GasNode, now: datetime) -> int:
 
     None if another process is resuming it, which might see other prices for a batch.
     """
-    rows = Settlement.objects.filter(
-        chain=chain, status__in=OPEN_STATUSES, sender=Sender.GATEWAY
-    )
+    rows = Settlement.objects.filter(chain=chain, status__in=OPEN_STATUSES, sender=Sender.GATEWAY)
     begun = rows.order_by("batch").values_list("batch", flat=True).distinct()
     with _alone_with_batches(chain) as is_ours:
-        return sum(
-            _try_to_go_on(batch, node=node, now=now)
-            for batch in (list(begun) if is_ours else [])
-        )
+        return sum(_try_to_go_on(batch, node=node, now=now) for batch in (list(begun) if is_ours else []))
 
 
 def _alone_with_batches(chain: str) -> AbstractContextManager[bool]:

@@ -16,11 +16,7 @@ def forwarder_chains() -> list[ChainSpec]:
 
 def fee_chains() -> list[ChainSpec]:
     """Return the chains with nodes but without forwarders on which we pay network fees for machines."""
-    return [
-        spec
-        for spec in watched_chains()
-        if spec.gas is not None and not spec.family.has_forwarders
-    ]
+    return [spec for spec in watched_chains() if spec.gas is not None and not spec.family.has_forwarders]
 
 
 def alone(work: str) -> AbstractContextManager[bool]:

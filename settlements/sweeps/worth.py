@@ -10,10 +10,7 @@ from django.conf import settings
 from gateway.core.money import TOKEN_DECIMALS
 from settlements.gas.fees import Prices
 from settlements.gas.policy import COIN, coin_usd
-from settlements.sweeps.calls import (
-    Item,
-    gas_of,
-)
+from settlements.sweeps.calls import Item, gas_of
 
 _USD_UNITS: Final = 10**TOKEN_DECIMALS
 
@@ -37,11 +34,7 @@ def quote(chain: str, gas: int, prices: Prices) -> Quote:
 def worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> list[Item]:
     """Drop items whose own gas exceeds SWEEP_MOST_COST of their balance: they wait for more money, or cheaper gas."""
     most = Decimal(settings.SWEEP_MOST_COST)
-    return [
-        item
-        for item in items
-        if quote(chain, gas_of([item]), prices).units <= most * item.units
-    ]
+    return [item for item in items if quote(chain, gas_of([item]), prices).units <= most * item.units]
 
 
 def is_worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> bool:

@@ -5,20 +5,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from accounts.fees.service import (
-    CompletedPayment,
-    charge,
-    unvoid,
-    void,
-)
+from accounts.fees.service import CompletedPayment, charge, unvoid, void
 from accounts.models import FeeEntry, Merchant
 from accounts.states import FeeKind
 from tests.factories import NOON
 
 
-def completed(
-    merchant: Merchant, received: str = "25.003700", **facts: Any
-) -> CompletedPayment:
+def completed(merchant: Merchant, received: str = "25.003700", **facts: Any) -> CompletedPayment:
     """A checkout that was paid in USDC on Base."""
     usual = {
         "kind": FeeKind.CHECKOUT,
@@ -26,9 +19,7 @@ def completed(
         "chain": "base",
         "token": "USDC",
     }
-    return CompletedPayment(
-        merchant_id=merchant.pk, received=Decimal(received), **(usual | facts)
-    )
+    return CompletedPayment(merchant_id=merchant.pk, received=Decimal(received), **(usual | facts))
 
 
 def charged(
@@ -47,9 +38,7 @@ def charged(
         void(payment.kind, [payment.subject_id], now=voided_at)
     if again_at is not None:
         unvoid(payment.kind, [payment.subject_id], now=again_at)
-    return FeeEntry.objects.get(
-        kind=payment.kind, subject_id=payment.subject_id, number=0
-    )
+    return FeeEntry.objects.get(kind=payment.kind, subject_id=payment.subject_id, number=0)
 
 
 def booked(subject_id: str) -> list[tuple[datetime, Decimal]]:

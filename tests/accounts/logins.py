@@ -16,9 +16,7 @@ _CODE = re.compile(r"code is ([A-Z0-9-]+)")
 _ADDRESS = re.compile(r"https?://[^/\s]+(/account/\S+)")
 
 
-def try_login(
-    email: str, password: str, client: Client | None = None, **extra: Any
-) -> Any:
+def try_login(email: str, password: str, client: Client | None = None, **extra: Any) -> Any:
     """Send the login form."""
     client = client or Client()
     return client.post(LOGIN, {"login": email, "password": password} | extra)

@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    Page,
-    Request,
-    ViewportSize,
-    expect,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.dashboard import log_in_browser
@@ -51,12 +43,7 @@ PLAYWRIGHT_WITHOUT = [
     "ThirdPartyStoragePartitioning",
 ]
 # Pages and processes that Chromium prepares with each window for somebody who types an address: more work than ours.
-WITHOUT = [
-    *PLAYWRIGHT_WITHOUT,
-    "SpareRendererForSitePerProcess",
-    "WebUIOmniboxAimPopup",
-    "WebUIOmniboxPopup",
-]
+WITHOUT = [*PLAYWRIGHT_WITHOUT, "SpareRendererForSitePerProcess", "WebUIOmniboxAimPopup", "WebUIOmniboxPopup"]
 CHROMIUM_FLAGS = [
     f"--disable-features={','.join(WITHOUT)}",
     "--no-sandbox",
@@ -171,17 +158,13 @@ def browser() -> Iterator[Browser]:
     """One Chromium for the tests of this folder."""
     with sync_playwright() as playwright:
         with timing("browser starts"):
-            browser = playwright.chromium.launch(
-                executable_path=find_chromium(), args=CHROMIUM_FLAGS
-            )
+            browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
         yield browser
         browser.close()
 
 
 @pytest.fixture(scope="session")
-def live_server(
-    django_db_setup: None, django_db_blocker: Any, live_server: LiveServer
-) -> LiveServer:
+def live_server(django_db_setup: None, django_db_blocker: Any, live_server: LiveServer) -> LiveServer:
     """The server, made after the database and so ended before it: its threads hold connections."""
     del django_db_setup
     # The first answer imports every route, which on a busy machine takes longer than a page may take to load.
@@ -224,14 +207,10 @@ def open_context(
 
 
 @pytest.fixture
-def open_desk(
-    open_context: Callable[..., BrowserContext], live_server: LiveServer
-) -> Callable[..., Page]:
+def open_desk(open_context: Callable[..., BrowserContext], live_server: LiveServer) -> Callable[..., Page]:
     """Open a page of the dashboard as somebody; `arguments` are its route's, further options Playwright's."""
 
-    def open_one(
-        desk: Desk, name: str, arguments: dict[str, str] | None = None, **options: Any
-    ) -> Page:
+    def open_one(desk: Desk, name: str, arguments: dict[str, str] | None = None, **options: Any) -> Page:
         context = open_context(**({"reduced_motion": "reduce"} | options))
         log_in_browser(context, live_server.url, desk.user)
         page = context.new_page()

@@ -12,9 +12,7 @@ def log_in_browser(context: BrowserContext, address: str, user: User) -> None:
     """Give a browser the session of somebody who logged in a moment ago; `address` is the live server's."""
     client = log_in(user)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    context.add_cookies(
-        [{"name": cookie.key, "value": cookie.value, "url": address, "httpOnly": True}]
-    )
+    context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": address, "httpOnly": True}])
 
 
 def look(page: Page, name: str, *, narrowest: int = 390) -> list[str]:

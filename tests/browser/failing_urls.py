@@ -27,8 +27,4 @@ def fail(request: HttpRequest, status: int) -> HttpResponse:
     return render(request, f"{status}.html", _WORDS, status=status)
 
 
-urlpatterns = [
-    path("fail/<int:status>", fail),
-    path("api/v1/fail/<int:status>", fail),
-    *urls.urlpatterns,
-]
+urlpatterns = [path("fail/<int:status>", fail), path("api/v1/fail/<int:status>", fail), *urls.urlpatterns]

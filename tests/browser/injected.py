@@ -158,9 +158,7 @@ def tron_buyer(account: FundedAccount) -> Any:
     return answer
 
 
-def tron_wallet(
-    account: FundedAccount, chain_id: int, **options: Any
-) -> StubTronWallet:
+def tron_wallet(account: FundedAccount, chain_id: int, **options: Any) -> StubTronWallet:
     """TronLink with an account of the local node."""
     address = to_base58(account.address)
     return StubTronWallet(address, chain_id, tron_buyer(account), **options)

@@ -36,9 +36,7 @@ class State:
 
 def _reversed() -> Checkout:
     checkout = make_completed()
-    return move(
-        checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED
-    )
+    return move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
 
 
 def _paid_in_two_parts() -> Checkout:
@@ -50,9 +48,7 @@ def _paid_in_two_parts() -> Checkout:
 def _short_of_an_exact_amount() -> Checkout:
     checkout = make_exact_choice()
     pay(checkout, 20_000_000, confirmations=12, chain="tron", token="USDT")
-    return move(
-        checkout, CheckoutStatus.UNDERPAID, exception=CheckoutException.UNDERPAID
-    )
+    return move(checkout, CheckoutStatus.UNDERPAID, exception=CheckoutException.UNDERPAID)
 
 
 def _retriable() -> Checkout:
@@ -83,9 +79,7 @@ def _doubted() -> Checkout:
 
 def _exhausted() -> Checkout:
     checkout = make_exact_checkout()
-    note_exhausted(
-        checkout.merchant_id, checkout.mode, checkout.amount, now=timezone.now()
-    )
+    note_exhausted(checkout.merchant_id, checkout.mode, checkout.amount, now=timezone.now())
     return checkout
 
 
@@ -95,9 +89,7 @@ def _only_exact() -> Checkout:
 
 def _wordy() -> Checkout:
     name = "Vereinigte Kaffeeröstereien Donaudampfschifffahrtsgesellschaft & Söhne"
-    return make_page_checkout(
-        make_merchant(name=name), description="Guji" * 30, amount="123456789.99"
-    )
+    return make_page_checkout(make_merchant(name=name), description="Guji" * 30, amount="123456789.99")
 
 
 STATES = {

@@ -9,10 +9,7 @@ from django.utils import timezone
 from PIL import Image, ImageDraw
 from playwright.sync_api import BrowserContext, Page, expect
 
-from accounts.brand.service import (
-    BrandingChanges,
-    change_branding,
-)
+from accounts.brand.service import BrandingChanges, change_branding
 from accounts.models import Merchant
 from demo.shop.logo import shop_logo
 from tests.browser.test_screenshots import faults
@@ -21,25 +18,14 @@ from tests.exhaustive import sample
 from tests.factories import make_merchant
 from tests.links.factories import make_donation, make_link
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 # The first is what a merchant may well choose; the others cannot be drawn as they are.
-ACCENTS = {
-    "green": "#0b6e4f",
-    "yellow": "#ffff00",
-    "black": "#000000",
-    "white": "#ffffff",
-}
+ACCENTS = {"green": "#0b6e4f", "yellow": "#ffff00", "black": "#000000", "white": "#ffffff"}
 FACES: dict[str, Callable[[Merchant], str]] = {
     "checkout": lambda merchant: f"/c/{make_page_checkout(merchant).code}",
     "seen": lambda merchant: f"/c/{make_seen(merchant=merchant).code}",
-    "paid": lambda merchant: (
-        f"/c/{make_completed(merchant=merchant, redirect_url='').code}"
-    ),
+    "paid": lambda merchant: f"/c/{make_completed(merchant=merchant, redirect_url='').code}",
     "receipt": lambda merchant: f"/c/{make_completed(merchant=merchant).code}/receipt",
     "donation": lambda merchant: f"/p/{make_donation(merchant).code}",
     "paused": lambda merchant: f"/p/{make_link(merchant, status='paused').code}",
@@ -76,23 +62,13 @@ def make_branded(**overrides: Any) -> Merchant:
 # Each face in a colour somebody may choose, and the colours nobody should on the faces that draw most with them.
 LOOKS = [
     *((face, "green") for face in FACES),
-    *sample(
-        [
-            (face, name)
-            for name in ("yellow", "black", "white")
-            for face in ("checkout", "donation")
-        ],
-        3,
-    ),
+    *sample([(face, name) for name in ("yellow", "black", "white") for face in ("checkout", "donation")], 3),
 ]
 
 
 @pytest.mark.parametrize(("face", "name"), LOOKS)
 def test_a_branded_page_is_whole_on_every_screen_and_clean_for_axe(
-    face: str,
-    name: str,
-    live_server: Any,
-    open_context: Callable[..., BrowserContext],
+    face: str, name: str, live_server: Any, open_context: Callable[..., BrowserContext]
 ) -> None:
     logo = shop_logo() if name == "green" else a_wordmark()
     merchant = make_branded(accent=ACCENTS[name], logo=logo)
@@ -117,9 +93,7 @@ def drawn_in(page: Page, token: str) -> str:
     return value
 
 
-def test_help_and_terms_open_beside_the_payment_and_learn_nothing_of_it(
-    page: Page, live_server: Any
-) -> None:
+def test_help_and_terms_open_beside_the_payment_and_learn_nothing_of_it(page: Page, live_server: Any) -> None:
     page.goto(live_server.url + FACES["checkout"](make_branded()))
     for words in ("Need help?", "Terms"):
         link = page.get_by_role("link", name=words)
@@ -128,9 +102,7 @@ def test_help_and_terms_open_beside_the_payment_and_learn_nothing_of_it(
         expect(link).to_have_attribute("rel", "noreferrer noopener")
 
 
-def test_a_branded_page_asks_for_at_most_fifteen_things(
-    page: Page, live_server: Any
-) -> None:
+def test_a_branded_page_asks_for_at_most_fifteen_things(page: Page, live_server: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(live_server.url + FACES["checkout"](make_branded()))
@@ -143,17 +115,13 @@ def test_a_branded_page_asks_for_at_most_fifteen_things(
     assert sum("/brand/" in url for url in once) == 2
 
 
-def test_paper_stays_black_on_white_in_every_colour(
-    page: Page, live_server: Any
-) -> None:
+def test_paper_stays_black_on_white_in_every_colour(page: Page, live_server: Any) -> None:
     page.goto(live_server.url + FACES["receipt"](make_branded(accent="#ffff00")))
     page.emulate_media(media="print", color_scheme="dark")
     assert drawn_in(page, "--brand-text") == "#000000"
 
 
-def test_branded_pages_work_without_javascript(
-    live_server: Any, open_context: Callable[..., BrowserContext]
-) -> None:
+def test_branded_pages_work_without_javascript(live_server: Any, open_context: Callable[..., BrowserContext]) -> None:
     page = open_context(java_script_enabled=False).new_page()
     page.goto(live_server.url + FACES["checkout"](make_branded()))
     expect(page.locator(".merchant img")).to_be_visible()

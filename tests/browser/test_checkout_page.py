@@ -27,11 +27,7 @@ from tests.checkouts.factories import (
 from wallets.models import ChainCursor, Transfer
 from wallets.states import TransferState
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 SHOP = re.compile(r"^https://shop\.example/")
 
@@ -39,10 +35,7 @@ SHOP = re.compile(r"^https://shop\.example/")
 @pytest.fixture
 def open_page(page: Page, live_server: Any) -> Callable[..., Page]:
     """Open a checkout's page, with a shop beyond it that answers."""
-    page.route(
-        SHOP,
-        lambda route: route.fulfill(content_type="text/html", body="<h1>Thanks</h1>"),
-    )
+    page.route(SHOP, lambda route: route.fulfill(content_type="text/html", body="<h1>Thanks</h1>"))
 
     def open_one(checkout: Checkout, query: str = "") -> Page:
         page.goto(f"{live_server.url}/c/{checkout.code}{query}")
@@ -56,9 +49,7 @@ def heading(page: Page, words: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(words)
 
 
-def test_choosing_a_network_and_a_token_changes_what_to_send(
-    open_page: Callable[..., Page],
-) -> None:
+def test_choosing_a_network_and_a_token_changes_what_to_send(open_page: Callable[..., Page]) -> None:
     page = open_page(make_page_checkout())
     expect(page.get_by_text("Send only USDC on Base.")).to_be_visible()
     page.get_by_role("radio", name="Polygon").check(force=True)
@@ -70,9 +61,7 @@ def test_choosing_a_network_and_a_token_changes_what_to_send(
     expect(page.get_by_text("Send only USDT on Polygon.")).to_be_visible()
 
 
-def test_the_networks_are_chosen_by_keyboard_and_focus_stays(
-    open_page: Callable[..., Page],
-) -> None:
+def test_the_networks_are_chosen_by_keyboard_and_focus_stays(open_page: Callable[..., Page]) -> None:
     page = open_page(make_page_checkout())
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to payment")).to_be_focused()
@@ -86,10 +75,7 @@ def test_the_networks_are_chosen_by_keyboard_and_focus_stays(
 
 @pytest.mark.parametrize(
     ("button", "text", "said"),
-    [
-        ("Copy the amount", "49.00", "Amount copied"),
-        ("Copy the address", ADDRESS, "Address copied"),
-    ],
+    [("Copy the amount", "49.00", "Amount copied"), ("Copy the address", ADDRESS, "Address copied")],
 )
 def test_copying_takes_the_whole_value_and_says_so(
     button: str, text: str, said: str, page: Page, open_page: Callable[..., Page]
@@ -109,14 +95,11 @@ def test_copying_takes_the_whole_value_and_says_so(
     expect(copy).to_have_text(re.compile(r"^\s*Copy\s*$"))
 
 
-def test_an_amount_has_thousands_marks_that_no_selection_copies(
-    open_page: Callable[..., Page],
-) -> None:
+def test_an_amount_has_thousands_marks_that_no_selection_copies(open_page: Callable[..., Page]) -> None:
     page = open_page(make_page_checkout(amount="1234567.50"))
     amount = page.get_by_role("group", name="Amount")
     drawn = amount.evaluate(
-        "(part) => [...part.querySelectorAll('.thousands')]"
-        ".map((group) => getComputedStyle(group, '::after').content)"
+        "(part) => [...part.querySelectorAll('.thousands')].map((group) => getComputedStyle(group, '::after').content)"
     )
     assert drawn == ['","', '","']
     amount.select_text()
@@ -127,9 +110,7 @@ def test_an_amount_has_thousands_marks_that_no_selection_copies(
 
 
 @pytest.mark.parametrize("language", ["ru", "fr", "id"])
-def test_a_badge_covers_no_network_s_name(
-    language: str, page: Page, live_server: Any
-) -> None:
+def test_a_badge_covers_no_network_s_name(language: str, page: Page, live_server: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{live_server.url}/c/{make_exact_checkout().code}?lang={language}")
     assert page.locator(".network__badge").count() == 2
@@ -187,9 +168,7 @@ def test_on_a_phone_ways_into_a_wallet_come_first_and_nothing_moves(
     assert page.evaluate(SHIFTS) < STILL
 
 
-def test_the_qr_code_on_the_screen_holds_the_plain_address(
-    page: Page, live_server: Any
-) -> None:
+def test_the_qr_code_on_the_screen_holds_the_plain_address(page: Page, live_server: Any) -> None:
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
     for viewport, scheme in VIEWS.values():
         page.set_viewport_size(viewport)
@@ -197,9 +176,7 @@ def test_the_qr_code_on_the_screen_holds_the_plain_address(
         assert scanned(page) == ADDRESS, (viewport, scheme)
 
 
-def test_a_payment_is_followed_to_the_shop_without_a_reload(
-    open_page: Callable[..., Page],
-) -> None:
+def test_a_payment_is_followed_to_the_shop_without_a_reload(open_page: Callable[..., Page]) -> None:
     checkout = make_page_checkout()
     page = open_page(checkout)
     page.evaluate("window.sameDocument = true")
@@ -211,21 +188,15 @@ def test_a_payment_is_followed_to_the_shop_without_a_reload(
     expect(page).to_have_title("Confirming your payment · Halden Roasters")
     ChainCursor.objects.update(head=HEAD + 4)
     expect(page.get_by_text("9 of 12 confirmations")).to_be_visible()
-    Transfer.objects.filter(pk=transfer.pk).update(
-        state=TransferState.CONFIRMED, confirmed_at=timezone.now()
-    )
+    Transfer.objects.filter(pk=transfer.pk).update(state=TransferState.CONFIRMED, confirmed_at=timezone.now())
     assert page.evaluate("window.sameDocument")
     move(checkout, CheckoutStatus.COMPLETED)
     heading(page, "Payment complete")
     page.wait_for_url(SHOP)
-    assert page.url == (
-        f"https://shop.example/thanks?order=77&checkout_id={checkout.public_id}&status=completed"
-    )
+    assert page.url == (f"https://shop.example/thanks?order=77&checkout_id={checkout.public_id}&status=completed")
 
 
-def test_the_shop_is_opened_after_exactly_two_seconds(
-    page: Page, open_page: Callable[..., Page]
-) -> None:
+def test_the_shop_is_opened_after_exactly_two_seconds(page: Page, open_page: Callable[..., Page]) -> None:
     page.clock.install(time=0)
     page.clock.pause_at(1)
     open_page(make_completed())
@@ -237,19 +208,13 @@ def test_the_shop_is_opened_after_exactly_two_seconds(
     page.wait_for_url(SHOP)
 
 
-def test_the_way_to_the_shop_counts_down_and_can_be_stopped(
-    page: Page, open_page: Callable[..., Page]
-) -> None:
+def test_the_way_to_the_shop_counts_down_and_can_be_stopped(page: Page, open_page: Callable[..., Page]) -> None:
     page.clock.install(time=0)
     page.clock.pause_at(1)
     open_page(make_completed())
-    expect(
-        page.get_by_text("Taking you back to Halden Roasters in 2 s.")
-    ).to_be_visible()
+    expect(page.get_by_text("Taking you back to Halden Roasters in 2 s.")).to_be_visible()
     page.clock.run_for(1000)
-    expect(
-        page.get_by_text("Taking you back to Halden Roasters in 1 s.")
-    ).to_be_visible()
+    expect(page.get_by_text("Taking you back to Halden Roasters in 1 s.")).to_be_visible()
     page.get_by_role("button", name="Stay here").press("Enter")
     page.clock.run_for(10_000)
     expect(page.get_by_text("You can close this page.")).to_be_visible()
@@ -261,9 +226,7 @@ def test_the_way_to_the_shop_counts_down_and_can_be_stopped(
     assert "/c/" in page.url
 
 
-def test_a_page_that_is_opened_later_stays(
-    page: Page, open_page: Callable[..., Page]
-) -> None:
+def test_a_page_that_is_opened_later_stays(page: Page, open_page: Callable[..., Page]) -> None:
     page.clock.install(time=0)
     page.clock.pause_at(1)
     earlier = timezone.now() - timedelta(minutes=6)
@@ -284,9 +247,7 @@ def test_each_payment_is_followed_to_the_shop_once_whatever_was_paid_between(
     expect(page.locator("#returning")).to_have_class(re.compile("is-over"))
 
 
-def test_a_page_that_hears_of_a_payment_late_still_returns(
-    page: Page, open_page: Callable[..., Page]
-) -> None:
+def test_a_page_that_hears_of_a_payment_late_still_returns(page: Page, open_page: Callable[..., Page]) -> None:
     checkout = make_seen()
     open_page(checkout)
     earlier = timezone.now() - timedelta(hours=1)
@@ -294,9 +255,7 @@ def test_a_page_that_hears_of_a_payment_late_still_returns(
     page.wait_for_url(SHOP)
 
 
-def test_going_back_from_the_shop_does_not_lead_to_another_redirect(
-    page: Page, open_page: Callable[..., Page]
-) -> None:
+def test_going_back_from_the_shop_does_not_lead_to_another_redirect(page: Page, open_page: Callable[..., Page]) -> None:
     page.goto("about:blank")
     open_page(make_completed())
     page.wait_for_url(SHOP)
@@ -310,9 +269,7 @@ def test_a_paid_page_without_a_shop_holds_still(open_page: Callable[..., Page]) 
     expect(page.get_by_text("You can close this page.")).to_be_visible()
 
 
-def test_a_part_payment_asks_for_the_rest_at_the_same_address(
-    open_page: Callable[..., Page],
-) -> None:
+def test_a_part_payment_asks_for_the_rest_at_the_same_address(open_page: Callable[..., Page]) -> None:
     checkout = make_page_checkout()
     page = open_page(checkout)
     pay(checkout, 20_000_000, confirmations=12)
@@ -323,9 +280,7 @@ def test_a_part_payment_asks_for_the_rest_at_the_same_address(
     expect(page.locator("#address")).to_have_text(ADDRESS)
 
 
-def test_the_rest_may_be_paid_on_another_network(
-    open_page: Callable[..., Page],
-) -> None:
+def test_the_rest_may_be_paid_on_another_network(open_page: Callable[..., Page]) -> None:
     page = open_page(make_underpaid())
     page.get_by_text("Pay the rest on another network").click()
     page.get_by_role("radio", name="Polygon").focus()
@@ -334,9 +289,7 @@ def test_the_rest_may_be_paid_on_another_network(
     expect(page.get_by_role("radio", name="Polygon")).to_be_focused()
 
 
-def test_the_address_goes_when_the_time_is_over_and_the_page_ends_expired(
-    open_page: Callable[..., Page],
-) -> None:
+def test_the_address_goes_when_the_time_is_over_and_the_page_ends_expired(open_page: Callable[..., Page]) -> None:
     now = timezone.now()
     times = (now - timedelta(minutes=30), now + timedelta(seconds=10))
     checkout = make_page_checkout(created_at=times[0], expires_at=times[1])
@@ -366,9 +319,7 @@ def test_the_address_goes_when_the_time_is_over_even_if_the_server_is_away(
     complaints.clear()
 
 
-def test_the_minutes_left_are_said_once_at_five(
-    page: Page, open_page: Callable[..., Page]
-) -> None:
+def test_the_minutes_left_are_said_once_at_five(page: Page, open_page: Callable[..., Page]) -> None:
     page.clock.install()
     open_page(make_page_checkout())
     page.clock.fast_forward("24:00")
@@ -376,9 +327,7 @@ def test_the_minutes_left_are_said_once_at_five(
     expect(page.locator("#announcer")).to_have_text("5 minutes left to pay")
 
 
-def test_a_page_is_not_drawn_anew_while_nothing_changes(
-    open_page: Callable[..., Page],
-) -> None:
+def test_a_page_is_not_drawn_anew_while_nothing_changes(open_page: Callable[..., Page]) -> None:
     page = open_page(make_seen())
     page.evaluate("document.getElementById('panel').dataset.mark = 'mine'")
     with page.expect_response(re.compile("/status")) as answer:
@@ -387,9 +336,7 @@ def test_a_page_is_not_drawn_anew_while_nothing_changes(
     assert page.locator("#panel[data-mark=mine]").count() == 1
 
 
-def test_no_question_about_the_status_is_broken_off(
-    page: Page, open_page: Callable[..., Page]
-) -> None:
+def test_no_question_about_the_status_is_broken_off(page: Page, open_page: Callable[..., Page]) -> None:
     failed: list[str] = []
     page.on("requestfailed", lambda request: failed.append(request.url))
     open_page(make_seen())

@@ -19,9 +19,7 @@ RULES = """(text) => {
 }"""
 
 
-def test_a_browser_reads_the_same_rules(
-    open_context: Callable[..., BrowserContext],
-) -> None:
+def test_a_browser_reads_the_same_rules(open_context: Callable[..., BrowserContext]) -> None:
     page = open_context().new_page()
 
     def rules(text: str) -> list[str]:

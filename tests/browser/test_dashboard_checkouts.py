@@ -25,11 +25,7 @@ from tests.checkouts.factories import (
 )
 from tests.dashboard.people import Desk, make_desk
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 
 @pytest.fixture
@@ -43,9 +39,7 @@ def busy() -> Desk:
     return desk
 
 
-def test_the_first_test_checkout_completes_on_screen(
-    open_desk: Callable[..., Page],
-) -> None:
+def test_the_first_test_checkout_completes_on_screen(open_desk: Callable[..., Page]) -> None:
     desk = make_desk(mode=Mode.TEST)
     page = open_desk(desk, "dashboard_checkouts")
     expect(page.get_by_role("heading", name="No checkouts yet")).to_be_visible()
@@ -66,15 +60,8 @@ def test_the_first_test_checkout_completes_on_screen(
     expect(page.locator("#live[hx-get]")).to_have_count(0)
 
 
-def test_on_a_phone_a_checkout_is_made_noted_and_cancelled(
-    open_desk: Callable[..., Page],
-) -> None:
-    page = open_desk(
-        make_desk(mode=Mode.TEST),
-        "dashboard_reports",
-        viewport=PHONE,
-        timezone_id="Asia/Kolkata",
-    )
+def test_on_a_phone_a_checkout_is_made_noted_and_cancelled(open_desk: Callable[..., Page]) -> None:
+    page = open_desk(make_desk(mode=Mode.TEST), "dashboard_reports", viewport=PHONE, timezone_id="Asia/Kolkata")
     page.get_by_role("banner").get_by_role("link", name="New checkout").click()
     page.get_by_label("Amount in USD").fill("25")
     page.get_by_role("button", name="Create checkout").click()
@@ -99,9 +86,7 @@ def test_on_a_phone_a_checkout_is_made_noted_and_cancelled(
     assert look(page, "dashboard-checkout-cancelled") == []
 
 
-def test_money_in_escrow_is_released_on_screen(
-    open_desk: Callable[..., Page],
-) -> None:
+def test_money_in_escrow_is_released_on_screen(open_desk: Callable[..., Page]) -> None:
     desk = make_desk()
     held = make_completed(merchant=desk.merchant, escrow=True)
     arguments = {"checkout_id": held.public_id}
@@ -142,9 +127,7 @@ def test_on_a_phone_a_receipt_is_sent_to_the_buyer_at_the_counter(
     assert OutgoingMail.objects.get().recipient == "ines@counter.example"
 
 
-def test_a_search_leads_to_the_checkout_from_any_page(
-    busy: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_a_search_leads_to_the_checkout_from_any_page(busy: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(busy, "dashboard_team", viewport=PHONE)
     page.get_by_role("searchbox", name="Search").fill("HR-20481")
     page.keyboard.press("Enter")
@@ -153,17 +136,13 @@ def test_a_search_leads_to_the_checkout_from_any_page(
     expect(page.get_by_role("heading", level=1)).to_have_text("49.00 USD")
 
 
-def test_the_list_is_accessible_and_fits_the_screen(
-    busy: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_the_list_is_accessible_and_fits_the_screen(busy: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(busy, "dashboard_checkouts", device_scale_factor=2)
     assert look(page, "dashboard-checkouts") == []
 
 
 @pytest.mark.parametrize("name", ["dashboard_checkouts", "dashboard_new_checkout"])
-def test_pages_of_a_new_merchant_are_accessible_and_fit_the_screen(
-    name: str, open_desk: Callable[..., Page]
-) -> None:
+def test_pages_of_a_new_merchant_are_accessible_and_fit_the_screen(name: str, open_desk: Callable[..., Page]) -> None:
     page = open_desk(make_desk(mode=Mode.TEST), name, device_scale_factor=2)
     assert look(page, f"{name}-first") == []
 

@@ -27,11 +27,7 @@ from tests.links.factories import (
     make_subscription_link,
 )
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 GONE = "Failed to load resource: the server responded with a status of 410 (Gone)"
 
@@ -62,11 +58,7 @@ def subscribed(desk: Desk) -> PaymentLink:
 
 
 def test_a_link_is_made_paid_and_archived(
-    desk: Desk,
-    open_desk: Callable[..., Page],
-    live_server: LiveServer,
-    complaints: list[str],
-    settings: Any,
+    desk: Desk, open_desk: Callable[..., Page], live_server: LiveServer, complaints: list[str], settings: Any
 ) -> None:
     settings.LINK_HOST = settings.CHECKOUT_HOST = live_server.url
     page = open_desk(desk, "dashboard_links", viewport=PHONE)
@@ -97,10 +89,7 @@ def test_a_link_is_made_paid_and_archived(
 
 @pytest.mark.parametrize("name", ["dashboard_links", "dashboard_new_link"])
 def test_the_list_and_the_choice_are_accessible_and_fit_the_screen(
-    name: str,
-    desk: Desk,
-    subscribed: PaymentLink,
-    open_desk: Callable[..., Page],
+    name: str, desk: Desk, subscribed: PaymentLink, open_desk: Callable[..., Page]
 ) -> None:
     LinkTemplate.objects.create(
         merchant=desk.merchant,
@@ -132,8 +121,6 @@ def test_the_page_and_the_forms_of_a_link_are_accessible_and_fit_the_screen(
     assert look(page, "dashboard-edit-link") == []
 
 
-def test_a_first_visit_is_accessible_and_fits_the_screen(
-    desk: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_a_first_visit_is_accessible_and_fits_the_screen(desk: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_links", device_scale_factor=2)
     assert look(page, "dashboard-links-first") == []

@@ -14,11 +14,7 @@ from tests.browser.dashboard import log_in_browser, look
 from tests.checkouts.factories import make_completed, make_seen, make_underpaid
 from tests.dashboard.people import Desk, make_desk
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 SHARES = {"base": 44, "tron": 22, "polygon": 16, "solana": 10, "ton": 5, "ethereum": 3}
 
@@ -27,18 +23,12 @@ def sell(desk: Desk, days: int = 60) -> None:
     """Sums of so many days, of more checkouts than a test could make."""
     today = timezone.now().date()
     for ago in range(days):
-        key: dict[str, Any] = {
-            "merchant": desk.merchant,
-            "mode": Mode.LIVE,
-            "day": today - timedelta(days=ago),
-        }
+        key: dict[str, Any] = {"merchant": desk.merchant, "mode": Mode.LIVE, "day": today - timedelta(days=ago)}
         busy = 40 + ago * 7 % 23 - ago // 4
         DailyTotal.objects.create(**key, created=busy, expired=busy // 4)
         for chain, share in SHARES.items():
             paid = Decimal(busy * share) / 2
-            DailyTotal.objects.create(
-                **key, chain=chain, token="USDC", completed=busy // 8, volume=paid
-            )
+            DailyTotal.objects.create(**key, chain=chain, token="USDC", completed=busy // 8, volume=paid)
 
 
 def test_the_overview_of_a_shop_that_sells(open_context: Any, live_server: Any) -> None:
@@ -56,14 +46,10 @@ def test_the_overview_of_a_shop_that_sells(open_context: Any, live_server: Any) 
     page.get_by_role("link", name="7 days").click()
     page.get_by_text("Show as a table").click()
     # Seven days and the row of their headings.
-    expect(
-        page.get_by_role("region", name="Figures by day").get_by_role("row")
-    ).to_have_count(8)
+    expect(page.get_by_role("region", name="Figures by day").get_by_role("row")).to_have_count(8)
 
 
-def test_the_overview_of_a_merchant_that_begins(
-    open_context: Any, live_server: Any
-) -> None:
+def test_the_overview_of_a_merchant_that_begins(open_context: Any, live_server: Any) -> None:
     desk = make_desk(mode=Mode.TEST)
     context: BrowserContext = open_context(device_scale_factor=2)
     log_in_browser(context, live_server.url, desk.user)

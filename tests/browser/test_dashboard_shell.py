@@ -22,9 +22,7 @@ def desk() -> Desk:
     return desk
 
 
-def test_the_sidebar_opens_on_a_phone_and_leads_on(
-    desk: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_the_sidebar_opens_on_a_phone_and_leads_on(desk: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_team", viewport=PHONE)
     navigation = page.get_by_role("navigation", name="Main")
     expect(navigation).to_be_hidden()
@@ -50,18 +48,14 @@ def test_the_sidebar_is_whole_where_the_window_is_small(
     assert person["y"] + person["height"] <= height
 
 
-def test_the_mode_switch_keeps_the_page(
-    desk: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_the_mode_switch_keeps_the_page(desk: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_team")
     page.get_by_role("navigation", name="Mode").get_by_role("link", name="Test").click()
     expect(page.get_by_text("Nothing here is real money")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("Team")
 
 
-def test_the_menus_open_lead_on_and_close(
-    desk: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_the_menus_open_lead_on_and_close(desk: Desk, open_desk: Callable[..., Page]) -> None:
     second = make_merchant("A Second Shop")
     second.memberships.create(user=desk.user, role=Role.VIEWER)
     page = open_desk(desk, "dashboard_team")
@@ -78,9 +72,7 @@ def test_the_menus_open_lead_on_and_close(
     expect(page.get_by_role("heading", level=1)).to_have_text("Log in")
 
 
-def test_removing_somebody_asks_first(
-    desk: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_removing_somebody_asks_first(desk: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_team")
     page.get_by_role("button", name="Remove").click()
     dialog = page.get_by_role("dialog", name="Remove from the team?")

@@ -17,10 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 Open = Callable[..., Page]
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["", "quickstart/", "webhooks/", "x402-clients/", "errors/", "api/checkouts/"],
-)
+@pytest.mark.parametrize("path", ["", "quickstart/", "webhooks/", "x402-clients/", "errors/", "api/checkouts/"])
 def test_a_page_is_whole_in_every_size_and_both_themes(
     open_context: Callable[..., BrowserContext], live_server: LiveServer, path: str
 ) -> None:
@@ -77,14 +74,9 @@ def test_without_scripts_every_example_and_the_menu_are_there(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_explorer_shows_operations_and_reaches_no_other_host(
-    open_context: Callable[..., BrowserContext],
-    live_server: LiveServer,
-    scheme: str,
-    width: int,
+    open_context: Callable[..., BrowserContext], live_server: LiveServer, scheme: str, width: int
 ) -> None:
-    context = open_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme
-    )
+    context = open_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -119,10 +111,7 @@ def faults_of_explorer(page: Page, server: str, operation: str) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("operation", ["", *sample(OPERATIONS, 2)])
 def test_axe_finds_no_fault_in_the_explorer(
-    open_context: Callable[..., BrowserContext],
-    live_server: LiveServer,
-    scheme: str,
-    operation: str,
+    open_context: Callable[..., BrowserContext], live_server: LiveServer, scheme: str, operation: str
 ) -> None:
     page = open_context(color_scheme=scheme).new_page()
     assert faults_of_explorer(page, live_server.url, operation) == []
@@ -134,14 +123,8 @@ def test_without_our_style_and_script_axe_finds_the_explorers_faults(
     open_context: Callable[..., BrowserContext], live_server: LiveServer
 ) -> None:
     page = open_context(color_scheme="light").new_page()
-    page.route(
-        "**/css/explorer.css",
-        lambda route: route.fulfill(body="", content_type="text/css"),
-    )
-    page.route(
-        "**/js/explorer.js",
-        lambda route: route.fulfill(body="", content_type="text/javascript"),
-    )
+    page.route("**/css/explorer.css", lambda route: route.fulfill(body="", content_type="text/css"))
+    page.route("**/js/explorer.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
     found = faults_of_explorer(page, live_server.url, OPERATIONS[0])
     rules = {fault.partition(":")[0] for fault in found}
     assert {"color-contrast", "heading-order", "region"} <= rules

@@ -56,9 +56,7 @@ class Receiver:
                 self.send_response(200)
                 self.send_header("Content-Type", "text/html")
                 self.end_headers()
-                self.wfile.write(
-                    b"<!doctype html><link rel=icon href='data:,'><title>Thanks</title>"
-                )
+                self.wfile.write(b"<!doctype html><link rel=icon href='data:,'><title>Thanks</title>")
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -67,9 +65,7 @@ class Receiver:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def told(
-        self, checkout_id: str, event_type: str
-    ) -> list[tuple[dict[str, str], bytes]]:
+    def told(self, checkout_id: str, event_type: str) -> list[tuple[dict[str, str], bytes]]:
         """What arrived of one type about a checkout, in order."""
         wanted = (checkout_id, event_type)
         return [(h, b) for h, b in self.requests if _about(json.loads(b)) == wanted]
@@ -112,14 +108,10 @@ def receiver() -> Iterator[Receiver]:
 def node_of(settings: dict[str, Any], chain: str) -> Anvil:
     """A handle on the demo's own node."""
     facts = settings["chains"][chain]
-    return Anvil(
-        facts["chain_id"], port=int(facts["rpc_url"].rstrip("/").rpartition(":")[2])
-    )
+    return Anvil(facts["chain_id"], port=int(facts["rpc_url"].rstrip("/").rpartition(":")[2]))
 
 
-def create(
-    settings: dict[str, Any], receiver: Receiver, **fields: Any
-) -> dict[str, Any]:
+def create(settings: dict[str, Any], receiver: Receiver, **fields: Any) -> dict[str, Any]:
     status, checkout = ask(
         settings["base_url"],
         "POST",
@@ -139,14 +131,9 @@ def create(
 
 
 def test_a_buyer_pays_with_a_browser_wallet_and_the_shop_is_told(
-    settings: dict[str, Any],
-    receiver: Receiver,
-    open_context: Callable[..., BrowserContext],
+    settings: dict[str, Any], receiver: Receiver, open_context: Callable[..., BrowserContext]
 ) -> None:
-    node, buyer = (
-        node_of(settings, "base"),
-        settings["chains"]["base"]["funded_address"],
-    )
+    node, buyer = (node_of(settings, "base"), settings["chains"]["base"]["funded_address"])
     await_background_work(settings)
     checkout = create(settings, receiver)
     page = open_context().new_page()
@@ -170,9 +157,7 @@ def test_a_buyer_pays_with_a_browser_wallet_and_the_shop_is_told(
 
 
 @pytest.fixture(scope="module")
-def payments(
-    demo: Running, settings: dict[str, Any], receiver: Receiver
-) -> dict[str, Paid]:
+def payments(demo: Running, settings: dict[str, Any], receiver: Receiver) -> dict[str, Paid]:
     """A payment on each chain, all at once: Tron's twenty blocks pass while the others are confirmed."""
     await_background_work(settings)
 
@@ -183,9 +168,7 @@ def payments(
         return dict(zip(CHAINS, pool.map(pay, CHAINS), strict=True))
 
 
-def pay_on(
-    chain: str, demo: Running, settings: dict[str, Any], receiver: Receiver
-) -> Paid:
+def pay_on(chain: str, demo: Running, settings: dict[str, Any], receiver: Receiver) -> Paid:
     """Create a checkout, choose the chain and let the demo's wallet pay; return when the shop has heard of it."""
     checkout = create(settings, receiver)
     token = next(iter(settings["chains"][chain]["tokens"]))
@@ -241,11 +224,7 @@ def follow_to_the_shop(page: Page, receiver: Receiver, checkout_id: str) -> None
     # It shows that the payment is complete for two seconds only, which a busy machine may need to look.
     page.wait_for_url(f"{receiver.url}/thanks**", timeout=CONFIRMED_WITHIN_MS)
     query = parse_qs(urlsplit(page.url).query)
-    assert query == {
-        "cart": ["7"],
-        "checkout_id": [checkout_id],
-        "status": ["completed"],
-    }
+    assert query == {"cart": ["7"], "checkout_id": [checkout_id], "status": ["completed"]}
 
 
 def read(settings: dict[str, Any], checkout_id: str) -> dict[str, Any]:
@@ -268,27 +247,19 @@ def await_background_work(settings: dict[str, Any]) -> None:
     wait_until(is_completed, seconds=60, pause=0.6)
 
 
-def told(
-    receiver: Receiver, checkout_id: str, *, seconds: float
-) -> list[tuple[dict[str, str], bytes]]:
+def told(receiver: Receiver, checkout_id: str, *, seconds: float) -> list[tuple[dict[str, str], bytes]]:
     """Wait until the shop hears that a checkout is completed."""
-    wait_until(
-        lambda: receiver.told(checkout_id, "checkout.completed"), seconds=seconds
-    )
+    wait_until(lambda: receiver.told(checkout_id, "checkout.completed"), seconds=seconds)
     return receiver.told(checkout_id, "checkout.completed")
 
 
 def assert_verifies(secret: str, headers: dict[str, str], body: bytes) -> None:
     """Both published verifiers accept the request, and neither accepts it changed by one byte."""
     signature = headers["X-Service-Signature"]
-    assert stripe.WebhookSignature.verify_header(
-        body.decode(), signature, secret, tolerance=300
-    )
+    assert stripe.WebhookSignature.verify_header(body.decode(), signature, secret, tolerance=300)
     lowered = {name.lower(): value for name, value in headers.items()}
     assert standardwebhooks.Webhook(secret).verify(body, lowered)
     with pytest.raises(stripe.SignatureVerificationError):
-        stripe.WebhookSignature.verify_header(
-            body.decode() + " ", signature, secret, tolerance=300
-        )
+        stripe.WebhookSignature.verify_header(body.decode() + " ", signature, secret, tolerance=300)
     with pytest.raises(standardwebhooks.WebhookVerificationError):
         standardwebhooks.Webhook(secret).verify(body + b" ", lowered)

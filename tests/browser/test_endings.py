@@ -12,20 +12,10 @@ from accounts.models import Merchant
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.browser.test_checkout_page import SHIFTS, STILL
-from tests.checkouts.factories import (
-    make_completed,
-    make_expired,
-    make_page_checkout,
-    make_seen,
-    move,
-)
+from tests.checkouts.factories import make_completed, make_expired, make_page_checkout, make_seen, move
 from tests.factories import make_merchant, make_wallet
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 SHOP = re.compile(r"^https://shop\.example/")
 
@@ -48,9 +38,7 @@ def heading(page: Page, words: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(words)
 
 
-def test_a_buyer_who_came_too_late_starts_again_by_keyboard(
-    page: Page, live_server: Any, shop: Merchant
-) -> None:
+def test_a_buyer_who_came_too_late_starts_again_by_keyboard(page: Page, live_server: Any, shop: Merchant) -> None:
     old = make_expired(merchant=shop)
     page.goto(f"{live_server.url}/c/{old.code}")
     page.get_by_role("button", name="Start again").focus()
@@ -102,8 +90,7 @@ def test_a_printed_receipt_is_black_on_white_and_without_advice_for_the_screen(
     page.emulate_media(media="print")
     expect(page.get_by_role("button", name="Print receipt")).to_be_hidden()
     colours = page.evaluate(
-        "[getComputedStyle(document.body).backgroundColor,"
-        " getComputedStyle(document.querySelector('h1')).color]"
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('h1')).color]"
     )
     assert colours == ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]
 
@@ -111,9 +98,7 @@ def test_a_printed_receipt_is_black_on_white_and_without_advice_for_the_screen(
 def test_a_receipt_without_scripts_says_how_to_print_and_the_time_in_utc(
     live_server: Any, open_context: Callable[..., BrowserContext]
 ) -> None:
-    page = open_context(
-        java_script_enabled=False, timezone_id="Asia/Kolkata"
-    ).new_page()
+    page = open_context(java_script_enabled=False, timezone_id="Asia/Kolkata").new_page()
     page.goto(f"{live_server.url}/c/{make_completed().code}/receipt")
     expect(page.get_by_text("browser's print command")).to_be_visible()
     expect(page.get_by_role("button", name="Print receipt")).to_be_hidden()
@@ -126,9 +111,7 @@ def test_times_are_the_buyer_s_own_with_utc_on_hover_and_nothing_moves(
 ) -> None:
     page = open_context(timezone_id="Asia/Kolkata").new_page()
     paid_at = datetime(2026, 11, 20, 20, 30, tzinfo=UTC)
-    checkout = move(
-        make_completed(redirect_url=""), CheckoutStatus.COMPLETED, paid_at=paid_at
-    )
+    checkout = move(make_completed(redirect_url=""), CheckoutStatus.COMPLETED, paid_at=paid_at)
     page.goto(f"{live_server.url}/c/{checkout.code}{rest}")
     time = page.locator("time")
     expect(time).to_have_text("21 November 2026 at 02:00 GMT+5:30")
@@ -136,9 +119,7 @@ def test_times_are_the_buyer_s_own_with_utc_on_hover_and_nothing_moves(
     assert page.evaluate(SHIFTS) < STILL
 
 
-def test_what_to_pay_with_and_by_when_goes_once_there_is_nothing_to_pay(
-    page: Page, live_server: Any
-) -> None:
+def test_what_to_pay_with_and_by_when_goes_once_there_is_nothing_to_pay(page: Page, live_server: Any) -> None:
     checkout = make_page_checkout(redirect_url="")
     page.goto(f"{live_server.url}/c/{checkout.code}")
     expect(page.get_by_text("Pay by")).to_be_visible()
@@ -148,9 +129,7 @@ def test_what_to_pay_with_and_by_when_goes_once_there_is_nothing_to_pay(
     expect(page.get_by_text("$49.00")).to_be_visible()
 
 
-def test_a_page_that_shows_a_paid_checkout_taken_back_stays(
-    page: Page, live_server: Any
-) -> None:
+def test_a_page_that_shows_a_paid_checkout_taken_back_stays(page: Page, live_server: Any) -> None:
     page.clock.install()
     checkout = make_seen()
     page.goto(f"{live_server.url}/c/{checkout.code}")

@@ -14,19 +14,11 @@ from checkouts.payment_links import qr_text
 from checkouts.selectors import reserved_amount
 from tests.browser.test_screenshots import VIEWS, scanned
 from tests.checkouts.crowds import make_holders
-from tests.checkouts.factories import (
-    EXACT_OFFERS,
-    make_exact_checkout,
-    make_exact_choice,
-)
+from tests.checkouts.factories import EXACT_OFFERS, make_exact_checkout, make_exact_choice
 from tests.factories import make_live_chain
 from wallets.networks import chain_spec
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 
 @pytest.fixture
@@ -45,29 +37,21 @@ def amount() -> str:
     return f"49.00{AmountReservation.objects.get().suffix:04}".rstrip("0")
 
 
-def test_choosing_an_exact_network_shows_the_amount_without_a_reload(
-    open_page: Callable[..., Page],
-) -> None:
+def test_choosing_an_exact_network_shows_the_amount_without_a_reload(open_page: Callable[..., Page]) -> None:
     page = open_page(make_exact_checkout())
     page.evaluate("window.sameDocument = true")
     page.get_by_role("radio", name="Tron").check(force=True)
     expect(page.get_by_role("group", name="Send exactly")).to_be_visible()
-    expect(page.get_by_role("group", name="Send exactly")).to_have_text(
-        f"{amount()}USDT"
-    )
+    expect(page.get_by_role("group", name="Send exactly")).to_have_text(f"{amount()}USDT")
     expect(page).to_have_url(re.compile(r"\?chain=tron&token=USDT$"))
     page.get_by_role("radio", name="TON").check(force=True)
-    expect(page.get_by_role("group", name="Comment (memo)")).to_have_text(
-        AmountReservation.objects.get().memo
-    )
+    expect(page.get_by_role("group", name="Comment (memo)")).to_have_text(AmountReservation.objects.get().memo)
     assert page.evaluate("window.sameDocument")
     page.reload()
     expect(page.get_by_role("group", name="Send exactly")).to_contain_text(amount())
 
 
-def test_the_marked_digits_are_those_after_the_price(
-    open_page: Callable[..., Page],
-) -> None:
+def test_the_marked_digits_are_those_after_the_price(open_page: Callable[..., Page]) -> None:
     page = open_page(make_exact_choice(), "?chain=solana")
     expect(page.locator("mark")).to_have_text(amount().removeprefix("49.00"))
 
@@ -97,21 +81,15 @@ def test_without_scripts_a_form_shows_the_exact_amount(
     expect(page.locator("#address")).to_have_text(EXACT_OFFERS["tron"]["wallet"])
 
 
-def test_a_link_to_an_exact_network_asks_before_it_reserves(
-    open_page: Callable[..., Page],
-) -> None:
+def test_a_link_to_an_exact_network_asks_before_it_reserves(open_page: Callable[..., Page]) -> None:
     page = open_page(make_exact_checkout(), "?chain=ethereum&token=USDT")
     expect(page.get_by_text("Ethereum needs an exact amount.")).to_be_visible()
     assert AmountReservation.objects.count() == 0
     page.get_by_role("button", name="Show the exact amount").click()
-    expect(
-        page.get_by_text(f"Send exactly {amount()} USDT on Ethereum.")
-    ).to_be_visible()
+    expect(page.get_by_text(f"Send exactly {amount()} USDT on Ethereum.")).to_be_visible()
 
 
-def test_an_exhausted_price_leaves_the_other_networks(
-    open_page: Callable[..., Page],
-) -> None:
+def test_an_exhausted_price_leaves_the_other_networks(open_page: Callable[..., Page]) -> None:
     checkout = make_exact_checkout()
     make_holders(checkout.merchant, range(1, 10_000), price=checkout.amount)
     page = open_page(checkout)
@@ -122,9 +100,7 @@ def test_an_exhausted_price_leaves_the_other_networks(
     expect(page.get_by_text("Send only USDC on Base.")).to_be_visible()
 
 
-def test_an_open_page_hides_the_address_when_its_network_goes_down(
-    open_page: Callable[..., Page],
-) -> None:
+def test_an_open_page_hides_the_address_when_its_network_goes_down(open_page: Callable[..., Page]) -> None:
     page = open_page(make_exact_choice(), "?chain=tron")
     expect(page.locator("#address")).to_be_visible()
     make_live_chain("tron", halted_reason="two nodes disagree")
@@ -135,9 +111,7 @@ def test_an_open_page_hides_the_address_when_its_network_goes_down(
 
 
 @pytest.mark.parametrize("chain", EXACT_OFFERS)
-def test_the_code_on_the_screen_holds_what_the_networks_wallets_read(
-    chain: str, page: Page, live_server: Any
-) -> None:
+def test_the_code_on_the_screen_holds_what_the_networks_wallets_read(chain: str, page: Page, live_server: Any) -> None:
     checkout = make_exact_choice()
     page.goto(f"{live_server.url}/c/{checkout.code}?chain={chain}")
     token = EXACT_OFFERS[chain]["tokens"][0]

@@ -25,10 +25,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import Invitation
 from accounts.states import Role
-from checkouts.inbox.service import (
-    UNDO_SPAN,
-    apply_decisions,
-)
+from checkouts.inbox.service import UNDO_SPAN, apply_decisions
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from tests.browser.hands import log_in_hand
@@ -38,23 +35,14 @@ from tests.checkouts.factories import make_completed, make_seen
 from tests.checkouts.inboxes import late_item
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import make_wallet
-from tests.webhooks.factories import (
-    make_attempt,
-    make_deliveries,
-    make_endpoint,
-    make_failed,
-)
+from tests.webhooks.factories import make_attempt, make_deliveries, make_endpoint, make_failed
 from tests.webhooks.receiver import Receiver, receiving
 from tests.webhooks.senders import sending
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import Delivery
 from webhooks.states import DeliveryStatus
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 OpenDesk = Callable[..., Page]
 
@@ -89,9 +77,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @most_clicks(desk=2, phone=2)
-def test_a_payment_is_taken_in_person(
-    screen: str, most: int, desk: Desk, open_desk: OpenDesk
-) -> None:
+def test_a_payment_is_taken_in_person(screen: str, most: int, desk: Desk, open_desk: OpenDesk) -> None:
     hand = log_in_hand(open_desk, desk, screen)
     hand.follow("New checkout")
     hand.fill(hand.page.get_by_label("Amount in USD"), "4.50")
@@ -105,9 +91,7 @@ def test_a_payment_is_taken_in_person(
 
 
 @most_clicks(desk=1, phone=1)
-def test_a_payment_is_found_by_its_hash(
-    screen: str, most: int, desk: Desk, open_desk: OpenDesk
-) -> None:
+def test_a_payment_is_found_by_its_hash(screen: str, most: int, desk: Desk, open_desk: OpenDesk) -> None:
     paid = Checkout.objects.get(order_ref="HR-20481")
     tx_hash = paid.payments.get().transfer.tx_hash
     hand = log_in_hand(open_desk, desk, screen)
@@ -122,9 +106,7 @@ def test_a_payment_is_found_by_its_hash(
 
 
 @most_clicks(desk=4, phone=4)
-def test_a_stray_payment_is_put_right(
-    screen: str, most: int, desk: Desk, open_desk: OpenDesk
-) -> None:
+def test_a_stray_payment_is_put_right(screen: str, most: int, desk: Desk, open_desk: OpenDesk) -> None:
     late_item(merchant=desk.merchant, order_ref="HR-20399")
     hand = log_in_hand(open_desk, desk, screen)
     hand.follow("Open the inbox")
@@ -173,9 +155,7 @@ def test_a_known_payments_webhook_is_explained_and_sent_again(
     ensure_secret(desk.merchant, now=timezone.now())
     failed = tell(Checkout.objects.get(order_ref="HR-20481"), receiver.url)
     make_attempt(failed)
-    Delivery.objects.update(
-        status=DeliveryStatus.FAILED, is_due=False, tries=12, finished_at=timezone.now()
-    )
+    Delivery.objects.update(status=DeliveryStatus.FAILED, is_due=False, tries=12, finished_at=timezone.now())
     hand = log_in_hand(open_desk, desk, screen)
     hand.follow("HR-20481")
     hand.follow("checkout.completed")
@@ -191,9 +171,7 @@ def test_a_known_payments_webhook_is_explained_and_sent_again(
 
 
 @most_clicks(desk=3, phone=4)
-def test_an_admin_is_invited(
-    screen: str, most: int, desk: Desk, open_desk: OpenDesk
-) -> None:
+def test_an_admin_is_invited(screen: str, most: int, desk: Desk, open_desk: OpenDesk) -> None:
     hand = log_in_hand(open_desk, desk, screen)
     hand.go("Business", "Team")
     hand.fill(hand.page.get_by_label("E-mail"), "ines@halden.example")

@@ -9,10 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts.states import Role
-from checkouts.inbox.service import (
-    apply_decisions,
-    decide_item,
-)
+from checkouts.inbox.service import apply_decisions, decide_item
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from tests.browser.dashboard import log_in_browser, look
@@ -33,22 +30,14 @@ def desk() -> Desk:
 
 
 @pytest.fixture
-def open_inbox(
-    open_context: Callable[..., BrowserContext], live_server: Any
-) -> Callable[..., Page]:
+def open_inbox(open_context: Callable[..., BrowserContext], live_server: Any) -> Callable[..., Page]:
     """Open a page of the inbox as somebody; `query` belongs to the address, further options are Playwright's."""
 
-    def open_one(
-        desk: Desk, item: InboxItem | None = None, *, query: str = "", **options: Any
-    ) -> Page:
+    def open_one(desk: Desk, item: InboxItem | None = None, *, query: str = "", **options: Any) -> Page:
         context = open_context(**({"reduced_motion": "reduce"} | options))
         log_in_browser(context, live_server.url, desk.user)
         page = context.new_page()
-        where = (
-            desk.url("dashboard_inbox_item", item_id=item.pk)
-            if item
-            else desk.url("dashboard_inbox")
-        )
+        where = desk.url("dashboard_inbox_item", item_id=item.pk) if item else desk.url("dashboard_inbox")
         page.goto(live_server.url + where + query)
         return page
 
@@ -65,8 +54,7 @@ def ambiguous_item(desk: Desk) -> tuple[InboxItem, Checkout]:
     item.reason, item.checkout = InboxReason.AMBIGUOUS, None
     item.explanation = "2 live checkouts of this price"
     item.candidates = [
-        {"checkout": each.public_id, "why_not": "not the only one of this price"}
-        for each in (first, second)
+        {"checkout": each.public_id, "why_not": "not the only one of this price"} for each in (first, second)
     ]
     item.save()
     return item, second
@@ -88,9 +76,7 @@ def test_an_item_is_credited_undone_and_credited_again_until_it_takes_effect(
     credit(page, "HR-20478")
     expect(page.get_by_role("status")).to_contain_text("It takes effect in")
     page.get_by_role("button", name="Undo").click()
-    expect(
-        page.get_by_text("Nothing has changed, and the item is open")
-    ).to_be_visible()
+    expect(page.get_by_text("Nothing has changed, and the item is open")).to_be_visible()
     assert status_of(wanted) == CheckoutStatus.PENDING
     credit(page, "HR-20478")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
@@ -104,9 +90,7 @@ def test_an_item_is_credited_undone_and_credited_again_until_it_takes_effect(
     assert status_of(wanted) == CheckoutStatus.COMPLETED
 
 
-def test_without_scripts_an_item_is_decided_and_undone(
-    desk: Desk, open_inbox: Callable[..., Page]
-) -> None:
+def test_without_scripts_an_item_is_decided_and_undone(desk: Desk, open_inbox: Callable[..., Page]) -> None:
     item, _ = ambiguous_item(desk)
     page = open_inbox(desk, item, java_script_enabled=False)
     page.get_by_role("button", name="Dismiss").click()
@@ -171,9 +155,7 @@ def _named(desk: Desk) -> tuple[InboxItem | None, str]:
 def _pending(desk: Desk) -> tuple[InboxItem | None, str]:
     item, wanted = ambiguous_item(desk)
     # Far away, so that every picture shows the same page.
-    decide_item(
-        item, act=InboxAct.CREDIT, checkout=wanted, now=timezone.now(), actor=desk.user
-    )
+    decide_item(item, act=InboxAct.CREDIT, checkout=wanted, now=timezone.now(), actor=desk.user)
     InboxDecision.objects.update(due_at=timezone.now() + timedelta(hours=1))
     return item, ""
 
@@ -212,9 +194,7 @@ SCENES = {
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_pages_are_accessible_and_fit_the_screen(
-    name: str, desk: Desk, open_inbox: Callable[..., Page]
-) -> None:
+def test_pages_are_accessible_and_fit_the_screen(name: str, desk: Desk, open_inbox: Callable[..., Page]) -> None:
     item, query = SCENES[name](desk)
     page = open_inbox(desk, item, query=query, device_scale_factor=2)
     assert look(page, f"inbox-{name}", narrowest=320) == []

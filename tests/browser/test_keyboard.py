@@ -11,11 +11,7 @@ from tests.browser.test_screenshots import overflows, scanned, take
 from tests.checkouts.factories import ADDRESS, make_exact_choice, make_page_checkout
 from tests.links.factories import make_donation
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 # What has focus, as an outline around it or around the card that holds it shows.
 FOCUSED = """() => {
@@ -33,10 +29,7 @@ FOCUSED = """() => {
 }"""
 MOVING = """() => document.getAnimations().filter(({ playState }) => playState === "running").length"""
 # WCAG 2.2, 1.4.10: 1280 by 1024 at 400 %; and twice as large letters on a phone, which is half as wide.
-ZOOMED: dict[str, ViewportSize] = {
-    "200 %": {"width": 640, "height": 512},
-    "400 %": {"width": 320, "height": 256},
-}
+ZOOMED: dict[str, ViewportSize] = {"200 %": {"width": 640, "height": 512}, "400 %": {"width": 320, "height": 256}}
 WIDE: ViewportSize = {"width": 3840, "height": 2160}
 EVERYWHERE = ["pending", "exact-solana", "underpaid", "seen", "expired", "receipt"]
 
@@ -53,9 +46,7 @@ def walk(page: Page) -> list[dict[str, Any]]:
     raise AssertionError(f"the keyboard is trapped: {stops}")
 
 
-def test_tab_leads_through_everything_and_shows_where_it_is(
-    page: Page, live_server: Any
-) -> None:
+def test_tab_leads_through_everything_and_shows_where_it_is(page: Page, live_server: Any) -> None:
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}?chain=polygon")
     stops = walk(page)
     names = [stop["name"] for stop in stops]
@@ -66,9 +57,7 @@ def test_tab_leads_through_everything_and_shows_where_it_is(
     assert [stop for stop in stops if not stop["is_seen"]] == []
 
 
-def test_a_buyer_chooses_copies_and_asks_for_help_by_keyboard_alone(
-    page: Page, live_server: Any
-) -> None:
+def test_a_buyer_chooses_copies_and_asks_for_help_by_keyboard_alone(page: Page, live_server: Any) -> None:
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -102,9 +91,7 @@ def tab_to(page: Page, wanted: Any) -> None:
     raise AssertionError(f"Tab does not reach {wanted}")
 
 
-def test_the_marker_sees_a_control_whose_focus_does_not_show(
-    page: Page, live_server: Any
-) -> None:
+def test_the_marker_sees_a_control_whose_focus_does_not_show(page: Page, live_server: Any) -> None:
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
     page.evaluate("document.querySelector('#copy-amount').style.outline = 'none'")
     [hidden] = [stop for stop in walk(page) if not stop["is_marked"]]
@@ -121,9 +108,7 @@ def test_a_donor_gives_by_keyboard_alone(page: Page, live_server: Any) -> None:
 
 
 @pytest.mark.parametrize("state", EVERYWHERE)
-def test_nothing_needs_scrolling_sideways_zoomed_in_or_on_a_wall(
-    state: str, page: Page, live_server: Any
-) -> None:
+def test_nothing_needs_scrolling_sideways_zoomed_in_or_on_a_wall(state: str, page: Page, live_server: Any) -> None:
     page.goto(f"{live_server.url}/c/{STATES[state].make().code}{STATES[state].rest}")
     for name, size in (ZOOMED | {"3840": WIDE}).items():
         page.set_viewport_size(size)
@@ -169,9 +154,6 @@ def test_a_page_in_forced_colours_shows_what_is_chosen_and_what_has_focus(
     # Scanners want black on white. (axe's contrast is left out: it mixes our colours with the system's.)
     assert scanned(page) == ADDRESS
     border = "(card) => getComputedStyle(card).borderTopColor"
-    chosen, other = (
-        page.locator(f".network:has([value={chain}])").evaluate(border)
-        for chain in ("base", "polygon")
-    )
+    chosen, other = (page.locator(f".network:has([value={chain}])").evaluate(border) for chain in ("base", "polygon"))
     assert chosen != other
     assert [stop for stop in walk(page) if not stop["is_marked"]] == []

@@ -14,26 +14,18 @@ from tests.browser import axe
 from tests.browser.conftest import PHONE
 from tests.browser.states import STATES
 from tests.browser.test_screenshots import faults, overflows, take
-from tests.checkouts.factories import (
-    ADDRESS,
-    make_exact_checkout,
-    make_page_checkout,
-    move,
-    pay,
-)
+from tests.checkouts.factories import ADDRESS, make_exact_checkout, make_page_checkout, move, pay
 from tests.links.factories import make_donation, make_subscription_link
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 # Every face of the page that says something of its own.
 ARABIC = ["underpaid", "seen", "expired", "exact-ton", "receipt"]
 LINKS = {"donation": make_donation, "subscription": make_subscription_link}
 # Where a box ends, seen from where lines begin.
-LEFT_OF = "([first, second]) => [first, second].map((part) => document.querySelector(part).getBoundingClientRect().left)"
+LEFT_OF = (
+    "([first, second]) => [first, second].map((part) => document.querySelector(part).getBoundingClientRect().left)"
+)
 
 # How far the words of each value are from the left end of its line.
 GAPS = """(values) => values.map((value) => {
@@ -55,9 +47,7 @@ def with_language(rest: str, code: str) -> str:
 
 
 @pytest.mark.parametrize("state", ARABIC)
-def test_arabic_is_whole_on_every_screen_and_clean_for_axe(
-    state: str, still_page: Page, live_server: Any
-) -> None:
+def test_arabic_is_whole_on_every_screen_and_clean_for_axe(state: str, still_page: Page, live_server: Any) -> None:
     made = STATES[state].make()
     rest = with_language(STATES[state].rest, "ar")
     still_page.goto(f"{live_server.url}/c/{made.code}{rest}")
@@ -65,9 +55,7 @@ def test_arabic_is_whole_on_every_screen_and_clean_for_axe(
     assert faults(still_page, f"arabic-{state}") == []
 
 
-def test_hashes_and_amounts_in_arabic_stand_at_the_same_end_of_their_lines(
-    still_page: Page, live_server: Any
-) -> None:
+def test_hashes_and_amounts_in_arabic_stand_at_the_same_end_of_their_lines(still_page: Page, live_server: Any) -> None:
     made = STATES["seen"].make()
     rest = with_language(STATES["seen"].rest, "ar")
     still_page.goto(f"{live_server.url}/c/{made.code}{rest}")
@@ -85,9 +73,7 @@ def test_links_in_arabic_are_whole_on_every_screen_and_clean_for_axe(
     assert faults(still_page, f"arabic-link-{kind}") == []
 
 
-def test_no_language_is_wider_than_a_small_phone(
-    still_page: Page, live_server: Any
-) -> None:
+def test_no_language_is_wider_than_a_small_phone(still_page: Page, live_server: Any) -> None:
     still_page.set_viewport_size({"width": 320, "height": 640})
     path = f"/c/{make_exact_checkout().code}?languages=1&lang="
     for code, _ in configured.LANGUAGES:
@@ -97,18 +83,14 @@ def test_no_language_is_wider_than_a_small_phone(
         assert not overflows(still_page), code
 
 
-def test_arabic_begins_at_the_right_and_amounts_stay_as_people_type_them(
-    page: Page, live_server: Any
-) -> None:
+def test_arabic_begins_at_the_right_and_amounts_stay_as_people_type_them(page: Page, live_server: Any) -> None:
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}?lang=ar")
     main, summary = page.evaluate(LEFT_OF, ["main", ".summary"])
     assert main < summary
     button, value = page.evaluate(LEFT_OF, ["#copy-amount", ".field__value--amount"])
     assert button < value
     for part in ("#address", ".field__value--amount"):
-        direction = page.locator(part).evaluate(
-            "(it) => getComputedStyle(it).direction"
-        )
+        direction = page.locator(part).evaluate("(it) => getComputedStyle(it).direction")
         assert direction == "ltr"
     expect(page.locator("#address")).to_have_text(ADDRESS)
     page.locator("#copy-amount").click()
@@ -126,9 +108,7 @@ def test_an_arrow_points_the_way_lines_are_read(page: Page, live_server: Any) ->
     assert arrow.evaluate(flip) == -1
 
 
-def test_the_language_lasts_through_choosing_and_paying(
-    page: Page, live_server: Any
-) -> None:
+def test_the_language_lasts_through_choosing_and_paying(page: Page, live_server: Any) -> None:
     checkout = make_page_checkout()
     page.goto(f"{live_server.url}/c/{checkout.code}?lang=de")
     page.get_by_role("radio", name="Polygon").check(force=True)
@@ -164,9 +144,7 @@ def test_another_language_is_chosen_from_a_list(
     page = context.new_page()
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}?chain=polygon")
     page.get_by_role("link", name="Language: English").click()
-    expect(
-        page.get_by_role("navigation", name="Language").get_by_role("link")
-    ).to_have_count(12)
+    expect(page.get_by_role("navigation", name="Language").get_by_role("link")).to_have_count(12)
     page.get_by_role("link", name="Deutsch").click()
     expect(page.get_by_text("Senden Sie nur USDC über Polygon.")).to_be_visible()
     expect(page.locator("html")).to_have_attribute("lang", "de")

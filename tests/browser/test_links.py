@@ -31,11 +31,7 @@ from tests.webhooks.receiver import Receiver, receiving
 from tests.webhooks.senders import sending
 from webhooks.endpoints.secrets import ensure_secret
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 TEXT = "Two hours, six coffees, one notebook. Bring your own cup."
 FACES: dict[str, Callable[[], PaymentLink]] = {
@@ -77,17 +73,10 @@ PERSONAL = {"thanked": 0, "running": 10, "ending": 26, "ended": 40}
 
 @pytest.mark.parametrize("face", [*FACES, *PERSONAL])
 def test_every_face_is_whole_on_every_screen_and_clean_for_axe(
-    face: str,
-    live_server: Any,
-    open_context: Callable[..., BrowserContext],
-    complaints: list[str],
+    face: str, live_server: Any, open_context: Callable[..., BrowserContext], complaints: list[str]
 ) -> None:
     page = open_context(reduced_motion="reduce").new_page()
-    path = (
-        personal_path(_subscriber(PERSONAL[face]))
-        if face in PERSONAL
-        else f"/p/{FACES[face]().code}"
-    )
+    path = personal_path(_subscriber(PERSONAL[face])) if face in PERSONAL else f"/p/{FACES[face]().code}"
     page.goto(live_server.url + path)
     assert faults(page, f"link-{face}", script=CUT_OFF) == []
     if face == "archived":
@@ -125,9 +114,7 @@ def await_webhook(shop: Receiver, link: PaymentLink) -> None:
     assert event["data"]["metadata"]["link_id"] == link.public_id
 
 
-def test_a_donor_presses_one_amount_and_is_asked_to_pay_it(
-    page: Page, live_server: Any, shop: Receiver
-) -> None:
+def test_a_donor_presses_one_amount_and_is_asked_to_pay_it(page: Page, live_server: Any, shop: Receiver) -> None:
     link = heard_by(shop, make_donation())
     page.goto(f"{live_server.url}/p/{link.code}")
     page.get_by_role("button", name="$25", exact=True).click()
@@ -138,9 +125,7 @@ def test_a_donor_presses_one_amount_and_is_asked_to_pay_it(
     await_webhook(shop, link)
 
 
-def test_a_donor_writes_an_amount_corrects_it_and_goes_on(
-    page: Page, live_server: Any, complaints: list[str]
-) -> None:
+def test_a_donor_writes_an_amount_corrects_it_and_goes_on(page: Page, live_server: Any, complaints: list[str]) -> None:
     page.goto(f"{live_server.url}/p/{make_donation().code}")
     field = page.get_by_label("Amount in US dollars")
     field.fill("3")
@@ -153,9 +138,7 @@ def test_a_donor_writes_an_amount_corrects_it_and_goes_on(
     complaints.clear()  # the 400 of the first try
 
 
-def test_reloading_and_going_back_make_no_second_checkout(
-    page: Page, live_server: Any
-) -> None:
+def test_reloading_and_going_back_make_no_second_checkout(page: Page, live_server: Any) -> None:
     page.goto(f"{live_server.url}/p/{make_link().code}")
     page.get_by_role("button", name="Continue to payment").dblclick()
     expect(page).to_have_url(re.compile(r"/c/"))
@@ -163,9 +146,7 @@ def test_reloading_and_going_back_make_no_second_checkout(
     assert Checkout.objects.count() == 1
 
 
-def test_an_invoice_is_paid_and_closes_itself(
-    page: Page, live_server: Any, shop: Receiver
-) -> None:
+def test_an_invoice_is_paid_and_closes_itself(page: Page, live_server: Any, shop: Receiver) -> None:
     link = heard_by(shop, make_invoice())
     address = f"{live_server.url}/p/{link.code}"
     page.goto(address)
@@ -187,9 +168,7 @@ def test_a_subscriber_comes_back_to_the_personal_page_and_renews(
     page.get_by_role("button", name="Continue to payment").click()
     expect(page).to_have_url(re.compile(r"/c/"))
     play()
-    expect(page.get_by_role("heading", level=1)).to_have_text(
-        "Thank you", timeout=20_000
-    )
+    expect(page.get_by_role("heading", level=1)).to_have_text("Thank you", timeout=20_000)
     expect(page).to_have_url(re.compile(r"/p/\w+/s/.*status=completed$"))
     await_webhook(shop, link)
     expect(page.get_by_role("link", name="View receipt")).to_be_visible()
@@ -210,18 +189,14 @@ def test_the_pages_work_by_keyboard_alone(page: Page, live_server: Any) -> None:
     expect(page).to_have_url(re.compile(r"/c/"))
 
 
-def test_the_pages_work_without_javascript(
-    live_server: Any, open_context: Callable[..., BrowserContext]
-) -> None:
+def test_the_pages_work_without_javascript(live_server: Any, open_context: Callable[..., BrowserContext]) -> None:
     page = open_context(java_script_enabled=False).new_page()
     page.goto(f"{live_server.url}/p/{make_donation().code}")
     page.get_by_role("button", name="$10", exact=True).click()
     expect(page.get_by_text("$10.00").first).to_be_visible()
 
 
-def test_a_camera_reads_the_svg_code(
-    open_context: Callable[..., BrowserContext], tmp_path: Any
-) -> None:
+def test_a_camera_reads_the_svg_code(open_context: Callable[..., BrowserContext], tmp_path: Any) -> None:
     address = "https://pay.example/p/0123456789abcdefghjkmnpqrs"
     drawing = tmp_path / "qr.svg"
     drawing.write_bytes(qr_svg(address))

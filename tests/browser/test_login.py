@@ -78,9 +78,7 @@ def test_from_signing_up_to_the_dashboard(page: Page, site: str) -> None:
     inside(page)
 
 
-def test_five_wrong_passwords_and_the_page_says_how_long_to_wait(
-    page: Page, site: str, person: User
-) -> None:
+def test_five_wrong_passwords_and_the_page_says_how_long_to_wait(page: Page, site: str, person: User) -> None:
     for _ in range(5):
         log_in(page, site, EMAIL, "wrong")
         expect(page.get_by_role("alert")).to_contain_text("is wrong")
@@ -132,15 +130,12 @@ def device(page: Page) -> Iterator[Any]:
     }
     added = session.send("WebAuthn.addVirtualAuthenticator", {"options": options})
     yield lambda verified: session.send(
-        "WebAuthn.setUserVerified",
-        {"authenticatorId": added["authenticatorId"], "isUserVerified": verified},
+        "WebAuthn.setUserVerified", {"authenticatorId": added["authenticatorId"], "isUserVerified": verified}
     )
     session.detach()
 
 
-def test_a_passkey_is_added_and_logs_in_without_a_password(
-    page: Page, site: str, person: User, device: Any
-) -> None:
+def test_a_passkey_is_added_and_logs_in_without_a_password(page: Page, site: str, person: User, device: Any) -> None:
     make_member_of_something(person)
     log_in_browser(page.context, site, person)
     page.goto(f"{site}/account/security/")
@@ -167,9 +162,7 @@ def test_a_passkey_is_added_and_logs_in_without_a_password(
     inside(page)
 
 
-def test_a_passkey_that_is_refused_says_so(
-    page: Page, site: str, person: User, device: Any
-) -> None:
+def test_a_passkey_that_is_refused_says_so(page: Page, site: str, person: User, device: Any) -> None:
     page.goto(f"{site}/account/login/")
     device(False)
     page.get_by_role("button", name="Log in with a passkey").click()
@@ -177,11 +170,7 @@ def test_a_passkey_that_is_refused_says_so(
 
 
 def test_an_invited_viewer_joins_and_can_change_nothing(
-    page: Page,
-    site: str,
-    open_context: Callable[..., BrowserContext],
-    settings: Any,
-    complaints: list[str],
+    page: Page, site: str, open_context: Callable[..., BrowserContext], settings: Any, complaints: list[str]
 ) -> None:
     settings.SIGNUP_OPEN = False
     desk = make_desk()
@@ -251,18 +240,14 @@ def test_pages_before_the_dashboard_are_accessible_and_fit_the_screen(
     complaints[:] = [one for one in complaints if "409" not in one]
 
 
-def test_pages_of_a_person_are_accessible_and_fit_the_screen(
-    page: Page, site: str
-) -> None:
+def test_pages_of_a_person_are_accessible_and_fit_the_screen(page: Page, site: str) -> None:
     log_in_browser(page.context, site, make_member(make_merchant()))
     for path in INSIDE:
         assert look_at(page, site, path) == [], path
 
 
 @pytest.mark.parametrize("path", ["totp/deactivate/", "recovery-codes/generate/"])
-def test_pages_of_a_second_factor_are_accessible_and_fit_the_screen(
-    path: str, page: Page, site: str
-) -> None:
+def test_pages_of_a_second_factor_are_accessible_and_fit_the_screen(path: str, page: Page, site: str) -> None:
     log_in_browser(page.context, site, make_operator())
     assert look_at(page, site, f"second-factor/{path}") == []
     assert page.url.endswith(path)

@@ -18,10 +18,7 @@ from tests.browser import axe
 from tests.browser.dashboard import look
 from tests.dashboard.people import PASSWORD, make_member
 from tests.factories import NOON, make_merchant
-from tests.gateway.operator.people import (
-    log_in_by_factor,
-    make_operator,
-)
+from tests.gateway.operator.people import log_in_by_factor, make_operator
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PAGES = {
@@ -42,29 +39,21 @@ def _own_counters_and_keys(settings: Any) -> None:
 
 
 @pytest.fixture
-def desk(
-    open_context: Callable[..., BrowserContext], live_server: Any
-) -> Callable[[User], Page]:
+def desk(open_context: Callable[..., BrowserContext], live_server: Any) -> Callable[[User], Page]:
     """Open a browser in which an operator is logged in."""
 
     def open_one(user: User) -> Page:
         context = open_context(reduced_motion="reduce", base_url=live_server.url)
         cookie = log_in_by_factor(user).cookies[django_settings.SESSION_COOKIE_NAME]
-        context.add_cookies(
-            [{"name": cookie.key, "value": cookie.value, "url": live_server.url}]
-        )
+        context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
         return context.new_page()
 
     return open_one
 
 
-def test_each_page_can_be_read_in_every_size_and_theme(
-    desk: Callable[[User], Page], complaints: list[str]
-) -> None:
+def test_each_page_can_be_read_in_every_size_and_theme(desk: Callable[[User], Page], complaints: list[str]) -> None:
     merchant = make_merchant("Halden Roasters")
-    FiatInterest.objects.create(
-        merchant=merchant, mode=Mode.LIVE, email="ines@halden.example", created_at=NOON
-    )
+    FiatInterest.objects.create(merchant=merchant, mode=Mode.LIVE, email="ines@halden.example", created_at=NOON)
     operator = make_operator()
     waits = FiatInterest.objects.get()
     entry = record(None, action="person.deactivated", now=NOON, actor=operator)
@@ -86,9 +75,7 @@ def test_each_page_can_be_read_in_every_size_and_theme(
         complaints.clear()
 
 
-def test_a_plan_is_set_and_a_person_put_out(
-    desk: Callable[[User], Page], complaints: list[str]
-) -> None:
+def test_a_plan_is_set_and_a_person_put_out(desk: Callable[[User], Page], complaints: list[str]) -> None:
     merchant = make_merchant("Halden Roasters")
     member = make_member(merchant)
     page = desk(make_operator())
@@ -110,9 +97,7 @@ def test_a_plan_is_set_and_a_person_put_out(
     assert list(actions) == ["merchant.plan_set", "person.deactivated"]
 
 
-def test_an_operator_looks_at_a_merchants_pages_and_stops(
-    desk: Callable[[User], Page], complaints: list[str]
-) -> None:
+def test_an_operator_looks_at_a_merchants_pages_and_stops(desk: Callable[[User], Page], complaints: list[str]) -> None:
     merchant = make_merchant("Halden Roasters")
     page = desk(make_operator())
     page.goto(f"{PAGES['merchants']}{merchant.pk}/change/")

@@ -24,11 +24,7 @@ from tests.browser.test_settings import OTHER
 from tests.browser.test_watched_wallets import busy_wallet
 from tests.browser.test_x402_pages import settle_much
 from tests.checkouts.dashboard.opened import tell
-from tests.checkouts.factories import (
-    make_completed,
-    make_overpaid,
-    make_page_checkout,
-)
+from tests.checkouts.factories import make_completed, make_overpaid, make_page_checkout
 from tests.checkouts.inboxes import late_item
 from tests.dashboard.inboxes import make_report, reverse_a_payment
 from tests.dashboard.machines import GAS_KEY, make_machine_payment
@@ -139,11 +135,7 @@ def test_every_act_of_every_page_is_within_reach_on_a_phone(
 ) -> None:
     start = desk.url("dashboard_overview")
     pages = pages_of(desk, [start, *steps_of(desk)])
-    wanted = {
-        route.name
-        for route in dashboard_routes()
-        if route.decision and "GET" in route.decision.acts
-    }
+    wanted = {route.name for route in dashboard_routes() if route.decision and "GET" in route.decision.acts}
     assert {name for name in wanted - set(pages) if not NO_PAGE.search(name)} == set()
     # With a key the gateway settles, which asks in a dialog.
     settings.GAS_KEYS = [GAS_KEY]
@@ -164,9 +156,7 @@ SPOILT = """@media (max-width: 640px) {
 }"""
 
 
-def test_acts_that_are_hidden_small_covered_or_off_the_screen_are_found(
-    open_desk: Callable[..., Page],
-) -> None:
+def test_acts_that_are_hidden_small_covered_or_off_the_screen_are_found(open_desk: Callable[..., Page]) -> None:
     page = open_desk(make_desk(), "dashboard_team", bypass_csp=True)
     assert out_of_reach(page) == []
     page.add_style_tag(content=SPOILT)

@@ -11,10 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import BuyerReport, Checkout
-from checkouts.rescue.rules import (
-    VERDICTS,
-    Case,
-)
+from checkouts.rescue.rules import VERDICTS, Case
 from checkouts.states import CheckoutStatus
 from tests.browser.test_screenshots import faults
 from tests.checkouts.factories import (
@@ -26,10 +23,7 @@ from tests.checkouts.factories import (
     move,
     pay,
 )
-from tests.checkouts.questions import (
-    UNKNOWN,
-    prepare,
-)
+from tests.checkouts.questions import UNKNOWN, prepare
 from wallets.models import Transfer
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -85,13 +79,9 @@ ANSWERS: dict[str, Callable[[], Checkout]] = {
     "extra": lambda: report(make_completed(), Case.EXTRA),
     "wrong-network": lambda: report(make_page_checkout(), Case.WRONG_NETWORK),
     "fake": lambda: report(make_page_checkout(), Case.FAKE_TOKEN, amount=""),
-    "other": lambda: report(
-        make_page_checkout(), Case.OTHER_ADDRESS, recipient=RECIPIENT
-    ),
+    "other": lambda: report(make_page_checkout(), Case.OTHER_ADDRESS, recipient=RECIPIENT),
     "not-found": lambda: report(make_page_checkout(), Case.NOT_FOUND),
-    "unreachable": lambda: report(
-        make_page_checkout(), Case.UNREACHABLE, silent=["ton", "tron"]
-    ),
+    "unreachable": lambda: report(make_page_checkout(), Case.UNREACHABLE, silent=["ton", "tron"]),
 }
 
 
@@ -102,18 +92,14 @@ def still_page(open_context: Callable[..., BrowserContext]) -> Page:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_every_answer_is_whole_on_every_screen_and_clean_for_axe(
-    name: str, still_page: Page, live_server: Any
-) -> None:
+def test_every_answer_is_whole_on_every_screen_and_clean_for_axe(name: str, still_page: Page, live_server: Any) -> None:
     checkout = ANSWERS[name]()
     still_page.goto(f"{live_server.url}/c/{checkout.code}?found={UNKNOWN}")
     expect(still_page.locator("#answer")).to_be_focused()
     assert faults(still_page, f"rescue-{name}") == []
 
 
-@pytest.mark.parametrize(
-    ("name", "make"), [("form", make_page_checkout), ("form-expired", make_expired)]
-)
+@pytest.mark.parametrize(("name", "make"), [("form", make_page_checkout), ("form-expired", make_expired)])
 def test_the_form_is_whole_on_every_screen_and_clean_for_axe(
     name: str, make: Callable[[], Checkout], still_page: Page, live_server: Any
 ) -> None:
@@ -125,9 +111,7 @@ def test_the_form_is_whole_on_every_screen_and_clean_for_axe(
     assert faults(still_page, f"rescue-{name}") == []
 
 
-def test_a_buyer_asks_by_keyboard_and_reads_the_answer_at_once(
-    page: Page, live_server: Any
-) -> None:
+def test_a_buyer_asks_by_keyboard_and_reads_the_answer_at_once(page: Page, live_server: Any) -> None:
     checkout = make_page_checkout()
     page.goto(f"{live_server.url}/c/{checkout.code}")
     page.get_by_text("Paid but not showing up?").focus()
@@ -139,14 +123,10 @@ def test_a_buyer_asks_by_keyboard_and_reads_the_answer_at_once(
     expect(page.locator("#answer h2")).to_have_text("We could not search every network")
     page.reload()
     assert BuyerReport.objects.count() == 1
-    expect(page.get_by_label("Transaction hash or explorer link")).to_have_value(
-        UNKNOWN
-    )
+    expect(page.get_by_label("Transaction hash or explorer link")).to_have_value(UNKNOWN)
 
 
-def test_a_hash_that_is_none_is_corrected_in_its_field(
-    page: Page, live_server: Any, complaints: list[str]
-) -> None:
+def test_a_hash_that_is_none_is_corrected_in_its_field(page: Page, live_server: Any, complaints: list[str]) -> None:
     checkout = make_page_checkout()
     page.goto(f"{live_server.url}/c/{checkout.code}")
     page.get_by_text("Paid but not showing up?").click()
@@ -155,9 +135,7 @@ def test_a_hash_that_is_none_is_corrected_in_its_field(
     field.press("Enter")
     expect(field).to_be_focused()
     expect(field).to_have_value("my payment")
-    expect(field).to_have_accessible_description(
-        re.compile("doesn't look like a transaction hash")
-    )
+    expect(field).to_have_accessible_description(re.compile("doesn't look like a transaction hash"))
     assert "payment" not in page.url
     assert faults(page, "rescue-corrected") == []
     move(checkout, CheckoutStatus.PROCESSING)
@@ -182,9 +160,7 @@ def test_what_a_buyer_types_survives_news(page: Page, live_server: Any) -> None:
     expect(page.locator(".rescue")).to_have_attribute("open", "")
 
 
-def test_an_answer_follows_the_payment_and_nothing_is_said_twice(
-    page: Page, live_server: Any
-) -> None:
+def test_an_answer_follows_the_payment_and_nothing_is_said_twice(page: Page, live_server: Any) -> None:
     checkout = make_page_checkout()
     report(checkout, Case.READING)
     page.add_init_script(
@@ -214,9 +190,7 @@ def test_without_scripts_the_form_asks_and_the_page_answers(
     page = open_context(java_script_enabled=False).new_page()
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
     page.get_by_text("Paid but not showing up?").click()
-    page.get_by_label("Transaction hash or explorer link").fill(
-        f"https://basescan.org/tx/{UNKNOWN}"
-    )
+    page.get_by_label("Transaction hash or explorer link").fill(f"https://basescan.org/tx/{UNKNOWN}")
     page.get_by_role("button", name="Find payment").click()
     expect(page.locator("#answer")).to_contain_text("Search again in a minute")
     BuyerReport.objects.update(looked_at=timezone.now() - timedelta(minutes=1))

@@ -13,11 +13,7 @@ from tests.browser.states import STATES
 from tests.exhaustive import EXHAUSTIVE
 from tests.tree import ROOT
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 FOLDER = ROOT / "var" / "screenshots"
 VIEWS: dict[str, tuple[ViewportSize, Literal["light", "dark"]]] = {
@@ -77,9 +73,7 @@ def judged(name: str) -> Mapping[str, Sequence[str]]:
     return JUDGED[crc32(name.encode()) % len(JUDGED)]
 
 
-def faults(
-    page: Page, name: str, *, narrowest: int = 320, script: str = "[]"
-) -> list[str]:
+def faults(page: Page, name: str, *, narrowest: int = 320, script: str = "[]") -> list[str]:
     """Return what is wrong with the page in every size from `narrowest` on and in both themes.
 
     Axe judges it, the screen, a scanner where there is a QR code, and `script`, which returns a list. An exhaustive run tries every pair of size and theme, and takes a picture of each: var/screenshots/<name>-<view>.png.
@@ -90,22 +84,16 @@ def faults(
     views = [
         view
         for view, (size, _) in VIEWS.items()
-        if size["width"] >= narrowest
-        and (EXHAUSTIVE or view in rules or view == "320-light")
+        if size["width"] >= narrowest and (EXHAUSTIVE or view in rules or view == "320-light")
     ]
     return [
         f"{view}: {fault}"
         for view in views
-        for fault in [
-            *_faults(page, view, name, rules.get(view)),
-            *page.evaluate(script),
-        ]
+        for fault in [*_faults(page, view, name, rules.get(view)), *page.evaluate(script)]
     ]
 
 
-def _faults(
-    page: Page, view: str, name: str, rules: Sequence[str] | None
-) -> Iterator[str]:
+def _faults(page: Page, view: str, name: str, rules: Sequence[str] | None) -> Iterator[str]:
     viewport, scheme = VIEWS[view]
     page.set_viewport_size(viewport)
     page.emulate_media(color_scheme=scheme)
@@ -132,28 +120,20 @@ def still_page(open_context: Callable[..., BrowserContext]) -> Page:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_every_state_is_whole_on_every_screen_and_clean_for_axe(
-    state: str, still_page: Page, live_server: Any
-) -> None:
+def test_every_state_is_whole_on_every_screen_and_clean_for_axe(state: str, still_page: Page, live_server: Any) -> None:
     made = STATES[state].make()
     still_page.goto(f"{live_server.url}/c/{made.code}{STATES[state].rest}")
     assert faults(still_page, f"checkout-{state}") == []
 
 
-def test_the_home_page_is_whole_on_every_screen_and_clean_for_axe(
-    still_page: Page, live_server: Any
-) -> None:
+def test_the_home_page_is_whole_on_every_screen_and_clean_for_axe(still_page: Page, live_server: Any) -> None:
     still_page.goto(live_server.url)
     assert faults(still_page, "home") == []
 
 
 @pytest.mark.parametrize("status", ERRORS)
 def test_every_error_page_is_whole_on_every_screen_and_clean_for_axe(
-    status: int,
-    still_page: Page,
-    live_server: Any,
-    complaints: list[str],
-    settings: Any,
+    status: int, still_page: Page, live_server: Any, complaints: list[str], settings: Any
 ) -> None:
     settings.ROOT_URLCONF = "tests.browser.failing_urls"
     answer = still_page.goto(f"{live_server.url}/fail/{status}")
@@ -181,9 +161,7 @@ def test_a_screen_of_3840_pixels_has_larger_letters_and_no_longer_lines(
     assert max(width / size for size, width in sizes) <= 60
 
 
-def test_axe_sees_words_too_faint_to_read_and_a_control_without_a_name(
-    still_page: Page, live_server: Any
-) -> None:
+def test_axe_sees_words_too_faint_to_read_and_a_control_without_a_name(still_page: Page, live_server: Any) -> None:
     still_page.goto(f"{live_server.url}/c/{STATES['pending'].make().code}")
     still_page.evaluate(
         "() => { document.querySelector('h1').style.color = '#ccc';"

@@ -19,11 +19,7 @@ from tests.factories import make_checkout
 from tests.links.factories import make_link
 from tests.reports.takings import earn
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 
 @pytest.fixture
@@ -35,12 +31,7 @@ def desk() -> Desk:
 @pytest.fixture
 def item(desk: Desk) -> InboxItem:
     """1,250.0045 USDC that came too late for HR-20399, which has much else beside it."""
-    item = late_item(
-        merchant=desk.merchant,
-        order_ref="HR-20399",
-        amount=1250,
-        late=1250 * DOLLAR + 4_500,
-    )
+    item = late_item(merchant=desk.merchant, order_ref="HR-20399", amount=1250, late=1250 * DOLLAR + 4_500)
     transfer = earn(desk.merchant, order_ref="HR-20399")
     make_settlement(desk.merchant, deposit=transfer.deposit)
     link = make_link(desk.merchant, mode=Mode.LIVE)
@@ -49,9 +40,7 @@ def item(desk: Desk) -> InboxItem:
     return item
 
 
-def test_the_slash_key_searches_from_any_page(
-    desk: Desk, item: InboxItem, open_desk: Callable[..., Page]
-) -> None:
+def test_the_slash_key_searches_from_any_page(desk: Desk, item: InboxItem, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_new_checkout")
     box = page.get_by_role("searchbox", name="Search")
     # Whoever types an address writes a slash.
@@ -67,9 +56,7 @@ def test_the_slash_key_searches_from_any_page(
     expect(page.get_by_role("button", name="Accept late payment…")).to_be_visible()
 
 
-def test_the_slash_key_can_be_switched_off(
-    desk: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_the_slash_key_can_be_switched_off(desk: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_team", viewport=PHONE)
     inside, heading = page.url, page.get_by_role("heading", level=1)
     box = page.get_by_role("searchbox", name="Search")
@@ -87,9 +74,7 @@ def test_the_slash_key_can_be_switched_off(
         assert box.get_attribute("aria-keyshortcuts") == ("/" if is_on else None)
 
 
-def test_results_are_accessible_and_fit_the_screen(
-    desk: Desk, item: InboxItem, open_desk: Callable[..., Page]
-) -> None:
+def test_results_are_accessible_and_fit_the_screen(desk: Desk, item: InboxItem, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_search", device_scale_factor=2)
     assert look(page, "search-first", narrowest=320) == []
     page.goto(f"{page.url}?q=HR-20399")
@@ -107,9 +92,7 @@ def test_an_expired_checkout_with_money_leads_to_accepting_it(
     assert item.checkout is not None
     arguments = {"checkout_id": item.checkout.public_id}
     page = open_desk(desk, "dashboard_checkout", arguments, device_scale_factor=2)
-    expect(
-        page.get_by_text("1,250.0045 USDC on Base waits in your inbox")
-    ).to_be_visible()
+    expect(page.get_by_text("1,250.0045 USDC on Base waits in your inbox")).to_be_visible()
     assert look(page, "checkout-expired-with-money") == []
     page.get_by_role("button", name="Accept late payment…").click()
     expect(page.get_by_text("receives 1,250.0045 of 1,250.00 USD")).to_be_visible()

@@ -18,11 +18,7 @@ from tests.wallets.signing import Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.receiving.proofs import message_of
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("empty_chains"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_chains")]
 
 OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 GREEN = "rgb(11, 110, 79)"
@@ -34,9 +30,7 @@ def desk() -> Desk:
     return make_desk(factor=True)
 
 
-def test_a_wallet_is_added_then_changed_and_the_change_is_cancelled(
-    desk: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_a_wallet_is_added_then_changed_and_the_change_is_cancelled(desk: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_receiving_wallets", viewport=PHONE)
     page.get_by_role("link", name="Add a Base wallet").click()
     type_address(page, WALLET)
@@ -106,9 +100,7 @@ def type_address(page: Page, address: str) -> None:
     page.get_by_label("I compared").check()
 
 
-def test_a_key_is_made_works_and_is_revoked(
-    desk: Desk, open_desk: Callable[..., Page], live_server: Any
-) -> None:
+def test_a_key_is_made_works_and_is_revoked(desk: Desk, open_desk: Callable[..., Page], live_server: Any) -> None:
     allowed = ["clipboard-read", "clipboard-write"]
     page = open_desk(desk, "dashboard_keys", permissions=allowed)
     page.get_by_label("What will use it").fill("Web shop")
@@ -133,9 +125,7 @@ def ask_api(page: Page, live_server: Any, secret: str) -> int:
     return page.request.get(url, headers=headers).status
 
 
-def test_the_preview_follows_the_form_without_a_reload(
-    desk: Desk, open_desk: Callable[..., Page]
-) -> None:
+def test_the_preview_follows_the_form_without_a_reload(desk: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_branding")
     page.evaluate("window.isTheSamePage = true")
     page.get_by_label("Accent colour", exact=False).first.fill("#0b6e4f")
@@ -167,11 +157,7 @@ def furnish(desk: Desk) -> None:
     make_key(desk.merchant)
     make_wallet(desk.merchant)
     make_wallet(desk.merchant, "solana", "3UJQqKq8Xyx4aVRmHgEwpQZiW7toYRQCTy6Bgp1RdKnK")
-    desk.post(
-        "dashboard_set_receiving_wallet",
-        {"address": OTHER, "compared": "on"},
-        chain="base",
-    )
+    desk.post("dashboard_set_receiving_wallet", {"address": OTHER, "compared": "on"}, chain="base")
     desk.post("dashboard_wallet_wait", {"hours": 2})
     desk.post("dashboard_branding", {"accent": "#ffe14d", "display_name": "Halden"})
     record(desk.merchant, action="merchant.created", now=NOON, address="203.0.113.9")
@@ -189,9 +175,7 @@ PAGES = [
 ]
 
 
-def test_pages_are_accessible_and_fit_the_screen(
-    desk: Desk, open_desk: Callable[..., Page], live_server: Any
-) -> None:
+def test_pages_are_accessible_and_fit_the_screen(desk: Desk, open_desk: Callable[..., Page], live_server: Any) -> None:
     furnish(desk)
     page = open_desk(desk, PAGES[0])
     for name in PAGES:
@@ -210,9 +194,7 @@ def test_the_steps_of_a_wallet_and_a_new_key_are_accessible_and_fit_the_screen(
     assert look(page, "dashboard_wallet_ask") == []
     # The browser reports the status of the refusal.
     assert "status of 422" in complaints.pop()
-    page.get_by_label("Your address on Solana").fill(
-        "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM"
-    )
+    page.get_by_label("Your address on Solana").fill("9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM")
     page.get_by_role("button", name="Check the address").click()
     assert look(page, "dashboard_wallet_compare") == []
     page.goto(page.url.split("receiving-wallets")[0] + "api-keys/")

@@ -34,10 +34,7 @@ SENT = "Sent. Waiting for the network…"
 def shop(solana_node: SolanaNode, settings: Any) -> Iterator[Shop]:
     count_anew(settings)
     settings.CHAIN_NETWORK = "local"
-    settings.CHAIN_SETTINGS = {
-        "SOLANA_RPC_URLS": solana_node.url,
-        "SOLANA_REQUESTS_PER_MINUTE": "100000",
-    }
+    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": solana_node.url, "SOLANA_REQUESTS_PER_MINUTE": "100000"}
     solana_node.airdrop(str(BUYER.pubkey()))
     solana_node.fund(str(BUYER.pubkey()), 100_000_000)
     solana_node.advance(2)
@@ -84,9 +81,7 @@ def test_a_buyer_pays_and_the_checkout_completes(
     assert wallet.named("send")[0][:2] == [str(BUYER.pubkey()), "solana:localnet"]
 
 
-def test_without_a_wallet_of_solana_no_code_for_one_is_loaded(
-    page: Page, live_server: Any, shop: Shop
-) -> None:
+def test_without_a_wallet_of_solana_no_code_for_one_is_loaded(page: Page, live_server: Any, shop: Shop) -> None:
     loaded: list[str] = []
     page.on("request", lambda request: loaded.append(request.url))
     page.add_init_script("window.ethereum = { request: async () => null }")
@@ -107,15 +102,11 @@ def test_of_several_wallets_each_gets_a_button_and_the_first_stands_out(
     button = open_with(wallet)
     expect(button).to_be_visible()
     buttons = page.locator("#wallets button")
-    expect(buttons).to_have_text(
-        ["Pay with Other 1", "Pay with Other 2", "Pay with Test Wallet"]
-    )
+    expect(buttons).to_have_text(["Pay with Other 1", "Pay with Other 2", "Pay with Test Wallet"])
     expect(page.locator("#wallets .button--primary")).to_have_count(1)
 
 
-def test_a_wallet_of_other_networks_gets_no_button(
-    open_with: Callable[..., Locator], solana_node: SolanaNode
-) -> None:
+def test_a_wallet_of_other_networks_gets_no_button(open_with: Callable[..., Locator], solana_node: SolanaNode) -> None:
     wallet = buyers_wallet(solana_node, chains=("solana:mainnet", "sui:mainnet"))
     button = open_with(wallet)
     with button.page.expect_response(re.compile("/wallets")):
@@ -135,11 +126,7 @@ def test_a_wallet_of_other_networks_gets_no_button(
     ],
 )
 def test_a_refusal_is_told_in_words_and_the_button_works_again(
-    code: int,
-    message: str,
-    said: str,
-    open_with: Callable[..., Locator],
-    solana_node: SolanaNode,
+    code: int, message: str, said: str, open_with: Callable[..., Locator], solana_node: SolanaNode
 ) -> None:
     wallet = buyers_wallet(solana_node)
     agree = wallet.answer
@@ -189,9 +176,7 @@ def test_while_a_wallet_does_not_answer_the_page_waits_and_still_sees_a_payment(
     expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
 
 
-def test_a_locked_wallet_is_told_in_words(
-    open_with: Callable[..., Locator], solana_node: SolanaNode
-) -> None:
+def test_a_locked_wallet_is_told_in_words(open_with: Callable[..., Locator], solana_node: SolanaNode) -> None:
     wallet = buyers_wallet(solana_node)
     wallet.answer = lambda method, params: []
     button = open_with(wallet)
@@ -200,9 +185,7 @@ def test_a_locked_wallet_is_told_in_words(
 
 
 def test_an_empty_account_is_told_before_the_wallet_is_asked_to_sign(
-    open_with: Callable[..., Locator],
-    solana_node: SolanaNode,
-    complaints: list[str],
+    open_with: Callable[..., Locator], solana_node: SolanaNode, complaints: list[str]
 ) -> None:
     wallet = buyers_wallet(solana_node)
     wallet.answer = lambda method, params: [str(Keypair().pubkey())]
@@ -215,10 +198,7 @@ def test_an_empty_account_is_told_before_the_wallet_is_asked_to_sign(
 
 
 def test_what_cannot_be_prepared_is_told_in_words(
-    open_with: Callable[..., Locator],
-    solana_node: SolanaNode,
-    settings: Any,
-    complaints: list[str],
+    open_with: Callable[..., Locator], solana_node: SolanaNode, settings: Any, complaints: list[str]
 ) -> None:
     wallet = buyers_wallet(solana_node)
     button = open_with(wallet)
@@ -227,9 +207,7 @@ def test_what_cannot_be_prepared_is_told_in_words(
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": "http://127.0.0.1:9"}
     assert chains()["solana"].rpc_urls == ("http://127.0.0.1:9",)
     button.click()
-    expect(
-        button.page.get_by_text("cannot prepare this payment right now")
-    ).to_be_visible()
+    expect(button.page.get_by_text("cannot prepare this payment right now")).to_be_visible()
     expect(button).to_be_enabled()
     assert wallet.named("send") == []
     forget(complaints, "503")

@@ -13,11 +13,7 @@ from gateway.status.report import current_report
 from tests.browser.test_screenshots import faults
 from tests.factories import make_checkout, make_live_chain, make_transfer
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 
 @pytest.fixture
@@ -42,18 +38,12 @@ def trouble() -> None:
         of_a_chain = kind in (IncidentKind.CHAIN, IncidentKind.SOURCES)
         values = {"kind": kind, "chain": "base" if of_a_chain else ""}
         Incident.objects.create(**values, began_at=late)
-        Incident.objects.create(
-            **values, stopped=True, began_at=late - timedelta(days=2), ended_at=late
-        )
+        Incident.objects.create(**values, stopped=True, began_at=late - timedelta(days=2), ended_at=late)
 
 
-def test_it_is_whole_on_every_screen_and_clean_for_axe_while_all_is_well(
-    still_page: Page, live_server: Any
-) -> None:
+def test_it_is_whole_on_every_screen_and_clean_for_axe_while_all_is_well(still_page: Page, live_server: Any) -> None:
     still_page.goto(f"{live_server.url}/status")
-    expect(still_page.get_by_role("heading", level=1)).to_have_text(
-        "Everything is working"
-    )
+    expect(still_page.get_by_role("heading", level=1)).to_have_text("Everything is working")
     assert faults(still_page, "status") == []
 
 

@@ -12,10 +12,7 @@ from playwright.sync_api import Page, expect
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import Checkout
 from tests.checkouts.factories import ADDRESS, make_page_checkout
-from tests.checkouts.page.streaming.servers import (
-    StreamServer,
-    stream_server,
-)
+from tests.checkouts.page.streaming.servers import StreamServer, stream_server
 from tests.dashboard.people import make_desk
 from tests.factories import make_transfer
 from tests.waiting import PATIENCE_SECONDS
@@ -36,16 +33,12 @@ window.setTimeout = (callback, ms, ...rest) => (ms >= 1000 ? 0 : original(callba
 
 
 @pytest.fixture
-def use_streams(
-    live_server: Any, settings: Any, tmp_path: Any
-) -> Iterator[Callable[..., StreamServer]]:
+def use_streams(live_server: Any, settings: Any, tmp_path: Any) -> Iterator[Callable[..., StreamServer]]:
     """Start a stream server for the live server's pages, and have them name it. Asked for first, it outlives the pages."""
     running = []
 
     def start(**environment: str) -> StreamServer:
-        manager = stream_server(
-            tmp_path, **{"CHECKOUT_HOST": live_server.url} | environment
-        )
+        manager = stream_server(tmp_path, **{"CHECKOUT_HOST": live_server.url} | environment)
         server = manager.__enter__()
         running.append(manager)
         settings.STREAM_URL = f"http://127.0.0.1:{server.port}"
@@ -63,10 +56,7 @@ def use_streams(
 def asked(page: Page) -> list[str]:
     """What the page asks for while it is open: `stream` and `status`, in order."""
     kinds: list[str] = []
-    page.on(
-        "request",
-        lambda request: kinds.extend(re.findall(r"/(status|stream)$", request.url)),
-    )
+    page.on("request", lambda request: kinds.extend(re.findall(r"/(status|stream)$", request.url)))
     return kinds
 
 
@@ -86,10 +76,7 @@ def pay(checkout: Checkout) -> None:
 
 
 def test_a_page_that_never_polls_changes_by_its_stream(
-    use_streams: Callable[..., StreamServer],
-    page: Page,
-    live_server: Any,
-    asked: list[str],
+    use_streams: Callable[..., StreamServer], page: Page, live_server: Any, asked: list[str]
 ) -> None:
     use_streams()
     page.add_init_script(NEVER_POLL)
@@ -129,11 +116,7 @@ def test_without_a_stream_server_the_page_polls_and_nobody_complains(
 
 
 def test_a_page_that_is_refused_a_stream_polls(
-    use_streams: Callable[..., StreamServer],
-    page: Page,
-    live_server: Any,
-    asked: list[str],
-    complaints: list[str],
+    use_streams: Callable[..., StreamServer], page: Page, live_server: Any, asked: list[str], complaints: list[str]
 ) -> None:
     use_streams(MAX_STREAMS="0")
     checkout = make_page_checkout()
@@ -147,11 +130,7 @@ def test_a_page_that_is_refused_a_stream_polls(
 
 
 def test_a_page_whose_stream_server_dies_goes_on_by_polling(
-    use_streams: Callable[..., StreamServer],
-    page: Page,
-    live_server: Any,
-    asked: list[str],
-    complaints: list[str],
+    use_streams: Callable[..., StreamServer], page: Page, live_server: Any, asked: list[str], complaints: list[str]
 ) -> None:
     server = use_streams()
     checkout = make_page_checkout()

@@ -10,15 +10,8 @@ from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from demo.localnet.funding import payer
 from demo.localnet.tokens import balance_of
-from demo.localnet.tron import (
-    TRON_CHAIN_ID,
-    USDT,
-    TronNode,
-)
-from demo.localnet.tron.addresses import (
-    to_base58,
-    to_hex,
-)
+from demo.localnet.tron import TRON_CHAIN_ID, USDT, TronNode
+from demo.localnet.tron.addresses import to_base58, to_hex
 from tests.browser.conftest import WalletRefusalError
 from tests.browser.injected import StubTronWallet, forget, tron_wallet
 from tests.checkouts.shop import Shop, count_anew
@@ -33,10 +26,7 @@ SENT = "Sent. Waiting for the network…"
 def shop(tron_node: TronNode, settings: Any) -> Iterator[Shop]:
     count_anew(settings)
     settings.CHAIN_NETWORK = "local"
-    settings.CHAIN_SETTINGS = {
-        "TRON_RPC_URLS": tron_node.url,
-        "TRON_GRID_URLS": tron_node.grid_url,
-    }
+    settings.CHAIN_SETTINGS = {"TRON_RPC_URLS": tron_node.url, "TRON_GRID_URLS": tron_node.grid_url}
     opened = Shop("tron", to_base58(tron_node.anvil.accounts[6].address))
     yield opened
     opened.watcher.close()
@@ -46,12 +36,7 @@ def shop(tron_node: TronNode, settings: Any) -> Iterator[Shop]:
 def open_with(page: Page, live_server: Any, shop: Shop) -> Callable[..., Locator]:
     """Open a checkout in a browser with a wallet, ask for the exact amount, and find the wallet's button."""
 
-    def open_one(
-        wallet: StubTronWallet,
-        checkout: Checkout | None = None,
-        *,
-        name: str = "Test Wallet",
-    ) -> Locator:
+    def open_one(wallet: StubTronWallet, checkout: Checkout | None = None, *, name: str = "Test Wallet") -> Locator:
         wallet.install(page)
         page.goto(f"{live_server.url}/c/{(checkout or shop.checkout()).code}")
         page.get_by_role("button", name="Show the exact amount").click()
@@ -60,9 +45,7 @@ def open_with(page: Page, live_server: Any, shop: Shop) -> Callable[..., Locator
     return open_one
 
 
-def buyers_wallet(
-    node: TronNode, chain_id: int = TRON_CHAIN_ID, **options: Any
-) -> StubTronWallet:
+def buyers_wallet(node: TronNode, chain_id: int = TRON_CHAIN_ID, **options: Any) -> StubTronWallet:
     return tron_wallet(payer(node.anvil), chain_id, **options)
 
 
@@ -89,11 +72,7 @@ def test_a_buyer_pays_and_the_checkout_completes(
     held = AmountReservation.objects.get()
     assert checkout.status == CheckoutStatus.COMPLETED
     assert received(shop, tron_node) == 25_000_000 + held.suffix
-    assert [method for method, _ in wallet.calls] == [
-        "eth_requestAccounts",
-        "eth_chainId",
-        "sign",
-    ]
+    assert [method for method, _ in wallet.calls] == ["eth_requestAccounts", "eth_chainId", "sign"]
 
 
 def test_an_older_wallet_is_found_in_the_window_and_pays(
@@ -170,9 +149,7 @@ def test_a_wallet_that_stays_on_another_network_signs_nothing(
     expect(button).to_be_enabled()
 
 
-def test_a_refusal_in_plain_text_is_told_in_words(
-    open_with: Callable[..., Locator], tron_node: TronNode
-) -> None:
+def test_a_refusal_in_plain_text_is_told_in_words(open_with: Callable[..., Locator], tron_node: TronNode) -> None:
     wallet = buyers_wallet(tron_node)
     agree = wallet.answer
 
@@ -196,12 +173,7 @@ def test_a_refusal_in_plain_text_is_told_in_words(
     ],
 )
 def test_what_the_network_does_not_take_is_told_in_words(
-    code: str,
-    status: str,
-    said: str,
-    open_with: Callable[..., Locator],
-    tron_node: TronNode,
-    complaints: list[str],
+    code: str, status: str, said: str, open_with: Callable[..., Locator], tron_node: TronNode, complaints: list[str]
 ) -> None:
     tron_node.rules.broadcast_code = code
     wallet = buyers_wallet(tron_node)
@@ -213,10 +185,7 @@ def test_what_the_network_does_not_take_is_told_in_words(
 
 
 def test_who_tries_again_in_doubt_sends_the_same_and_signs_no_second_payment(
-    open_with: Callable[..., Locator],
-    shop: Shop,
-    tron_node: TronNode,
-    complaints: list[str],
+    open_with: Callable[..., Locator], shop: Shop, tron_node: TronNode, complaints: list[str]
 ) -> None:
     tron_node.rules.broadcast_code = "SERVER_BUSY"
     wallet = buyers_wallet(tron_node)
@@ -253,9 +222,7 @@ def test_a_refusal_after_a_doubt_leaves_the_doubt_and_then_asks_anew(
 
 
 def test_without_a_way_to_send_there_is_no_button(
-    open_with: Callable[..., Locator],
-    tron_node: TronNode,
-    settings: Any,
+    open_with: Callable[..., Locator], tron_node: TronNode, settings: Any
 ) -> None:
     settings.CHAIN_SETTINGS = {"TRON_RPC_URLS": tron_node.url}
     button = open_with(buyers_wallet(tron_node))

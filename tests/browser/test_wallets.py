@@ -12,11 +12,7 @@ from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.checkouts.factories import ADDRESS, make_page_checkout, make_test_checkout
 from tests.factories import USDC_ON_BASE
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("chains_are_well"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 BUYER = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
 BASE, POLYGON = 8453, 137
@@ -65,9 +61,7 @@ def test_without_a_wallet_there_is_no_button(page: Page, live_server: Any) -> No
     assert not any("wallet.js" in url for url in loaded)
 
 
-def test_the_wallet_is_asked_for_one_transfer_of_the_amount_to_the_address(
-    open_with: Callable[..., Locator],
-) -> None:
+def test_the_wallet_is_asked_for_one_transfer_of_the_amount_to_the_address(open_with: Callable[..., Locator]) -> None:
     wallet = StubWallet(BUYER, BASE, accept)
     button = open_with(wallet)
     button.click()
@@ -85,9 +79,7 @@ def test_a_double_click_pays_once(open_with: Callable[..., Locator]) -> None:
     assert len(wallet.named("eth_sendTransaction")) == 1
 
 
-def test_a_payment_already_sent_is_remembered_across_a_reload(
-    open_with: Callable[..., Locator],
-) -> None:
+def test_a_payment_already_sent_is_remembered_across_a_reload(open_with: Callable[..., Locator]) -> None:
     wallet = StubWallet(BUYER, BASE, accept)
     button = open_with(wallet)
     button.click()
@@ -121,9 +113,7 @@ def test_a_payment_already_sent_is_remembered_in_another_tab(
     assert len(wallet.named("eth_sendTransaction")) == 1
 
 
-def test_a_wallet_on_another_chain_is_switched_before_anything_is_sent(
-    open_with: Callable[..., Locator],
-) -> None:
+def test_a_wallet_on_another_chain_is_switched_before_anything_is_sent(open_with: Callable[..., Locator]) -> None:
     wallet = StubWallet(BUYER, POLYGON, accept)
     button = open_with(wallet)
     button.click()
@@ -138,9 +128,7 @@ def test_a_wallet_on_another_chain_is_switched_before_anything_is_sent(
     ]
 
 
-def test_a_wallet_that_stays_on_another_chain_is_asked_to_send_nothing(
-    open_with: Callable[..., Locator],
-) -> None:
+def test_a_wallet_that_stays_on_another_chain_is_asked_to_send_nothing(open_with: Callable[..., Locator]) -> None:
     class Stubborn(StubWallet):
         def _result(self, method: str, params: list[Any]) -> Any:
             if method == "wallet_switchEthereumChain":
@@ -157,17 +145,10 @@ def test_a_wallet_that_stays_on_another_chain_is_asked_to_send_nothing(
 
 @pytest.mark.parametrize(
     ("network", "said", "added"),
-    [
-        ("mainnet", "did not switch to Base", []),
-        ("local", "Sent.", ["http://127.0.0.1:8545"]),
-    ],
+    [("mainnet", "did not switch to Base", []), ("local", "Sent.", ["http://127.0.0.1:8545"])],
 )
 def test_an_unknown_chain_is_added_only_where_its_node_is_public(
-    network: str,
-    said: str,
-    added: list[str],
-    open_with: Callable[..., Locator],
-    settings: Any,
+    network: str, said: str, added: list[str], open_with: Callable[..., Locator], settings: Any
 ) -> None:
     class Newcomer(StubWallet):
         def _result(self, method: str, params: list[Any]) -> Any:
@@ -184,11 +165,7 @@ def test_an_unknown_chain_is_added_only_where_its_node_is_public(
     button = open_with(wallet)
     button.click()
     expect(button.page.get_by_text(said)).to_be_visible()
-    urls = [
-        url
-        for [chain] in wallet.named("wallet_addEthereumChain")
-        for url in chain["rpcUrls"]
-    ]
+    urls = [url for [chain] in wallet.named("wallet_addEthereumChain") for url in chain["rpcUrls"]]
     assert urls == added
 
 
@@ -217,11 +194,7 @@ def test_a_refusal_is_told_in_words_and_the_button_works_again(
 def test_a_locked_wallet_is_told_in_words(open_with: Callable[..., Locator]) -> None:
     class Locked(StubWallet):
         def _result(self, method: str, params: list[Any]) -> Any:
-            return (
-                []
-                if method == "eth_requestAccounts"
-                else super()._result(method, params)
-            )
+            return [] if method == "eth_requestAccounts" else super()._result(method, params)
 
     wallet = Locked(BUYER, BASE, accept)
     button = open_with(wallet)
@@ -230,9 +203,7 @@ def test_a_locked_wallet_is_told_in_words(open_with: Callable[..., Locator]) -> 
     assert wallet.named("eth_sendTransaction") == []
 
 
-def test_an_older_wallet_that_announces_nothing_is_found_in_the_window(
-    page: Page, live_server: Any
-) -> None:
+def test_an_older_wallet_that_announces_nothing_is_found_in_the_window(page: Page, live_server: Any) -> None:
     page.add_init_script("window.ethereum = { request: async () => null }")
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
     expect(page.get_by_role("button", name="Pay with browser wallet")).to_be_visible()

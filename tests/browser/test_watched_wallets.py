@@ -13,12 +13,7 @@ from tests.browser.dashboard import look
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import WALLET
 from tests.wallets.days import make_movement
-from tests.wallets.watched_wallets import (
-    finish,
-    hold,
-    import_through,
-    watch,
-)
+from tests.wallets.watched_wallets import finish, hold, import_through, watch
 from wallets.models import WatchedWallet
 from wallets.states import Direction, TransferState
 
@@ -31,9 +26,7 @@ def busy_wallet(desk: Desk) -> WatchedWallet:
     """A wallet on Polygon in which two tokens came and went for sixty days."""
     now, random = timezone.now(), Random(7)
     label, tags = "Supplier payouts", ["payouts", "eu"]
-    wallet = watch(
-        desk.merchant, chain="polygon", label=label, tags=tags, now=now - timedelta(60)
-    )
+    wallet = watch(desk.merchant, chain="polygon", label=label, tags=tags, now=now - timedelta(60))
     for day in range(60):
         for token, most in (("USDC", 900), ("USDT", 400)):
             way = Direction.OUT if random.random() < 0.4 else Direction.IN

@@ -17,11 +17,7 @@ from tests.waiting import wait_until
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from tests.webhooks.receiver import Receiver, Reply, receiving
 from tests.webhooks.senders import sending
-from webhooks.endpoints.secrets import (
-    ensure_secret,
-    roll_secret,
-    secrets_of,
-)
+from webhooks.endpoints.secrets import ensure_secret, roll_secret, secrets_of
 from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.states import DeliveryStatus
@@ -52,9 +48,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def open_desk(
-    open_context: Callable[..., BrowserContext], live_server: Any
-) -> OpenDesk:
+def open_desk(open_context: Callable[..., BrowserContext], live_server: Any) -> OpenDesk:
     """Open a page of the dashboard as somebody."""
 
     def open_one(desk: Desk, name: str, query: str = "", **kwargs: Any) -> Page:
@@ -67,9 +61,7 @@ def open_desk(
     return open_one
 
 
-def test_rolling_the_secret_shows_the_new_one_and_both_sign(
-    desk: Desk, open_desk: OpenDesk
-) -> None:
+def test_rolling_the_secret_shows_the_new_one_and_both_sign(desk: Desk, open_desk: OpenDesk) -> None:
     old = ensure_secret(desk.merchant, now=timezone.now())
     page = open_desk(desk, "dashboard_webhooks")
     page.get_by_role("button", name="Rotate secret", exact=True).click()
@@ -89,9 +81,7 @@ def test_a_delivery_that_failed_arrives_when_it_is_sent_again(
 ) -> None:
     endpoint = make_endpoint(desk.merchant, receiver.url)
     secret = ensure_secret(desk.merchant, now=timezone.now())
-    receiver.reply = lambda _got: Reply(
-        503, body=b"<b>down</b> for <script>alert(1)</script>"
-    )
+    receiver.reply = lambda _got: Reply(503, body=b"<b>down</b> for <script>alert(1)</script>")
     [delivery] = make_deliveries(endpoint)
     with sending():
         wait_until(lambda: Attempt.objects.filter(delivery=delivery).exists())
@@ -99,9 +89,7 @@ def test_a_delivery_that_failed_arrives_when_it_is_sent_again(
         page.get_by_role("link", name="checkout.completed").click()
         expect(page.locator("#live")).to_contain_text("503 Service Unavailable")
         # A tag that a server answered with is text, and no policy had to stop it.
-        expect(page.locator("#live pre").first).to_have_text(
-            "<b>down</b> for <script>alert(1)</script>"
-        )
+        expect(page.locator("#live pre").first).to_have_text("<b>down</b> for <script>alert(1)</script>")
         receiver.reply = lambda _got: Reply()
         page.get_by_role("button", name="Send again").click()
         expect(page.locator("#live")).to_contain_text("200 OK", timeout=15_000)
@@ -131,14 +119,10 @@ def test_a_test_event_arrives_signed_and_marked_and_its_answer_appears(
     assert b'"livemode":false' in got.body
 
 
-def test_a_time_range_is_counted_and_then_sent_again(
-    desk: Desk, open_desk: OpenDesk
-) -> None:
+def test_a_time_range_is_counted_and_then_sent_again(desk: Desk, open_desk: OpenDesk) -> None:
     endpoint = make_endpoint(desk.merchant, HOOK)
     make_deliveries(endpoint, 3)
-    Delivery.objects.update(
-        status=DeliveryStatus.FAILED, is_due=False, created_at=timezone.now()
-    )
+    Delivery.objects.update(status=DeliveryStatus.FAILED, is_due=False, created_at=timezone.now())
     page = open_desk(desk, "dashboard_retry_deliveries")
     page.get_by_role("button", name="Count them").click()
     expect(page.get_by_role("status")).to_contain_text("3 deliveries would be sent")
@@ -157,16 +141,12 @@ def furnish(desk: Desk) -> list[Delivery]:
     rows = make_deliveries(endpoint, 6)
     statuses = [*DeliveryStatus, DeliveryStatus.DELIVERED, DeliveryStatus.DELIVERED]
     for row, status in zip(rows, statuses, strict=True):
-        Delivery.objects.filter(pk=row.pk).update(
-            status=status, finished_at=now, next_attempt_at=now
-        )
+        Delivery.objects.filter(pk=row.pk).update(status=status, finished_at=now, next_attempt_at=now)
         is_well = status == DeliveryStatus.DELIVERED
         make_attempt(row, 200 if is_well else 502)
     refused = make_attempt(rows[3], None, error="connection_refused")
     assert refused.pk
-    other = make_endpoint(
-        desk.merchant, "https://stall-7.example/very/own/hook", is_default=False
-    )
+    other = make_endpoint(desk.merchant, "https://stall-7.example/very/own/hook", is_default=False)
     make_deliveries(other)
     disable_endpoint(other, reason="The endpoint answered 410 Gone.", now=now)
     make_endpoint(desk.merchant, f"https://{'long' * 60}.example/", is_default=False)
@@ -187,23 +167,17 @@ def make_attempt(row: Delivery, code: int | None, error: str = "") -> Attempt:
             "X-Service-Signature": f"t=1795000000,v1={'5f8c' * 16}",
             "webhook-signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
         },
-        response_headers={"Server": "nginx", "Content-Type": "text/html"}
-        if code
-        else {},
+        response_headers={"Server": "nginx", "Content-Type": "text/html"} if code else {},
         response_body="<html>\n<h1>502 Bad Gateway</h1>\n" * 3 if code == 502 else "",
     )
 
 
-def test_the_desk_is_accessible_and_fits_the_screen(
-    desk: Desk, open_desk: OpenDesk
-) -> None:
+def test_the_desk_is_accessible_and_fits_the_screen(desk: Desk, open_desk: OpenDesk) -> None:
     furnish(desk)
     assert look(open_desk(desk, "dashboard_webhooks"), "webhooks-desk") == []
 
 
-def test_the_deliveries_are_accessible_and_fit_the_screen(
-    desk: Desk, open_desk: OpenDesk
-) -> None:
+def test_the_deliveries_are_accessible_and_fit_the_screen(desk: Desk, open_desk: OpenDesk) -> None:
     rows = furnish(desk)
     page = open_desk(desk, "dashboard_deliveries")
     assert look(page, "webhooks-deliveries") == []
@@ -219,13 +193,9 @@ def test_empty_pages_explain_themselves(desk: Desk, open_desk: OpenDesk) -> None
     assert look(page, "webhooks-none") == []
 
 
-def test_what_is_wrong_with_an_endpoint_is_plain_to_see(
-    desk: Desk, open_desk: OpenDesk
-) -> None:
+def test_what_is_wrong_with_an_endpoint_is_plain_to_see(desk: Desk, open_desk: OpenDesk) -> None:
     endpoint = make_endpoint(desk.merchant, HOOK, mode=Mode.LIVE)
-    disable_endpoint(
-        endpoint, reason="Five days of nothing but failures.", now=timezone.now()
-    )
+    disable_endpoint(endpoint, reason="Five days of nothing but failures.", now=timezone.now())
     page = open_desk(desk, "dashboard_webhooks")
     assert look(page, "webhooks-disabled") == []
     page.get_by_role("button", name="Enable again").click()

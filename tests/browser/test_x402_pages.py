@@ -13,21 +13,12 @@ from playwright.sync_api import Page, expect
 from checkouts.models import DailyTotal
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    balance_of,
-    token_address,
-)
+from demo.localnet.tokens import balance_of, token_address
 from settlements.models import GasAccount, Settlement
 from settlements.states import Sender, SettlementStatus
 from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.browser.dashboard import look
-from tests.dashboard.machines import (
-    GAS_KEY,
-    make_gas_transaction,
-    make_machine_payment,
-    make_settlement,
-    of_transfer,
-)
+from tests.dashboard.machines import GAS_KEY, make_gas_transaction, make_machine_payment, make_settlement, of_transfer
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES
 from tests.reports.takings import earn, receive
@@ -57,9 +48,7 @@ def sell_to_machines(desk: Desk, settings: Any) -> None:
     now = timezone.now()
     for day in range(29, 0, -1):
         then = now - timedelta(days=day)
-        paid = make_machine_transfer(
-            desk.merchant, to, day % 7 * 400_000 + 1, block_time=then
-        )
+        paid = make_machine_transfer(desk.merchant, to, day % 7 * 400_000 + 1, block_time=then)
         of_transfer(paid, now=then)
         if day % 3:
             earn(desk.merchant, 4_000_000, block_time=then)
@@ -96,9 +85,7 @@ def bring_in(desk: Desk, when: datetime, volume: Decimal) -> None:
     )
 
 
-def test_what_machines_paid_is_seen(
-    open_desk: Callable[..., Page], settings: Any
-) -> None:
+def test_what_machines_paid_is_seen(open_desk: Callable[..., Page], settings: Any) -> None:
     settings.GAS_KEYS = [GAS_KEY]
     desk = make_desk()
     page = open_desk(desk, "dashboard_x402")
@@ -129,9 +116,7 @@ def test_an_owner_sets_up_what_machines_need(
 ) -> None:
     desk = make_desk(factor=True)
     make_payable(desk.merchant, settings)
-    nodes = {
-        name: empty_chains[name] for name in ("SOLANA_RPC_URLS", "POLYGON_RPC_URLS")
-    }
+    nodes = {name: empty_chains[name] for name in ("SOLANA_RPC_URLS", "POLYGON_RPC_URLS")}
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | nodes
     page = open_desk(desk, "dashboard_x402_setup")
     page.get_by_role("button", name="Show the address on Base").click()
@@ -152,9 +137,7 @@ def test_an_owner_sets_up_what_machines_need(
     expect(page.get_by_role("status")).to_contain_text("Machines pay this wallet")
 
 
-def test_settlements_and_their_gas_are_seen(
-    open_desk: Callable[..., Page], settings: Any
-) -> None:
+def test_settlements_and_their_gas_are_seen(open_desk: Callable[..., Page], settings: Any) -> None:
     settings.CHAIN_SETTINGS, settings.GAS_KEYS = LOCAL_NODES, [GAS_KEY]
     desk, now = make_desk(), timezone.now()
     page = open_desk(desk, "dashboard_settlements")
@@ -181,18 +164,11 @@ def settle_much(desk: Desk) -> None:
     now = timezone.now()
     receive(desk.merchant, 1_250_500_000, chain="polygon", token="USDT")
     made = make_gas_transaction(now=now)
-    GasAccount.objects.filter(pk=made.account.pk).update(
-        balance_wei=Decimal(10) ** 15, balance_at=now
-    )
+    GasAccount.objects.filter(pk=made.account.pk).update(balance_wei=Decimal(10) ** 15, balance_at=now)
     deposit = receive(desk.merchant, UNITS).deposit
     make_settlement(desk.merchant, UNITS, transaction=made, deposit=deposit)
     make_settlement(desk.merchant, 1_000_000, sender=Sender.EXTERNAL)
-    make_settlement(
-        desk.merchant,
-        50_000,
-        status=SettlementStatus.PENDING,
-        purpose=ClaimKind.X402,
-    )
+    make_settlement(desk.merchant, 50_000, status=SettlementStatus.PENDING, purpose=ClaimKind.X402)
     make_settlement(
         desk.merchant,
         40_000_000,
@@ -206,11 +182,7 @@ def settle_much(desk: Desk) -> None:
 def deposit(base_node: Anvil, settings: Any) -> DepositAddress:
     """A forwarder on the local chain that holds 25 USDC for good, as its watcher knows; there is no gas key."""
     settings.CHAIN_NETWORK = "local"
-    settings.CHAIN_SETTINGS = {
-        "BASE_RPC_URLS": base_node.url,
-        "BASE_TOKEN_USDC": USDC,
-        "BASE_CONFIRMATIONS": "6",
-    }
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url, "BASE_TOKEN_USDC": USDC, "BASE_CONFIRMATIONS": "6"}
     watcher = make_watcher(base_node.url)
     read_all(watcher)
     made = make_deposit()

@@ -20,12 +20,7 @@ from wallets.transfers.service import NewTransfer
 
 PRICE = Decimal("25.00")
 SUFFIX = 3_700
-TOKENS = {
-    "ethereum": ["USDC", "USDT"],
-    "solana": ["USDC"],
-    "ton": ["USDT"],
-    "tron": ["USDT"],
-}
+TOKENS = {"ethereum": ["USDC", "USDT"], "solana": ["USDC"], "ton": ["USDT"], "tron": ["USDT"]}
 
 
 class Till:
@@ -34,8 +29,7 @@ class Till:
     def __init__(self, merchant: Merchant | None = None) -> None:
         self.merchant = merchant or make_merchant()
         self.wallets = {
-            chain: make_wallet(self.merchant, chain, _new_address(chain))
-            for chain in ("ethereum", "solana")
+            chain: make_wallet(self.merchant, chain, _new_address(chain)) for chain in ("ethereum", "solana")
         }
         self._watchers = {chain: Watcher(chain) for chain in self.wallets}
 
@@ -49,9 +43,7 @@ class Till:
     ) -> Checkout:
         """A checkout offered in the wallets, with an exact amount if `suffix` says so."""
         offers = {chain: self.offer(chain) for chain in chains}
-        checkout = make_checkout(
-            self.merchant, **({"amount": Decimal(price), "offers": offers} | overrides)
-        )
+        checkout = make_checkout(self.merchant, **({"amount": Decimal(price), "offers": offers} | overrides))
         if suffix is not None:
             reserve(checkout, suffix)
         return checkout

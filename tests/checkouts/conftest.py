@@ -46,13 +46,9 @@ def retry_shop() -> Merchant:
 
 
 @pytest.fixture
-def hear(
-    transactional_db: None,
-) -> Iterator[Callable[[Callable[[], None]], list[str]]]:
+def hear(transactional_db: None) -> Iterator[Callable[[Callable[[], None]], list[str]]]:
     """Run something, and return the notices that a connection of its own heard of it."""
-    where = make_conninfo(
-        django_settings.DATABASE_DIRECT_URL, dbname=connection.settings_dict["NAME"]
-    )
+    where = make_conninfo(django_settings.DATABASE_DIRECT_URL, dbname=connection.settings_dict["NAME"])
     with psycopg.connect(where, autocommit=True) as ear:
         ear.execute(f"LISTEN {CHANNEL}")
 

@@ -22,26 +22,10 @@ OFFERS: dict[str, Any] = {
     "polygon": {"tokens": ["USDC", "USDT"], "address": ADDRESS},
 }
 EXACT_OFFERS: dict[str, Any] = {
-    "solana": {
-        "tokens": ["USDC"],
-        "address": None,
-        "wallet": "7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV",
-    },
-    "ton": {
-        "tokens": ["USDT"],
-        "address": None,
-        "wallet": "EQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAM9c",
-    },
-    "tron": {
-        "tokens": ["USDT"],
-        "address": None,
-        "wallet": "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb",
-    },
-    "ethereum": {
-        "tokens": ["USDC", "USDT"],
-        "address": None,
-        "wallet": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-    },
+    "solana": {"tokens": ["USDC"], "address": None, "wallet": "7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV"},
+    "ton": {"tokens": ["USDT"], "address": None, "wallet": "EQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAM9c"},
+    "tron": {"tokens": ["USDT"], "address": None, "wallet": "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"},
+    "ethereum": {"tokens": ["USDC", "USDT"], "address": None, "wallet": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"},
 }
 RETURN_URL = "https://shop.example/thanks?order=77"
 HEAD = 1_000
@@ -51,8 +35,7 @@ def make_chains_well(settings: Any) -> None:
     """Give every chain a node, and a watcher that is not due for an hour: pages show no address where nobody reads."""
     names = [*OFFERS, *EXACT_OFFERS]
     settings.CHAIN_SETTINGS = {
-        f"{name.upper()}_RPC_URLS": f"http://127.0.0.1:{port}"
-        for port, name in enumerate(names, start=1)
+        f"{name.upper()}_RPC_URLS": f"http://127.0.0.1:{port}" for port, name in enumerate(names, start=1)
     }
     now = timezone.now()
     later = now + timedelta(hours=1)
@@ -94,13 +77,7 @@ def make_exact_choice(**overrides: Any) -> Checkout:
     return checkout
 
 
-def pay(
-    checkout: Checkout,
-    units: int = 49_000_000,
-    *,
-    confirmations: int = 5,
-    **overrides: Any,
-) -> Transfer:
+def pay(checkout: Checkout, units: int = 49_000_000, *, confirmations: int = 5, **overrides: Any) -> Transfer:
     """Credit a transfer that has so many of the twelve confirmations, and count its money as received."""
     now = timezone.now()
     is_final = confirmations >= 12
@@ -111,12 +88,7 @@ def pay(
         "confirmed_at": now if is_final else None,
     }
     transfer = make_transfer(checkout, units, **(values | overrides))
-    Payment.objects.create(
-        checkout=checkout,
-        transfer=transfer,
-        reason="its deposit address",
-        credited_at=now,
-    )
+    Payment.objects.create(checkout=checkout, transfer=transfer, reason="its deposit address", credited_at=now)
     checkout.amount_received += from_units(units)
     checkout.save(update_fields=["amount_received"])
     return transfer
@@ -144,9 +116,7 @@ def make_underpaid(**overrides: Any) -> Checkout:
     """Twenty of 49 dollars are there for good."""
     checkout = make_page_checkout(**overrides)
     pay(checkout, 20_000_000, confirmations=12)
-    return move(
-        checkout, CheckoutStatus.UNDERPAID, exception=CheckoutException.UNDERPAID
-    )
+    return move(checkout, CheckoutStatus.UNDERPAID, exception=CheckoutException.UNDERPAID)
 
 
 def make_completed(units: int = 49_000_000, **overrides: Any) -> Checkout:
@@ -159,9 +129,7 @@ def make_completed(units: int = 49_000_000, **overrides: Any) -> Checkout:
 def make_overpaid(**overrides: Any) -> Checkout:
     """Paid with five dollars too much."""
     checkout = make_completed(54_000_000, **overrides)
-    return move(
-        checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.OVERPAID
-    )
+    return move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.OVERPAID)
 
 
 def make_closed(**overrides: Any) -> Checkout:

@@ -6,10 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from accounts.models import Merchant, User
-from checkouts.inbox.service import (
-    UNDO_SPAN,
-    decide_item,
-)
+from checkouts.inbox.service import UNDO_SPAN, decide_item
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason
@@ -22,9 +19,7 @@ DONE = LATER + UNDO_SPAN
 REFUND = "0x" + "fe" * 32
 
 
-def extra_item(
-    units: int = 25 * DOLLAR, merchant: Merchant | None = None, **overrides: Any
-) -> InboxItem:
+def extra_item(units: int = 25 * DOLLAR, merchant: Merchant | None = None, **overrides: Any) -> InboxItem:
     """An item about money that came for a checkout that was paid already."""
     paid = make_checkout(merchant, **overrides)
     pay(paid)
@@ -33,11 +28,7 @@ def extra_item(
 
 
 def late_item(
-    *,
-    before: int = 0,
-    late: int = 25 * DOLLAR,
-    merchant: Merchant | None = None,
-    **overrides: Any,
+    *, before: int = 0, late: int = 25 * DOLLAR, merchant: Merchant | None = None, **overrides: Any
 ) -> InboxItem:
     """An item about money that came after a checkout of 25 USD expired, `before` of it having come in time."""
     checkout = make_checkout(merchant, **overrides)
@@ -64,8 +55,6 @@ def other_checkout(item: InboxItem, **overrides: Any) -> Checkout:
     return make_checkout(item.merchant, **overrides)
 
 
-def decide(
-    item: InboxItem, act: InboxAct, *, actor: User | None = None, **more: Any
-) -> InboxDecision:
+def decide(item: InboxItem, act: InboxAct, *, actor: User | None = None, **more: Any) -> InboxDecision:
     """Decide at `LATER`, to take effect at `DONE`."""
     return decide_item(item, act=act, now=LATER, actor=actor or make_user(), **more)

@@ -49,20 +49,10 @@ def answer_in(text: str) -> str:
 
 def send(checkout: Checkout, units: int = 49_000_000, **values: Any) -> Transfer:
     """A transfer to the address that the checkout's page shows."""
-    return make_transfer(
-        checkout,
-        units,
-        **({"recipient": ADDRESS, "block_time": timezone.now()} | values),
-    )
+    return make_transfer(checkout, units, **({"recipient": ADDRESS, "block_time": timezone.now()} | values))
 
 
-def to_inbox(
-    owner: Checkout,
-    reason: InboxReason,
-    transfer: Transfer,
-    *,
-    is_meant: bool = True,
-) -> InboxItem:
+def to_inbox(owner: Checkout, reason: InboxReason, transfer: Transfer, *, is_meant: bool = True) -> InboxItem:
     """Let a transfer of the owner's merchant wait for a person, as meant for the owner or for nobody known."""
     transfer.decided_at = timezone.now()
     transfer.save(update_fields=["decided_at"])

@@ -5,17 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from checkouts.attribution.deposit_rules import (
-    Credit,
-    ToInbox,
-    TransferFacts,
-)
-from checkouts.attribution.evidence import (
-    Candidate,
-    Known,
-    Reserved,
-    Verdict,
-)
+from checkouts.attribution.deposit_rules import Credit, ToInbox, TransferFacts
+from checkouts.attribution.evidence import Candidate, Known, Reserved, Verdict
 from checkouts.attribution.exact_rules import decide_exact
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.factories import NOON
@@ -29,12 +20,7 @@ OFFERS: dict[str, Any] = {
     "base": {"tokens": ["USDC"], "address": "0xA"},
 }
 TRANSFER = TransferFacts(
-    chain="tron",
-    token="USDT",
-    accepted=True,
-    units=PRICE,
-    block_time=NOON + 10 * MINUTE,
-    recipient="T1",
+    chain="tron", token="USDT", accepted=True, units=PRICE, block_time=NOON + 10 * MINUTE, recipient="T1"
 )
 SAME: dict[str, Any] = {"customer_ref": "ada", "product_ref": "beans|1kg"}
 EXPIRED: dict[str, Any] = {"status": CheckoutStatus.EXPIRED}
@@ -42,12 +28,7 @@ COMPLETED: dict[str, Any] = {"status": CheckoutStatus.COMPLETED}
 
 
 def candidate(
-    pk: int,
-    suffix: int | None = None,
-    *,
-    price: int = PRICE,
-    ended: timedelta | None = None,
-    **changes: Any,
+    pk: int, suffix: int | None = None, *, price: int = PRICE, ended: timedelta | None = None, **changes: Any
 ) -> Candidate:
     """A live checkout of 25 USD made at noon; `ended` is for how long it has been over."""
     expires_at = NOON + HALF_HOUR if ended is None else TRANSFER.block_time - ended
@@ -84,12 +65,7 @@ def judge(
     """What becomes of a transfer of so many units with these checkouts around."""
     transfer = replace(TRANSFER, units=units, **changes)
     known = Known(labelled, around, former, is_crowded, is_near_crowd)
-    return decide_exact(
-        transfer,
-        known,
-        rival_span=rival_span,
-        doubts_round_prices=doubts_round_prices,
-    )
+    return decide_exact(transfer, known, rival_span=rival_span, doubts_round_prices=doubts_round_prices)
 
 
 class Case(NamedTuple):
@@ -106,9 +82,7 @@ class Case(NamedTuple):
 
 A, B = candidate(1, 3_700), candidate(2, 100)
 UNDERPAID = candidate(1, 3_700, status=CheckoutStatus.UNDERPAID, seen_units=10_000_000)
-TOPPED = replace(
-    UNDERPAID, reserved=(*UNDERPAID.reserved, Reserved(15_000_000, 4_200, NOON))
-)
+TOPPED = replace(UNDERPAID, reserved=(*UNDERPAID.reserved, Reserved(15_000_000, 4_200, NOON)))
 AMBIGUOUS, UNMATCHED = InboxReason.AMBIGUOUS, InboxReason.UNMATCHED
 
 
@@ -132,6 +106,4 @@ def check_backwards(case: Case) -> None:
     there = judge(case.units, case.around, **case.more)
     back = judge(case.units, case.around[::-1], **case.more)
     assert there.decision == back.decision
-    assert (there.checkout and there.checkout.pk) == (
-        back.checkout and back.checkout.pk
-    )
+    assert (there.checkout and there.checkout.pk) == (back.checkout and back.checkout.pk)

@@ -54,9 +54,7 @@ class Shop:
             order_ref="",
             test_scenario=TestScenario.COMPLETED,
         )
-        created = create_checkout(
-            self.merchant.pk, Mode.LIVE, wanted, now=timezone.now()
-        )
+        created = create_checkout(self.merchant.pk, Mode.LIVE, wanted, now=timezone.now())
         return Checkout.objects.get(pk=created.row.id)
 
     def watch(self) -> None:

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkouts.exact_amounts import (
-    CAPACITY,
-    best_free,
-    exact_units,
-    memo_of,
-    price_of,
-)
+from checkouts.exact_amounts import CAPACITY, best_free, exact_units, memo_of, price_of
 from gateway.core.money import to_units
 
 ROUND = set(range(100, 10_000, 100))
@@ -93,28 +87,20 @@ def test_what_is_due_is_rounded_up_to_a_cent(units: int, price: str) -> None:
     assert price_of(units) == Decimal(price)
 
 
-@given(
-    st.integers(1, 10**8), st.integers(1, CAPACITY), st.integers(1, 10**8), st.data()
-)
-def test_amounts_of_two_prices_never_meet(
-    cents: int, suffix: int, other_cents: int, data: st.DataObject
-) -> None:
+@given(st.integers(1, 10**8), st.integers(1, CAPACITY), st.integers(1, 10**8), st.data())
+def test_amounts_of_two_prices_never_meet(cents: int, suffix: int, other_cents: int, data: st.DataObject) -> None:
     other_suffix = data.draw(st.integers(1, CAPACITY))
     price, other = (Decimal(c) / 100 for c in (cents, other_cents))
     units = exact_units(price, suffix)
     assert to_units(price) < units < to_units(price) + 10_000
-    assert (units == exact_units(other, other_suffix)) == (
-        (price, suffix) == (other, other_suffix)
-    )
+    assert (units == exact_units(other, other_suffix)) == ((price, suffix) == (other, other_suffix))
 
 
 def test_a_memo_is_the_first_ten_bytes_for_people() -> None:
     assert memo_of(bytes(32)) == "0" * 16
     assert memo_of(b"\xff" * 32) == "z" * 16
     # Crockford's digits, most significant first: 00000 00001 00000 ...
-    assert memo_of(bytes.fromhex("00440000000000000001") + bytes(22)) == (
-        "0120000000000001"
-    )
+    assert memo_of(bytes.fromhex("00440000000000000001") + bytes(22)) == ("0120000000000001")
 
 
 def test_memos_have_sixteen_characters_that_nobody_confuses() -> None:

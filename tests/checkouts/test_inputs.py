@@ -28,9 +28,7 @@ def test_an_order_is_named_by_its_reference() -> None:
 
 
 def test_each_payer_of_a_link_gets_a_checkout() -> None:
-    of_link = replace(
-        WANTED, is_repeatable=False, again_url="https://links.example/p/1"
-    )
+    of_link = replace(WANTED, is_repeatable=False, again_url="https://links.example/p/1")
     assert of_link.creation_ref is None
     assert of_link.is_from_link
     assert not WANTED.is_from_link

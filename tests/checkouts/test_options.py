@@ -15,12 +15,8 @@ __all__ = ["fresh_counters", "seller", "tester"]
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize(
-    ("chain", "token"), [("base", "USDC"), ("polygon", "USDC"), ("polygon", "USDT")]
-)
-def test_choosing_an_option_fills_it_and_may_be_repeated(
-    tester: ApiClient, chain: str, token: str
-) -> None:
+@pytest.mark.parametrize(("chain", "token"), [("base", "USDC"), ("polygon", "USDC"), ("polygon", "USDT")])
+def test_choosing_an_option_fills_it_and_may_be_repeated(tester: ApiClient, chain: str, token: str) -> None:
     checkout = tester.created()
     path = f"/checkouts/{checkout['id']}/options"
     first = tester.post(path, {"chain": chain, "token": token})
@@ -29,9 +25,7 @@ def test_choosing_an_option_fills_it_and_may_be_repeated(
     assert first.body["chain"] == chain
     assert first.body["payAmount"] == "25.000000"
     assert first.body["address"] == next(
-        option["address"]
-        for option in checkout["available_chains"]
-        if option["chain"] == chain
+        option["address"] for option in checkout["available_chains"] if option["chain"] == chain
     )
     assert tester.post(path, {"chain": chain, "token": token}).body == first.body
 
@@ -53,9 +47,7 @@ def test_choosing_an_option_fills_it_and_may_be_repeated(
         ({"chain": "b" * 99, "token": "USDC"}, "parameter_too_long", "chain"),
     ],
 )
-def test_other_choices_are_refused(
-    tester: ApiClient, choice: dict[str, Any], code: str, param: str
-) -> None:
+def test_other_choices_are_refused(tester: ApiClient, choice: dict[str, Any], code: str, param: str) -> None:
     path = f"/checkouts/{tester.created()['id']}/options"
     assert tester.post(path, choice).refusal == (400, code, param)
 
@@ -67,22 +59,16 @@ def test_a_chain_that_was_not_offered_cannot_be_chosen(seller: ApiClient) -> Non
 
 
 @pytest.mark.parametrize("status", ["completed", "expired", "processing"])
-def test_a_checkout_that_takes_no_money_takes_no_choice(
-    seller: ApiClient, status: CheckoutStatus
-) -> None:
+def test_a_checkout_that_takes_no_money_takes_no_choice(seller: ApiClient, status: CheckoutStatus) -> None:
     checkout_id = seller.created()["id"]
     BRING_TO[CheckoutStatus(status)](checkout_id)
-    answer = seller.post(
-        f"/checkouts/{checkout_id}/options", {"chain": "base", "token": "USDC"}
-    )
+    answer = seller.post(f"/checkouts/{checkout_id}/options", {"chain": "base", "token": "USDC"})
     assert answer.refusal == (409, "state_conflict", None)
 
 
 def test_an_underpaid_checkout_asks_for_the_rest(seller: ApiClient) -> None:
     checkout_id = seller.created()["id"]
     pay(checkout_id, 40)
-    answer = seller.post(
-        f"/checkouts/{checkout_id}/options", {"chain": "base", "token": "USDC"}
-    )
+    answer = seller.post(f"/checkouts/{checkout_id}/options", {"chain": "base", "token": "USDC"})
     assert answer.body["payAmount"] == "15.000000"
     assert answer.body["paymentUri"].endswith("uint256=15000000")

@@ -17,9 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("status", CheckoutStatus)
-def test_payment_is_null_exactly_while_pending_or_expired(
-    seller: ApiClient, status: CheckoutStatus
-) -> None:
+def test_payment_is_null_exactly_while_pending_or_expired(seller: ApiClient, status: CheckoutStatus) -> None:
     checkout_id = seller.created()["id"]
     BRING_TO[status](checkout_id)
     body = read(seller, checkout_id)
@@ -27,9 +25,7 @@ def test_payment_is_null_exactly_while_pending_or_expired(
     assert (body["payment"] is None) is (status in {"pending", "expired"})
 
 
-def test_a_part_paid_checkout_that_expires_shows_no_payment_and_keeps_its_transfer(
-    seller: ApiClient,
-) -> None:
+def test_a_part_paid_checkout_that_expires_shows_no_payment_and_keeps_its_transfer(seller: ApiClient) -> None:
     checkout_id = seller.created()["id"]
     pay(checkout_id, 50)
     expire(checkout_id)
@@ -53,15 +49,10 @@ def test_a_completed_checkout_shows_its_payment(seller: ApiClient) -> None:
     }
     assert datetime.fromisoformat(body["payment"]["confirmed_at"]).tzinfo is not None
     assert body["paid_at"] is not None
-    assert (body["amount_received"], body["amount_remaining"]) == (
-        "25.000000",
-        "0.000000",
-    )
+    assert (body["amount_received"], body["amount_remaining"]) == ("25.000000", "0.000000")
 
 
-def test_a_payment_that_is_not_final_has_no_confirmation_time(
-    seller: ApiClient,
-) -> None:
+def test_a_payment_that_is_not_final_has_no_confirmation_time(seller: ApiClient) -> None:
     checkout_id = seller.created()["id"]
     pay(checkout_id, final=False)
     ChainCursor.objects.filter(chain="base").update(head=104)
@@ -86,9 +77,7 @@ def test_a_payment_that_is_not_final_has_no_confirmation_time(
     assert (transfer["confirmations"], transfer["required_confirmations"]) == (5, 12)
 
 
-def test_several_transfers_add_up_and_the_completing_one_is_shown(
-    seller: ApiClient,
-) -> None:
+def test_several_transfers_add_up_and_the_completing_one_is_shown(seller: ApiClient) -> None:
     checkout_id = seller.created()["id"]
     pay(checkout_id, 40)
     short = read(seller, checkout_id)

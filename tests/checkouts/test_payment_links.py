@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from solders.pubkey import Pubkey
 from tonsdk.utils import Address
 
-from checkouts.payment_links import (
-    payment_uri,
-    qr_text,
-    wallet_links,
-)
+from checkouts.payment_links import payment_uri, qr_text, wallet_links
 from wallets.addresses import shown_address
 from wallets.chains.payments import PaymentRequest
 from wallets.chains.registry import load_chains
@@ -33,9 +29,7 @@ REFERENCE = bytes(range(100, 132))
 PAGE = "https://pay.example/c/code?chain=tron"
 
 
-def request_on(
-    chain: str, network: str = "mainnet", **overrides: Any
-) -> PaymentRequest:
+def request_on(chain: str, network: str = "mainnet", **overrides: Any) -> PaymentRequest:
     spec = load_chains(network, {})[chain]
     values: dict[str, Any] = {
         "token": spec.accepted_tokens[0].symbol,
@@ -53,8 +47,7 @@ def request_on(
 def test_evm_links_name_contract_chain_recipient_and_base_units(chain: str) -> None:
     spec = MAIN[chain]
     assert payment_uri(request_on(chain)) == (
-        f"ethereum:{spec.tokens['USDC'].address}@{spec.chain_id}/transfer"
-        f"?address={EVM_WALLET}&uint256=49000137"
+        f"ethereum:{spec.tokens['USDC'].address}@{spec.chain_id}/transfer?address={EVM_WALLET}&uint256=49000137"
     )
 
 
@@ -75,9 +68,7 @@ def test_solana_links_name_amount_mint_and_reference() -> None:
 
 @given(st.integers(1, 10**15))
 def test_amounts_on_solana_are_plain_decimals_of_at_most_six_places(units: int) -> None:
-    query = parse_qs(
-        urlsplit(payment_uri(request_on("solana", units=units)) or "").query
-    )
+    query = parse_qs(urlsplit(payment_uri(request_on("solana", units=units)) or "").query)
     whole, _, fraction = query["amount"][0].partition(".")
     assert whole.isdigit()
     assert len(fraction) == 6
@@ -85,9 +76,7 @@ def test_amounts_on_solana_are_plain_decimals_of_at_most_six_places(units: int) 
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
-def test_whatever_a_merchant_writes_stays_one_short_parameter(
-    label: str, message: str
-) -> None:
+def test_whatever_a_merchant_writes_stays_one_short_parameter(label: str, message: str) -> None:
     uri = payment_uri(request_on("solana", label=label, message=message)) or ""
     query = parse_qs(urlsplit(uri).query)
     assert query.keys() - {"label", "message"} == {"amount", "spl-token", "reference"}
@@ -110,9 +99,7 @@ def test_ton_links_name_the_jetton_so_that_the_amount_is_not_nanotons() -> None:
 
 
 @given(st.binary(min_size=32, max_size=32), st.sampled_from([0, -1]), st.booleans())
-def test_ton_addresses_are_shown_as_wallets_show_them(
-    account: bytes, workchain: int, is_testnet: bool
-) -> None:
+def test_ton_addresses_are_shown_as_wallets_show_them(account: bytes, workchain: int, is_testnet: bool) -> None:
     raw = Address(f"{workchain}:{account.hex()}")
     canonical = raw.to_string(True, True, True, is_testnet)
     expected = raw.to_string(True, True, False, is_testnet)
@@ -152,9 +139,7 @@ def test_a_token_that_the_settings_no_longer_name_has_no_link(chain: str) -> Non
         ("tron", ["TronLink", "Trust Wallet"]),
     ],
 )
-def test_wallet_apps_are_opened_by_their_documented_links_only(
-    chain: str, names: list[str]
-) -> None:
+def test_wallet_apps_are_opened_by_their_documented_links_only(chain: str, names: list[str]) -> None:
     links = wallet_links(request_on(chain), page_url=PAGE)
     assert [link.name for link in links] == names
     assert all(link.url.isascii() for link in links)
@@ -171,9 +156,7 @@ def test_links_into_apps_carry_the_payment() -> None:
         f"https://link.trustwallet.com/send?asset=c195_t{usdt}&address={WALLETS['tron']}&amount=49.000137"
     )
     assert links["MetaMask"].startswith("https://link.metamask.io/send/0x")
-    assert links["MetaMask"].endswith(
-        f"@1/transfer?address={EVM_WALLET}&uint256=49000137"
-    )
+    assert links["MetaMask"].endswith(f"@1/transfer?address={EVM_WALLET}&uint256=49000137")
     assert links["Tonkeeper"].startswith("https://app.tonkeeper.com/transfer/UQ")
     call = json.loads(unquote(links["TronLink"].partition("param=")[2]))
     assert (call["action"], call["url"]) == ("open", PAGE)

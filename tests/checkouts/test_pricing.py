@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkouts.pricing import (
-    DUST_UNITS,
-    MAX_AMOUNT,
-    MIN_AMOUNT,
-    needed_units,
-    overpaid_above_units,
-    tolerance,
-)
+from checkouts.pricing import DUST_UNITS, MAX_AMOUNT, MIN_AMOUNT, needed_units, overpaid_above_units, tolerance
 
 prices = st.decimals(MIN_AMOUNT, MAX_AMOUNT, places=2)
 

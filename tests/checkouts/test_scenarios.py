@@ -13,9 +13,7 @@ FIVE = timedelta(seconds=5)
 @pytest.mark.parametrize("scenario", list(Scenario))
 def test_every_scenario_plays_one_step_every_five_seconds(scenario):
     steps = steps_of(scenario, NOON)
-    assert [step.due_at for step in steps] == [
-        NOON + FIVE * number for number in range(1, len(steps) + 1)
-    ]
+    assert [step.due_at for step in steps] == [NOON + FIVE * number for number in range(1, len(steps) + 1)]
     assert FIVE == TICK
 
 

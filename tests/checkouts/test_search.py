@@ -6,10 +6,7 @@ import pytest
 
 from checkouts.models import Checkout
 from tests.checkouts.dashboard.opened import listed
-from tests.checkouts.factories import (
-    make_page_checkout,
-    pay,
-)
+from tests.checkouts.factories import make_page_checkout, pay
 from tests.dashboard.people import Desk
 from tests.factories import make_wallet
 
@@ -43,9 +40,7 @@ def _paid(checkout: Checkout) -> Any:
 
 def test_a_reference_is_found_that_did_not_make_its_checkout(owner: Desk) -> None:
     of_link = make_page_checkout(owner.merchant, order_ref="L-1", creation_ref=None)
-    again = make_page_checkout(
-        owner.merchant, order_ref="L-1", creation_ref="again:chk_live_x"
-    )
+    again = make_page_checkout(owner.merchant, order_ref="L-1", creation_ref="again:chk_live_x")
     assert listed(owner, "?q=L-1") == [again.public_id, of_link.public_id]
 
 
@@ -59,10 +54,7 @@ def test_a_receiving_address_finds_what_was_paid_to_it(owner: Desk) -> None:
     assert listed(owner, f"?q={wallet.address.lower()}") == [wanted.public_id]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["secret@buyer.example", "%00", "0x" + "00" * 32, "http://[", "x" * 2000, "0"],
-)
+@pytest.mark.parametrize("text", ["secret@buyer.example", "%00", "0x" + "00" * 32, "http://[", "x" * 2000, "0"])
 def test_what_names_no_checkout_finds_none(text: str, owner: Desk) -> None:
     make_page_checkout(owner.merchant)
     assert listed(owner, f"?q={text}") == []

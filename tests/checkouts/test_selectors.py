@@ -15,9 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("jitter", [0, 30])
-def test_a_deep_page_has_the_rows_it_had_without_the_days(
-    monkeypatch: pytest.MonkeyPatch, jitter: int
-) -> None:
+def test_a_deep_page_has_the_rows_it_had_without_the_days(monkeypatch: pytest.MonkeyPatch, jitter: int) -> None:
     merchant, chance = make_merchant(), Random(1)
     for number in range(40):
         # With jitter, keys and days are in different orders where two days meet.

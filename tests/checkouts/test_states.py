@@ -2,14 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkouts.states import (
-    FINAL,
-    LIVE,
-    MOVES,
-    CheckoutStatus,
-    Received,
-    derive_status,
-)
+from checkouts.states import FINAL, LIVE, MOVES, CheckoutStatus, Received, derive_status
 
 PENDING = CheckoutStatus.PENDING
 PROCESSING = CheckoutStatus.PROCESSING
@@ -19,11 +12,7 @@ EXPIRED = CheckoutStatus.EXPIRED
 
 NEEDED = 100
 units = st.integers(0, 2 * NEEDED)
-sums = st.builds(
-    lambda confirmed, more: Received(seen=confirmed + more, confirmed=confirmed),
-    units,
-    units,
-)
+sums = st.builds(lambda confirmed, more: Received(seen=confirmed + more, confirmed=confirmed), units, units)
 
 
 def test_the_moves_are_those_of_the_contract():
@@ -81,9 +70,7 @@ def test_a_reorganisation_moves_a_checkout_back(current, seen, confirmed, expect
     assert derive_status(current, received, needed_units=NEEDED) == expected
 
 
-@pytest.mark.parametrize(
-    ("seen", "expected"), [(60, UNDERPAID), (99, UNDERPAID), (100, PROCESSING)]
-)
+@pytest.mark.parametrize(("seen", "expected"), [(60, UNDERPAID), (99, UNDERPAID), (100, PROCESSING)])
 def test_underpaid_falls_back_to_pending_for_no_second_node(seen, expected):
     received = Received(seen=seen, confirmed=0, waiting=60)
     assert derive_status(UNDERPAID, received, needed_units=NEEDED) == expected

@@ -16,12 +16,7 @@ from tests.factories import NOON, body_of, make_checkout
 from wallets.models import ChainCursor, DepositAddress, Transfer
 from wallets.networks import chain_spec
 from wallets.states import TransferState
-from wallets.transfers.service import (
-    NewTransfer,
-    confirm_through,
-    orphan_above,
-    record_transfers,
-)
+from wallets.transfers.service import NewTransfer, confirm_through, orphan_above, record_transfers
 from webhooks.models import Event
 
 SOON = NOON + timedelta(minutes=1)
@@ -36,35 +31,21 @@ class Watcher:
         self.height = height
 
     def sees(
-        self,
-        checkout: Checkout,
-        units: int = 25 * DOLLAR,
-        *,
-        at: datetime = SOON,
-        token: str = "USDC",
+        self, checkout: Checkout, units: int = 25 * DOLLAR, *, at: datetime = SOON, token: str = "USDC"
     ) -> Transfer:
         """Record a transfer to the checkout's address in the next block."""
         return self.records([self.transfer_to(checkout, units, at=at, token=token)])[0]
 
-    def records(
-        self, transfers: Sequence[NewTransfer], *, now: datetime = SOON
-    ) -> list[Transfer]:
+    def records(self, transfers: Sequence[NewTransfer], *, now: datetime = SOON) -> list[Transfer]:
         """Record transfers; return the rows that were new or came back."""
         ids = record_transfers(transfers, now=now)
         return list(Transfer.objects.filter(pk__in=ids).order_by("pk"))
 
     def transfer_to(
-        self,
-        checkout: Checkout,
-        units: int = 25 * DOLLAR,
-        *,
-        at: datetime = SOON,
-        token: str = "USDC",
+        self, checkout: Checkout, units: int = 25 * DOLLAR, *, at: datetime = SOON, token: str = "USDC"
     ) -> NewTransfer:
         """Return a transfer to the checkout's address, mined in a new block."""
-        deposit = DepositAddress.objects.get(
-            nonce=checkout.deposit_nonce, merchant=checkout.merchant_id
-        )
+        deposit = DepositAddress.objects.get(nonce=checkout.deposit_nonce, merchant=checkout.merchant_id)
         self.height += 1
         known = chain_spec(self.chain).tokens.get(token)
         return NewTransfer(
@@ -84,15 +65,11 @@ class Watcher:
             block_time=at,
         )
 
-    def confirms(
-        self, through: Transfer | None = None, *, now: datetime = SOON
-    ) -> None:
+    def confirms(self, through: Transfer | None = None, *, now: datetime = SOON) -> None:
         """Make everything final, or everything up to a transfer's block; a second node vouches for large amounts."""
         height = self.height if through is None else through.block_height
         confirm_through(self.chain, height, now=now)
-        large = Transfer.objects.filter(
-            chain=self.chain, block_height__lte=height, state=TransferState.DETECTED
-        )
+        large = Transfer.objects.filter(chain=self.chain, block_height__lte=height, state=TransferState.DETECTED)
         large.update(state=TransferState.CONFIRMED, confirmed_at=now, queued_at=now)
 
     def loses(self, transfer: Transfer, *, now: datetime = SOON) -> None:
@@ -102,23 +79,15 @@ class Watcher:
     def finds_again(self, transfer: Transfer, **changes: Any) -> Transfer:
         """See a transaction again, mined in a new block."""
         self.height += 1
-        names = set(NewTransfer.__dataclass_fields__) & {
-            field.attname for field in Transfer._meta.concrete_fields
-        }
+        names = set(NewTransfer.__dataclass_fields__) & {field.attname for field in Transfer._meta.concrete_fields}
         known = {name: getattr(transfer, name) for name in names}
-        known |= {
-            "units": int(transfer.units),
-            "block_height": self.height,
-            "block_hash": f"0x{secrets.token_hex(32)}",
-        }
+        known |= {"units": int(transfer.units), "block_height": self.height, "block_hash": f"0x{secrets.token_hex(32)}"}
         [row] = self.records([NewTransfer(**(known | changes))])
         return row
 
     def read_through(self, at: datetime) -> None:
         """Finish a pass, begun at `at`, up to a head the sources agree on."""
-        ChainCursor.objects.update_or_create(
-            chain=self.chain, defaults={"read_through_at": at, "height": self.height}
-        )
+        ChainCursor.objects.update_or_create(chain=self.chain, defaults={"read_through_at": at, "height": self.height})
 
 
 def attribute(*, now: datetime = SOON, batch: int = 500) -> int:
@@ -126,9 +95,7 @@ def attribute(*, now: datetime = SOON, batch: int = 500) -> int:
     return attribute_transfers(now=now, batch=batch)
 
 
-def pay(
-    checkout: Checkout, units: int = 25 * DOLLAR, *, watcher: Watcher | None = None
-) -> Transfer:
+def pay(checkout: Checkout, units: int = 25 * DOLLAR, *, watcher: Watcher | None = None) -> Transfer:
     """See a transfer, confirm it and attribute it."""
     watcher = watcher or Watcher(height=_top())
     transfer = watcher.sees(checkout, units)
@@ -150,9 +117,7 @@ def fresh(checkout: Checkout) -> Checkout:
 def events_of(checkout: Checkout) -> list[str]:
     """The types of a checkout's events, without their prefix, in their order."""
     events = Event.objects.filter(subject_id=checkout.public_id).order_by("sequence")
-    return [
-        kind.removeprefix("checkout.") for kind in events.values_list("type", flat=True)
-    ]
+    return [kind.removeprefix("checkout.") for kind in events.values_list("type", flat=True)]
 
 
 def last_body(checkout: Checkout) -> dict[str, Any]:

@@ -24,9 +24,7 @@ def open_shop(facilitator: StandIn) -> Iterator[OpenShop]:
     """Opens shops that are closed after the test."""
     with ExitStack() as stack:
 
-        def opened(
-            style: str = "wsgi", price: Any = "0.01", *, prices: Any = None, **more: Any
-        ) -> Shop:
+        def opened(style: str = "wsgi", price: Any = "0.01", *, prices: Any = None, **more: Any) -> Shop:
             config = facilitator.config(prices or {"/report": price}, **more)
             return stack.enter_context(shop_in(style, config))
 

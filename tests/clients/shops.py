@@ -85,10 +85,7 @@ def _wsgi(shop: Shop, config: Config) -> Iterator[None]:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body = environ["wsgi.input"].read(length)
         content = shop.handle(environ["florin.x402"], body)
-        headers = [
-            ("Content-Type", "text/plain"),
-            ("Cache-Control", "public, max-age=60"),
-        ]
+        headers = [("Content-Type", "text/plain"), ("Cache-Control", "public, max-age=60")]
         start_response(f"{shop.status} Status", headers)
         return [content]
 
@@ -100,9 +97,7 @@ def _wsgi(shop: Shop, config: Config) -> Iterator[None]:
         wrapped.gate.close()
 
 
-def _call_wsgi(
-    app: Any, method: str, path: str, headers: Mapping[str, str], body: bytes
-) -> Reply:
+def _call_wsgi(app: Any, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
     environ: dict[str, Any] = {"QUERY_STRING": ""}
     setup_testing_defaults(environ)
     environ |= {
@@ -142,9 +137,7 @@ def _asgi(shop: Shop, config: Config) -> Iterator[None]:
         wrapped.gate.close()
 
 
-async def _call_asgi(
-    app: Any, method: str, path: str, headers: Mapping[str, str], body: bytes
-) -> Reply:
+async def _call_asgi(app: Any, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -154,9 +147,7 @@ async def _call_asgi(
         sent.append(message)
 
     raw = [(b"host", b"shop.example")]
-    raw += [
-        (n.lower().encode(), value.encode("latin-1")) for n, value in headers.items()
-    ]
+    raw += [(n.lower().encode(), value.encode("latin-1")) for n, value in headers.items()]
     scope = {"type": "http", "method": method, "path": path, "scheme": "https"}
     await app({**scope, "headers": raw, "query_string": b""}, receive, send)
     told = {n.decode(): value.decode() for n, value in sent[0]["headers"]}

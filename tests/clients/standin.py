@@ -27,15 +27,7 @@ KINDS = [
     {"x402Version": 1, "scheme": "exact", "network": "base"},
     {"x402Version": 2, "scheme": "exact", "network": "eip155:8453"},
 ]
-CHAINS = {
-    "data": [
-        {
-            "chain": "base",
-            "chainId": 8453,
-            "tokenContracts": {"USDC": {"address": USDC, "decimals": 6}},
-        }
-    ]
-}
+CHAINS = {"data": [{"chain": "base", "chainId": 8453, "tokenContracts": {"USDC": {"address": USDC, "decimals": 6}}}]}
 
 
 class Heard(NamedTuple):
@@ -110,9 +102,7 @@ class StandIn:
             return {"isValid": True, "payer": PAYER}
         self._settled.add(nonce)
         network = body["paymentRequirements"]["network"]
-        return {"success": True, "transaction": nonce, "network": network} | {
-            "payer": PAYER
-        }
+        return {"success": True, "transaction": nonce, "network": network} | {"payer": PAYER}
 
     def _verified(self, body: Any, key: str) -> Any:
         tx_hash = body["payment"]["txHash"]

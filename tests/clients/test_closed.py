@@ -28,9 +28,7 @@ REFUSING = [301, 302, 401, 403, 404, 409, 429, 500, 502, 503]
 
 @pytest.mark.parametrize("name", MALFORMED)
 @pytest.mark.parametrize("make", [by_hash, second_version])
-def test_a_malformed_verdict_serves_nothing(
-    open_shop: OpenShop, facilitator: StandIn, name: str, make: Any
-) -> None:
+def test_a_malformed_verdict_serves_nothing(open_shop: OpenShop, facilitator: StandIn, name: str, make: Any) -> None:
     shop = open_shop()
     facilitator.tell("/verify", *[Told(raw=MALFORMED[name])] * 2)
     assert shop.get(**make()).status == 503
@@ -53,9 +51,7 @@ def test_a_status_other_than_200_serves_nothing_and_redirects_are_not_followed(
 
 
 @pytest.mark.parametrize("path", ["/config", "/supported"])
-def test_without_knowing_where_to_pay_nothing_is_served(
-    shop: Shop, facilitator: StandIn, path: str
-) -> None:
+def test_without_knowing_where_to_pay_nothing_is_served(shop: Shop, facilitator: StandIn, path: str) -> None:
     facilitator.overrides[path] = lambda before: Told(500)
     assert shop.get(**by_hash()).status == 503
     assert shop.get().status == 503
@@ -64,9 +60,7 @@ def test_without_knowing_where_to_pay_nothing_is_served(
     assert len(facilitator.at(path)) == 1
 
 
-def test_an_old_answer_does_while_the_facilitator_is_away(
-    open_shop: OpenShop, facilitator: StandIn
-) -> None:
+def test_an_old_answer_does_while_the_facilitator_is_away(open_shop: OpenShop, facilitator: StandIn) -> None:
     shop = open_shop(refresh=0.0)
     assert shop.get().status == 402
     facilitator.overrides["/config"] = lambda before: Told(500)
@@ -74,9 +68,7 @@ def test_an_old_answer_does_while_the_facilitator_is_away(
     assert len(facilitator.at("/config")) == 2
 
 
-def test_a_facilitator_that_is_gone_serves_nothing(
-    open_shop: OpenShop, facilitator: StandIn
-) -> None:
+def test_a_facilitator_that_is_gone_serves_nothing(open_shop: OpenShop, facilitator: StandIn) -> None:
     shop = open_shop(prices={"/report": "0.01", "/other": "0.02"})
     facilitator.url = "http://127.0.0.1:9/api/v1/x402"
     gone = open_shop(prices={"/report": "0.01"})
@@ -95,9 +87,7 @@ def test_an_endless_answer_ends(open_shop: OpenShop, facilitator: StandIn) -> No
     assert shop.served == []
 
 
-def test_an_answer_that_is_lost_is_asked_for_again_under_the_same_key(
-    shop: Shop, facilitator: StandIn
-) -> None:
+def test_an_answer_that_is_lost_is_asked_for_again_under_the_same_key(shop: Shop, facilitator: StandIn) -> None:
     assert shop.get().status == 402
     # The facilitator used the payment up; a kept connection was closed as well.
     facilitator.tell("/verify", *LOST[:2])
@@ -137,9 +127,7 @@ def test_a_payer_whose_handler_failed_may_try_again_but_not_for_ever(
 
 
 @pytest.mark.parametrize("style", ["asgi", "wsgi"])
-def test_a_handler_that_breaks_down_leaves_the_payment_usable(
-    open_shop: OpenShop, style: str
-) -> None:
+def test_a_handler_that_breaks_down_leaves_the_payment_usable(open_shop: OpenShop, style: str) -> None:
     shop, proof = open_shop(style), by_hash()
     shop.status = 0
     with pytest.raises(ZeroDivisionError):
@@ -148,9 +136,7 @@ def test_a_handler_that_breaks_down_leaves_the_payment_usable(
     assert shop.get(**proof).status == 200
 
 
-def test_a_facilitator_without_the_standard_still_sells_by_hash(
-    open_shop: OpenShop, facilitator: StandIn
-) -> None:
+def test_a_facilitator_without_the_standard_still_sells_by_hash(open_shop: OpenShop, facilitator: StandIn) -> None:
     facilitator.overrides["/supported"] = lambda before: Told(404)
     shop = open_shop()
     reply = shop.get()
@@ -159,9 +145,7 @@ def test_a_facilitator_without_the_standard_still_sells_by_hash(
     assert shop.get(**second_version()).status == 402
 
 
-def test_ways_to_pay_that_are_not_understood_are_not_offered(
-    open_shop: OpenShop, facilitator: StandIn
-) -> None:
+def test_ways_to_pay_that_are_not_understood_are_not_offered(open_shop: OpenShop, facilitator: StandIn) -> None:
     kinds = [
         {**KINDS[1], "scheme": "upto"},
         {**KINDS[1], "x402Version": 3},

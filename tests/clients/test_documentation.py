@@ -23,17 +23,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 GUIDE = "docs/guide/x402-clients.md"
 PAGE = "clients/python/README.md"
-SELLERS = [
-    each for each in running(GUIDE, "js", "python") if "PAYER_KEY" not in each.code
-]
+SELLERS = [each for each in running(GUIDE, "js", "python") if "PAYER_KEY" not in each.code]
 [PAYER] = [each for each in running(GUIDE, "js") if "PAYER_KEY" in each.code]
 DJANGO, ASGI, HASH_PAYER = running(PAGE, "python")
 
 
 @pytest.fixture
-def settings_of_seller(
-    base_node: Anvil, settings: Any, live_server: LiveServer
-) -> dict[str, str]:
+def settings_of_seller(base_node: Anvil, settings: Any, live_server: LiveServer) -> dict[str, str]:
     """What a seller's shell has set, beside a gateway that settles on the local Base."""
     connect_base(settings, base_node)
     return {"BASE_URL": live_server.url, "LIVE_KEY": open_shop().key or ""}
@@ -74,10 +70,7 @@ def test_a_seller_of_the_guide_is_paid_by_its_payer(
         wait_until(lambda: "$0.01" in output.read_text(), seconds=60)
         (folder / "payer").mkdir()
         (folder / "payer" / "node_modules").symlink_to(ROOT / "node_modules")
-        paying = {
-            "PAYER_KEY": payer(base_node).key,
-            "REPORT_URL": f"http://127.0.0.1:{port}/report",
-        }
+        paying = {"PAYER_KEY": payer(base_node).key, "REPORT_URL": f"http://127.0.0.1:{port}/report"}
         assert run(PAYER, folder / "payer", paying) == '200 {"ships":3}\n'.replace(
             '":3', '": 3' if seller.language == "python" else '":3'
         )
@@ -105,9 +98,7 @@ def test_the_payer_of_the_packages_page_pays_by_hash(
     assert X402Payment.objects.get().protocol == "hash"
 
 
-def test_the_settings_of_the_packages_page_protect_an_application(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_settings_of_the_packages_page_protect_an_application(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BASE_URL", "https://pay.example")
     monkeypatch.setenv("LIVE_KEY", "sk_live_1")
     names: dict[str, Any] = {}

@@ -48,9 +48,7 @@ def test_what_is_paid_for_is_for_nobody_else(shop: Shop) -> None:
         assert "PAYMENT-REQUIRED" in reply.headers["access-control-expose-headers"]
 
 
-def test_a_path_without_a_price_is_not_touched(
-    shop: Shop, facilitator: StandIn
-) -> None:
+def test_a_path_without_a_price_is_not_touched(shop: Shop, facilitator: StandIn) -> None:
     reply = shop.get("/other")
     assert (reply.status, reply.body) == (200, b"the resource")
     assert reply.headers["cache-control"].startswith("public")
@@ -58,14 +56,10 @@ def test_a_path_without_a_price_is_not_touched(
     assert facilitator.heard == []
 
 
-def test_a_proof_by_hash_is_used_up_once_and_shown_to_the_handler(
-    shop: Shop, facilitator: StandIn
-) -> None:
+def test_a_proof_by_hash_is_used_up_once_and_shown_to_the_handler(shop: Shop, facilitator: StandIn) -> None:
     proof = payment()
     headers = {"X_PAYMENT": encode(proof)}
-    reply = shop.send(
-        "POST", "/report", {"X-PAYMENT": headers["X_PAYMENT"]}, b"untouched"
-    )
+    reply = shop.send("POST", "/report", {"X-PAYMENT": headers["X_PAYMENT"]}, b"untouched")
     assert (reply.status, reply.body) == (200, b"the resource")
     assert reply.header("X-PAYMENT-RESPONSE")["transaction"] == proof["txHash"]
     assert shop.bodies == [b"untouched"]
@@ -128,9 +122,7 @@ def test_the_facilitator_spells_a_hash_as_its_chain_does(
     assert shop.get(**by_hash(txHash="0x" + "5b" * 32)).status == 503
 
 
-def test_a_payment_that_is_settled_first_has_the_facilitators_id(
-    open_shop: OpenShop, facilitator: StandIn
-) -> None:
+def test_a_payment_that_is_settled_first_has_the_facilitators_id(open_shop: OpenShop, facilitator: StandIn) -> None:
     shop = open_shop(price=Price("0.01", settle="before"))
     answer = {"success": True, "transaction": "0x1", "extra": {"paymentId": "x4p_1"}}
     facilitator.tell("/settle", Told(raw=json.dumps(answer).encode()))
@@ -149,9 +141,7 @@ def test_a_proof_on_another_chain_that_is_offered_is_asked_about_there(
     assert (wanted["network"], wanted["asset"]) == ("polygon", "USDT")
 
 
-def test_a_proof_that_is_good_in_a_moment_says_when(
-    shop: Shop, facilitator: StandIn
-) -> None:
+def test_a_proof_that_is_good_in_a_moment_says_when(shop: Shop, facilitator: StandIn) -> None:
     waits = b'{"valid": false, "txHash": "0x", "reason": "not_confirmed", "message": "1 of 3.", "retryAfter": 4}'
     facilitator.tell("/verify", Told(raw=waits))
     reply = shop.get(**by_hash())
@@ -224,18 +214,14 @@ def test_a_proof_in_the_wrong_header_or_for_something_else_pays_nothing(
     assert facilitator.at("/verify") == []
 
 
-def test_the_facilitator_is_asked_once_where_to_pay(
-    shop: Shop, facilitator: StandIn
-) -> None:
+def test_the_facilitator_is_asked_once_where_to_pay(shop: Shop, facilitator: StandIn) -> None:
     for _ in range(3):
         assert shop.get().status == 402
     asked = [one.path.rpartition("/")[2] for one in facilitator.heard]
     assert asked == ["config", "supported", "chains"]
 
 
-def test_the_key_is_never_written_down(
-    shop: Shop, facilitator: StandIn, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_key_is_never_written_down(shop: Shop, facilitator: StandIn, caplog: pytest.LogCaptureFixture) -> None:
     facilitator.tell("/verify", *[Told(raw=None)] * 3)
     assert shop.get(**by_hash()).status == 503
     facilitator.tell("/verify", Told(status=401))

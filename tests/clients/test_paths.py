@@ -27,9 +27,7 @@ SPELLINGS = (
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_every_spelling_of_a_protected_path_costs_the_same(
-    open_shop: OpenShop, style: str
-) -> None:
+def test_every_spelling_of_a_protected_path_costs_the_same(open_shop: OpenShop, style: str) -> None:
     shop = open_shop(style)
     found = {path: shop.get(path).status for path in SPELLINGS}
     assert found == dict.fromkeys(SPELLINGS, 402)
@@ -73,9 +71,7 @@ def price(path: str, *, method: str = "GET") -> str | None:
         ("/files/7%2Fraw", "0.02"),
     ],
 )
-def test_the_first_pattern_counts_and_doubt_costs(
-    path: str, wanted: str | None
-) -> None:
+def test_the_first_pattern_counts_and_doubt_costs(path: str, wanted: str | None) -> None:
     assert price(path) == wanted
 
 

@@ -9,20 +9,9 @@ import pytest
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    balance_of,
-    token_address,
-)
+from demo.localnet.tokens import balance_of, token_address
 from florin_x402.evm import EvmWallet, WalletError
-from florin_x402.payer import (
-    Order,
-    PaidButUnservedError,
-    PayerError,
-    PaymentWanted,
-    Proof,
-    message_of,
-    pay_and_retry,
-)
+from florin_x402.payer import Order, PaidButUnservedError, PayerError, PaymentWanted, Proof, message_of, pay_and_retry
 from florin_x402.wire import encode
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
@@ -87,9 +76,7 @@ def test_what_is_free_is_not_paid(url: str) -> None:
     assert (got.status, got.proof, purse.paid) == (200, None, [])
 
 
-def test_it_waits_until_the_payment_counts_and_pays_once(
-    url: str, facilitator: StandIn
-) -> None:
+def test_it_waits_until_the_payment_counts_and_pays_once(url: str, facilitator: StandIn) -> None:
     purse, kept = Purse(), list[Proof]()
     away = Told(status=503, headers=(("Retry-After", "0"),))
     facilitator.tell("/verify", waiting("not_found"), waiting(), away)
@@ -142,12 +129,7 @@ def test_a_proof_does_not_travel_in_the_open() -> None:
     assert purse.paid == []
 
 
-OFFER = {
-    "payTo": PAY_TO,
-    "maxAmountRequired": "0.01",
-    "asset": "USDC",
-    "network": "base",
-}
+OFFER = {"payTo": PAY_TO, "maxAmountRequired": "0.01", "asset": "USDC", "network": "base"}
 
 
 @pytest.mark.parametrize(
@@ -204,17 +186,11 @@ def evm(node: Anvil, **changes: Any) -> EvmWallet:
 
 
 def wanted(**changes: Any) -> PaymentWanted:
-    fields: dict[str, Any] = {
-        "network": "base",
-        "token": "USDC",
-        "amount": Decimal("1.5"),
-    }
+    fields: dict[str, Any] = {"network": "base", "token": "USDC", "amount": Decimal("1.5")}
     return PaymentWanted(**(fields | {"pay_to": PAY_TO, "resource": "/"} | changes))
 
 
-def test_a_key_sends_the_tokens_and_tells_the_hash_before_they_go(
-    base_node: Anvil,
-) -> None:
+def test_a_key_sends_the_tokens_and_tells_the_hash_before_they_go(base_node: Anvil) -> None:
     told: list[int] = []
     before = balance_of(base_node, token_address("USDC"), PAY_TO)
 
@@ -237,9 +213,7 @@ def test_a_key_sends_the_tokens_and_tells_the_hash_before_they_go(
         ({}, {"amount": Decimal("0.0000001")}),
     ],
 )
-def test_what_cannot_be_sent_right_is_not_sent(
-    base_node: Anvil, wallet: dict[str, Any], asked: dict[str, Any]
-) -> None:
+def test_what_cannot_be_sent_right_is_not_sent(base_node: Anvil, wallet: dict[str, Any], asked: dict[str, Any]) -> None:
     sent: list[str] = []
     with pytest.raises(WalletError):
         evm(base_node, **wallet).pay(wanted(**asked), sent=sent.append)

@@ -14,18 +14,9 @@ from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
-from tests.x402.exact.permits import (
-    Stall,
-    open_stall,
-)
-from tests.x402.exact.published import (
-    bought_by_npm,
-    bought_by_pypi,
-)
-from tests.x402.exact.sellers import (
-    PRICE_UNITS,
-    SECRET,
-)
+from tests.x402.exact.permits import Stall, open_stall
+from tests.x402.exact.published import bought_by_npm, bought_by_pypi
+from tests.x402.exact.sellers import PRICE_UNITS, SECRET
 from x402.models import X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -59,9 +50,7 @@ def shop(stall: Stall, live_server: LiveServer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("client", ["pypi", "@x402/fetch"])
-def test_a_published_client_that_may_spend_usdt_buys_with_it(
-    stall: Stall, shop: str, client: str
-) -> None:
+def test_a_published_client_that_may_spend_usdt_buys_with_it(stall: Stall, shop: str, client: str) -> None:
     key = payer(stall.node).key
     allowed = f"eip155:1 {stall.usdt}"
     found = (

@@ -15,10 +15,7 @@ from tests.x402.exact.sellers import SECRET
 from tests.x402.exact.solana.conftest import seller as seller
 from tests.x402.exact.solana.conftest import shop as shop
 from tests.x402.exact.solana.payers import Shop
-from tests.x402.exact.solana.test_rail_published import (
-    check_paid,
-    key_of,
-)
+from tests.x402.exact.solana.test_rail_published import check_paid, key_of
 from x402.models import X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -27,11 +24,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 @pytest.fixture
 def url(seller: ApiClient, live_server: LiveServer) -> Iterator[str]:
     """Where the report is sold, for whatever its merchant is paid in."""
-    config = Config(
-        url=f"{live_server.url}/api/v1/x402",
-        key=seller.key or "",
-        prices={"/report": "0.01"},
-    )
+    config = Config(url=f"{live_server.url}/api/v1/x402", key=seller.key or "", prices={"/report": "0.01"})
     app = X402Wsgi(report, config)
     with served(app) as url:
         yield url
@@ -39,9 +32,7 @@ def url(seller: ApiClient, live_server: LiveServer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("package", ["x402-fetch", "@x402/fetch"])
-def test_a_published_client_buys_from_the_gate_on_solana(
-    shop: Shop, url: str, package: str
-) -> None:
+def test_a_published_client_buys_from_the_gate_on_solana(shop: Shop, url: str, package: str) -> None:
     page = bought_by_npm(url, key_of(shop), package, solana_node=shop.node.url)
     assert page == SECRET
     check_paid(shop)

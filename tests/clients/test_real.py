@@ -56,12 +56,8 @@ def wallet_on(node: Anvil) -> EvmWallet:
     )
 
 
-def test_a_machine_pays_for_a_report_and_a_proof_buys_one(
-    live_server: Any, live_key: str, base_node: Anvil
-) -> None:
-    config = Config(
-        url=f"{live_server.url}/api/v1/x402", key=live_key, prices={"/report": "0.01"}
-    )
+def test_a_machine_pays_for_a_report_and_a_proof_buys_one(live_server: Any, live_key: str, base_node: Anvil) -> None:
+    config = Config(url=f"{live_server.url}/api/v1/x402", key=live_key, prices={"/report": "0.01"})
     app = X402Wsgi(report, config)
     kept: list[Proof] = []
     # What the demo's miner does: blocks come while a payment waits.

@@ -39,9 +39,7 @@ class Body:
 
 
 @pytest.mark.parametrize("pays", [True, False])
-def test_a_wsgi_body_that_streams_is_served_whole_or_not_at_all_and_closed(
-    facilitator: StandIn, pays: bool
-) -> None:
+def test_a_wsgi_body_that_streams_is_served_whole_or_not_at_all_and_closed(facilitator: StandIn, pays: bool) -> None:
     bodies: list[Body] = []
 
     def app(environ: Any, start_response: Any) -> Body:
@@ -64,16 +62,9 @@ def test_a_wsgi_body_that_streams_is_served_whole_or_not_at_all_and_closed(
 
 
 @pytest.mark.parametrize("pattern", ["/report", "/shop/report"])
-def test_a_wsgi_application_that_is_mounted_is_protected_by_both_its_paths(
-    facilitator: StandIn, pattern: str
-) -> None:
+def test_a_wsgi_application_that_is_mounted_is_protected_by_both_its_paths(facilitator: StandIn, pattern: str) -> None:
     wrapped = X402Wsgi(lambda *_: [], facilitator.config({pattern: "0.01"}))
-    environ = {
-        "REQUEST_METHOD": "GET",
-        "SCRIPT_NAME": "/shop",
-        "PATH_INFO": "/report",
-        "HTTP_HOST": "shop.example",
-    }
+    environ = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "/shop", "PATH_INFO": "/report", "HTTP_HOST": "shop.example"}
     statuses: list[str] = []
 
     def start_response(status: str, headers: Any, exc_info: Any = None, /) -> Any:
@@ -98,9 +89,7 @@ def messages_of(app: Any, scope: dict[str, Any]) -> list[Any]:
     return sent
 
 
-def test_a_websocket_on_a_paid_path_is_closed_and_others_are_left_alone(
-    facilitator: StandIn,
-) -> None:
+def test_a_websocket_on_a_paid_path_is_closed_and_others_are_left_alone(facilitator: StandIn) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "websocket.accept"})
 
@@ -111,9 +100,7 @@ def test_a_websocket_on_a_paid_path_is_closed_and_others_are_left_alone(
     assert messages_of(wrapped, free) == [{"type": "websocket.accept"}]
 
 
-def test_an_asgi_application_that_answers_nothing_leaves_the_payment_usable(
-    facilitator: StandIn,
-) -> None:
+def test_an_asgi_application_that_answers_nothing_leaves_the_payment_usable(facilitator: StandIn) -> None:
     served: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -135,14 +122,9 @@ def test_an_asgi_application_that_answers_nothing_leaves_the_payment_usable(
     assert len(served) == 2
 
 
-@pytest.mark.parametrize(
-    "told", [None, {}, {"url": "https://pay.example"}, {"unknown": 1}]
-)
+@pytest.mark.parametrize("told", [None, {}, {"url": "https://pay.example"}, {"unknown": 1}])
 def test_django_does_not_start_without_sound_settings(told: Any) -> None:
-    with (
-        override_settings(FLORIN_X402=told),
-        pytest.raises(ImproperlyConfigured, match="FLORIN_X402"),
-    ):
+    with override_settings(FLORIN_X402=told), pytest.raises(ImproperlyConfigured, match="FLORIN_X402"):
         config_from_settings()
 
 
@@ -152,9 +134,7 @@ def test_a_host_that_cannot_be_one_is_not_repeated(host: str) -> None:
     assert origin_of("gopher", "shop.example:8000") == "https://shop.example:8000"
 
 
-@given(
-    st.text(max_size=200) | st.binary(max_size=200).map(lambda b: b.decode("latin-1"))
-)
+@given(st.text(max_size=200) | st.binary(max_size=200).map(lambda b: b.decode("latin-1")))
 def test_no_header_does_more_than_be_unreadable(text: str) -> None:
     try:
         found = decode(text)
@@ -163,9 +143,7 @@ def test_no_header_does_more_than_be_unreadable(text: str) -> None:
     assert decode(encode(found)) == found
 
 
-def test_claims_of_one_process_end_and_do_not_grow_without_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_claims_of_one_process_end_and_do_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("florin_x402.claims._MOST", 10)
     claims = MemoryClaims()
     assert claims.add("ended", "1", seconds=0)

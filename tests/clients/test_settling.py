@@ -25,20 +25,10 @@ CALLERS = 8
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     ("amount", "settle", "first"),
-    [
-        ("0.01", "", False),
-        ("0.01", "before", True),
-        ("5", "", True),
-        ("5", "after", False),
-    ],
+    [("0.01", "", False), ("0.01", "before", True), ("5", "", True), ("5", "after", False)],
 )
 def test_dear_things_are_settled_first_and_cheap_ones_afterwards(
-    open_shop: OpenShop,
-    facilitator: StandIn,
-    style: str,
-    amount: str,
-    settle: Any,
-    first: bool,
+    open_shop: OpenShop, facilitator: StandIn, style: str, amount: str, settle: Any, first: bool
 ) -> None:
     shop = open_shop(style, Price(amount, settle=settle))
     settled: list[int] = []
@@ -80,9 +70,7 @@ def test_a_resource_whose_payment_fails_in_the_end_is_held_back(
     assert len(shop.served) == 1
 
 
-PENDING = Told(
-    raw=b'{"success": false, "errorReason": "settlement_pending", "transaction": "0x1"}'
-)
+PENDING = Told(raw=b'{"success": false, "errorReason": "settlement_pending", "transaction": "0x1"}')
 
 
 @pytest.mark.parametrize("settle", ["before", "after"])
@@ -129,9 +117,7 @@ def test_without_claims_one_authorisation_would_buy_as_often_as_it_is_sent(
     assert sorted(found) == [200] + [402] * (CALLERS - 1)
 
 
-def test_processes_that_share_a_cache_serve_one_authorisation_once(
-    open_shop: OpenShop, settings: Any
-) -> None:
+def test_processes_that_share_a_cache_serve_one_authorisation_once(open_shop: OpenShop, settings: Any) -> None:
     valkey = "django.core.cache.backends.redis.RedisCache"
     cache = {"BACKEND": valkey, "LOCATION": settings.REDIS_URL}
     settings.CACHES = {"x402": cache | {"KEY_PREFIX": secrets.token_hex(8)}}

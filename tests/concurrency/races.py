@@ -75,8 +75,7 @@ def waiting_for_locks() -> int:
         # Within a transaction the first answer would be given again.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
         return int(cursor.fetchone()[0])
 
@@ -91,9 +90,7 @@ def deadlocks() -> int:
     with connection.cursor() as cursor:
         # Statistics are remembered within a transaction and are flushed late by whoever ran into one.
         cursor.execute("SELECT pg_stat_force_next_flush(), pg_stat_clear_snapshot()")
-        cursor.execute(
-            "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-        )
+        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
         return int(cursor.fetchone()[0])
 
 

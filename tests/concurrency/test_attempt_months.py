@@ -58,17 +58,13 @@ def made_while_an_attempt_is_written() -> int:
         return making.result(SECONDS)
 
 
-def test_an_attempt_that_is_written_meanwhile_is_in_its_month(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_attempt_that_is_written_meanwhile_is_in_its_month(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(months, "_LOCK_SECONDS", SECONDS)
     assert made_while_an_attempt_is_written() == months.MONTHS_AHEAD
     assert (Attempt.objects.count(), attempts_in_the_rest()) == (2, 0)
 
 
-def test_without_the_look_under_the_lock_the_month_would_be_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_look_under_the_lock_the_month_would_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(months, "_LOCK_SECONDS", SECONDS)
     change = months._change
     # The same statement twice: what is moved under the lock.
@@ -78,17 +74,12 @@ def test_without_the_look_under_the_lock_the_month_would_be_refused(
     assert (Attempt.objects.count(), attempts_in_the_rest()) == (2, 2)
 
 
-def test_a_month_that_met_a_lock_is_made_the_next_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_month_that_met_a_lock_is_made_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sender that hangs in its transaction is not waited for, and nothing of a month is left half moved."""
     monkeypatch.setattr(months, "_LOCK_SECONDS", 0.1)
     begins = months.partitions()[-1].until
     (delivery,) = make_deliveries(make_endpoint(make_merchant()))
-    with (
-        holding(WRITE, delivery.pk, begins),
-        pytest.raises(OperationalError, match="lock timeout"),
-    ):
+    with holding(WRITE, delivery.pk, begins), pytest.raises(OperationalError, match="lock timeout"):
         months.make_partitions(now=begins)
     assert months.partitions()[-1].until == begins
     assert attempts_in_the_rest() == 1
@@ -110,17 +101,13 @@ def dropped_while_a_sender_records() -> None:
         dropping.result(SECONDS)
 
 
-def test_a_month_is_dropped_after_a_sender_that_records(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_month_is_dropped_after_a_sender_that_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(months, "_LOCK_SECONDS", SECONDS)
     dropped_while_a_sender_records()
     assert Attempt.objects.count() == 1
 
 
-def test_without_the_lock_on_deliveries_each_would_wait_for_the_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_lock_on_deliveries_each_would_wait_for_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(months, "_LOCK_SECONDS", SECONDS)
     change = months._change
 

@@ -12,32 +12,12 @@ from checkouts.lifecycle import moves
 from checkouts.models import Checkout, CheckoutQuerySet, Payment
 from checkouts.rows import credited_transfers
 from checkouts.states import CheckoutException, CheckoutStatus, InboxReason
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    Watcher,
-    attribute,
-    credited,
-    events_of,
-    fresh,
-    inbox_of,
-    received,
-)
-from tests.concurrency.races import (
-    SECONDS,
-    claims_locking_nothing,
-    crew,
-    holding,
-    wait_for_waiters,
-    waiting_for_locks,
-)
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, credited, events_of, fresh, inbox_of, received
+from tests.concurrency.races import SECONDS, claims_locking_nothing, crew, holding, wait_for_waiters, waiting_for_locks
 from tests.factories import checkout_counts, make_checkout, make_merchant
 from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
-from wallets.transfers.service import (
-    confirm_through,
-    orphan_above,
-)
+from wallets.transfers.service import confirm_through, orphan_above
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -84,9 +64,7 @@ def test_workers_take_different_transfers_and_wait_for_no_taken_one():
     watcher.sees(first)
     watcher.sees(second)
     with crew() as threads, holding(LOCK_CHECKOUT, first.pk):
-        slow = threads.start(
-            lambda: queue._attribute(Transfer.objects.queued()[:1], now=SOON)
-        )
+        slow = threads.start(lambda: queue._attribute(Transfer.objects.queued()[:1], now=SOON))
         wait_for_waiters(1)
         assert attribute() == 1
         assert (credited(first), credited(second)) == (0, 1)
@@ -183,9 +161,7 @@ def test_what_the_watcher_changes_meanwhile_comes_back_on_the_queue():
         with holding(LOCK_CHECKOUT, checkout.pk):
             worker = threads.start(work)
             wait_for_waiters(1)
-            confirming = threads.start(
-                lambda: confirm_through("base", watcher.height, now=SOON)
-            )
+            confirming = threads.start(lambda: confirm_through("base", watcher.height, now=SOON))
             wait_for_waiters(2)
         assert worker.result(SECONDS) >= 1
         assert confirming.result(SECONDS) == 1
@@ -199,9 +175,7 @@ def test_without_the_transfers_lock_a_confirmation_would_be_lost(monkeypatch):
     """The negative control of the test above: the worker takes a fact off the queue that it has not seen."""
     checkout = make_checkout()
     Watcher().sees(checkout)
-    monkeypatch.setattr(
-        models.QuerySet, "select_for_update", lambda self, *_, **__: self.all()
-    )
+    monkeypatch.setattr(models.QuerySet, "select_for_update", lambda self, *_, **__: self.all())
 
     def recompute_before_the_watcher_confirms(*arguments: Any, **named: Any) -> None:
         moves.recompute(*arguments, **named)
@@ -239,9 +213,7 @@ def test_a_transfer_orphaned_while_it_is_credited_counts_no_longer():
         with holding(LOCK_CHECKOUT, checkout.pk):
             worker = threads.start(work)
             wait_for_waiters(1)
-            orphaning = threads.start(
-                lambda: orphan_above("base", transfer.block_height - 1, now=SOON)
-            )
+            orphaning = threads.start(lambda: orphan_above("base", transfer.block_height - 1, now=SOON))
             wait_for_waiters(2)
         worker.result(SECONDS)
         assert orphaning.result(SECONDS) == 1

@@ -10,15 +10,7 @@ from checkouts.lifecycle.cancellation import cancel_checkout
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.api.errors import ConflictError
-from tests.checkouts.watcher import (
-    SOON,
-    Watcher,
-    attribute,
-    credited,
-    events_of,
-    fresh,
-    inbox_of,
-)
+from tests.checkouts.watcher import SOON, Watcher, attribute, credited, events_of, fresh, inbox_of
 from tests.concurrency.races import SECONDS, crew, deadlocks, holding, wait_for_waiters
 from tests.factories import checkout_counts, make_checkout, make_merchant
 from webhooks.models import EventCounter
@@ -129,11 +121,7 @@ def test_cancels_and_workers_at_once_lose_no_money():
         watcher.confirms()
 
     with crew() as threads:
-        threads.together(
-            pay,
-            *[lambda: attribute(batch=3)] * 3,
-            *[cancel(checkout) for checkout in checkouts],
-        )
+        threads.together(pay, *[lambda: attribute(batch=3)] * 3, *[cancel(checkout) for checkout in checkouts])
     attribute()
     for checkout in checkouts:
         found = fresh(checkout)

@@ -10,23 +10,11 @@ from django.db import OperationalError, connection, transaction
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    Watcher,
-    attribute,
-    events_of,
-    fresh,
-    received,
-)
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, events_of, fresh, received
 from tests.concurrency.races import SECONDS, crew, deadlocks
 from tests.factories import checkout_counts, make_checkout, make_merchant
 from wallets.models import Transfer
-from wallets.transfers.service import (
-    confirm_through,
-    orphan_above,
-    record_transfers,
-)
+from wallets.transfers.service import confirm_through, orphan_above, record_transfers
 from webhooks.models import Event
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
@@ -64,9 +52,7 @@ def test_workers_watchers_and_sweeps_in_any_order_never_lock_each_other_out():
 
     workers = [partial(work, number) for number in range(3)]
     with crew() as threads:
-        threads.together(
-            *workers, partial(watch, "base"), partial(watch, "polygon"), sweep
-        )
+        threads.together(*workers, partial(watch, "base"), partial(watch, "polygon"), sweep)
     attribute()
     assert deadlocks() == before
     assert not Transfer.objects.queued().exists()
@@ -74,13 +60,9 @@ def test_workers_watchers_and_sweeps_in_any_order_never_lock_each_other_out():
         standing = checkout.payments.exclude(transfer__state="orphaned")
         units = standing.values_list("transfer__units", flat=True)
         assert received(checkout) == sum(int(unit) for unit in units)
-        assert events_of(checkout).count("completed") == int(
-            fresh(checkout).status == "completed"
-        )
+        assert events_of(checkout).count("completed") == int(fresh(checkout).status == "completed")
     for merchant in merchants:
-        numbers = Event.objects.filter(merchant=merchant).values_list(
-            "sequence", flat=True
-        )
+        numbers = Event.objects.filter(merchant=merchant).values_list("sequence", flat=True)
         assert sorted(numbers) == list(range(1, len(numbers) + 1))
         assert sum(checkout_counts(merchant).values()) == 4
 
@@ -113,7 +95,5 @@ def test_the_order_of_locks_is_what_prevents_it(order, expected):
 def test_checkouts_are_locked_by_id_and_before_they_are_written():
     with transaction.atomic():
         statement = str(Checkout.objects.locked().filter(amount=25).query)
-    assert statement.endswith(
-        'ORDER BY "checkouts_checkout"."id" ASC FOR UPDATE OF "checkouts_checkout"'
-    )
+    assert statement.endswith('ORDER BY "checkouts_checkout"."id" ASC FOR UPDATE OF "checkouts_checkout"')
     assert connection.vendor == "postgresql"

@@ -11,13 +11,7 @@ from django.db.models import QuerySet
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from tests.concurrency.races import (
-    SECONDS,
-    Crew,
-    crew,
-    deadlocks,
-    waiting_for_locks,
-)
+from tests.concurrency.races import SECONDS, Crew, crew, deadlocks, waiting_for_locks
 from tests.factories import NOON, make_merchant
 from tests.waiting import wait_until
 from tests.webhooks.factories import HOOK, make_endpoint, new_event
@@ -112,23 +106,17 @@ def enabled_by_one_who_waits(endpoint: Endpoint, way: Enabling) -> list[str]:
 
 
 @WAYS
-def test_an_event_that_is_published_while_its_endpoint_is_enabled_is_sent(
-    disabled: Endpoint, way: Enabling
-) -> None:
+def test_an_event_that_is_published_while_its_endpoint_is_enabled_is_sent(disabled: Endpoint, way: Enabling) -> None:
     assert published_while_enabled(disabled, way) == ["pending"]
 
 
 @WAYS
-def test_an_event_that_is_published_before_enabling_commits_is_sent(
-    disabled: Endpoint, way: Enabling
-) -> None:
+def test_an_event_that_is_published_before_enabling_commits_is_sent(disabled: Endpoint, way: Enabling) -> None:
     assert published_before_enabling_commits(disabled, way) == ["pending"]
 
 
 @WAYS
-def test_a_publisher_and_those_who_enable_never_lock_each_other_out(
-    disabled: Endpoint, way: Enabling
-) -> None:
+def test_a_publisher_and_those_who_enable_never_lock_each_other_out(disabled: Endpoint, way: Enabling) -> None:
     before = deadlocks()
     assert enabled_by_one_who_waits(disabled, way) == ["pending"]
     assert deadlocks() == before

@@ -6,10 +6,7 @@ import pytest
 from django.db.models import QuerySet
 
 from accounts.models import AuditEntry
-from settlements.sweeps.escrow import (
-    Releaser,
-    release,
-)
+from settlements.sweeps.escrow import Releaser, release
 from tests.concurrency.races import crew, holding, wait_for_waiters
 from tests.factories import NOON, make_checkout
 

@@ -6,32 +6,15 @@ from typing import Any
 
 import pytest
 
-from checkouts.attribution import (
-    decisions,
-    queue,
-)
+from checkouts.attribution import decisions, queue
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.exact.reservations import choose_exact_amount
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import AmountReservation, Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.checkouts.arrivals import Till, early, exact, payer_of
-from tests.checkouts.watcher import (
-    SOON,
-    Watcher,
-    attribute,
-    credited,
-    events_of,
-    received,
-    status_of,
-)
-from tests.concurrency.races import (
-    SECONDS,
-    crew,
-    deadlocks,
-    holding,
-    wait_for_waiters,
-)
+from tests.checkouts.watcher import SOON, Watcher, attribute, credited, events_of, received, status_of
+from tests.concurrency.races import SECONDS, crew, deadlocks, holding, wait_for_waiters
 from tests.factories import NOON, checkout_counts
 from wallets.models import Transfer, TransferClaim
 
@@ -75,15 +58,11 @@ def test_two_workers_with_a_round_payment_each_pay_two_interchangeable_checkouts
 def decide_without_looking_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what was seen before the locks were taken stand."""
     monkeypatch.setattr(
-        decisions._Work,
-        "_judge",
-        lambda self, _around, arrivals: {a.pk: self._guessed[a.pk] for a in arrivals},
+        decisions._Work, "_judge", lambda self, _around, arrivals: {a.pk: self._guessed[a.pk] for a in arrivals}
     )
 
 
-def test_without_a_second_look_under_the_lock_one_checkout_would_be_paid_twice(
-    monkeypatch,
-):
+def test_without_a_second_look_under_the_lock_one_checkout_would_be_paid_twice(monkeypatch):
     """The negative control of the test above."""
     till = Till()
     older, younger = two_of_a_kind(till)
@@ -107,9 +86,7 @@ def test_two_exact_payments_for_one_checkout_are_a_credit_and_an_extra():
     assert events_of(checkout) == ["completed"]
 
 
-def test_without_a_second_look_the_extra_would_be_credited_to_a_final_checkout(
-    monkeypatch,
-):
+def test_without_a_second_look_the_extra_would_be_credited_to_a_final_checkout(monkeypatch):
     """The negative control of the test above."""
     till = Till()
     checkout = till.checkout(suffix=100)
@@ -196,9 +173,7 @@ def test_many_workers_on_one_wallet_credit_each_payment_once():
         till.sees(exact(checkout))
     till.confirms()
     with crew() as threads:
-        threads.together(
-            *[lambda: attribute_transfers(now=SOON, batch=2) for _ in range(6)]
-        )
+        threads.together(*[lambda: attribute_transfers(now=SOON, batch=2) for _ in range(6)])
     attribute()
     assert deadlocks() == before
     assert [credited(checkout) for checkout in (*many, *others)] == [1] * 16

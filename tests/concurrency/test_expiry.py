@@ -9,14 +9,7 @@ from checkouts.lifecycle import expiry
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus, InboxReason
-from tests.checkouts.watcher import (
-    Watcher,
-    attribute,
-    credited,
-    events_of,
-    fresh,
-    inbox_of,
-)
+from tests.checkouts.watcher import Watcher, attribute, credited, events_of, fresh, inbox_of
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.factories import NOON, checkout_counts, make_checkout, make_merchant
 from webhooks.models import EventCounter
@@ -48,9 +41,7 @@ def test_a_sweep_passes_over_a_checkout_that_is_being_credited():
     assert sweep() == 1
 
 
-def arrives_after_the_first_look(
-    monkeypatch: pytest.MonkeyPatch, checkout: Checkout, *, looks_again: bool
-) -> None:
+def arrives_after_the_first_look(monkeypatch: pytest.MonkeyPatch, checkout: Checkout, *, looks_again: bool) -> None:
     """Let money be seen, and attributed, just after the sweep has looked for what is due."""
     real = expiry._due_ids
     looks: list[list[int]] = []

@@ -5,15 +5,9 @@ from functools import partial
 
 import pytest
 
-from accounts.fees.service import (
-    unvoid,
-    void,
-)
+from accounts.fees.service import unvoid, void
 from accounts.states import FeeKind
-from tests.accounts.fee_entries import (
-    booked,
-    charged,
-)
+from tests.accounts.fee_entries import booked, charged
 from tests.concurrency.races import crew, holding, wait_for_waiters
 from tests.factories import NOON, make_merchant
 

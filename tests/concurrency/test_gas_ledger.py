@@ -29,11 +29,7 @@ RENDEZVOUS_SECONDS = 20
 
 def settled(base_node: Anvil, *names: str) -> list[list[str]]:
     """What a process for each name said of its settles."""
-    chain = {
-        "CHAIN_BASE_RPC_URLS": base_node.url,
-        "GAS_KEYS": base_node.accounts[3].key,
-        "GAS_DAILY_COINS": "base=100",
-    }
+    chain = {"CHAIN_BASE_RPC_URLS": base_node.url, "GAS_KEYS": base_node.accounts[3].key, "GAS_DAILY_COINS": "base=100"}
     started = [start("settle", name, str(EACH), chain=chain) for name in names]
     said = [process.communicate(timeout=SECONDS)[0] for process in started]
     assert [process.returncode for process in started] == [0] * len(names)
@@ -55,9 +51,7 @@ def test_two_processes_with_one_key_settle_many_times_and_succeed_each_time(
 
 
 @pytest.mark.slow
-def test_two_processes_that_settle_the_same_things_send_each_once(
-    base_settings: object, base_node: Anvil
-) -> None:
+def test_two_processes_that_settle_the_same_things_send_each_once(base_settings: object, base_node: Anvil) -> None:
     first, second = settled(base_node, "same", "same")
     assert sorted(first) == sorted(second)
     assert GasTransaction.objects.count() == EACH
@@ -87,14 +81,10 @@ def in_pairs(monkeypatch: pytest.MonkeyPatch, *, locked: bool) -> list[object]:
         return threads.together(partial(one, "x"), partial(one, "y"))
 
 
-def test_two_threads_at_once_get_two_numbers(
-    monkeypatch: pytest.MonkeyPatch, base_settings: object
-) -> None:
+def test_two_threads_at_once_get_two_numbers(monkeypatch: pytest.MonkeyPatch, base_settings: object) -> None:
     with gas_node("base") as node:
         first = ask(node, "first").nonce
-    assert sorted(map(str, in_pairs(monkeypatch, locked=True))) == sorted(
-        [str(first + 1), str(first + 2)]
-    )
+    assert sorted(map(str, in_pairs(monkeypatch, locked=True))) == sorted([str(first + 1), str(first + 2)])
 
 
 def test_without_the_accounts_lock_both_take_the_same_number(

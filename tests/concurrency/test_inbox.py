@@ -10,38 +10,13 @@ from django.db import connection, models, transaction
 
 from accounts.models import User
 from checkouts.inbox import service
-from checkouts.inbox.service import (
-    UNDO_SPAN,
-    apply_decisions,
-    decide_item,
-    undo_decision,
-)
-from checkouts.lifecycle.moves import (
-    expire,
-    recompute,
-)
+from checkouts.inbox.service import UNDO_SPAN, apply_decisions, decide_item, undo_decision
+from checkouts.lifecycle.moves import expire, recompute
 from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    Watcher,
-    attribute,
-    credited,
-    events_of,
-    pay,
-    received,
-    status_of,
-)
-from tests.concurrency.races import (
-    SECONDS,
-    claims_locking_nothing,
-    crew,
-    deadlocks,
-    holding,
-    wait_for_waiters,
-)
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, credited, events_of, pay, received, status_of
+from tests.concurrency.races import SECONDS, claims_locking_nothing, crew, deadlocks, holding, wait_for_waiters
 from tests.concurrency.test_attribution import LOCK_CHECKOUT
 from tests.factories import checkout_counts, make_checkout, make_user
 from wallets.models import Transfer, TransferClaim
@@ -107,10 +82,7 @@ def test_who_undoes_what_is_being_carried_out_is_too_late():
 
 def test_what_is_being_undone_is_not_carried_out():
     wanted, decision = to_credit(extra_item())
-    with holding(
-        "UPDATE checkouts_inboxdecision SET undone_at = now() WHERE id = %s",
-        decision.pk,
-    ):
+    with holding("UPDATE checkouts_inboxdecision SET undone_at = now() WHERE id = %s", decision.pk):
         assert carry_out() == 0
     assert carry_out() == 0
     assert credited(wanted) == 0
@@ -199,9 +171,7 @@ def two_deciders(item: InboxItem) -> list[str]:
         return "decided"
 
     with crew() as threads:
-        with holding(
-            "SELECT FROM checkouts_inboxitem WHERE id = %s FOR UPDATE", item.pk
-        ):
+        with holding("SELECT FROM checkouts_inboxitem WHERE id = %s FOR UPDATE", item.pk):
             attempts = [threads.start(partial(attempt, who)) for who in people]
             wait_for_waiters(2)
         return sorted(attempt.result(SECONDS) for attempt in attempts)
@@ -248,9 +218,7 @@ def test_without_the_transfers_lock_a_confirmation_would_be_lost(monkeypatch):
     def recompute_and_confirm(*arguments: Any, **named: Any) -> None:
         real(*arguments, **named)
         with crew() as threads:
-            threads.together(
-                lambda: confirm_through("base", item.transfer.block_height, now=SOON)
-            )
+            threads.together(lambda: confirm_through("base", item.transfer.block_height, now=SOON))
             threads.together(attribute)
 
     monkeypatch.setattr(service, "recompute", recompute_and_confirm)
@@ -260,9 +228,7 @@ def test_without_the_transfers_lock_a_confirmation_would_be_lost(monkeypatch):
     assert status_of(wanted) == CheckoutStatus.PROCESSING
 
 
-def credit_beside_attribution(
-    wanted: Checkout, transfer: Transfer
-) -> tuple[int, list[str]]:
+def credit_beside_attribution(wanted: Checkout, transfer: Transfer) -> tuple[int, list[str]]:
     """A credit and a payment of its own reach a checkout at once; how many credits, and why others are in the inbox."""
     with crew() as threads:
         with holding(LOCK_CHECKOUT, wanted.pk):
@@ -323,9 +289,7 @@ def test_one_transfer_is_credited_once_by_two_who_credit_it_at_once():
     assert TransferClaim.objects.filter(transfer=transfer).count() == 1
 
 
-def test_without_the_transfers_lock_the_claims_key_still_refuses_the_second(
-    monkeypatch,
-):
+def test_without_the_transfers_lock_the_claims_key_still_refuses_the_second(monkeypatch):
     """Two see it free; the key lets one have it, and the other is set aside to be told later."""
     wanted, _ = twins()
     no_lock_on(monkeypatch, Transfer)

@@ -20,39 +20,17 @@ from checkouts.models import Checkout, CheckoutCount, TestStep
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
 from gateway.core.web_urls import url_policy
-from links.editing.forms import (
-    parse_changes,
-    parse_link,
-)
+from links.editing.forms import parse_changes, parse_link
 from links.editing.inputs import PayIntent
-from links.editing.service import (
-    change_link,
-    create_link,
-    delete_template,
-)
-from links.models import (
-    LinkCheckout,
-    LinkTemplate,
-    PaymentLink,
-    SubscriberMail,
-    Subscription,
-)
+from links.editing.service import change_link, create_link, delete_template
+from links.models import LinkCheckout, LinkTemplate, PaymentLink, SubscriberMail, Subscription
 from links.page.payment import NotPayableError, pay
 from links.selectors import payment_link
-from links.subscriptions.service import (
-    plan_reminders,
-    settle_subscriptions,
-)
+from links.subscriptions.service import plan_reminders, settle_subscriptions
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
 from tests.checkouts.factories import make_chains_well
-from tests.concurrency.races import (
-    SECONDS,
-    crew,
-    deadlocks,
-    holding,
-    wait_for_waiters,
-)
+from tests.concurrency.races import SECONDS, crew, deadlocks, holding, wait_for_waiters
 from tests.contract.client import ApiClient, client_of
 from tests.links.factories import (
     make_donation,
@@ -121,10 +99,7 @@ def test_fifty_presses_of_one_form_make_one_checkout() -> None:
 
 def test_fifty_renewals_of_one_subscriber_make_one_checkout() -> None:
     subscription = make_subscriber(days_ago=27)
-    intents = [
-        PayIntent(form=str(number), subscription=subscription)
-        for number in range(AT_ONCE)
-    ]
+    intents = [PayIntent(form=str(number), subscription=subscription) for number in range(AT_ONCE)]
     calls = [partial(press, subscription.link, intent) for intent in intents]
     assert len(set(all_press(calls))) == 1
     assert Checkout.objects.count() == 2
@@ -154,11 +129,7 @@ def test_an_expired_invoice_is_begun_again_once() -> None:
 @pytest.fixture
 def without_the_constraint() -> Iterator[None]:
     """A slot may have several checkouts, as if the database promised nothing."""
-    [constraint] = [
-        c
-        for c in LinkCheckout._meta.constraints
-        if c.name == "one_checkout_per_attempt"
-    ]
+    [constraint] = [c for c in LinkCheckout._meta.constraints if c.name == "one_checkout_per_attempt"]
     with connection.schema_editor() as editor:
         editor.remove_constraint(LinkCheckout, constraint)
     yield
@@ -207,11 +178,7 @@ def test_two_changes_of_different_fields_at_once_both_stay() -> None:
     other = "UPDATE links_paymentlink SET amount = 50 WHERE id = %s"
     with crew() as threads:
         with holding(other, link.pk):
-            rename = threads.start(
-                lambda: seller_of(link).send(
-                    "PATCH", f"/links/{link.public_id}", {"title": "Tea"}
-                )
-            )
+            rename = threads.start(lambda: seller_of(link).send("PATCH", f"/links/{link.public_id}", {"title": "Tea"}))
             wait_for_waiters(1)
         answer = rename.result(SECONDS)
     assert (answer.status, answer.body["amount"]) == (200, "50.00")
@@ -234,9 +201,7 @@ def test_without_the_lock_before_parsing_the_price_is_put_back() -> None:
 def test_no_payment_begins_after_a_link_was_paused() -> None:
     link = make_link()
     with crew() as threads:
-        with holding(
-            "UPDATE links_paymentlink SET status = 'paused' WHERE id = %s", link.pk
-        ):
+        with holding("UPDATE links_paymentlink SET status = 'paused' WHERE id = %s", link.pk):
             payment = threads.start(lambda: press(link))
             wait_for_waiters(1)
         assert payment.result(60) == "not payable"
@@ -253,9 +218,7 @@ def test_many_sweeps_at_once_count_and_mail_each_thing_once() -> None:
 
     def sweep() -> Counter[str]:
         return Counter(
-            settled=settle_subscriptions(now=now),
-            planned=plan_reminders(now=now),
-            sent=send_due_mails(now=now),
+            settled=settle_subscriptions(now=now), planned=plan_reminders(now=now), sent=send_due_mails(now=now)
         )
 
     with crew() as threads:
@@ -277,20 +240,12 @@ def forget_unlocked(template: LinkTemplate) -> None:
     template.delete()
 
 
-def made_while_deleted(
-    delete: Callable[[LinkTemplate], None],
-) -> tuple[PaymentLink, "Future[None]"]:
+def made_while_deleted(delete: Callable[[LinkTemplate], None]) -> tuple[PaymentLink, "Future[None]"]:
     """A link of a template that somebody deletes before the link is committed."""
     template = make_template()
     wanted = parse_link({"title": "Workshop", "amount": "40"}, url_policy())
     with crew(2) as threads, transaction.atomic():
-        link = create_link(
-            template.merchant_id,
-            Mode.LIVE,
-            wanted,
-            template=template,
-            now=timezone.now(),
-        )
+        link = create_link(template.merchant_id, Mode.LIVE, wanted, template=template, now=timezone.now())
         deleting = threads.start(partial(delete, template))
         # On a connection of its own: a transaction sees who waits as it was when it first asked.
         threads.start(partial(wait_for_waiters, 1)).result()

@@ -29,9 +29,7 @@ def test_many_senders_send_each_mail_once() -> None:
     with crew() as threads:
         taken = threads.together(*[send] * 8)
     assert sum(taken) == 40
-    assert Counter(message.subject for message in mail.outbox) == {
-        str(number): 1 for number in range(40)
-    }
+    assert Counter(message.subject for message in mail.outbox) == {str(number): 1 for number in range(40)}
 
 
 def test_a_mail_that_somebody_is_claiming_is_passed_over() -> None:
@@ -45,9 +43,7 @@ def test_a_mail_that_somebody_is_claiming_is_passed_over() -> None:
     assert len(mail.outbox) == 2
 
 
-def test_without_the_lock_two_senders_send_one_mail_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_lock_two_senders_send_one_mail_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: the same claim that locks nothing."""
     unlocked = sending._CLAIM.replace("FOR UPDATE SKIP LOCKED", "")
     assert unlocked != sending._CLAIM

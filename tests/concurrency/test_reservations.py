@@ -13,20 +13,12 @@ from django.db import connection
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.exact import reservations
-from checkouts.exact.reservations import (
-    choose_exact_amount,
-    release_amounts,
-)
+from checkouts.exact.reservations import choose_exact_amount, release_amounts
 from checkouts.exact_amounts import CAPACITY
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
-from tests.checkouts.crowds import (
-    PRICE,
-    make_crowd,
-    make_exact_checkout,
-    make_holders,
-)
+from tests.checkouts.crowds import PRICE, make_crowd, make_exact_checkout, make_holders
 from tests.concurrency.races import crew, deadlocks, holding, wait_for_waiters
 from tests.exhaustive import EXHAUSTIVE
 from tests.factories import NOON, make_merchant
@@ -67,9 +59,7 @@ def race(checkout_ids: Sequence[int]) -> list[int | str | None]:
 
 
 @pytest.mark.slow
-def test_choices_at_once_give_every_amount_once_and_then_a_clean_refusal(
-    merchant: Merchant,
-) -> None:
+def test_choices_at_once_give_every_amount_once_and_then_a_clean_refusal(merchant: Merchant) -> None:
     broken, free = deadlocks(), range(CAPACITY - CHOICES + 2, CAPACITY + 1)
     make_holders(merchant, range(1, free.start), mode=Mode.TEST)
     got = race(make_crowd(merchant, CHOICES, mode=Mode.TEST))
@@ -102,9 +92,7 @@ def without_the_constraint() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("without_the_constraint")
-def test_without_the_constraint_amounts_are_given_twice(
-    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_constraint_amounts_are_given_twice(merchant: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: all have seen the same amounts free, and draw the same one."""
     insert = reservations._INSERT
     unguarded = insert[: insert.index("ON CONFLICT")] + "RETURNING id"
@@ -134,48 +122,36 @@ def move_while_a_choice_waits(checkout: Checkout, change: str) -> int | str | No
     """What a choice gets that began while somebody held the checkout, who then changed it."""
     with crew() as threads:
         with holding(
-            f"WITH held AS ({LOCK}) UPDATE checkouts_checkout SET {change} WHERE id = %s",
-            checkout.pk,
-            checkout.pk,
+            f"WITH held AS ({LOCK}) UPDATE checkouts_checkout SET {change} WHERE id = %s", checkout.pk, checkout.pk
         ):
             choice = threads.start(lambda: _choose(checkout.pk))
             wait_for_waiters(1)
         return choice.result(60)
 
 
-def test_a_choice_waits_for_whoever_ends_the_checkout_and_gets_nothing(
-    merchant: Merchant,
-) -> None:
+def test_a_choice_waits_for_whoever_ends_the_checkout_and_gets_nothing(merchant: Merchant) -> None:
     checkout = make_exact_checkout(merchant)
     assert move_while_a_choice_waits(checkout, "status = 'expired'") == "state_conflict"
     assert AmountReservation.objects.count() == 0
 
 
-def test_a_choice_waits_for_a_payment_and_gets_the_amount_of_the_rest(
-    merchant: Merchant,
-) -> None:
+def test_a_choice_waits_for_a_payment_and_gets_the_amount_of_the_rest(merchant: Merchant) -> None:
     checkout = make_exact_checkout(merchant)
     change = "status = 'underpaid', amount_received = 19.5"
     assert isinstance(move_while_a_choice_waits(checkout, change), int)
     assert AmountReservation.objects.get().price == Decimal("5.50")
 
 
-def test_choices_of_different_checkouts_do_not_wait_for_each_other(
-    merchant: Merchant,
-) -> None:
+def test_choices_of_different_checkouts_do_not_wait_for_each_other(merchant: Merchant) -> None:
     one, other = (make_exact_checkout(merchant) for _ in range(2))
     with holding(LOCK, one.pk):
         assert isinstance(_choose(other.pk), int)
 
 
-def test_releasing_and_choosing_at_once_never_share_an_amount(
-    merchant: Merchant,
-) -> None:
+def test_releasing_and_choosing_at_once_never_share_an_amount(merchant: Merchant) -> None:
     later = NOON + timedelta(hours=80)
     make_holders(merchant, range(1, 9_990), mode=Mode.TEST)
-    make_holders(
-        merchant, range(9_990, 10_000), mode=Mode.TEST, status=CheckoutStatus.EXPIRED
-    )
+    make_holders(merchant, range(9_990, 10_000), mode=Mode.TEST, status=CheckoutStatus.EXPIRED)
     ids = make_crowd(merchant, 40, mode=Mode.TEST, expires_at=later)
     Checkout.objects.filter(pk__in=ids).update(expires_at=later + timedelta(hours=1))
 
@@ -188,10 +164,7 @@ def test_releasing_and_choosing_at_once_never_share_an_amount(
     with crew() as threads:
         threads.together(
             *[lambda: release_amounts(now=later)] * 3,
-            *[
-                lambda share=ids[n::8]: [choose_later(pk) for pk in share]
-                for n in range(8)
-            ],
+            *[lambda share=ids[n::8]: [choose_later(pk) for pk in share] for n in range(8)],
         )
     held = AmountReservation.objects.filter(released_at=None)
     assert held.count() == held.values("suffix").distinct().count() == CAPACITY

@@ -40,8 +40,6 @@ def test_two_presses_at_once_send_one_test_event() -> None:
     assert pressed_twice() == (1, 1)
 
 
-def test_without_the_lock_on_the_endpoint_there_would_be_two(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_lock_on_the_endpoint_there_would_be_two(monkeypatch: pytest.MonkeyPatch) -> None:
     no_lock_on(monkeypatch, Endpoint)
     assert pressed_twice() == (2, 2)

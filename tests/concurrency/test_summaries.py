@@ -59,9 +59,7 @@ def let_arrive(monkeypatch: pytest.MonkeyPatch, *arrivals: Callable[[], Any]) ->
     monkeypatch.setattr(summaries, "transfers_wanted", select)
 
 
-def test_what_arrives_meanwhile_is_in_no_part(
-    monkeypatch: pytest.MonkeyPatch, wallet: WatchedWallet
-) -> None:
+def test_what_arrives_meanwhile_is_in_no_part(monkeypatch: pytest.MonkeyPatch, wallet: WatchedWallet) -> None:
     before = summed(wallet.merchant)
     let_arrive(
         monkeypatch,
@@ -75,9 +73,7 @@ def test_what_arrives_meanwhile_is_in_no_part(
     assert (before.total.inflow, before.total.came) == (2 * UNITS, 2)
 
 
-def test_without_the_snapshot_it_is_taken_off(
-    monkeypatch: pytest.MonkeyPatch, wallet: WatchedWallet
-) -> None:
+def test_without_the_snapshot_it_is_taken_off(monkeypatch: pytest.MonkeyPatch, wallet: WatchedWallet) -> None:
     monkeypatch.setattr(summaries, "snapshot", nullcontext)
     let_arrive(monkeypatch, partial(receive, wallet.merchant, UNITS, block_time=LATE))
     total = summed(wallet.merchant).total

@@ -26,8 +26,7 @@ def make_trial(scenario: Scenario, merchant: Merchant) -> Checkout:
     """A test checkout with the steps of its scenario."""
     checkout = make_checkout(merchant, mode=Mode.TEST, amount=Decimal("25.00"))
     TestStep.objects.bulk_create(
-        TestStep(checkout=checkout, kind=step.kind, due_at=step.due_at)
-        for step in steps_of(scenario, NOON)
+        TestStep(checkout=checkout, kind=step.kind, due_at=step.due_at) for step in steps_of(scenario, NOON)
     )
     return checkout
 

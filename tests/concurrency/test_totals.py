@@ -10,11 +10,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.creation.forms import parse_create
 from checkouts.creation.service import create_checkout
-from checkouts.lifecycle.totals import (
-    differences,
-    fold_totals,
-    rebuild,
-)
+from checkouts.lifecycle.totals import differences, fold_totals, rebuild
 from checkouts.models import CheckoutCount, DailyTotal
 from checkouts.testmode.service import play_due_steps
 from gateway.core import daily_totals
@@ -24,10 +20,7 @@ from tests.factories import NOON, make_merchant
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
-DAYS = {
-    "since": NOON.date() - timedelta(days=1),
-    "until": NOON.date() + timedelta(days=2),
-}
+DAYS = {"since": NOON.date() - timedelta(days=1), "until": NOON.date() + timedelta(days=2)}
 
 
 def create(merchant: Merchant) -> None:
@@ -67,17 +60,12 @@ def test_writers_of_one_day_wait_for_nobody() -> None:
     merchant = make_merchant()
     create(merchant)
     fold_totals()
-    with (
-        holding("SELECT FROM checkouts_dailytotal, checkouts_checkoutcount FOR UPDATE"),
-        crew() as threads,
-    ):
+    with holding("SELECT FROM checkouts_dailytotal, checkouts_checkoutcount FOR UPDATE"), crew() as threads:
         threads.together(lambda: create(merchant))
     assert differences(**DAYS) == []
 
 
-def test_a_table_that_a_repair_has_locked_is_left_to_the_next_fold(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_table_that_a_repair_has_locked_is_left_to_the_next_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(daily_totals, "_LONGEST_WAIT", "10ms")
     create(make_merchant())
     with holding("LOCK TABLE checkouts_checkoutcount IN SHARE ROW EXCLUSIVE MODE"):
@@ -89,9 +77,7 @@ def test_a_table_that_a_repair_has_locked_is_left_to_the_next_fold(
     assert not CheckoutCount.objects.filter(is_sum=False).exists()
 
 
-def test_without_adding_to_what_is_there_something_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_adding_to_what_is_there_something_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: a fold that overwrites a total loses what was folded before."""
     monkeypatch.setitem(daily_totals._MERGED, "sum", "EXCLUDED.{0}")
     merchant = make_merchant()

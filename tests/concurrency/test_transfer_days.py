@@ -13,16 +13,8 @@ from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.wallets.days import kept_sums, raw_sums
 from wallets.models import Transfer, TransferClaim, TransferDay
 from wallets.states import ClaimKind
-from wallets.transfers.service import (
-    confirm_through,
-    orphan_above,
-    record_transfers,
-)
-from wallets.transfers.totals import (
-    day_differences,
-    fold_days,
-    rebuild_days,
-)
+from wallets.transfers.service import confirm_through, orphan_above, record_transfers
+from wallets.transfers.totals import day_differences, fold_days, rebuild_days
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -80,9 +72,7 @@ def claim_meanwhile(transfer: Transfer, *, waits: bool) -> None:
     """Claim a transfer while the transaction that makes it final is not committed yet."""
 
     def claim() -> None:
-        TransferClaim.objects.create(
-            transfer_id=transfer.pk, kind=ClaimKind.CHECKOUT, claimed_at=NOON
-        )
+        TransferClaim.objects.create(transfer_id=transfer.pk, kind=ClaimKind.CHECKOUT, claimed_at=NOON)
 
     with crew() as threads:
         with holding(_CONFIRM):
@@ -97,9 +87,7 @@ def claim_meanwhile(transfer: Transfer, *, waits: bool) -> None:
 def test_a_claim_waits_for_whoever_changes_the_transfer() -> None:
     claim_meanwhile(make_transfer(make_checkout()), waits=True)
     fold_days()
-    assert [(day.state, day.claim) for day in TransferDay.objects.exclude(count=0)] == [
-        ("confirmed", "checkout")
-    ]
+    assert [(day.state, day.claim) for day in TransferDay.objects.exclude(count=0)] == [("confirmed", "checkout")]
     assert day_differences() == []
 
 

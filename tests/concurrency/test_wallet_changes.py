@@ -15,11 +15,7 @@ from tests.concurrency.test_inbox import no_lock_on
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
 from wallets.models import ReceivingWallet, WalletChange
-from wallets.receiving.changes import (
-    apply_wallet_changes,
-    cancel_change,
-    request_wallet,
-)
+from wallets.receiving.changes import apply_wallet_changes, cancel_change, request_wallet
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -34,9 +30,7 @@ NO_NEW_CHANGES = "LOCK TABLE wallets_walletchange IN SHARE MODE"
 def ask(merchant: Merchant, actor: User, address: str) -> str:
     """Ask for a wallet; what came of it."""
     try:
-        answer = request_wallet(
-            merchant, chain="base", address=address, actor=actor, now=NOON
-        )
+        answer = request_wallet(merchant, chain="base", address=address, actor=actor, now=NOON)
     except ConflictError as error:
         return error.message
     return "waits" if isinstance(answer, WalletChange) else "set"
@@ -136,9 +130,7 @@ def cancel_while_it_is_applied() -> tuple[int, str, WalletChange]:
         return applying.result(SECONDS), cancelled, change
 
 
-def test_without_the_merchants_lock_the_table_still_refuses_both(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_merchants_lock_the_table_still_refuses_both(monkeypatch: pytest.MonkeyPatch) -> None:
     no_lock_on(monkeypatch, Merchant)
     applied, cancelled, change = cancel_while_it_is_applied()
     assert (applied, cancelled) == (0, "cancelled")
@@ -160,10 +152,7 @@ def two_ask(statement: str, *parameters: Any) -> list[str]:
     """Two owners ask for two wallets on two connections, at the moment when a third lets go; what came of it."""
     merchant = make_merchant()
     make_wallet(merchant)
-    asks = [
-        partial(ask, merchant, make_member(merchant), address)
-        for address in (OTHER, THIRD)
-    ]
+    asks = [partial(ask, merchant, make_member(merchant), address) for address in (OTHER, THIRD)]
     with crew() as threads:
         with holding(statement, *(parameters or ())):
             attempts = [threads.start(each) for each in asks]
@@ -178,9 +167,7 @@ def test_of_two_who_ask_at_once_the_second_is_told_that_one_waits() -> None:
     assert WalletChange.objects.count() == 1
 
 
-def test_without_the_merchants_lock_the_key_still_lets_one_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_merchants_lock_the_key_still_lets_one_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     no_lock_on(monkeypatch, Merchant)
     told, first = two_ask(NO_NEW_CHANGES)
     assert first == "waits"
@@ -198,9 +185,6 @@ def test_without_lock_and_key_two_changes_would_wait(
 
 def test_of_two_first_wallets_at_once_one_is_set_and_the_other_waits() -> None:
     merchant = make_merchant()
-    asks = [
-        partial(ask, merchant, make_member(merchant), address)
-        for address in (OTHER, THIRD)
-    ]
+    asks = [partial(ask, merchant, make_member(merchant), address) for address in (OTHER, THIRD)]
     with crew() as threads:
         assert sorted(threads.together(*asks)) == ["set", "waits"]

@@ -13,20 +13,9 @@ from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_wallet
 from tests.wallets.signing import Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
-from wallets.receiving.changes import (
-    apply_wallet_changes,
-    request_wallet,
-)
-from wallets.receiving.claims import (
-    RELEASE_AFTER,
-    claims_to_release,
-    release_claim,
-)
-from wallets.receiving.proofs import (
-    message_of,
-    prove_wallet,
-    start_proof,
-)
+from wallets.receiving.changes import apply_wallet_changes, request_wallet
+from wallets.receiving.claims import RELEASE_AFTER, claims_to_release, release_claim
+from wallets.receiving.proofs import message_of, prove_wallet, start_proof
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -38,21 +27,13 @@ LATER = NOON + RELEASE_AFTER
 def started(merchant: Merchant | None = None) -> WalletProof:
     """A message for a merchant to sign."""
     merchant = merchant or make_merchant()
-    return start_proof(
-        merchant,
-        chain="ethereum",
-        address=SIGNER.address,
-        actor=make_member(merchant),
-        now=NOON,
-    )
+    return start_proof(merchant, chain="ethereum", address=SIGNER.address, actor=make_member(merchant), now=NOON)
 
 
 def prove(proof: WalletProof, signature: str) -> str:
     """Hand a signature in; what came of it."""
     try:
-        answer = prove_wallet(
-            proof, signature=signature, actor=proof.requested_by, now=NOON
-        )
+        answer = prove_wallet(proof, signature=signature, actor=proof.requested_by, now=NOON)
     except ConflictError as error:
         return error.message
     return "waits" if isinstance(answer, WalletChange) else "set"
@@ -99,9 +80,7 @@ def open_changes() -> int:
     return WalletChange.objects.filter(WalletChange.OPEN).count()
 
 
-def test_of_two_who_prove_a_wallet_at_once_one_is_next_to_have_it(
-    squatter: Merchant,
-) -> None:
+def test_of_two_who_prove_a_wallet_at_once_one_is_next_to_have_it(squatter: Merchant) -> None:
     told, first = two_prove()
     assert first == "waits"
     assert "Another proof of this wallet" in told
@@ -132,11 +111,7 @@ def claim(merchant: Merchant) -> str:
     """Claim the address without a proof; what came of it."""
     try:
         request_wallet(
-            merchant,
-            chain="ethereum",
-            address=SIGNER.address,
-            actor=merchant.memberships.get().user,
-            now=NOON,
+            merchant, chain="ethereum", address=SIGNER.address, actor=merchant.memberships.get().user, now=NOON
         )
     except ConflictError as error:
         return str(error.code)
@@ -150,12 +125,8 @@ def hand_over() -> None:
     apply_wallet_changes(now=LATER)
 
 
-def test_however_they_prove_claim_and_hand_over_one_has_it_at_the_end(
-    squatter: Merchant,
-) -> None:
-    live = ReceivingWallet.objects.filter(
-        chain="ethereum", address=SIGNER.address, retired_at=None
-    )
+def test_however_they_prove_claim_and_hand_over_one_has_it_at_the_end(squatter: Merchant) -> None:
+    live = ReceivingWallet.objects.filter(chain="ethereum", address=SIGNER.address, retired_at=None)
     for _ in range(4):
         proofs = [proving(started()) for _ in range(3)]
         other = make_merchant()

@@ -11,19 +11,11 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.factories import NOON, make_merchant
-from tests.x402.recorded import (
-    make_machine_transfer,
-    make_seller,
-    request_for,
-    verify_it,
-)
+from tests.x402.recorded import make_machine_transfer, make_seller, request_for, verify_it
 from wallets.models import Transfer, TransferClaim
 from x402.models import KeptAnswer, X402Payment
 from x402.payments.books import read_books
-from x402.payments.claims import (
-    Caller,
-    use_up,
-)
+from x402.payments.claims import Caller, use_up
 from x402.payments.rechecks import recheck_payments
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
@@ -57,35 +49,27 @@ def answers(*keys: str, transfer: Transfer) -> list[dict[str, Any]]:
 
 
 def test_of_sixteen_who_ask_for_one_proof_one_has_it(transfer: Transfer) -> None:
-    told = Counter(
-        one.get("reason", "valid") for one in answers(*[""] * 16, transfer=transfer)
-    )
+    told = Counter(one.get("reason", "valid") for one in answers(*[""] * 16, transfer=transfer))
     assert told == {"valid": 1, "already_used": 15}
     assert X402Payment.objects.count() == 1
     assert TransferClaim.objects.count() == FeeEntry.objects.count() == 1
 
 
-def test_sixteen_different_keys_do_not_make_sixteen_payments(
-    transfer: Transfer,
-) -> None:
+def test_sixteen_different_keys_do_not_make_sixteen_payments(transfer: Transfer) -> None:
     keys = [f"key-{number}" for number in range(16)]
     told = Counter(one["valid"] for one in answers(*keys, transfer=transfer))
     assert told == {True: 1, False: 15}
     assert KeptAnswer.objects.count() == X402Payment.objects.count() == 1
 
 
-def test_one_request_sent_sixteen_times_gets_sixteen_times_the_same_yes(
-    transfer: Transfer,
-) -> None:
+def test_one_request_sent_sixteen_times_gets_sixteen_times_the_same_yes(transfer: Transfer) -> None:
     told = answers(*["order-7"] * 16, transfer=transfer)
     assert all(one["valid"] for one in told)
     assert len({one["paymentId"] for one in told}) == 1
     assert X402Payment.objects.count() == 1
 
 
-def test_without_the_unique_key_and_the_claim_everybody_has_it(
-    transfer: Transfer,
-) -> None:
+def test_without_the_unique_key_and_the_claim_everybody_has_it(transfer: Transfer) -> None:
     """What the constraints are for: a check before the insert sees nothing of those beside it."""
     drop = [
         "DROP INDEX x402_proof_used_once",
@@ -135,23 +119,17 @@ def test_one_key_for_two_payments_at_once_buys_one_of_them(settings: Any) -> Non
     assert verify_it(left)["valid"] is True
 
 
-def test_a_transfer_that_something_else_claimed_meanwhile_is_used(
-    transfer: Transfer,
-) -> None:
+def test_a_transfer_that_something_else_claimed_meanwhile_is_used(transfer: Transfer) -> None:
     with crew() as threads, holding(LOCK_PAYMENTS):
         asked = threads.start(lambda: verify_it(transfer))
         wait_for_waiters(1)
-        TransferClaim.objects.create(
-            transfer=transfer, kind="checkout", claimed_at=NOON
-        )
+        TransferClaim.objects.create(transfer=transfer, kind="checkout", claimed_at=NOON)
     assert asked.result(SECONDS)["reason"] == "already_used"
     assert not X402Payment.objects.exists()
     assert not FeeEntry.objects.exists()
 
 
-def test_a_payment_verified_while_its_transfer_became_final_is_caught_up_on(
-    settings: Any,
-) -> None:
+def test_a_payment_verified_while_its_transfer_became_final_is_caught_up_on(settings: Any) -> None:
     """Whoever dealt with the transfer could not see the payment yet; the sweep does."""
     merchant = make_merchant()
     transfer = make_machine_transfer(merchant, make_seller(merchant, settings))

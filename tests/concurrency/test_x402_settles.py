@@ -14,22 +14,11 @@ from tests.concurrency.races import SECONDS, crew
 from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
-from tests.x402.exact.shop import (
-    connect_base,
-    open_shop,
-)
+from tests.x402.exact.shop import connect_base, open_shop
 from tests.x402.payers import pay_to_of
 from wallets.chains.rpc.pool import RpcPool
-from x402.exact import (
-    authorizations,
-    settlement,
-    waiters,
-)
-from x402.exact.evm import (
-    broadcast,
-    calls,
-    rail,
-)
+from x402.exact import authorizations, settlement, waiters
+from x402.exact.evm import broadcast, calls, rail
 from x402.exact.inputs import StandardRequest
 from x402.models import Authorization, X402Payment
 from x402.payments.claims import Caller
@@ -55,9 +44,7 @@ def seller(usdc: str) -> ApiClient:
 def settled_at_once(client: ApiClient, bodies: list[dict[str, Any]]) -> list[Any]:
     """The answers to settlements that all began at the same moment."""
     with crew(len(bodies)) as threads:
-        return threads.together(
-            *[lambda body=body: settle(client, body) for body in bodies]
-        )
+        return threads.together(*[lambda body=body: settle(client, body) for body in bodies])
 
 
 def check_one(answers: list[Any]) -> None:
@@ -97,9 +84,7 @@ def test_a_claim_that_reads_before_it_writes_would_serve_more_than_one(
     assert [answer["success"] for answer in answers] == [True] * MANY
 
 
-def test_different_authorisations_do_not_wait_for_each_other(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_different_authorisations_do_not_wait_for_each_other(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     to = pay_to_of(seller)
     bodies = [body_of(authorize(base_node, to, UNITS), usdc) for _ in range(MANY)]
     answers = settled_at_once(seller, bodies)
@@ -126,9 +111,7 @@ def all_claim(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("all_claim")
-def test_without_a_lease_the_ledger_still_sends_once(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_without_a_lease_the_ledger_still_sends_once(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     check_one(settled_at_once(seller, [body] * FEW))
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 1

@@ -6,10 +6,7 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from gateway.core.api.errors import (
-    RoleError,
-    UnavailableError,
-)
+from gateway.core.api.errors import RoleError, UnavailableError
 from gateway.core.api.views import ApiView
 from gateway.urls import urlpatterns as real
 
@@ -38,8 +35,4 @@ def plain(request: HttpRequest, kind: str) -> HttpResponse:
     raise {"bug": ZeroDivisionError(SECRET), "bad": BadRequest(SECRET)}[kind]
 
 
-urlpatterns = [
-    path("api/v1/broken/<str:kind>", Breaking.as_view()),
-    path("api/v1/plain/<str:kind>", plain),
-    *real,
-]
+urlpatterns = [path("api/v1/broken/<str:kind>", Breaking.as_view()), path("api/v1/plain/<str:kind>", plain), *real]

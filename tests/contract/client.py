@@ -52,9 +52,7 @@ class Answer:
     @property
     def code(self) -> str | None:
         """The error's code; None where there is no error."""
-        code: str | None = (
-            self.body["error"].get("code") if self.status >= 400 else None
-        )
+        code: str | None = self.body["error"].get("code") if self.status >= 400 else None
         return code
 
     @property
@@ -68,18 +66,14 @@ def check(response: Any) -> Answer:
     headers = response.headers
     assert re.fullmatch(r"req_\w{16,}", headers["X-Request-Id"])
     assert headers["X-Service-Version"] == settings.SERVICE_VERSION
-    limit, remaining, reset = (
-        int(headers[f"X-RateLimit-{name}"]) for name in ("Limit", "Remaining", "Reset")
-    )
+    limit, remaining, reset = (int(headers[f"X-RateLimit-{name}"]) for name in ("Limit", "Remaining", "Reset"))
     assert 0 <= remaining <= limit
     assert reset % 60 == 0
     raw = response.getvalue()
     if response.status_code == 204:
         assert raw == b""
         return Answer(204, None, headers, raw)
-    assert headers["Content-Type"].startswith("application/json") or (
-        response.status_code == 200
-    )
+    assert headers["Content-Type"].startswith("application/json") or (response.status_code == 200)
     is_json = "json" in headers["Content-Type"]
     body = json.loads(raw) if raw and is_json else None
     if response.status_code >= 400 and body is not None:

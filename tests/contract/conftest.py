@@ -11,13 +11,7 @@ import time_machine
 from accounts.states import Mode
 from gateway.core import valkey
 from tests.contract.client import ApiClient, client_of
-from tests.factories import (
-    LOCAL_NODES,
-    NOON,
-    make_live_chain,
-    make_merchant,
-    make_wallet,
-)
+from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_merchant, make_wallet
 
 
 @pytest.fixture(autouse=True)

@@ -57,11 +57,7 @@ def _write(examples: dict[str, Any]) -> None:
 
 
 def _with_fixed_ids(text: str) -> str:
-    kept = {
-        token.address.lower()
-        for spec in chains().values()
-        for token in spec.tokens.values()
-    }
+    kept = {token.address.lower() for spec in chains().values() for token in spec.tokens.values()}
     seen: dict[str, str] = {}
 
     def fixed(match: re.Match[str]) -> str:
@@ -76,6 +72,4 @@ def _with_fixed_ids(text: str) -> str:
                 seen[found] = match["id"] + digest[: len(match["rest"])]
         return seen[found]
 
-    return _RANDOM.sub(
-        fixed, text.replace(settings.BASE_URL, "https://pay.example.com")
-    )
+    return _RANDOM.sub(fixed, text.replace(settings.BASE_URL, "https://pay.example.com"))

@@ -5,10 +5,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient
 from tests.contract.provoking import Case, Send, body_refusals, refusals
-from tests.x402.calls import (
-    Claim,
-    ask,
-)
+from tests.x402.calls import Claim, ask
 from tests.x402.recorded import PAYER, make_machine_transfer
 from wallets.models import ChainCursor
 from wallets.states import TransferState
@@ -54,12 +51,7 @@ def without_gas(client: ApiClient) -> Answer:
     assert client.merchant is not None
     to = pay_to(client.merchant.pk, Mode.LIVE, "base")
     assert to is not None
-    make_machine_transfer(
-        client.merchant,
-        to,
-        state=TransferState.CONFIRMED,
-        confirmed_at=timezone.now(),
-    )
+    make_machine_transfer(client.merchant, to, state=TransferState.CONFIRMED, confirmed_at=timezone.now())
     return client.post(SETTLE, {})
 
 
@@ -71,9 +63,7 @@ MACHINES: dict[Case, Send] = {
     **refusals("GET", PAYMENTS, PAYMENTS, 60),
     ("post", VERIFY, 200): verified,
     ("post", VERIFY, 409): same_key,
-    ("post", VERIFY, 503): lambda client: ask(
-        client, claim_of(client, is_recorded=False)
-    ),
+    ("post", VERIFY, 503): lambda client: ask(client, claim_of(client, is_recorded=False)),
     **refusals("POST", VERIFY, VERIFY, 600),
     **body_refusals("POST", VERIFY, lambda client: VERIFY),
     ("post", SETTLE, 200): lambda client: client.post(SETTLE, UNREADABLE),

@@ -15,9 +15,7 @@ from wallets.models import ChainCursor, Transfer
 from wallets.states import TransferState
 
 
-def pay(
-    checkout_id: str, share: int = 100, *, final: bool = True, **facts: object
-) -> Transfer:
+def pay(checkout_id: str, share: int = 100, *, final: bool = True, **facts: object) -> Transfer:
     """Send `share` per cent of the price to a checkout's address, and credit it."""
     now = timezone.now()
     checkout = Checkout.objects.get(public_id=checkout_id)

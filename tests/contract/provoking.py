@@ -32,25 +32,16 @@ def plain(path: str) -> Callable[[ApiClient], Answer]:
 def refusals(method: str, path: str, route: str, limit: int) -> dict[Case, Send]:
     """What every route does with a request it does not take, for a body that is no link's."""
     case = method.lower(), route
-    found: dict[Case, Send] = {
-        (*case, 401): nobody(method, path),
-        (*case, 429): limited(method, path, limit),
-    }
+    found: dict[Case, Send] = {(*case, 401): nobody(method, path), (*case, 429): limited(method, path, limit)}
     if "{" in route:
         found[*case, 404] = lambda client: client.send(method, path, b"{}")
     return found
 
 
-def body_refusals(
-    method: str, route: str, make: Callable[[ApiClient], str]
-) -> dict[Case, Send]:
+def body_refusals(method: str, route: str, make: Callable[[ApiClient], str]) -> dict[Case, Send]:
     case = method.lower(), route
     return {
         (*case, 400): lambda client: client.send(method, make(client), {"title": 1}),
-        (*case, 413): lambda client: client.send(
-            method, make(client), b" " * (256 * 1024 + 1)
-        ),
-        (*case, 415): lambda client: client.send(
-            method, make(client), b"x", content_type="text/plain"
-        ),
+        (*case, 413): lambda client: client.send(method, make(client), b" " * (256 * 1024 + 1)),
+        (*case, 415): lambda client: client.send(method, make(client), b"x", content_type="text/plain"),
     }

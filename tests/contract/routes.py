@@ -23,9 +23,7 @@ def api_routes() -> dict[str, list[str]]:
 
 def operations() -> list[tuple[str, str]]:
     """Every (method, route) there is, HEAD left out."""
-    return [
-        (method, route) for route, methods in api_routes().items() for method in methods
-    ]
+    return [(method, route) for route, methods in api_routes().items() for method in methods]
 
 
 def _methods(view: Any) -> list[str]:

@@ -50,18 +50,14 @@ class Server:
             content = got.read()
         finally:
             peer.close()
-        return check(
-            HttpResponse(content, status=got.status, headers=dict(got.getheaders()))
-        )
+        return check(HttpResponse(content, status=got.status, headers=dict(got.getheaders())))
 
     def say(self, text: bytes, *, is_all: bool = True) -> bytes:
         """Send bytes that need not be HTTP; return what comes back until the server hangs up.
 
         The server drops requests of a client that says that this is all. Else they need `Connection: close`.
         """
-        with socket.create_connection(
-            (HOST, self.port), timeout=PATIENCE_SECONDS
-        ) as peer:
+        with socket.create_connection((HOST, self.port), timeout=PATIENCE_SECONDS) as peer:
             peer.sendall(text)
             if is_all:
                 peer.shutdown(socket.SHUT_WR)
@@ -80,15 +76,10 @@ class Server:
 
 
 @contextmanager
-def running_servers(
-    count: int, folder: Path, environment: Mapping[str, str] | None = None
-) -> Iterator[list[Server]]:
+def running_servers(count: int, folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[list[Server]]:
     """Run web processes until the block ends, with these settings too."""
     with ExitStack() as stack:
-        servers = [
-            stack.enter_context(_process(folder / f"web-{n}.log", environment or {}))
-            for n in range(count)
-        ]
+        servers = [stack.enter_context(_process(folder / f"web-{n}.log", environment or {})) for n in range(count)]
         for server in servers:
             wait_until(server.answers, seconds=90)
         yield servers

@@ -25,16 +25,12 @@ def close(client: ApiClient) -> None:
 
 def is_refused(answer: Answer) -> bool:
     error = answer.body["error"]
-    assert error["message"] == (
-        "This merchant account is closed. It takes no new payments."
-    )
+    assert error["message"] == ("This merchant account is closed. It takes no new payments.")
     return (answer.status, error["code"]) == (409, "state_conflict")
 
 
 @pytest.mark.parametrize("which", ["tester", "seller"])
-def test_new_checkouts_and_links_stop_at_once(
-    which: str, request: pytest.FixtureRequest
-) -> None:
+def test_new_checkouts_and_links_stop_at_once(which: str, request: pytest.FixtureRequest) -> None:
     client: ApiClient = request.getfixturevalue(which)
     client.created()
     link = {"title": "Tea", "amount": "25.00"}
@@ -46,9 +42,7 @@ def test_new_checkouts_and_links_stop_at_once(
     assert Checkout.objects.count() == 1
 
 
-def test_a_closed_account_without_a_wallet_is_told_that_it_is_closed(
-    seller: ApiClient,
-) -> None:
+def test_a_closed_account_without_a_wallet_is_told_that_it_is_closed(seller: ApiClient) -> None:
     close(seller)
     assert seller.merchant
     seller.merchant.receiving_wallets.all().delete()
@@ -59,10 +53,7 @@ def test_without_the_condition_a_closed_account_takes_checkouts(
     tester: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control: what refuses is in the statement that creates."""
-    unguarded = {
-        which: statement.replace(OPEN_ONLY, "")
-        for which, statement in service._STATEMENTS.items()
-    }
+    unguarded = {which: statement.replace(OPEN_ONLY, "") for which, statement in service._STATEMENTS.items()}
     assert not set(unguarded.values()) & set(service._STATEMENTS.values())
     monkeypatch.setattr(service, "_STATEMENTS", unguarded)
     close(tester)

@@ -74,33 +74,23 @@ def test_a_new_checkout_has_exactly_the_promised_fields(tester: ApiClient) -> No
     assert body["metadata"] == {"a": 1}
     assert body["payment"] is None
     assert body["exception"] is body["paid_at"] is body["replaces"] is None
-    assert (body["amount_received"], body["amount_remaining"]) == (
-        "0.000000",
-        "25.000000",
-    )
+    assert (body["amount_received"], body["amount_remaining"]) == ("0.000000", "25.000000")
     assert body["transfers"] == []
 
 
 @pytest.mark.parametrize(
-    ("mode", "prefix", "livemode"),
-    [(Mode.TEST, "chk_test_", False), (Mode.LIVE, "chk_live_", True)],
+    ("mode", "prefix", "livemode"), [(Mode.TEST, "chk_test_", False), (Mode.LIVE, "chk_live_", True)]
 )
-def test_the_keys_mode_is_the_checkouts(
-    seller: ApiClient, mode: Mode, prefix: str, livemode: bool
-) -> None:
+def test_the_keys_mode_is_the_checkouts(seller: ApiClient, mode: Mode, prefix: str, livemode: bool) -> None:
     body = client_of(seller.merchant, mode).created()
     assert re.fullmatch(prefix + r"[0-9A-Za-z]{17,}", body["id"])
     assert body["livemode"] is livemode
 
 
-def test_the_page_address_is_unguessable_and_is_not_the_id(
-    tester: ApiClient, settings: Any
-) -> None:
+def test_the_page_address_is_unguessable_and_is_not_the_id(tester: ApiClient, settings: Any) -> None:
     settings.CHECKOUT_HOST = "https://pay.example.test"
     body = tester.created()
-    found = re.fullmatch(
-        r"https://pay\.example\.test/c/([0-9A-Za-z]{17,})", body["checkout_url"]
-    )
+    found = re.fullmatch(r"https://pay\.example\.test/c/([0-9A-Za-z]{17,})", body["checkout_url"])
     assert found
     assert found.group(1) not in body["id"]
 
@@ -124,10 +114,7 @@ def test_times_are_utc_and_thirty_minutes_apart(tester: ApiClient) -> None:
 def test_a_test_key_offers_all_six_chains_recommended_first(tester: ApiClient) -> None:
     options = tester.created()["available_chains"]
     assert all(set(option) == OPTION_FIELDS for option in options)
-    assert [
-        (o["chain"], o["tokens"], o["estimatedConfirmSec"], o["gasTier"], o["priority"])
-        for o in options
-    ] == [
+    assert [(o["chain"], o["tokens"], o["estimatedConfirmSec"], o["gasTier"], o["priority"]) for o in options] == [
         ("base", ["USDC"], 24, "low", 0),
         ("polygon", ["USDC", "USDT"], 24, "low", 1),
         ("solana", ["USDC"], 1, "low", 2),
@@ -139,14 +126,10 @@ def test_a_test_key_offers_all_six_chains_recommended_first(tester: ApiClient) -
     assert [o["exactAmountRequired"] for o in options] == [False, False, *[True] * 4]
 
 
-def test_round_price_chains_say_where_and_how_much_and_the_others_wait_for_a_choice(
-    tester: ApiClient,
-) -> None:
+def test_round_price_chains_say_where_and_how_much_and_the_others_wait_for_a_choice(tester: ApiClient) -> None:
     for option in tester.created(amount="25")["available_chains"]:
         if option["exactAmountRequired"]:
-            assert (
-                option["address"] is option["payAmount"] is option["paymentUri"] is None
-            )
+            assert option["address"] is option["payAmount"] is option["paymentUri"] is None
         else:
             assert re.fullmatch(r"0x[0-9a-fA-F]{40}", option["address"])
             assert option["payAmount"] == "25.000000"
@@ -167,9 +150,7 @@ def test_a_live_key_offers_only_chains_with_a_wallet_a_node_and_a_factory() -> N
 
 
 @pytest.mark.parametrize("missing", ["wallet", "watcher", "node", "factory"])
-def test_a_live_key_that_can_offer_nothing_is_a_conflict(
-    missing: str, settings: Any
-) -> None:
+def test_a_live_key_that_can_offer_nothing_is_a_conflict(missing: str, settings: Any) -> None:
     merchant = make_merchant()
     if missing != "wallet":
         make_wallet(merchant)
@@ -200,13 +181,8 @@ def test_the_same_order_reference_amount_and_currency_answer_200_with_the_first_
     assert DepositAddress.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    "other",
-    [{"amount": "25.01"}, {"order_ref": "order-2"}, {"order_ref": "ORDER-1"}],
-)
-def test_another_amount_or_reference_makes_a_new_checkout(
-    tester: ApiClient, other: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("other", [{"amount": "25.01"}, {"order_ref": "order-2"}, {"order_ref": "ORDER-1"}])
+def test_another_amount_or_reference_makes_a_new_checkout(tester: ApiClient, other: dict[str, str]) -> None:
     first = tester.created(order_ref="order-1")
     second = tester.created(**({"order_ref": "order-1"} | other))
     assert second["id"] != first["id"]
@@ -217,9 +193,7 @@ def test_without_a_reference_every_post_makes_a_new_checkout(tester: ApiClient) 
     assert tester.created(**fields)["id"] != tester.created(**fields)["id"]
 
 
-def test_a_reference_found_in_metadata_makes_creation_idempotent_too(
-    tester: ApiClient,
-) -> None:
+def test_a_reference_found_in_metadata_makes_creation_idempotent_too(tester: ApiClient) -> None:
     first = tester.created(metadata={"orderId": 77})
     again = tester.create(order_ref="77")
     assert (again.status, again.body["id"]) == (200, first["id"])
@@ -231,17 +205,13 @@ def test_modes_and_merchants_do_not_share_order_references(seller: ApiClient) ->
     assert len(found) == 3
 
 
-def test_another_key_of_the_same_merchant_gets_the_same_checkout(
-    tester: ApiClient,
-) -> None:
+def test_another_key_of_the_same_merchant_gets_the_same_checkout(tester: ApiClient) -> None:
     first = tester.created(order_ref="order-1")
     again = client_of(tester.merchant, Mode.TEST).create(order_ref="order-1")
     assert (again.status, again.body["id"]) == (200, first["id"])
 
 
-def test_a_repeat_answers_the_existing_checkout_whatever_its_status(
-    tester: ApiClient,
-) -> None:
+def test_a_repeat_answers_the_existing_checkout_whatever_its_status(tester: ApiClient) -> None:
     first = tester.created(order_ref="order-1")
     Checkout.objects.update(expires_at=NOON - timedelta(days=365 * 20))
     assert expire_due_checkouts(now=NOON) == 1
@@ -250,9 +220,7 @@ def test_a_repeat_answers_the_existing_checkout_whatever_its_status(
     assert again.body["status"] == "expired"
 
 
-def test_a_repeat_answers_the_existing_checkout_when_no_chain_can_be_offered_any_more(
-    seller: ApiClient,
-) -> None:
+def test_a_repeat_answers_the_existing_checkout_when_no_chain_can_be_offered_any_more(seller: ApiClient) -> None:
     first = seller.created(order_ref="order-1")
     ChainCursor.objects.update(halted_reason="a person must look")
     forget()

@@ -43,9 +43,7 @@ def test_metadata_comes_back_as_it_was_sent(tester: ApiClient, metadata: str) ->
 def test_metadata_is_measured_as_compact_utf8(tester: ApiClient) -> None:
     fits = {"é": "x" * (4096 - len(compact({"é": ""})))}
     assert len(compact(fits)) == 4096
-    spaced = json.dumps(
-        {"amount": "25", "currency": "USD", "metadata": fits}, indent=40
-    )
+    spaced = json.dumps({"amount": "25", "currency": "USD", "metadata": fits}, indent=40)
     answer = tester.post("/checkouts", spaced.encode())
     assert answer.status == 201
     assert answer.body["metadata"] == fits
@@ -95,24 +93,17 @@ def test_metadata_nested_past_what_can_be_written_is_refused(tester: ApiClient) 
         ({"CUSTOMER_REF": "c", "userid": "c", "nested": {"user_id": "c"}}, {}),
     ],
 )
-def test_references_are_read_from_metadata(
-    tester: ApiClient, metadata: dict[str, Any], found: dict[str, str]
-) -> None:
+def test_references_are_read_from_metadata(tester: ApiClient, metadata: dict[str, Any], found: dict[str, str]) -> None:
     body = tester.created(metadata=metadata)
     nothing = dict.fromkeys(("customer_ref", "product_ref", "order_ref"))
     armed = {"ambiguity_resolution_armed": False}
     assert body["references"] == nothing | found | armed
     assert body["metadata"] == metadata
-    assert (
-        tester.get(f"/checkouts/{body['id']}").body["references"] == body["references"]
-    )
+    assert tester.get(f"/checkouts/{body['id']}").body["references"] == body["references"]
 
 
 def test_numbers_in_metadata_are_read_as_they_are_spelled(tester: ApiClient) -> None:
-    sent = (
-        b'{"amount":"25","currency":"USD","metadata":'
-        b'{"user_id":1.10,"package_code":123456789012345678901234567890}}'
-    )
+    sent = b'{"amount":"25","currency":"USD","metadata":{"user_id":1.10,"package_code":123456789012345678901234567890}}'
     references = tester.post("/checkouts", sent).body["references"]
     assert references["customer_ref"] == "1.10"
     assert references["product_ref"] == "123456789012345678901234567890"
@@ -139,8 +130,6 @@ def test_top_level_references_win(tester: ApiClient) -> None:
         ({"customer_ref": "c", "product_ref": "", "order_ref": "o"}, False),
     ],
 )
-def test_both_references_arm_the_resolution_of_ambiguity(
-    tester: ApiClient, given: dict[str, str], armed: bool
-) -> None:
+def test_both_references_arm_the_resolution_of_ambiguity(tester: ApiClient, given: dict[str, str], armed: bool) -> None:
     references = tester.created(**given)["references"]
     assert references["ambiguity_resolution_armed"] is armed

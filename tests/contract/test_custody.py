@@ -30,7 +30,7 @@ SHOWN: Final = {
         "wallets/receiving/test_inspection.py::test_accounts_on_ton",
     ],
     "Ethereum, signed payments of machines": [
-        "wallets/forwarders/test_contracts.py::test_naming_another_destination_names_another_forwarder",
+        "wallets/forwarders/test_contracts.py::test_naming_another_destination_names_another_forwarder"
     ],
     "a live API key": [
         "contract/test_custody.py::test_a_live_key_reaches_no_wallet_key_person_or_endpoint",
@@ -45,17 +45,13 @@ SHOWN: Final = {
         "wallets/receiving/test_changes.py::test_another_wallet_waits_and_the_owners_are_told_twice",
         "accounts/keys/test_service.py::test_audit_entries_cannot_be_changed",
     ],
-    "the server": [
-        "wallets/forwarders/test_contracts.py::test_nobody_but_the_factory_makes_a_forwarder_send",
-    ],
+    "the server": ["wallets/forwarders/test_contracts.py::test_nobody_but_the_factory_makes_a_forwarder_send"],
     "one RPC provider": [
         "wallets/reconciliation/test_confirmation.py::test_depth_alone_does_not_confirm_a_large_amount",
         "checkouts/lifecycle/test_moves_large.py::test_parts_of_a_large_sum_wait_for_a_second_node",
         "x402/byhash/test_service_large.py::test_a_large_sum_of_one_payer_waits_for_a_second_node",
     ],
-    "a buyer": [
-        "checkouts/rescue/test_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers",
-    ],
+    "a buyer": ["checkouts/rescue/test_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers"],
 }
 
 
@@ -108,9 +104,7 @@ def test_a_key_neither_floods_owners_with_mail_nor_writes_it() -> None:
     held = PaymentLink.objects.get(public_id=link["id"])
     for hour, number in ((9, 1), (9, 2), (10, 3)):
         url = f"https://thief.example/{number}"
-        wanted = parse_link(
-            {"title": held.title, "amount": "5", "webhook_url": url}, url_policy()
-        )
+        wanted = parse_link({"title": held.title, "amount": "5", "webhook_url": url}, url_policy())
         change_link(held, wanted, now=NOON.replace(hour=hour))
     first, second = OutgoingMail.objects.order_by("pk")
     assert ("/1\n" in first.text, "/3\n" in second.text) == (True, True)

@@ -47,9 +47,7 @@ LIMIT = 256 * 1024
         ("POST", "/api/v1/openapi.json", 405, "method_not_allowed"),
     ],
 )
-def test_routes_and_methods_that_are_none(
-    tester: ApiClient, method: str, path: str, status: int, code: str
-) -> None:
+def test_routes_and_methods_that_are_none(tester: ApiClient, method: str, path: str, status: int, code: str) -> None:
     answer = tester.send(method, path, b"{}")
     assert answer.refusal == (status, code, None)
 
@@ -70,9 +68,7 @@ def test_routes_and_methods_that_are_none(
         ("/openapi.json", {"GET", "HEAD"}),
     ],
 )
-def test_a_405_names_the_methods_there_are(
-    tester: ApiClient, path: str, allowed: set[str]
-) -> None:
+def test_a_405_names_the_methods_there_are(tester: ApiClient, path: str, allowed: set[str]) -> None:
     answer = tester.send("DELETE", path)
     assert answer.status == 405
     assert set(answer.headers["Allow"].split(", ")) - {"OPTIONS"} == allowed
@@ -102,16 +98,9 @@ def test_a_body_may_be_256_kb_and_not_a_byte_more(tester: ApiClient) -> None:
 
 @pytest.mark.parametrize(
     "content_type",
-    [
-        "application/json",
-        "application/json; charset=utf-8",
-        "APPLICATION/JSON;charset=UTF-8",
-        " application/json ",
-    ],
+    ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON;charset=UTF-8", " application/json "],
 )
-def test_bodies_that_say_they_are_json_are_read(
-    tester: ApiClient, content_type: str
-) -> None:
+def test_bodies_that_say_they_are_json_are_read(tester: ApiClient, content_type: str) -> None:
     assert post(tester, padded(100), content_type=content_type).status == 201
 
 
@@ -179,12 +168,8 @@ def test_no_body_at_all_misses_its_first_parameter(tester: ApiClient) -> None:
     assert post(tester, b"").refusal == (400, "parameter_missing", "amount")
 
 
-@pytest.mark.parametrize(
-    "accept", ["text/html", "application/xml", "image/*", "", ";q"]
-)
-def test_answers_are_json_whatever_the_client_accepts(
-    tester: ApiClient, accept: str
-) -> None:
+@pytest.mark.parametrize("accept", ["text/html", "application/xml", "image/*", "", ";q"])
+def test_answers_are_json_whatever_the_client_accepts(tester: ApiClient, accept: str) -> None:
     for path in ("/checkouts", "/nowhere", "/chains"):
         answer = tester.send("GET", path, HTTP_ACCEPT=accept)
         assert answer.headers["Content-Type"] == "application/json"
@@ -192,9 +177,7 @@ def test_answers_are_json_whatever_the_client_accepts(
 
 @pytest.mark.urls(BROKEN)
 @pytest.mark.parametrize("path", ["/broken/bug", "/plain/bug", "/broken/denied"])
-def test_a_bug_of_ours_is_a_500_that_tells_nothing_of_itself(
-    tester: ApiClient, path: str
-) -> None:
+def test_a_bug_of_ours_is_a_500_that_tells_nothing_of_itself(tester: ApiClient, path: str) -> None:
     answer = tester.get(path)
     assert answer.refusal == (500, "internal", None)
     assert SECRET.encode() not in answer.raw
@@ -219,9 +202,7 @@ def test_a_bug_is_logged_with_the_requests_id_and_without_secrets(
 
 def _our_handler() -> logging.Handler:
     return next(
-        handler
-        for handler in logging.getLogger().handlers
-        if isinstance(handler.formatter, ProcessorFormatter)
+        handler for handler in logging.getLogger().handlers if isinstance(handler.formatter, ProcessorFormatter)
     )
 
 
@@ -234,9 +215,7 @@ def _our_handler() -> logging.Handler:
         ("/plain/bad", (400, "parameter_invalid", None)),
     ],
 )
-def test_errors_raised_anywhere_get_the_envelope(
-    tester: ApiClient, path: str, refusal: tuple[int, str, None]
-) -> None:
+def test_errors_raised_anywhere_get_the_envelope(tester: ApiClient, path: str, refusal: tuple[int, str, None]) -> None:
     assert tester.get(path).refusal == refusal
 
 
@@ -251,24 +230,15 @@ def _refuse(execute: Callable[..., Any], *_: Any) -> Any:
     raise RuntimeError("no database")
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example.test", "", "a b", "x" * 500, "[::1", "é"]
-)
-def test_a_strange_host_gets_the_headers_and_appears_in_no_url(
-    tester: ApiClient, host: str
-) -> None:
-    answer = tester.send(
-        "POST", "/checkouts", {"amount": "25", "currency": "USD"}, HTTP_HOST=host
-    )
+@pytest.mark.parametrize("host", ["evil.example.test", "", "a b", "x" * 500, "[::1", "é"])
+def test_a_strange_host_gets_the_headers_and_appears_in_no_url(tester: ApiClient, host: str) -> None:
+    answer = tester.send("POST", "/checkouts", {"amount": "25", "currency": "USD"}, HTTP_HOST=host)
     assert answer.status in {201, 400}
     assert b"evil" not in answer.raw
 
 
 def test_request_ids_differ_and_are_ours(tester: ApiClient) -> None:
-    ids = {
-        tester.send("GET", "/chains", HTTP_X_REQUEST_ID="mine").headers["X-Request-Id"]
-        for _ in range(3)
-    }
+    ids = {tester.send("GET", "/chains", HTTP_X_REQUEST_ID="mine").headers["X-Request-Id"] for _ in range(3)}
     assert len(ids) == 3
     assert "mine" not in ids
 
@@ -296,9 +266,7 @@ def test_api_answers_are_not_cached(tester: ApiClient) -> None:
         ("PATCH", "/links/x/status", 60),
     ],
 )
-def test_the_headers_tell_the_routes_own_limit(
-    tester: ApiClient, method: str, path: str, limit: int
-) -> None:
+def test_the_headers_tell_the_routes_own_limit(tester: ApiClient, method: str, path: str, limit: int) -> None:
     first = tester.send(method, path, b"{}").headers
     second = tester.send(method, path, b"{}").headers
     assert int(first["X-RateLimit-Limit"]) == limit
@@ -307,9 +275,7 @@ def test_the_headers_tell_the_routes_own_limit(
 
 def test_the_check_itself_sees_a_missing_header() -> None:
     client = client_of()
-    response = Client().get(
-        f"{PREFIX}/chains", HTTP_AUTHORIZATION=f"Bearer {client.key}"
-    )
+    response = Client().get(f"{PREFIX}/chains", HTTP_AUTHORIZATION=f"Bearer {client.key}")
     check(response)
     del response["X-RateLimit-Reset"]
     with pytest.raises(KeyError):

@@ -45,15 +45,7 @@ TABLE: dict[int, tuple[str, set[str]]] = {
     404: ("not_found", {"resource_missing", "route_missing"}),
     405: ("invalid_request", {"method_not_allowed"}),
     408: ("invalid_request", {"body_late"}),
-    409: (
-        "conflict",
-        {
-            "state_conflict",
-            "receiving_wallet_missing",
-            "capacity_exhausted",
-            "duplicate",
-        },
-    ),
+    409: ("conflict", {"state_conflict", "receiving_wallet_missing", "capacity_exhausted", "duplicate"}),
     413: ("invalid_request", {"body_too_large"}),
     415: ("invalid_request", {"media_type_unsupported"}),
     500: ("api_error", {"internal"}),
@@ -82,13 +74,9 @@ def _pay_twice(seller: ApiClient) -> Answer:
     return _choose(seller, "base", "USDC", checkout_id)
 
 
-def _choose(
-    client: ApiClient, chain: str, token: str, checkout_id: str | None = None
-) -> Answer:
+def _choose(client: ApiClient, chain: str, token: str, checkout_id: str | None = None) -> Answer:
     checkout_id = checkout_id or client.created()["id"]
-    return client.post(
-        f"/checkouts/{checkout_id}/options", {"chain": chain, "token": token}
-    )
+    return client.post(f"/checkouts/{checkout_id}/options", {"chain": chain, "token": token})
 
 
 def _last_amount_gone(_: ApiClient) -> Answer:
@@ -130,9 +118,7 @@ PROVOKED: dict[str, Callable[[ApiClient], Answer]] = {
     "url_forbidden": lambda client: client.create(webhook_url="https://10.0.0.1/"),
     "chain_unsupported": lambda client: _choose(client, "bitcoin", "USDC"),
     "token_unsupported": lambda client: _choose(client, "base", "USDT"),
-    "address_invalid": lambda client: client.get(
-        "/reports/transactions", {"wallet": "0x12"}
-    ),
+    "address_invalid": lambda client: client.get("/reports/transactions", {"wallet": "0x12"}),
     "status_invalid": _open_link,
     "key_missing": lambda client: ApiClient().get("/checkouts"),
     "key_invalid": lambda client: ApiClient(key="sk_live_nobody").get("/checkouts"),
@@ -144,9 +130,7 @@ PROVOKED: dict[str, Callable[[ApiClient], Answer]] = {
     "capacity_exhausted": _last_amount_gone,
     "receiving_wallet_missing": lambda client: client_of(mode=Mode.LIVE).create(),
     "body_too_large": lambda client: client.post("/checkouts", b" " * (256 * 1024 + 1)),
-    "media_type_unsupported": lambda client: client.send(
-        "POST", "/checkouts", b"{}", content_type="text/plain"
-    ),
+    "media_type_unsupported": lambda client: client.send("POST", "/checkouts", b"{}", content_type="text/plain"),
     "duplicate": same_key,
     "chain_unavailable": MACHINES["post", VERIFY, 503],
     "internal": _bug,

@@ -20,16 +20,12 @@ from wallets.networks import chain_spec
 
 pytestmark = pytest.mark.django_db
 
-EXACT = [
-    (chain, token) for chain, offer in EXACT_OFFERS.items() for token in offer["tokens"]
-]
+EXACT = [(chain, token) for chain, offer in EXACT_OFFERS.items() for token in offer["tokens"]]
 FILLED = ("address", "payAmount", "paymentUri")
 EVERY = range(1, 10_000)
 
 
-def choose(
-    client: ApiClient, checkout: dict[str, Any], chain: str, token: str
-) -> dict[str, Any]:
+def choose(client: ApiClient, checkout: dict[str, Any], chain: str, token: str) -> dict[str, Any]:
     path = f"/checkouts/{checkout['id']}/options"
     answer = client.post(path, {"chain": chain, "token": token})
     assert answer.status == 200, answer.body
@@ -51,9 +47,7 @@ def exact_seller() -> ApiClient:
 
 
 @pytest.mark.parametrize(("chain", "token"), EXACT)
-def test_choosing_says_exactly_how_much_and_may_be_repeated(
-    tester: ApiClient, chain: str, token: str
-) -> None:
+def test_choosing_says_exactly_how_much_and_may_be_repeated(tester: ApiClient, chain: str, token: str) -> None:
     checkout = tester.created(amount="25")
     option = choose(tester, checkout, chain, token)
     assert option["address"] == chain_spec(chain).family.nobody
@@ -72,14 +66,9 @@ def test_one_amount_is_for_all_exact_chains_and_tokens(tester: ApiClient) -> Non
     assert choose(tester, checkout, "base", "USDC")["payAmount"] == "25.000000"
 
 
-def test_links_carry_the_exact_amount_and_what_names_the_checkout(
-    tester: ApiClient,
-) -> None:
+def test_links_carry_the_exact_amount_and_what_names_the_checkout(tester: ApiClient) -> None:
     checkout = tester.created(description="Two bags")
-    uris = {
-        chain: choose(tester, checkout, chain, token)["paymentUri"]
-        for chain, token in EXACT
-    }
+    uris = {chain: choose(tester, checkout, chain, token)["paymentUri"] for chain, token in EXACT}
     held = AmountReservation.objects.get()
     assert uris["ethereum"].endswith(f"uint256={25_000_000 + held.suffix}")
     assert f"amount=25.00{held.suffix:04}&" in uris["solana"]
@@ -105,9 +94,7 @@ def test_a_choice_is_seen_when_the_creation_is_repeated(tester: ApiClient) -> No
     assert None not in {option["address"] for option in exact}
 
 
-def test_an_underpaid_checkout_gets_a_fresh_amount_for_what_is_missing(
-    exact_seller: ApiClient,
-) -> None:
+def test_an_underpaid_checkout_gets_a_fresh_amount_for_what_is_missing(exact_seller: ApiClient) -> None:
     checkout = exact_seller.created()
     first = choose(exact_seller, checkout, "ethereum", "USDC")
     pay(checkout["id"], 40)
@@ -118,14 +105,10 @@ def test_an_underpaid_checkout_gets_a_fresh_amount_for_what_is_missing(
 
 
 @pytest.mark.parametrize("status", ["completed", "expired", "processing"])
-def test_a_checkout_that_takes_no_money_reserves_nothing(
-    exact_seller: ApiClient, status: CheckoutStatus
-) -> None:
+def test_a_checkout_that_takes_no_money_reserves_nothing(exact_seller: ApiClient, status: CheckoutStatus) -> None:
     checkout_id = exact_seller.created()["id"]
     BRING_TO[CheckoutStatus(status)](checkout_id)
-    answer = exact_seller.post(
-        f"/checkouts/{checkout_id}/options", {"chain": "ethereum", "token": "USDC"}
-    )
+    answer = exact_seller.post(f"/checkouts/{checkout_id}/options", {"chain": "ethereum", "token": "USDC"})
     assert answer.refusal == (409, "state_conflict", None)
     assert AmountReservation.objects.count() == 0
 
@@ -169,12 +152,8 @@ def test_with_nothing_else_to_offer_creation_says_why_and_repeats_are_answered(
     assert (again.status, again.body["id"]) == (200, known["id"])
 
 
-def test_creation_asks_the_database_nothing_about_exact_amounts(
-    tester: ApiClient,
-) -> None:
+def test_creation_asks_the_database_nothing_about_exact_amounts(tester: ApiClient) -> None:
     tester.created()
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         tester.created()
     assert not any("amountreservation" in query["sql"] for query in queries)

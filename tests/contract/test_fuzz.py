@@ -16,9 +16,7 @@ from tests.factories import WALLET
 
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured, pytest.mark.django_db]
 
-WRITES = [
-    (method, route) for method, route in operations() if method in {"POST", "PATCH"}
-]
+WRITES = [(method, route) for method, route in operations() if method in {"POST", "PATCH"}]
 READS = [route for method, route in operations() if method == "GET"]
 FIELDS = [
     "amount",
@@ -79,22 +77,14 @@ KNOWN = {200, 201, 202, 400, 401, 404, 405, 409, 413, 415}
 
 
 def fuzzed(examples: int) -> settings:
-    return settings(
-        max_examples=examples,
-        deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture],
-    )
+    return settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-numbers = st.one_of(
-    st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.integers(10**18)
-)
+numbers = st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.integers(10**18))
 texts = st.text(st.characters(), max_size=300)
 json_values = st.recursive(
     st.none() | st.booleans() | numbers | texts,
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
 
@@ -127,9 +117,7 @@ def send(tester: ApiClient, settings: Any) -> Send:
 @example(body=b"{" * 200)
 @example(body=b'{"amount":' + b"9" * 5000 + b"}")
 @example(body=b'{"\\ud800":1}')
-def test_random_bytes_are_refused_politely(
-    send: Send, method: str, route: str, body: bytes
-) -> None:
+def test_random_bytes_are_refused_politely(send: Send, method: str, route: str, body: bytes) -> None:
     # An object none of whose fields is known changes nothing, or settles whatever waits: that is no mistake. Cancelling
     # takes no body, as releasing does.
     may_succeed = method == "PATCH" or route == "x402/settle" or "/cancel" in route
@@ -140,16 +128,10 @@ def test_random_bytes_are_refused_politely(
 @fuzzed(40)
 @given(
     body=st.dictionaries(
-        st.sampled_from(
-            [*FIELDS, *LINK_FIELDS, *WAITLIST_FIELDS, *WALLET_FIELDS, "token"]
-        )
-        | texts,
-        json_values,
+        st.sampled_from([*FIELDS, *LINK_FIELDS, *WAITLIST_FIELDS, *WALLET_FIELDS, "token"]) | texts, json_values
     )
 )
-def test_random_objects_are_answered(
-    send: Send, method: str, route: str, body: Any
-) -> None:
+def test_random_objects_are_answered(send: Send, method: str, route: str, body: Any) -> None:
     send(method, route, json.dumps(body).encode())
 
 
@@ -161,9 +143,7 @@ def test_random_objects_are_answered(
 @example(value=-0.0)
 @example(value=1e308)
 @example(value=10**4000)
-def test_any_value_in_any_field_is_taken_or_named(
-    send: Send, field: str, value: Any
-) -> None:
+def test_any_value_in_any_field_is_taken_or_named(send: Send, field: str, value: Any) -> None:
     body = {"amount": "25", "currency": "USD"} | {field: value}
     answer = send("POST", "checkouts", json.dumps(body).encode())
     if answer.status >= 400:
@@ -178,9 +158,7 @@ def test_any_value_in_any_field_is_taken_or_named(
 @given(value=json_values)
 @example(value="\x00")
 @example(value="\ud800")
-def test_any_value_in_any_field_of_a_link_is_taken_or_named(
-    send: Send, field: str, kind: str, value: Any
-) -> None:
+def test_any_value_in_any_field_of_a_link_is_taken_or_named(send: Send, field: str, kind: str, value: Any) -> None:
     valid: dict[str, Any] = {"title": "Tea", "amount": "25", "type": kind}
     if kind == "subscription":
         valid["interval"] = "week"
@@ -195,9 +173,7 @@ def test_any_value_in_any_field_of_a_link_is_taken_or_named(
 @example(value="\x00")
 @example(value="\ud800")
 @example(value="\u017f@b.example")
-def test_any_value_in_any_field_of_the_waitlist_is_taken_or_named(
-    send: Send, field: str, value: Any
-) -> None:
+def test_any_value_in_any_field_of_the_waitlist_is_taken_or_named(send: Send, field: str, value: Any) -> None:
     body = {"email": "ines@halden.example"} | {field: value}
     answer = send("POST", "waitlist/fiat", json.dumps(body).encode())
     if answer.status >= 400:
@@ -210,9 +186,7 @@ def test_any_value_in_any_field_of_the_waitlist_is_taken_or_named(
 @example(value="\x00")
 @example(value="\ud800")
 @example(value=["\ud800", "\x00"])
-def test_any_value_in_any_field_of_a_wallet_is_taken_or_named(
-    send: Send, field: str, value: Any
-) -> None:
+def test_any_value_in_any_field_of_a_wallet_is_taken_or_named(send: Send, field: str, value: Any) -> None:
     answer = send("POST", "wallets", json.dumps(NEW_WALLET | {field: value}).encode())
     if answer.status >= 400:
         assert answer.error["param"] == field
@@ -231,9 +205,7 @@ def test_any_choice_is_answered(send: Send, field: str, value: Any) -> None:
 @pytest.mark.parametrize("key", ["user_id", "package_code", "order_id"])
 @fuzzed(40)
 @given(value=json_values)
-def test_no_reference_in_metadata_is_ever_a_reason_to_refuse(
-    send: Send, key: str, value: Any
-) -> None:
+def test_no_reference_in_metadata_is_ever_a_reason_to_refuse(send: Send, key: str, value: Any) -> None:
     body = {"amount": "25", "currency": "USD", "metadata": {key: value}}
     encoded = json.dumps(body).encode()
     answer = send("POST", "checkouts", encoded)
@@ -244,11 +216,7 @@ def test_no_reference_in_metadata_is_ever_a_reason_to_refuse(
 
 @pytest.mark.parametrize("route", READS)
 @fuzzed(40)
-@given(
-    query=st.dictionaries(
-        st.sampled_from(PARAMETERS), texts.map(str) | st.binary(max_size=60), max_size=4
-    )
-)
+@given(query=st.dictionaries(st.sampled_from(PARAMETERS), texts.map(str) | st.binary(max_size=60), max_size=4))
 @example(query={"limit": b"\x00"})
 @example(query={"created_after": "0001-01-01T00:00:00+23:59"})
 @example(query={"created_before": "9999-12-31T23:59:59-23:59"})

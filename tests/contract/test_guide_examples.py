@@ -60,11 +60,7 @@ def runner_of(program: Program) -> str:
 
 
 ALL = list(programs())
-SHELL = [
-    each
-    for each in ALL
-    if not each.reason and Path(runner_of(each)) == Path(__file__).relative_to(ROOT)
-]
+SHELL = [each for each in ALL if not each.reason and Path(runner_of(each)) == Path(__file__).relative_to(ROOT)]
 
 
 def unaccounted(found: Iterable[Program]) -> list[str]:
@@ -74,11 +70,7 @@ def unaccounted(found: Iterable[Program]) -> list[str]:
         for each in found
         if not each.reason
         and (
-            not runner_of(each)
-            or (
-                each not in SHELL
-                and f'"{each.page}"' not in (ROOT / runner_of(each)).read_text()
-            )
+            not runner_of(each) or (each not in SHELL and f'"{each.page}"' not in (ROOT / runner_of(each)).read_text())
         )
     ]
 
@@ -86,9 +78,7 @@ def unaccounted(found: Iterable[Program]) -> list[str]:
 def test_each_program_is_run_or_says_why_it_is_not() -> None:
     assert len(SHELL) >= 12
     assert unaccounted(ALL) == []
-    assert set(RUN_BY) <= {
-        (each.page, each.language) for each in ALL if not each.reason
-    }
+    assert set(RUN_BY) <= {(each.page, each.language) for each in ALL if not each.reason}
 
 
 def test_a_program_that_no_test_runs_is_found() -> None:
@@ -114,11 +104,7 @@ def here(program: Program, server: str) -> Program:
 
 @pytest.mark.parametrize("program", SHELL, ids=str)
 def test_a_shell_example_succeeds(
-    live_server: LiveServer,
-    tmp_path: Path,
-    settings: Any,
-    program: Program,
-    empty_nodes: dict[str, str],
+    live_server: LiveServer, tmp_path: Path, settings: Any, program: Program, empty_nodes: dict[str, str]
 ) -> None:
     # As in the demo.
     settings.WEBHOOK_ALLOW_LOOPBACK = True
@@ -154,9 +140,5 @@ def test_a_shell_example_succeeds(
     if program.code.startswith("curl"):
         assert json.loads(printed)
     if program.page == ERRORS:
-        [shown] = re.findall(
-            r"^```json\n(.*?)^```",
-            (ROOT / ERRORS).read_text(),
-            re.MULTILINE | re.DOTALL,
-        )
+        [shown] = re.findall(r"^```json\n(.*?)^```", (ROOT / ERRORS).read_text(), re.MULTILINE | re.DOTALL)
         assert json.loads(printed) == json.loads(shown)

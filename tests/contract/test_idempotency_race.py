@@ -79,9 +79,7 @@ def fifty_posts(client: ApiClient) -> list[Answer]:
     return all_at_once([create(client, amounts[n % 3]) for n in range(AT_ONCE)])
 
 
-def test_fifty_identical_posts_make_one_checkout_and_one_address(
-    tester: ApiClient,
-) -> None:
+def test_fifty_identical_posts_make_one_checkout_and_one_address(tester: ApiClient) -> None:
     answers = fifty_posts(tester)
     assert Counter(answer.status for answer in answers) == {201: 1, 200: AT_ONCE - 1}
     assert len({answer.raw for answer in answers}) == 1
@@ -107,17 +105,10 @@ def test_merchants_and_modes_do_not_wait_for_each_other(seller: ApiClient) -> No
     assert Checkout.objects.count() == 3
 
 
-def test_without_the_constraint_the_same_posts_make_several(
-    tester: ApiClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_constraint_the_same_posts_make_several(tester: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: the statement alone does not carry the promise, the constraint does."""
-    [constraint] = [
-        c for c in Checkout._meta.constraints if c.name == "checkout_once_per_order_ref"
-    ]
-    unguarded = {
-        which: statement.replace(_ON_CONFLICT, "")
-        for which, statement in service._STATEMENTS.items()
-    }
+    [constraint] = [c for c in Checkout._meta.constraints if c.name == "checkout_once_per_order_ref"]
+    unguarded = {which: statement.replace(_ON_CONFLICT, "") for which, statement in service._STATEMENTS.items()}
     assert not set(unguarded.values()) & set(service._STATEMENTS.values())
     monkeypatch.setattr(service, "_STATEMENTS", unguarded)
     with connection.schema_editor() as editor:
@@ -134,8 +125,7 @@ def test_without_the_constraint_the_same_posts_make_several(
 
 # PostgreSQL refuses ON CONFLICT where no constraint answers to it.
 _ON_CONFLICT = (
-    "    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency)"
-    " WHERE creation_ref IS NOT NULL DO NOTHING\n"
+    "    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING\n"
 )
 
 

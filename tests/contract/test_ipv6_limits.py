@@ -6,14 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client, RequestFactory
 
-from checkouts.page.limits import (
-    count_exact_choice,
-    count_search,
-)
-from checkouts.page.streaming.admission import (
-    PER_ADDRESS,
-    Admission,
-)
+from checkouts.page.limits import count_exact_choice, count_search
+from checkouts.page.streaming.admission import PER_ADDRESS, Admission
 from gateway.core.api.errors import RateLimitError
 from gateway.core.api.rate_limits import Limit
 from gateway.core.web.pages import count_visit
@@ -54,9 +48,7 @@ def test_requests_from_one_network_are_counted_together(ask: Ask, most: int) -> 
 
 def test_a_buyers_page_is_counted_by_network() -> None:
     path = f"/c/{make_page_checkout().code}/status"
-    statuses = [
-        Client(REMOTE_ADDR=address).get(path).status_code for address in HERE[:61]
-    ]
+    statuses = [Client(REMOTE_ADDR=address).get(path).status_code for address in HERE[:61]]
     assert statuses[-1] == 429
     assert Client(REMOTE_ADDR=NEXT_DOOR).get(path).status_code == 200
 
@@ -91,9 +83,7 @@ def search(request: Any) -> None:
 
 
 @pytest.mark.parametrize(("count", "most"), [(visit, 5), (reserve, 20), (search, 10)])
-def test_what_pages_count_is_counted_by_network(
-    count: Callable[[Any], None], most: int, rf: RequestFactory
-) -> None:
+def test_what_pages_count_is_counted_by_network(count: Callable[[Any], None], most: int, rf: RequestFactory) -> None:
     for address in HERE[:most]:
         count(rf.get("/", REMOTE_ADDR=address))
     with pytest.raises(RateLimitError):

@@ -24,9 +24,7 @@ def five(tester: ApiClient) -> list[str]:
     """Five checkouts, newest first, created a minute apart before noon."""
     found = [tester.created()["id"] for _ in range(5)][::-1]
     for age, checkout_id in enumerate(found):
-        Checkout.objects.filter(public_id=checkout_id).update(
-            created_at=NOON - timedelta(minutes=age)
-        )
+        Checkout.objects.filter(public_id=checkout_id).update(created_at=NOON - timedelta(minutes=age))
     return found
 
 
@@ -36,9 +34,7 @@ def test_an_empty_list_has_all_four_fields(tester: ApiClient) -> None:
     assert answer.body == {"data": [], "total": 0, "limit": 20, "offset": 0}
 
 
-def test_the_list_is_newest_first_and_shows_what_get_shows(
-    tester: ApiClient, five: list[str]
-) -> None:
+def test_the_list_is_newest_first_and_shows_what_get_shows(tester: ApiClient, five: list[str]) -> None:
     answer = tester.get("/checkouts")
     assert ids(answer) == five
     assert answer.body["total"] == 5
@@ -49,11 +45,7 @@ def test_the_list_is_newest_first_and_shows_what_get_shows(
 def test_limit_and_offset_cut_the_list(tester: ApiClient, five: list[str]) -> None:
     answer = tester.get("/checkouts", {"limit": 2, "offset": 1})
     assert ids(answer) == five[1:3]
-    assert {name: answer.body[name] for name in ("total", "limit", "offset")} == {
-        "total": 5,
-        "limit": 2,
-        "offset": 1,
-    }
+    assert {name: answer.body[name] for name in ("total", "limit", "offset")} == {"total": 5, "limit": 2, "offset": 1}
     assert ids(tester.get("/checkouts", {"offset": 5})) == []
     assert ids(tester.get("/checkouts", {"offset": 2**31 - 1})) == []
 
@@ -66,16 +58,10 @@ def test_limits_at_the_bounds_are_taken(tester: ApiClient, limit: int) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(
-            ("limit", value)
-            for value in ("0", "101", "-1", "1.5", "x", " ", " 1", "1e1")
-        ),
+        *(("limit", value) for value in ("0", "101", "-1", "1.5", "x", " ", " 1", "1e1")),
         *(("limit", value) for value in ("٣", "9" * 400, "\x00", "+5", "1_0")),
         *(("offset", value) for value in ("-1", "x", "1.0", str(2**31), "9" * 400)),
-        *(
-            ("status", value)
-            for value in ("paid", "Pending", "pending,expired", "\x00")
-        ),
+        *(("status", value) for value in ("paid", "Pending", "pending,expired", "\x00")),
         *((name, "yesterday") for name in ("created_after", "created_before")),
         *(
             ("created_after", value)
@@ -96,9 +82,7 @@ def test_limits_at_the_bounds_are_taken(tester: ApiClient, limit: int) -> None:
         ("starting_after", "é" * 500),
     ],
 )
-def test_values_that_cannot_be_are_a_400_that_names_them(
-    tester: ApiClient, name: str, value: str
-) -> None:
+def test_values_that_cannot_be_are_a_400_that_names_them(tester: ApiClient, name: str, value: str) -> None:
     answer = tester.get("/checkouts", {name: value})
     assert answer.refusal == (400, "parameter_invalid", name)
 
@@ -158,17 +142,12 @@ def test_unknown_parameters_are_ignored(tester: ApiClient, five: list[str]) -> N
     assert ids(tester.get("/checkouts", {"page": "x", "sort": "\x00"})) == five
 
 
-def test_times_narrow_the_list_to_what_is_strictly_between(
-    tester: ApiClient, five: list[str]
-) -> None:
+def test_times_narrow_the_list_to_what_is_strictly_between(tester: ApiClient, five: list[str]) -> None:
     after = tester.get("/checkouts", {"created_after": "2026-11-20T11:58:00Z"})
     assert (ids(after), after.body["total"]) == (five[:2], 2)
     before = tester.get("/checkouts", {"created_before": "2026-11-20T11:58:00Z"})
     assert (ids(before), before.body["total"]) == (five[3:], 2)
-    both = {
-        "created_after": "2026-11-20T11:56:30Z",
-        "created_before": "2026-11-20T11:59:30Z",
-    }
+    both = {"created_after": "2026-11-20T11:56:30Z", "created_before": "2026-11-20T11:59:30Z"}
     assert ids(tester.get("/checkouts", both)) == five[1:4]
     assert ids(tester.get("/checkouts", both | {"limit": 1, "offset": 1})) == [five[2]]
 
@@ -184,29 +163,21 @@ def test_times_narrow_the_list_to_what_is_strictly_between(
         "20261120T115800Z",
     ],
 )
-def test_iso_8601_times_are_read_and_utc_where_they_do_not_say(
-    tester: ApiClient, five: list[str], text: str
-) -> None:
+def test_iso_8601_times_are_read_and_utc_where_they_do_not_say(tester: ApiClient, five: list[str], text: str) -> None:
     assert ids(tester.get("/checkouts", {"created_after": text})) == five[:2]
 
 
-def test_a_plus_sign_the_client_did_not_encode_is_read_as_one(
-    tester: ApiClient, five: list[str]
-) -> None:
+def test_a_plus_sign_the_client_did_not_encode_is_read_as_one(tester: ApiClient, five: list[str]) -> None:
     query = "created_after=2026-11-20T12:58:00+01:00"
     assert ids(tester.send("GET", "/checkouts", QUERY_STRING=query)) == five[:2]
 
 
-def test_a_creation_time_from_an_answer_can_be_asked_with(
-    tester: ApiClient, five: list[str]
-) -> None:
+def test_a_creation_time_from_an_answer_can_be_asked_with(tester: ApiClient, five: list[str]) -> None:
     third = tester.get(f"/checkouts/{five[2]}").body["created_at"]
     assert ids(tester.get("/checkouts", {"created_before": third})) == five[3:]
 
 
-def test_pages_by_key_join_without_gap_or_repeat(
-    tester: ApiClient, five: list[str]
-) -> None:
+def test_pages_by_key_join_without_gap_or_repeat(tester: ApiClient, five: list[str]) -> None:
     seen: list[str] = []
     query: dict[str, Any] = {"limit": 2}
     while page := ids(tester.get("/checkouts", query)):
@@ -222,9 +193,7 @@ def test_paging_by_key_keeps_the_filters(tester: ApiClient, five: list[str]) -> 
 
 
 @pytest.mark.parametrize("whose", ["another merchant's", "the other mode's"])
-def test_paging_never_starts_at_what_is_not_ones_own(
-    seller: ApiClient, whose: str
-) -> None:
+def test_paging_never_starts_at_what_is_not_ones_own(seller: ApiClient, whose: str) -> None:
     other = client_of() if whose == "another merchant's" else client_of(seller.merchant)
     foreign = other.created()["id"]
     answer = seller.get("/checkouts", {"starting_after": foreign})
@@ -232,18 +201,12 @@ def test_paging_never_starts_at_what_is_not_ones_own(
 
 
 def test_the_total_can_be_left_out(tester: ApiClient, five: list[str]) -> None:
-    assert set(tester.get("/checkouts", {"include_total": "false"}).body) == {
-        "data",
-        "limit",
-        "offset",
-    }
+    assert set(tester.get("/checkouts", {"include_total": "false"}).body) == {"data", "limit", "offset"}
     assert tester.get("/checkouts", {"include_total": "true"}).body["total"] == 5
 
 
 @pytest.mark.parametrize("status", CheckoutStatus)
-def test_totals_are_right_after_every_status(
-    seller: ApiClient, status: CheckoutStatus
-) -> None:
+def test_totals_are_right_after_every_status(seller: ApiClient, status: CheckoutStatus) -> None:
     seller.created()
     moved = seller.created()["id"]
     BRING_TO[status](moved)
@@ -260,10 +223,7 @@ def test_totals_follow_a_checkout_through_all_its_moves(seller: ApiClient) -> No
     checkout_id = seller.created()["id"]
     for share, status in ((40, "underpaid"), (30, "underpaid"), (30, "completed")):
         pay(checkout_id, share)
-        totals = {
-            asked.value: seller.get("/checkouts", {"status": asked}).body["total"]
-            for asked in CheckoutStatus
-        }
+        totals = {asked.value: seller.get("/checkouts", {"status": asked}).body["total"] for asked in CheckoutStatus}
         assert {asked: total for asked, total in totals.items() if total} == {status: 1}
 
 
@@ -281,12 +241,7 @@ def test_status_and_time_filter_together(tester: ApiClient, five: list[str]) -> 
 
 
 def test_the_events_list_takes_the_same_bounds(tester: ApiClient) -> None:
-    assert tester.get("/events").body == {
-        "data": [],
-        "total": 0,
-        "limit": 20,
-        "offset": 0,
-    }
+    assert tester.get("/events").body == {"data": [], "total": 0, "limit": 20, "offset": 0}
     for query in ({"limit": 101}, {"offset": -1}, {"after": "x"}, {"after": "9" * 30}):
         [name] = query
         assert tester.get("/events", query).refusal == (400, "parameter_invalid", name)

@@ -13,16 +13,7 @@ from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.examples import check_example
 from tests.contract.machines import MACHINES
 from tests.contract.payments import pay
-from tests.contract.provoking import (
-    Case,
-    Send,
-    big,
-    body_refusals,
-    limited,
-    nobody,
-    plain,
-    refusals,
-)
+from tests.contract.provoking import Case, Send, big, body_refusals, limited, nobody, plain, refusals
 from tests.contract.routes import api_routes, operations
 from tests.contract.watching import WALLETS
 from tests.dashboard.machines import make_settlement
@@ -37,11 +28,7 @@ OPTIONS = "/checkouts/{checkout_id}/options"
 CANCEL = "/checkouts/{checkout_id}/cancel"
 RELEASE = "/checkouts/{checkout_id}/release"
 CHOICE = {"chain": "base", "token": "USDC"}
-NEW_CHECKOUT = {
-    "description": "Two tickets",
-    "order_ref": "order-1001",
-    "redirect_url": "https://shop.example/thanks",
-}
+NEW_CHECKOUT = {"description": "Two tickets", "order_ref": "order-1001", "redirect_url": "https://shop.example/thanks"}
 
 
 def test_the_document_passes_its_own_validation_without_a_warning() -> None:
@@ -49,11 +36,7 @@ def test_the_document_passes_its_own_validation_without_a_warning() -> None:
 
 
 def test_every_route_is_described(document: Document) -> None:
-    described = {
-        (method.upper(), path)
-        for path, methods in document["paths"].items()
-        for method in methods
-    }
+    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
     routes = {
         (method, "/api/v1/" + route.replace("<str:", "{").replace(">", "}"))
         for method, route in operations()
@@ -171,9 +154,7 @@ def reprice_a_paid_invoice(client: ApiClient) -> Answer:
 
 LINKS: dict[Case, Send] = {
     ("post", "/links", 201): lambda client: client.post("/links", NEW_LINK),
-    ("post", "/links", 404): lambda client: client.post(
-        "/links", NEW_LINK | {"template": "ltp_nobodys"}
-    ),
+    ("post", "/links", 404): lambda client: client.post("/links", NEW_LINK | {"template": "ltp_nobodys"}),
     ("post", "/links", 409): link_of_a_closed_account,
     **refusals("POST", "/links", "/links", 60),
     **body_refusals("POST", "/links", lambda client: "/links"),
@@ -188,22 +169,16 @@ LINKS: dict[Case, Send] = {
     **body_refusals("PATCH", LINK, make_link),
     ("patch", LINK + "/status", 200): on_link("PATCH", "/status", {"status": "paused"}),
     **refusals("PATCH", "/links/x/status", LINK + "/status", 60),
-    **body_refusals(
-        "PATCH", LINK + "/status", lambda client: make_link(client) + "/status"
-    ),
+    **body_refusals("PATCH", LINK + "/status", lambda client: make_link(client) + "/status"),
     ("get", LINK + "/qr.svg", 200): on_link("GET", "/qr.svg"),
     **refusals("GET", "/links/x/qr.svg", LINK + "/qr.svg", 120),
     ("get", LINK + "/qr.png", 200): on_link("GET", "/qr.png"),
     **refusals("GET", "/links/x/qr.png", LINK + "/qr.png", 120),
-    ("post", "/link_templates", 201): lambda client: client.post(
-        "/link_templates", NEW_LINK
-    ),
+    ("post", "/link_templates", 201): lambda client: client.post("/link_templates", NEW_LINK),
     **refusals("POST", "/link_templates", "/link_templates", 60),
     **body_refusals("POST", "/link_templates", lambda client: "/link_templates"),
     ("get", "/link_templates", 200): list_after(make_template, "/link_templates"),
-    ("get", "/link_templates", 400): lambda client: client.get(
-        "/link_templates", {"offset": -1}
-    ),
+    ("get", "/link_templates", 400): lambda client: client.get("/link_templates", {"offset": -1}),
     **refusals("GET", "/link_templates", "/link_templates", 120),
     ("get", TEMPLATE, 200): on_template("GET"),
     **refusals("GET", "/link_templates/x", TEMPLATE, 120),
@@ -261,9 +236,7 @@ REPORTS: dict[Case, Send] = {
     ("get", SUMMARY, 400): lambda client: client.get(SUMMARY, {"from": "x"}),
     **refusals("GET", SUMMARY, SUMMARY, 30),
     ("get", TRANSACTIONS, 200): transactions_of_a_payment,
-    ("get", TRANSACTIONS, 400): lambda client: client.get(
-        TRANSACTIONS, {"direction": "up"}
-    ),
+    ("get", TRANSACTIONS, 400): lambda client: client.get(TRANSACTIONS, {"direction": "up"}),
     **refusals("GET", TRANSACTIONS, TRANSACTIONS, 30),
     ("get", SETTLEMENTS, 200): settlements_of_a_merchant,
     ("get", SETTLEMENTS, 400): lambda client: client.get(SETTLEMENTS, {"from": "x"}),
@@ -326,22 +299,15 @@ def test_every_response_of_the_document_is_provoked(document: Document) -> None:
     # A late body (408) and no room for one (503) never reach Django: tests/faults/test_unfinished_requests.py and
     # tests/gateway/server/test_front.py have them.
     by_the_server = {
-        (method, path, status)
-        for method, path, refused in PROVOKED
-        for status in (408, 503)
-        if refused == 413
+        (method, path, status) for method, path, refused in PROVOKED for status in (408, 503) if refused == 413
     }
     # Any request may meet a fault of ours, or a server without room.
-    by_chance = {
-        (method, path, status) for method, path, _ in PROVOKED for status in (500, 503)
-    }
+    by_chance = {(method, path, status) for method, path, _ in PROVOKED for status in (500, 503)}
     assert promised == set(PROVOKED) | by_the_server | by_chance
 
 
 @pytest.mark.parametrize("case", PROVOKED, ids=lambda case: "-".join(map(str, case)))
-def test_what_comes_back_is_what_the_document_says(
-    seller: ApiClient, document: Document, case: Case
-) -> None:
+def test_what_comes_back_is_what_the_document_says(seller: ApiClient, document: Document, case: Case) -> None:
     method, path, status = case
     answer = PROVOKED[case](seller)
     assert answer.status == status
@@ -362,10 +328,7 @@ def test_what_comes_back_is_what_the_document_says(
 
 def validator_of(document: Document, schema: Document) -> Draft202012Validator:
     """A validator that also refuses fields the document does not name."""
-    components = {
-        name: closed(component)
-        for name, component in document["components"]["schemas"].items()
-    }
+    components = {name: closed(component) for name, component in document["components"]["schemas"].items()}
     root = {"components": {"schemas": components}} | schema
     return Draft202012Validator(root, format_checker=FormatChecker())
 
@@ -376,9 +339,7 @@ def closed(component: Document) -> Document:
     return component
 
 
-def test_the_validation_sees_a_missing_and_an_unknown_field(
-    seller: ApiClient, document: Document
-) -> None:
+def test_the_validation_sees_a_missing_and_an_unknown_field(seller: ApiClient, document: Document) -> None:
     schema = {"$ref": "#/components/schemas/CreatedCheckout"}
     validator = validator_of(document, schema)
     body = seller.created()

@@ -17,9 +17,7 @@ Document = dict[str, Any]
 REDOCLY = ROOT / "node_modules" / ".bin" / "redocly"
 
 
-def test_redocly_finds_no_errors_and_no_warnings(
-    document: Document, tmp_path: Path
-) -> None:
+def test_redocly_finds_no_errors_and_no_warnings(document: Document, tmp_path: Path) -> None:
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(document))
     linted = subprocess.run(
@@ -36,9 +34,7 @@ def test_redocly_finds_no_errors_and_no_warnings(
     assert linted.returncode == 0
 
 
-def test_each_operation_has_a_summary_a_description_and_a_described_tag(
-    document: Document,
-) -> None:
+def test_each_operation_has_a_summary_a_description_and_a_described_tag(document: Document) -> None:
     tags = {tag["name"] for tag in document["tags"] if tag["description"]}
     groups = [*document["paths"].values(), *document["webhooks"].values()]
     for operation in (found for group in groups for found in group.values()):
@@ -48,26 +44,17 @@ def test_each_operation_has_a_summary_a_description_and_a_described_tag(
         assert "security" in operation, operation["operationId"]
 
 
-def test_no_class_of_a_client_is_named_after_a_trick_of_the_generator(
-    document: Document,
-) -> None:
+def test_no_class_of_a_client_is_named_after_a_trick_of_the_generator(document: Document) -> None:
     names = set(document["components"]["schemas"])
     assert not {name for name in names if name.endswith(("Enum", "Extra"))}
     assert not names & {"Blank", "Null", "Exception"}
 
 
-def test_generated_types_of_typescript_take_a_minimal_body(
-    document: Document, tmp_path: Path
-) -> None:
+def test_generated_types_of_typescript_take_a_minimal_body(document: Document, tmp_path: Path) -> None:
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(document))
     tools = ROOT / "node_modules" / ".bin"
-    generated: list[str | Path] = [
-        tools / "openapi-typescript",
-        file,
-        "-o",
-        tmp_path / "api.ts",
-    ]
+    generated: list[str | Path] = [tools / "openapi-typescript", file, "-o", tmp_path / "api.ts"]
     subprocess.run(generated, cwd=ROOT, capture_output=True, check=True)
     program = tmp_path / "minimal.ts"
     program.write_text(
@@ -84,27 +71,16 @@ export const settle: Sent<"settleX402Payment"> = {};
 """
     )
     checked = subprocess.run(
-        [tools / "tsc", "--noEmit", "--strict", program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        [tools / "tsc", "--noEmit", "--strict", program], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (checked.stdout, checked.returncode) == ("", 0)
 
 
-def test_generated_classes_of_python_take_a_minimal_body(
-    document: Document, tmp_path: Path
-) -> None:
+def test_generated_classes_of_python_take_a_minimal_body(document: Document, tmp_path: Path) -> None:
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(document))
     programs = Path(foreign_python()).parent
-    generated: list[str | Path] = [
-        programs / "openapi-python-client",
-        "generate",
-        "--path",
-        file,
-    ]
+    generated: list[str | Path] = [programs / "openapi-python-client", "generate", "--path", file]
     subprocess.run(
         [*generated, "--meta", "none", "--output-path", tmp_path / "api"],
         env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
@@ -117,24 +93,14 @@ made = [NewCheckout(amount="25.00", currency=Currency.USD), NewLink(template="lk
 print([one.to_dict() for one in made])
 """
     told = subprocess.run(
-        [programs / "python", "-c", program],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+        [programs / "python", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert told.stdout.strip() == str(
-        [
-            {"amount": "25.00", "currency": "USD"},
-            {"template": "lkt_1"},
-            {"title": "Tea"},
-        ]
+        [{"amount": "25.00", "currency": "USD"}, {"template": "lkt_1"}, {"title": "Tea"}]
     ), told.stderr
 
 
-def test_every_answer_has_its_headers_and_may_be_a_fault_of_ours(
-    document: Document,
-) -> None:
+def test_every_answer_has_its_headers_and_may_be_a_fault_of_ours(document: Document) -> None:
     for methods in document["paths"].values():
         for operation in methods.values():
             answers = operation["responses"]

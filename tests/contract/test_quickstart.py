@@ -26,15 +26,9 @@ def test_each_language_has_both_programs() -> None:
         assert [each.language for each in programs] == LANGUAGES
 
 
-@pytest.mark.parametrize(
-    ("create", "read"), list(zip(CREATE, READ, strict=True)), ids=LANGUAGES
-)
+@pytest.mark.parametrize(("create", "read"), list(zip(CREATE, READ, strict=True)), ids=LANGUAGES)
 def test_a_checkout_is_created_paid_and_read(
-    live_server: LiveServer,
-    tmp_path: Path,
-    create: Program,
-    read: Program,
-    capsys: pytest.CaptureFixture[str],
+    live_server: LiveServer, tmp_path: Path, create: Program, read: Program, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if not is_installed(create.language, capsys):
         return

@@ -42,12 +42,7 @@ def hammer(send: Any, times: int) -> list[Any]:
 @pytest.mark.concurrency
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    ("method", "path", "limit"),
-    [
-        ("POST", "/checkouts", 60),
-        ("GET", "/checkouts", 30),
-        ("GET", "/checkouts/x", 120),
-    ],
+    ("method", "path", "limit"), [("POST", "/checkouts", 60), ("GET", "/checkouts", 30), ("GET", "/checkouts/x", 120)]
 )
 def test_eight_clients_at_once_get_exactly_the_limit_through(
     tester: ApiClient, method: str, path: str, limit: int
@@ -80,20 +75,13 @@ def test_the_hammer_sees_a_counter_that_reads_before_it_writes(
 
 
 @pytest.mark.django_db
-def test_the_request_over_the_limit_says_when_to_come_back(
-    tester: ApiClient, still_clock: Any
-) -> None:
+def test_the_request_over_the_limit_says_when_to_come_back(tester: ApiClient, still_clock: Any) -> None:
     for left in range(29, -1, -1):
         answer = tester.get("/checkouts")
         assert answer.headers["X-RateLimit-Remaining"] == str(left)
     refused = tester.get("/checkouts")
     assert refused.status == 429
-    assert refused.body == {
-        "error": {
-            "type": "rate_limit",
-            "message": "Too many requests. Retry in 30 seconds.",
-        }
-    }
+    assert refused.body == {"error": {"type": "rate_limit", "message": "Too many requests. Retry in 30 seconds."}}
     assert refused.headers["Retry-After"] == "30"
     reset = int(NOON.timestamp()) + 60
     assert refused.headers["X-RateLimit-Reset"] == str(reset)
@@ -106,9 +94,7 @@ def test_the_request_over_the_limit_says_when_to_come_back(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("public", ["/chains", "/openapi.json"])
-def test_what_needs_no_key_and_what_has_no_valid_one_are_counted_apart(
-    public: str,
-) -> None:
+def test_what_needs_no_key_and_what_has_no_valid_one_are_counted_apart(public: str) -> None:
     poller = ApiClient()
     wrong = ApiClient(key="sk_live_nobodys", address=poller.address)
     assert [poller.get(public).status for _ in range(61)] == [200] * 60 + [429]
@@ -179,9 +165,7 @@ def test_a_revoked_key_is_counted_by_address(tester: ApiClient) -> None:
 
 
 @pytest.mark.django_db
-def test_strangers_at_an_address_do_not_use_up_a_keys_requests(
-    tester: ApiClient,
-) -> None:
+def test_strangers_at_an_address_do_not_use_up_a_keys_requests(tester: ApiClient) -> None:
     stranger = ApiClient(address=tester.address)
     for _ in range(61):
         stranger.get("/checkouts")
@@ -190,9 +174,7 @@ def test_strangers_at_an_address_do_not_use_up_a_keys_requests(
 
 
 @pytest.mark.django_db
-def test_the_public_route_is_counted_by_address_whatever_key_comes_along(
-    tester: ApiClient,
-) -> None:
+def test_the_public_route_is_counted_by_address_whatever_key_comes_along(tester: ApiClient) -> None:
     for _ in range(60):
         assert tester.get("/chains").status == 200
     assert tester.get("/chains").status == 429
@@ -221,9 +203,7 @@ def test_only_a_trusted_proxy_may_name_the_client(settings: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_without_the_counter_store_requests_pass_and_a_metric_counts_them(
-    tester: ApiClient, settings: Any
-) -> None:
+def test_without_the_counter_store_requests_pass_and_a_metric_counts_them(tester: ApiClient, settings: Any) -> None:
     before = valkey.UNAVAILABLE._value.get()
     settings.REDIS_URL = ""
     answers = [tester.get("/checkouts") for _ in range(31)]
@@ -233,9 +213,7 @@ def test_without_the_counter_store_requests_pass_and_a_metric_counts_them(
 
 
 @pytest.mark.django_db
-def test_a_store_that_refuses_connections_stops_no_payment(
-    tester: ApiClient, settings: Any
-) -> None:
+def test_a_store_that_refuses_connections_stops_no_payment(tester: ApiClient, settings: Any) -> None:
     before = valkey.UNAVAILABLE._value.get()
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     valkey.client.cache_clear()
@@ -248,9 +226,7 @@ def test_a_store_that_refuses_connections_stops_no_payment(
 
 
 @pytest.mark.django_db
-def test_settling_what_has_accumulated_counts_with_the_rest_of_x402(
-    tester: ApiClient,
-) -> None:
+def test_settling_what_has_accumulated_counts_with_the_rest_of_x402(tester: ApiClient) -> None:
     for _ in range(30):
         assert tester.get("/x402/config").status == 200
         assert tester.post("/x402/settle", {}).status == 202

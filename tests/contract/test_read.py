@@ -12,9 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_new_checkout_reads_as_it_was_created(tester: ApiClient) -> None:
-    created = tester.created(
-        description="Tea", order_ref="o", metadata={"b": 1, "a": 2}
-    )
+    created = tester.created(description="Tea", order_ref="o", metadata={"b": 1, "a": 2})
     del created["available_chains"], created["notices"]
     assert read(tester, created["id"]) == created
     assert set(created) == SPEC_FIELDS | ADDED_FIELDS
@@ -22,12 +20,7 @@ def test_a_new_checkout_reads_as_it_was_created(tester: ApiClient) -> None:
 
 @pytest.mark.parametrize(
     ("share", "status", "exception"),
-    [
-        (98, "underpaid", "underpaid"),
-        (99, "completed", None),
-        (101, "completed", None),
-        (102, "completed", "overpaid"),
-    ],
+    [(98, "underpaid", "underpaid"), (99, "completed", None), (101, "completed", None), (102, "completed", "overpaid")],
 )
 def test_the_tolerance_is_one_per_cent_of_larger_prices(
     seller: ApiClient, share: int, status: str, exception: str | None
@@ -38,9 +31,7 @@ def test_the_tolerance_is_one_per_cent_of_larger_prices(
     assert (body["status"], body["exception"]) == (status, exception)
 
 
-@pytest.mark.parametrize(
-    "checkout_id", ["chk_test_", "chk_live_nobody", "x", "é", "%ff"]
-)
+@pytest.mark.parametrize("checkout_id", ["chk_test_", "chk_live_nobody", "x", "é", "%ff"])
 def test_an_unknown_id_is_404(tester: ApiClient, checkout_id: str) -> None:
     answer = tester.get(f"/checkouts/{checkout_id}")
     assert answer.refusal == (404, "resource_missing", "checkout_id")

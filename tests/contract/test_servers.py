@@ -19,9 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(scope="module")
-def workers(
-    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[list[Server]]:
+def workers(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
     """Two web processes that share nothing but PostgreSQL and Valkey."""
     with running_servers(2, tmp_path_factory.mktemp("web")) as servers:
         yield servers
@@ -36,31 +34,22 @@ def _counted_anew(workers: list[Server]) -> None:
 
 
 def ask(server: Server, key: str) -> Answer:
-    return server.send(
-        "GET", "/checkouts/x", headers={"Authorization": f"Bearer {key}"}
-    )
+    return server.send("GET", "/checkouts/x", headers={"Authorization": f"Bearer {key}"})
 
 
-def test_a_revoked_key_is_refused_by_every_worker_within_five_seconds(
-    workers: list[Server],
-) -> None:
+def test_a_revoked_key_is_refused_by_every_worker_within_five_seconds(workers: list[Server]) -> None:
     key, secret = make_key(make_merchant(), Mode.LIVE)
     other, other_secret = make_key(key.merchant, Mode.LIVE)
     assert {ask(server, secret).status for server in workers} == {404}
     revoke_api_key(key, now=NOON)
-    wait_until(
-        lambda: all(ask(server, secret).code == "key_revoked" for server in workers),
-        seconds=5,
-    )
+    wait_until(lambda: all(ask(server, secret).code == "key_revoked" for server in workers), seconds=5)
     for server in workers:
         assert [ask(server, secret).status for _ in range(5)] == [401] * 5
         assert ask(server, other_secret).status == 404
     assert other.revoked_at is None
 
 
-def test_a_new_key_works_at_once_on_every_worker_even_if_it_was_refused_before(
-    workers: list[Server],
-) -> None:
+def test_a_new_key_works_at_once_on_every_worker_even_if_it_was_refused_before(workers: list[Server]) -> None:
     key, secret = make_key(make_merchant(), Mode.LIVE)
     unknown = key.digest
     type(key).objects.filter(pk=key.pk).update(digest=b"\0" * 32)
@@ -69,15 +58,11 @@ def test_a_new_key_works_at_once_on_every_worker_even_if_it_was_refused_before(
     assert {ask(server, secret).status for server in workers} == {404}
 
 
-def test_creation_and_its_repeat_may_reach_different_workers(
-    workers: list[Server],
-) -> None:
+def test_creation_and_its_repeat_may_reach_different_workers(workers: list[Server]) -> None:
     _, secret = make_key(make_merchant(), Mode.TEST)
     headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
     body = json.dumps({"amount": "25", "currency": "USD", "order_ref": "o"}).encode()
-    first, second = (
-        server.send("POST", "/checkouts", body, headers) for server in workers
-    )
+    first, second = (server.send("POST", "/checkouts", body, headers) for server in workers)
     assert (first.status, second.status) == (201, 200)
     assert first.body == second.body
     assert int(second.headers["X-RateLimit-Remaining"]) in {58, 59}
@@ -110,33 +95,23 @@ def test_a_content_type_that_cannot_be_parsed_is_answered_like_any_other(
     assert (first.status, second.status) == (status, status)
     # They are counted. A minute may begin between them.
     before, after = (
-        (one.headers["X-RateLimit-Remaining"], one.headers["X-RateLimit-Reset"])
-        for one in (first, second)
+        (one.headers["X-RateLimit-Remaining"], one.headers["X-RateLimit-Reset"]) for one in (first, second)
     )
     assert before != after
 
 
-def test_json_with_a_content_type_that_cannot_be_parsed_is_read(
-    workers: list[Server],
-) -> None:
+def test_json_with_a_content_type_that_cannot_be_parsed_is_read(workers: list[Server]) -> None:
     _, secret = make_key(make_merchant(), Mode.TEST)
     body = '{"amount":"25","currency":"USD","metadata":{"a":"東京"}}'.encode()
     for parameters in ("a*=nope''x", "a*=x; a*0=y", "charset=hex", "charset=latin-1"):
-        headers = {
-            "Authorization": f"Bearer {secret}",
-            "Content-Type": f"application/json; {parameters}",
-        }
+        headers = {"Authorization": f"Bearer {secret}", "Content-Type": f"application/json; {parameters}"}
         answer = workers[0].send("POST", "/checkouts?a=1", body, headers)
         assert answer.status == 201
         assert answer.body["metadata"] == {"a": "東京"}
 
 
-@pytest.mark.parametrize(
-    "tag", ["東京".encode(), b"%E6%9D%B1%E4%BA%AC", "東".encode() + b"%E4%BA%AC"]
-)
-def test_a_filter_may_be_in_utf_8_without_percent_encoding(
-    workers: list[Server], tag: bytes
-) -> None:
+@pytest.mark.parametrize("tag", ["東京".encode(), b"%E6%9D%B1%E4%BA%AC", "東".encode() + b"%E4%BA%AC"])
+def test_a_filter_may_be_in_utf_8_without_percent_encoding(workers: list[Server], tag: bytes) -> None:
     merchant = make_merchant()
     _, secret = make_key(merchant, Mode.LIVE)
     there = watch(merchant, tags=["東京"])
@@ -153,41 +128,25 @@ def test_a_filter_may_be_in_utf_8_without_percent_encoding(
     assert [row["id"] for row in json.loads(body)["data"]] == [there.public_id]
 
 
-def test_a_query_string_of_more_than_a_thousand_parameters_is_refused(
-    workers: list[Server],
-) -> None:
+def test_a_query_string_of_more_than_a_thousand_parameters_is_refused(workers: list[Server]) -> None:
     _, secret = make_key(make_merchant(), Mode.LIVE)
     query = "?" + "&".join(["a"] * 1001)
     headers = {"Authorization": f"Bearer {secret}"}
     answer = workers[0].send("GET", f"/checkouts{query}", headers=headers)
     assert answer.refusal == (400, "parameter_invalid", None)
     for page in ("/c/abc", "/account/login/"):
-        lines = (
-            f"GET {page}{query} HTTP/1.1",
-            "Host: 127.0.0.1",
-            "Connection: close",
-            "",
-            "",
-        )
+        lines = (f"GET {page}{query} HTTP/1.1", "Host: 127.0.0.1", "Connection: close", "", "")
         said = workers[0].say("\r\n".join(lines).encode(), is_all=False)
         assert said.split()[1] == b"400", page
 
 
-def test_odd_requests_get_an_answer_and_leave_the_worker_serving(
-    workers: list[Server],
-) -> None:
+def test_odd_requests_get_an_answer_and_leave_the_worker_serving(workers: list[Server]) -> None:
     server, _ = workers
     _, secret = make_key(make_merchant(), Mode.TEST)
-    json_post = {
-        "Authorization": f"Bearer {secret}",
-        "Content-Type": "application/json",
-    }
+    json_post = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
     body = b'{"amount":"25","currency":"USD"}'
 
-    assert (
-        server.send("GET", "/chains", headers={"Host": "evil.example.test"}).status
-        < 500
-    )
+    assert server.send("GET", "/chains", headers={"Host": "evil.example.test"}).status < 500
     assert server.send("HEAD", "/chains").status == 200
     assert server.send("GET", "/checkouts/%00%ff", headers=json_post).status == 404
     assert server.send("GET", "/checkouts?limit=%00", headers=json_post).status == 400
@@ -205,19 +164,10 @@ def test_odd_requests_get_an_answer_and_leave_the_worker_serving(
     [
         (b"GET /api/v1/chains HTTP/1.0\r\n\r\n", 200),
         (b"GET /api/v1/chains HTTP/1.1\r\nConnection: close\r\n\r\n", 200),
-        (
-            b"GET /api/v1/checkouts HTTP/1.0\r\nHost: x\r\nAuthorization: \xff\xfe\r\n\r\n",
-            401,
-        ),
+        (b"GET /api/v1/checkouts HTTP/1.0\r\nHost: x\r\nAuthorization: \xff\xfe\r\n\r\n", 401),
         (b"\x16\x03\x01\x00\xff", 400),
-        (
-            b"POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{",
-            400,
-        ),
-        (
-            b"POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-            400,
-        ),
+        (b"POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{", 400),
+        (b"POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
     ],
 )
 def test_bytes_that_are_barely_a_request_get_an_answer_and_leave_the_worker_serving(

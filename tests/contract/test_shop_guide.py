@@ -20,11 +20,7 @@ from tests.demo.running import two_free_ports
 from tests.guides import RUNNERS, running, started
 from tests.waiting import wait_until
 from wallets.models import Transfer
-from wallets.transfers.service import (
-    confirm_transfers,
-    orphan_transfers,
-    revive_transfers,
-)
+from wallets.transfers.service import confirm_transfers, orphan_transfers, revive_transfers
 from webhooks.models import Event
 from webhooks.signatures import new_secret, sign
 
@@ -43,17 +39,13 @@ class Shop:
 
     def post_event(self, body: bytes, secret: str) -> int:
         """Send a webhook that a secret signed now; return the answer's status."""
-        headers = sign(
-            body, message_id="evt_1", timestamp=int(time.time()), secrets=[secret]
-        )
+        headers = sign(body, message_id="evt_1", timestamp=int(time.time()), secrets=[secret])
         url = f"{self.url}/hooks/florin"
         return httpx.post(url, content=body, headers=headers, timeout=30).status_code
 
 
 @pytest.fixture
-def shop(
-    live_server: LiveServer, tester: ApiClient, tmp_path: Path, settings: Any
-) -> Iterator[Shop]:
+def shop(live_server: LiveServer, tester: ApiClient, tmp_path: Path, settings: Any) -> Iterator[Shop]:
     """The shop in Node.js, with a test key of this server."""
     # As in the demo.
     settings.WEBHOOK_ALLOW_LOOPBACK = True
@@ -71,9 +63,7 @@ def shop(
         yield found
 
 
-def test_the_shop_marks_an_order_paid_only_after_a_verified_webhook(
-    shop: Shop, tester: ApiClient
-) -> None:
+def test_the_shop_marks_an_order_paid_only_after_a_verified_webhook(shop: Shop, tester: ApiClient) -> None:
     answer = httpx.post(f"{shop.url}/buy", timeout=30)
     checkout = Checkout.objects.get()
     created = tester.get(f"/checkouts/{checkout.public_id}").body
@@ -98,9 +88,7 @@ def test_the_shop_marks_an_order_paid_only_after_a_verified_webhook(
         change(transfers, now=timezone.now())
         attribute_transfers(now=timezone.now())
         # Out of order: the oldest event comes last.
-        for event in Event.objects.filter(subject_id=checkout.public_id).order_by(
-            "-sequence"
-        ):
+        for event in Event.objects.filter(subject_id=checkout.public_id).order_by("-sequence"):
             assert shop.post_event(bytes(event.body), shop.secret) == 204
         assert httpx.get(checkout.redirect_url).text == f"Your order: {told}\n"
 
@@ -108,14 +96,7 @@ def test_the_shop_marks_an_order_paid_only_after_a_verified_webhook(
 def test_the_shop_does_not_start_without_a_secret(tmp_path: Path) -> None:
     command, name = RUNNERS[SHOP.language]
     (tmp_path / name).write_text(SHOP.code)
-    environment = {
-        "BASE_URL": "http://127.0.0.1:9",
-        "LIVE_KEY": "a key",
-        "WEBHOOK_SECRET": "",
-    }
+    environment = {"BASE_URL": "http://127.0.0.1:9", "LIVE_KEY": "a key", "WEBHOOK_SECRET": ""}
     with started([*command, name], tmp_path, environment) as output:
-        wait_until(
-            lambda: "Set BASE_URL, LIVE_KEY and WEBHOOK_SECRET." in output.read_text(),
-            seconds=60,
-        )
+        wait_until(lambda: "Set BASE_URL, LIVE_KEY and WEBHOOK_SECRET." in output.read_text(), seconds=60)
         assert "The shop is at" not in output.read_text()

@@ -67,16 +67,10 @@ STANDARD = {"x402Version": 2, "paymentPayload": {}, "paymentRequirements": {}}
 Decision = Callable[[Answer, Owned], None]
 # Operation to what a stranger gets, and the body it sends.
 DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
-    ("POST", "checkouts"): (
-        own_new_one,
-        {"amount": "25.00", "currency": "USD", "order_ref": "order-1"},
-    ),
+    ("POST", "checkouts"): (own_new_one, {"amount": "25.00", "currency": "USD", "order_ref": "order-1"}),
     ("GET", "checkouts"): (none_of_theirs, None),
     ("GET", "checkouts/<str:checkout_id>"): (not_found, None),
-    ("POST", "checkouts/<str:checkout_id>/options"): (
-        not_found,
-        {"chain": "base", "token": "USDC"},
-    ),
+    ("POST", "checkouts/<str:checkout_id>/options"): (not_found, {"chain": "base", "token": "USDC"}),
     ("POST", "checkouts/<str:checkout_id>/cancel"): (not_found, None),
     ("POST", "checkouts/<str:checkout_id>/release"): (not_found, None),
     ("POST", "links"): (own_new_one, {"title": "Tea", "amount": "25.00"}),
@@ -100,10 +94,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("GET", "x402/supported"): (public, None),
     ("POST", "x402/settle"): (public, STANDARD),
     ("POST", "x402/verify"): (public, STANDARD),
-    ("POST", "wallets"): (
-        own_new_one,
-        {"chain": "base", "address": WATCHED, "label": "Mine"},
-    ),
+    ("POST", "wallets"): (own_new_one, {"chain": "base", "address": WATCHED, "label": "Mine"}),
     ("GET", "wallets"): (none_of_theirs, None),
     ("GET", "wallets/<str:wallet_id>"): (not_found, None),
     ("PATCH", "wallets/<str:wallet_id>"): (not_found, {"label": "Mine now"}),
@@ -150,14 +141,8 @@ def owned(seller: ApiClient) -> Owned:
         seller.post(path, fields | {"title": "title-of-the-owner", "amount": "25"}).body
         for path in ("/links", "/link_templates")
     )
-    place = seller.post(
-        "/waitlist/fiat",
-        {"email": "ines@halden.example", "company": "company-of-the-owner"},
-    ).body
-    wallet = seller.post(
-        "/wallets",
-        {"chain": "base", "address": WATCHED, "label": "label-of-the-owner"},
-    ).body
+    place = seller.post("/waitlist/fiat", {"email": "ines@halden.example", "company": "company-of-the-owner"}).body
+    wallet = seller.post("/wallets", {"chain": "base", "address": WATCHED, "label": "label-of-the-owner"}).body
     ids = {
         "wallet_id": wallet["id"],
         "checkout_id": checkout["id"],
@@ -165,22 +150,10 @@ def owned(seller: ApiClient) -> Owned:
         "template_id": template["id"],
     }
     codes = [url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])]
-    return Owned(
-        ids,
-        [
-            *ids.values(),
-            *codes,
-            place["id"],
-            transfer.tx_hash,
-            transfer.sender,
-            "of-the-owner",
-        ],
-    )
+    return Owned(ids, [*ids.values(), *codes, place["id"], transfer.tx_hash, transfer.sender, "of-the-owner"])
 
 
-@pytest.fixture(
-    params=["another merchant", "another merchant's test key", "own test key"]
-)
+@pytest.fixture(params=["another merchant", "another merchant's test key", "own test key"])
 def stranger(request: pytest.FixtureRequest, seller: ApiClient) -> ApiClient:
     """Whoever must not see the live checkout."""
     if request.param == "own test key":
@@ -190,9 +163,7 @@ def stranger(request: pytest.FixtureRequest, seller: ApiClient) -> ApiClient:
 
 
 @pytest.mark.parametrize(("method", "route"), list(DECISIONS))
-def test_strangers_see_nothing_of_it_on_any_route(
-    owned: Owned, stranger: ApiClient, method: str, route: str
-) -> None:
+def test_strangers_see_nothing_of_it_on_any_route(owned: Owned, stranger: ApiClient, method: str, route: str) -> None:
     decision, body = DECISIONS[method, route]
     answer = stranger.send(method, path_of(route, owned.ids), body)
     decision(answer, owned)
@@ -211,9 +182,7 @@ def test_strangers_see_nothing_of_it_on_any_route(
         {"after": 0},
     ],
 )
-def test_no_filter_opens_anothers_lists(
-    owned: Owned, stranger: ApiClient, query: dict[str, Any]
-) -> None:
+def test_no_filter_opens_anothers_lists(owned: Owned, stranger: ApiClient, query: dict[str, Any]) -> None:
     for path in ("/checkouts", "/events"):
         none_of_theirs(stranger.get(path, query), owned)
     of_links = query | ({"status": "active"} if "status" in query else {})
@@ -239,15 +208,11 @@ def test_without_the_merchant_and_mode_in_the_question_a_stranger_would_see_it(
         none_of_theirs(stranger.get("/link_templates"), owned)
 
 
-def test_an_unknown_id_and_anothers_read_the_same(
-    owned: Owned, stranger: ApiClient
-) -> None:
+def test_an_unknown_id_and_anothers_read_the_same(owned: Owned, stranger: ApiClient) -> None:
     theirs = stranger.get(f"/checkouts/{owned.checkout_id}")
     unknown_id = owned.checkout_id[:-6] + "zzzzzz"
     nobodys = stranger.get(f"/checkouts/{unknown_id}")
-    assert theirs.raw.replace(owned.checkout_id.encode(), b"ID") == nobodys.raw.replace(
-        unknown_id.encode(), b"ID"
-    )
+    assert theirs.raw.replace(owned.checkout_id.encode(), b"ID") == nobodys.raw.replace(unknown_id.encode(), b"ID")
 
 
 def test_the_owner_does_see_it(owned: Owned, seller: ApiClient) -> None:

@@ -21,15 +21,9 @@ def complaints(found: Sequence[Program], folder: Path) -> list[str]:
     names = [f"{each}.mts" for each in found]
     for name, program in zip(names, found, strict=True):
         (folder / name).write_text(program.code)
-    (folder / "tsconfig.json").write_text(
-        json.dumps({"extends": str(SETTINGS), "files": names})
-    )
+    (folder / "tsconfig.json").write_text(json.dumps({"extends": str(SETTINGS), "files": names}))
     ran = subprocess.run(
-        ["node", COMPILER, "--pretty", "false"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
+        ["node", COMPILER, "--pretty", "false"], cwd=folder, capture_output=True, text=True, check=False
     )
     lines = ran.stdout.splitlines()
     assert bool(lines) == bool(ran.returncode), ran.stderr
@@ -41,13 +35,9 @@ def test_every_typescript_program_has_the_types_that_it_says(tmp_path: Path) -> 
     assert complaints(TYPESCRIPT, tmp_path) == []
 
 
-def test_an_error_of_types_and_what_nodejs_cannot_strip_are_found_where_they_are(
-    tmp_path: Path,
-) -> None:
+def test_an_error_of_types_and_what_nodejs_cannot_strip_are_found_where_they_are(tmp_path: Path) -> None:
     first, second, *others = TYPESCRIPT
-    wrong = replace(
-        first, code=first.code + "export const total: number = checkout.id;\n"
-    )
+    wrong = replace(first, code=first.code + "export const total: number = checkout.id;\n")
     unstrippable = replace(second, code="export enum Status { Paid }\n")
     told = [
         re.sub(r"\(.+?: error ", " ", line).partition(":")[0]

@@ -84,9 +84,7 @@ def test_each_type_has_a_cause_here_and_a_webhook_in_the_document() -> None:
 
 
 @pytest.mark.parametrize("name", CAUSES)
-def test_the_body_fits_the_document_and_its_example(
-    seller: ApiClient, name: str
-) -> None:
+def test_the_body_fits_the_document_and_its_example(seller: ApiClient, name: str) -> None:
     CAUSES[name](seller)
     document: dict[str, Any] = ApiClient().get("/openapi.json").body
     [body] = seller.get("/events", {"type": name}).body["data"]

@@ -73,8 +73,6 @@ WALLETS: dict[Case, Send] = {
     ("delete", ITEM, 204): on_wallet("DELETE"),
     **refusals("DELETE", "/wallets/x", ITEM, 60),
     ("get", LIST, 200): list_movements,
-    ("get", LIST, 400): lambda client: client.get(
-        watch(client) + "/transactions", {"direction": "up"}
-    ),
+    ("get", LIST, 400): lambda client: client.get(watch(client) + "/transactions", {"direction": "up"}),
     **refusals("GET", "/wallets/x/transactions", LIST, 60),
 }

@@ -5,16 +5,9 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.states import Mode
-from checkouts.inbox.service import (
-    UNDO_SPAN,
-    apply_decisions,
-)
+from checkouts.inbox.service import UNDO_SPAN, apply_decisions
 from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
-from checkouts.states import (
-    InboxAct,
-    InboxReason,
-    RescueVerdict,
-)
+from checkouts.states import InboxAct, InboxReason, RescueVerdict
 from tests.checkouts.inboxes import REFUND
 from tests.checkouts.watcher import pay
 from tests.dashboard.people import Desk

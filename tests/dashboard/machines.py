@@ -22,9 +22,7 @@ GAS_KEY = "0x" + "11" * 32
 RESOURCE = "https://api.example.com/report/7"
 
 
-def make_machine_payment(
-    merchant: Merchant, units: int = 10_000, **facts: Any
-) -> X402Payment:
+def make_machine_payment(merchant: Merchant, units: int = 10_000, **facts: Any) -> X402Payment:
     """A payment that a machine made a moment ago."""
     now = facts.pop("now", None) or timezone.now()
     values: dict[str, Any] = {
@@ -41,16 +39,12 @@ def make_machine_payment(
         "verified_at": now,
         "block_time": now,
     }
-    return X402Payment.objects.create(
-        merchant=merchant, units=units, **(values | facts)
-    )
+    return X402Payment.objects.create(merchant=merchant, units=units, **(values | facts))
 
 
 def of_transfer(transfer: Transfer, **facts: Any) -> X402Payment:
     """The payment of a transfer that a watcher recorded, which it claims."""
-    TransferClaim.objects.create(
-        transfer=transfer, kind=ClaimKind.X402, claimed_at=transfer.detected_at
-    )
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=transfer.detected_at)
     return make_machine_payment(
         transfer.merchant,
         int(transfer.units),
@@ -62,13 +56,9 @@ def of_transfer(transfer: Transfer, **facts: Any) -> X402Payment:
     )
 
 
-def make_gas_transaction(
-    cost: str = "210000000000000", *, now: datetime
-) -> GasTransaction:
+def make_gas_transaction(cost: str = "210000000000000", *, now: datetime) -> GasTransaction:
     """A transaction of a gas key that is in the chain for good; `cost` in wei."""
-    account, _ = GasAccount.objects.get_or_create(
-        chain="base", address="0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"
-    )
+    account, _ = GasAccount.objects.get_or_create(chain="base", address="0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A")
     return GasTransaction.objects.create(
         account=account,
         nonce=account.transactions.count(),
@@ -85,11 +75,7 @@ def make_gas_transaction(
 
 
 def make_settlement(
-    merchant: Merchant,
-    units: int = 25_000_000,
-    *,
-    deposit: DepositAddress | None = None,
-    **facts: Any,
+    merchant: Merchant, units: int = 25_000_000, *, deposit: DepositAddress | None = None, **facts: Any
 ) -> Settlement:
     """A settlement that reached the merchant's wallet, of one forwarder where one is given."""
     now = timezone.now()

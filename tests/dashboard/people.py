@@ -30,9 +30,7 @@ def _hashed() -> str:
 
 def make_member(merchant: Merchant, role: Role = Role.OWNER) -> User:
     """A person in the merchant's team whose address is verified; the password is `PASSWORD`."""
-    user = User.objects.create(
-        email=f"{secrets.token_hex(6)}@example.test", password=_hashed()
-    )
+    user = User.objects.create(email=f"{secrets.token_hex(6)}@example.test", password=_hashed())
     vouch_for(user)
     Membership.objects.create(merchant=merchant, user=user, role=role)
     return user
@@ -52,9 +50,7 @@ def log_in(user: User, *, fresh: bool = True, **options: Any) -> Client:
         for proof in session["account_authentication_methods"]:
             proof["at"] = time.time() - 3600
     session.save()
-    UserSession.objects.create(
-        user=user, session_key=session.session_key, ip="127.0.0.1", user_agent="Firefox"
-    )
+    UserSession.objects.create(user=user, session_key=session.session_key, ip="127.0.0.1", user_agent="Firefox")
     return client
 
 
@@ -76,9 +72,7 @@ class Desk:
         """Open a page; `kwargs` are the route's."""
         return self.client.get(self.url(name, **kwargs) + query)
 
-    def post(
-        self, name: str, data: dict[str, Any] | None = None, /, **kwargs: Any
-    ) -> Any:
+    def post(self, name: str, data: dict[str, Any] | None = None, /, **kwargs: Any) -> Any:
         """Send a form."""
         return self.client.post(self.url(name, **kwargs), data or {})
 

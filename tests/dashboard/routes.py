@@ -8,11 +8,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.converters import IntConverter, StringConverter, UUIDConverter
 
 # What stands for an object's id in a path: nobody's, so that what is there for the asking stays as it is.
-_SAMPLES = {
-    StringConverter: "nobody",
-    IntConverter: 1,
-    UUIDConverter: "00000000-0000-0000-0000-000000000000",
-}
+_SAMPLES = {StringConverter: "nobody", IntConverter: 1, UUIDConverter: "00000000-0000-0000-0000-000000000000"}
 
 
 @dataclass(frozen=True)
@@ -38,9 +34,7 @@ def dashboard_routes() -> list[Route]:
     ]
 
 
-def _walk(
-    resolver: URLResolver, above: str, taken: dict[str, Any]
-) -> Iterator[tuple[str, URLPattern, dict[str, Any]]]:
+def _walk(resolver: URLResolver, above: str, taken: dict[str, Any]) -> Iterator[tuple[str, URLPattern, dict[str, Any]]]:
     for item in resolver.url_patterns:
         path = above + str(item.pattern).removeprefix("^")
         converters = taken | item.pattern.converters
@@ -51,15 +45,9 @@ def _walk(
 
 
 def _route(pattern: URLPattern, converters: dict[str, Any]) -> Route:
-    arguments = {
-        name: _sample(converter)
-        for name, converter in converters.items()
-        if name not in {"mer_id", "mode"}
-    }
+    arguments = {name: _sample(converter) for name, converter in converters.items() if name not in {"mer_id", "mode"}}
     return Route(str(pattern.name), pattern.callback, tuple(arguments.items()))
 
 
 def _sample(converter: Any) -> Any:
-    return next(
-        sample for kind, sample in _SAMPLES.items() if isinstance(converter, kind)
-    )
+    return next(sample for kind, sample in _SAMPLES.items() if isinstance(converter, kind))

@@ -19,14 +19,8 @@ from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_key, make_merchant, make_wallet
 from tests.links.factories import make_link
 from tests.wallets.dashboard.test_pages import wait_for
-from tests.wallets.dashboard.test_proofs import (
-    SIGNER,
-    ask,
-)
-from tests.wallets.watched_wallets import (
-    finish,
-    watch,
-)
+from tests.wallets.dashboard.test_proofs import SIGNER, ask
+from tests.wallets.watched_wallets import finish, watch
 from tests.webhooks.factories import make_attempt, make_deliveries, make_endpoint
 from wallets.models import WalletProof
 from webhooks.endpoints.secrets import ensure_secret
@@ -41,16 +35,12 @@ HOUR = timedelta(hours=1)
 
 
 def test_a_time_is_written_in_utc_with_what_a_script_needs() -> None:
-    assert utc(NOON) == (
-        '<time datetime="2026-11-20T12:00:00Z" data-local="short">20 Nov 2026, 12:00 UTC</time>'
-    )
+    assert utc(NOON) == ('<time datetime="2026-11-20T12:00:00Z" data-local="short">20 Nov 2026, 12:00 UTC</time>')
     assert ">20 Nov 2026, 12:00:00 UTC<" in utc(NOON, "seconds")
     assert utc(None) == ""
 
 
-def test_no_page_has_a_time_that_a_script_cannot_find(
-    settings: Any, empty_chains: dict[str, str]
-) -> None:
+def test_no_page_has_a_time_that_a_script_cannot_find(settings: Any, empty_chains: dict[str, str]) -> None:
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     without, bare = [], {}
     for name, page in _pages(make_desk(factor=True)):
@@ -67,12 +57,7 @@ def test_no_page_has_a_time_that_a_script_cannot_find(
 def _pages(desk: Desk) -> Iterator[tuple[str, Any]]:
     for name, arguments in (*_of_people(desk), *_of_money(desk), *_of_events(desk)):
         yield name, desk.get(name, **arguments)
-    Authenticator.objects.create(
-        user=desk.user,
-        type="webauthn",
-        data={"name": "Key"},
-        last_used_at=timezone.now(),
-    )
+    Authenticator.objects.create(user=desk.user, type="webauthn", data={"name": "Key"}, last_used_at=timezone.now())
     for name in ("account_sessions", "mfa_list_webauthn"):
         yield name, desk.client.get(reverse(name))
     desk.post("dashboard_roll_webhook_secret")
@@ -86,10 +71,7 @@ def _of_people(desk: Desk) -> Iterator[tuple[str, dict[str, Any]]]:
     desk.post("dashboard_invite", {"email": "new@example.test", "role": "admin"})
     for name in ("dashboard_keys", "dashboard_team", "dashboard_audit_log"):
         yield name, {}
-    yield (
-        "dashboard_link",
-        {"link_id": make_link(desk.merchant, mode=desk.mode).public_id},
-    )
+    yield ("dashboard_link", {"link_id": make_link(desk.merchant, mode=desk.mode).public_id})
 
 
 def _of_money(desk: Desk) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -121,11 +103,7 @@ def _of_money(desk: Desk) -> Iterator[tuple[str, dict[str, Any]]]:
 def _of_events(desk: Desk) -> Iterator[tuple[str, dict[str, Any]]]:
     ensure_secret(desk.merchant, now=NOON)
     Endpoint.objects.filter(is_default=True).delete()
-    troubled: dict[str, Any] = {
-        "failing_since": NOON,
-        "disabled_at": NOON,
-        "next_probe_at": NOON,
-    }
+    troubled: dict[str, Any] = {"failing_since": NOON, "disabled_at": NOON, "next_probe_at": NOON}
     endpoint = make_endpoint(desk.merchant, **troubled)
     make_endpoint(desk.merchant, "https://old.example/", is_default=False)
     delivery = make_deliveries(endpoint)[0]

@@ -5,23 +5,11 @@ from typing import Any
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.solana.node import (
-    USDC,
-    SolanaNode,
-)
-from demo.localnet.tokens import (
-    balance_of,
-    token_address,
-)
+from demo.localnet.solana.node import USDC, SolanaNode
+from demo.localnet.tokens import balance_of, token_address
 from demo.localnet.ton.node import TonNode
-from demo.localnet.tron.addresses import (
-    to_base58,
-    to_hex,
-)
-from demo.localnet.tron.node import (
-    USDT,
-    TronNode,
-)
+from demo.localnet.tron.addresses import to_base58, to_hex
+from demo.localnet.tron.node import USDT, TronNode
 from demo.nodes.base import LocalChain
 from demo.wallet import pay
 from wallets.chains.evm.family import EVM_FAMILY

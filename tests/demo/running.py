@@ -47,9 +47,7 @@ def environment_for(var: Path) -> dict[str, str]:
 class Running:
     """A started command, its folder `var`, and what it printed so far."""
 
-    def __init__(
-        self, var: Path, command: str, *options: str, **environment: str
-    ) -> None:
+    def __init__(self, var: Path, command: str, *options: str, **environment: str) -> None:
         self.var = var
         self.port = two_free_ports()
         self._output = var.parent / f"{command}-{self.port}.output"
@@ -84,9 +82,7 @@ class Running:
 
 
 @contextmanager
-def running(
-    var: Path, command: str, *options: str, **environment: str
-) -> Iterator[Running]:
+def running(var: Path, command: str, *options: str, **environment: str) -> Iterator[Running]:
     """A command that is stopped at the end, if the test has not done it; `environment` is added to the usual one."""
     started = Running(var, command, *options, **environment)
     try:
@@ -96,16 +92,12 @@ def running(
             started.end(signal.SIGTERM)
 
 
-def demo_pay(
-    demo: Running, *arguments: str, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def demo_pay(demo: Running, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `manage.py demo_pay` beside a demo, with `environment` on top of the usual one."""
     return manage(demo, "demo_pay", *arguments, **environment)
 
 
-def manage(
-    demo: Running, *arguments: str, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def manage(demo: Running, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command of `manage.py` beside a demo, with `environment` on top of the usual one."""
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
@@ -128,9 +120,7 @@ def var_folder() -> Iterator[Path]:
         shutil.rmtree(parent)
 
 
-def ask(
-    base: str, method: str, path: str, *, key: str = "", body: Any = None
-) -> tuple[int, Any]:
+def ask(base: str, method: str, path: str, *, key: str = "", body: Any = None) -> tuple[int, Any]:
     """One JSON request to the API or the shop; a body that is no JSON comes as text."""
     connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=30)
     headers = {"Content-Type": "application/json"}

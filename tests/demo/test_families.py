@@ -11,9 +11,7 @@ from wallets.chains.specs import ChainFacts
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_the_demo_merchant_is_paid_at_an_address_that_takes_money(
-    family: object,
-) -> None:
+def test_the_demo_merchant_is_paid_at_an_address_that_takes_money(family: object) -> None:
     [real] = [one for one in FAMILIES if one is family]
     address = DEMO_FAMILIES[real.name].receiving_wallet
     assert real.canonical_address(address) == address

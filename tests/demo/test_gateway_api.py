@@ -56,9 +56,7 @@ def test_what_was_made_is_returned(gateway: Gateway, status: int) -> None:
 def test_a_refusal_is_told_with_its_code(gateway: Gateway) -> None:
     gateway.status = 400
     gateway.body = b'{"error": {"code": "duplicate", "message": "There is one."}}'
-    with pytest.raises(
-        GatewayError, match="Florin answered 400: There is one"
-    ) as caught:
+    with pytest.raises(GatewayError, match="Florin answered 400: There is one") as caught:
         post(gateway)
     assert caught.value.code == "duplicate"
 

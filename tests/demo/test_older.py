@@ -34,9 +34,7 @@ def engines(var: Path) -> Iterator[EngineUrls]:
         yield urls
 
 
-def seed(
-    engines: EngineUrls, var: Path, *options: str
-) -> "subprocess.CompletedProcess[str]":
+def seed(engines: EngineUrls, var: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     """What the demo does first with its database."""
     arguments = [str(var / "demo.json"), "http://127.0.0.1:9/webhook", *options]
     return subprocess.run(
@@ -64,14 +62,10 @@ def told(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
 
 def migrations_in(engines: EngineUrls, database: str = "florin") -> set[str]:
     with psycopg.connect(engines.database_url, dbname=database) as connection:
-        return {
-            app for (app,) in connection.execute("SELECT app FROM django_migrations")
-        }
+        return {app for (app,) in connection.execute("SELECT app FROM django_migrations")}
 
 
-def test_it_is_set_aside_and_the_demo_begins_anew(
-    engines: EngineUrls, var: Path
-) -> None:
+def test_it_is_set_aside_and_the_demo_begins_anew(engines: EngineUrls, var: Path) -> None:
     assert told(seed(engines, var))["kept_as"] == ""
     with psycopg.connect(engines.database_url) as connection:
         connection.execute(

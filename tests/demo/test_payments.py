@@ -7,13 +7,8 @@ from typing import Any
 import pytest
 
 from demo.localnet.ton.node import TonNode
-from demo.payments import (
-    Wish,
-    pay_option,
-)
-from tests.demo.addresses import (
-    ton_entry,
-)
+from demo.payments import Wish, pay_option
+from tests.demo.addresses import ton_entry
 
 UNITS = 12_340_017
 

@@ -3,12 +3,7 @@
 import json
 from pathlib import Path
 
-from demo.settings_file import (
-    Credentials,
-    DemoSettings,
-    kept_credentials,
-    read_settings,
-)
+from demo.settings_file import Credentials, DemoSettings, kept_credentials, read_settings
 
 CREDENTIALS = Credentials(
     owner_email="owner@demo.example",

@@ -3,11 +3,7 @@
 import multiprocessing
 
 from demo.localnet.anvil import Anvil
-from tests.demo.addresses import (
-    evm_balance,
-    evm_entry,
-    pay_one,
-)
+from tests.demo.addresses import evm_balance, evm_entry, pay_one
 
 UNITS = 12_340_017
 AMOUNT = "12.340017"
@@ -16,9 +12,7 @@ BUYER = "0x000000000000000000000000000000000000dEaD"
 
 def test_wallets_of_two_processes_never_sign_with_one_number(base_node: Anvil) -> None:
     jobs = [
-        multiprocessing.get_context("spawn").Process(
-            target=pay_one, args=(evm_entry(base_node), BUYER)
-        )
+        multiprocessing.get_context("spawn").Process(target=pay_one, args=(evm_entry(base_node), BUYER))
         for _ in range(3)
     ]
     for job in jobs:

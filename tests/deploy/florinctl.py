@@ -71,9 +71,7 @@ class Server:
         """Make the cluster, and start it."""
         self.postgres.give(self.home)
         self.postgres.give(self.spool)
-        self.postgres.run(
-            "initdb", "--username=florin", "--pgdata", self.data, "--auth=trust"
-        )
+        self.postgres.run("initdb", "--username=florin", "--pgdata", self.data, "--auth=trust")
         copy = f"test ! -f {self.spool}/%f && cp %p {self.spool}/.%f && mv {self.spool}/.%f {self.spool}/%f"
         lines = [
             f"unix_socket_directories = '{self.home}'",
@@ -86,11 +84,7 @@ class Server:
         with (self.data / "postgresql.conf").open("a") as file:
             file.write("\n".join(lines) + "\n")
         self.start()
-        florinctl.ask(
-            self.postgres,
-            self.url.replace("/florin?", "/postgres?"),
-            "CREATE DATABASE florin",
-        )
+        florinctl.ask(self.postgres, self.url.replace("/florin?", "/postgres?"), "CREATE DATABASE florin")
 
     def start(self) -> None:
         self._control("start", "--log", self.home / "log")
@@ -99,9 +93,7 @@ class Server:
         self._control("stop", "--mode", "immediate")
 
     def _control(self, verb: str, *more: str | Path) -> None:
-        self.postgres.run(
-            "pg_ctl", verb, "--pgdata", self.data, "--wait", "--silent", *more
-        )
+        self.postgres.run("pg_ctl", verb, "--pgdata", self.data, "--wait", "--silent", *more)
 
     def sql(self, statement: str) -> str:
         """What a statement answers."""
@@ -145,9 +137,7 @@ def server() -> Iterator[Server]:
         shutil.rmtree(home)
 
 
-def call(
-    *arguments: str | Path, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def call(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the program as an operator does."""
     return subprocess.run(
         [sys.executable, "-I", str(PROGRAM), *map(str, arguments)],

@@ -18,12 +18,7 @@ from gateway.core.postgres.replica import _Replica
 from gateway.core.web import request_times
 from gateway.pages import metrics
 from mails.models import OutgoingMail
-from settlements.models import (
-    BookCheck,
-    GasAccount,
-    GasTransaction,
-    TroubledForwarder,
-)
+from settlements.models import BookCheck, GasAccount, GasTransaction, TroubledForwarder
 from settlements.states import Purpose
 from tests.factories import NOON, make_checkout, make_live_chain, make_transfer
 from tests.wallets.factories import make_deposit, make_difference
@@ -40,9 +35,7 @@ HOUR: Final = timedelta(hours=1)
 MINUTE: Final = timedelta(minutes=1)
 
 
-def fault(
-    plant: Callable[[pytest.MonkeyPatch], None],
-) -> Callable[[pytest.MonkeyPatch], None]:
+def fault(plant: Callable[[pytest.MonkeyPatch], None]) -> Callable[[pytest.MonkeyPatch], None]:
     """Add a fault. It has the name of its alert, in small letters with underscores."""
     name = "".join(word.capitalize() for word in plant.__name__.split("_"))
     FAULTS[name] = plant
@@ -75,22 +68,14 @@ def make_account(age: timedelta = MINUTE) -> None:
     key, address = b"k" * 32, "wallet"
     checkout = make_checkout()
     ReceivingWallet.objects.create(
-        merchant=checkout.merchant,
-        chain="solana",
-        address=address,
-        key=key,
-        expected_until=NOON,
+        merchant=checkout.merchant, chain="solana", address=address, key=key, expected_until=NOON
     )
-    AccountCursor.objects.create(
-        chain="solana", key=key, address=address, read_through_at=NOON - age
-    )
+    AccountCursor.objects.create(chain="solana", key=key, address=address, read_through_at=NOON - age)
 
 
 def make_gas_account() -> GasAccount:
     """A gas account on Base."""
-    account, _ = GasAccount.objects.get_or_create(
-        chain="base", address="0xGas", defaults={"balance_wei": 10**18}
-    )
+    account, _ = GasAccount.objects.get_or_create(chain="base", address="0xGas", defaults={"balance_wei": 10**18})
     return account
 
 
@@ -100,22 +85,15 @@ def pay(*, seen: float, credited: float, told: float) -> None:
     for _ in range(5):
         checkout = make_checkout()
         transfer = make_transfer(
-            checkout,
-            block_time=block,
-            detected_at=block + timedelta(seconds=seen),
-            queued_at=None,
+            checkout, block_time=block, detected_at=block + timedelta(seconds=seen), queued_at=None
         )
         at = block + timedelta(seconds=credited)
         Payment.objects.create(checkout=checkout, transfer=transfer, credited_at=at)
         endpoint = make_endpoint(checkout.merchant)
-        event = new_event(
-            checkout.merchant, subject_id=checkout.public_id, url=endpoint.url
-        )
+        event = new_event(checkout.merchant, subject_id=checkout.public_id, url=endpoint.url)
         [row] = publish([event], now=at)
         Delivery.objects.filter(event=row).update(
-            status=DeliveryStatus.DELIVERED,
-            is_due=False,
-            finished_at=block + timedelta(seconds=told),
+            status=DeliveryStatus.DELIVERED, is_due=False, finished_at=block + timedelta(seconds=told)
         )
 
 
@@ -277,7 +255,7 @@ def requests_slow(patch: pytest.MonkeyPatch) -> None:
 
 ALSO: Final[dict[str, set[str]]] = {
     # A payment that is credited late has a late webhook, too.
-    "PaymentsCreditedLate": {"WebhooksConfirmedLate"},
+    "PaymentsCreditedLate": {"WebhooksConfirmedLate"}
 }
 """Other alerts that a fault must fire."""
 

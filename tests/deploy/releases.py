@@ -30,13 +30,9 @@ WALLET = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"
 def export(version: str, folder: Path) -> Path:
     """Write a release's source tree into a folder, from the repository's own history, and return it."""
     known = dict(
-        line.split()
-        for line in (ROOT / "deploy" / "releases.txt").read_text().splitlines()
-        if not line.startswith("#")
+        line.split() for line in (ROOT / "deploy" / "releases.txt").read_text().splitlines() if not line.startswith("#")
     )
-    done = subprocess.run(
-        ["git", "archive", known[version]], cwd=ROOT, capture_output=True, check=False
-    )
+    done = subprocess.run(["git", "archive", known[version]], cwd=ROOT, capture_output=True, check=False)
     if done.returncode:
         problem = f"The code of {version} is not in this copy's history: {done.stderr.decode().strip()}"
         if os.environ.get("CI") == "true":
@@ -60,12 +56,7 @@ class Process:
 
     def __init__(self, argv: list[str], folder: Path, env: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            argv,
-            cwd=folder,
-            env=env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            argv, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
 
     def end(self, with_signal: signal.Signals = signal.SIGTERM) -> None:
@@ -80,11 +71,7 @@ class Release:
     def __init__(self, folder: Path, database_url: str, **settings: str) -> None:
         self.folder = folder
         # Coverage would look for the old release's files in today's tree.
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith("COVERAGE_")
-        }
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
         self.environment = inherited | {
             "DATABASE_URL": database_url,
             "DATABASE_DIRECT_URL": database_url,

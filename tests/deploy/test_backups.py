@@ -37,9 +37,7 @@ def await_archive(ours: Server) -> None:
     """Return once everything that was written is archived."""
     last = ours.sql("SELECT pg_walfile_name(pg_switch_wal())")
     wait_until(lambda: (ours.spool / last).exists() or not list(ours.spool.iterdir()))
-    wait_until(
-        lambda: ours.sql("SELECT last_archived_wal FROM pg_stat_archiver") >= last
-    )
+    wait_until(lambda: ours.sql("SELECT last_archived_wal FROM pg_stat_archiver") >= last)
 
 
 def reading(settings: Any, **options: Any) -> Any:
@@ -51,9 +49,7 @@ def back_up(settings: Any, **options: Any) -> Any:
     return florinctl.back_up(settings, **({"full": False, "plain": True} | options))
 
 
-def restored(
-    ours: Server, settings: Any, *, at: datetime | None, **options: Any
-) -> list[int]:
+def restored(ours: Server, settings: Any, *, at: datetime | None, **options: Any) -> list[int]:
     """The rows of a restored server."""
     place = ours.home / "restored"
     shutil.rmtree(place, ignore_errors=True)
@@ -62,9 +58,7 @@ def restored(
         return paid(ours.postgres, url)
 
 
-def test_the_moment_before_a_mistake_comes_back_from_full_incremental_and_wal(
-    ours: Server,
-) -> None:
+def test_the_moment_before_a_mistake_comes_back_from_full_incremental_and_wal(ours: Server) -> None:
     settings = ours.settings()
     pay(ours, 1)
     full = back_up(settings)
@@ -75,9 +69,7 @@ def test_the_moment_before_a_mistake_comes_back_from_full_incremental_and_wal(
     ours.sql("DELETE FROM payments")
     pay(ours, 4)
     await_archive(ours)
-    florinctl.ship_wal(
-        settings, florinctl.Vault(None, seal=florinctl.seal_of(settings))
-    )
+    florinctl.ship_wal(settings, florinctl.Vault(None, seal=florinctl.seal_of(settings)))
     ours.stop()
     assert (full.kind, incremental.kind) == ("full", "incremental")
     assert incremental.parent == full.name
@@ -97,9 +89,7 @@ def test_what_is_not_empty_is_never_overwritten(ours: Server) -> None:
         florinctl.restore(settings, place, at=None, vault=reading(settings))
 
 
-def test_a_drill_restores_runs_the_checks_and_says_when(
-    ours: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drill_restores_runs_the_checks_and_says_when(ours: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ours.settings()
     pay(ours, 1, 2)
     back_up(settings)
@@ -110,18 +100,14 @@ def test_a_drill_restores_runs_the_checks_and_says_when(
         return ""
 
     monkeypatch.setattr(florinctl, "manage", manage)
-    florinctl.drill(
-        settings, vault=reading(settings), checks=("check_totals", "verify_audit")
-    )
+    florinctl.drill(settings, vault=reading(settings), checks=("check_totals", "verify_audit"))
     assert seen == [("check_totals", [1, 2]), ("verify_audit", [1, 2])]
     status = florinctl.read_status(settings)
     assert status["drill_at"] >= status["backup_at"]
     assert list(settings.var.glob("florinctl-*")) == []
 
 
-def test_a_drill_that_finds_something_is_no_good_one(
-    ours: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drill_that_finds_something_is_no_good_one(ours: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ours.settings()
     back_up(settings)
 
@@ -148,11 +134,7 @@ def test_what_no_kept_backup_needs_is_forgotten(ours: Server) -> None:
     first = back_up(settings, full=True)
     between = back_up(settings)
     second = back_up(settings, full=True)
-    assert {one.name for one in florinctl.list_backups(settings)} == {
-        first.name,
-        between.name,
-        second.name,
-    }
+    assert {one.name for one in florinctl.list_backups(settings)} == {first.name, between.name, second.name}
     third = back_up(settings, full=True)
     kept = [one.name for one in florinctl.list_backups(settings)]
     assert kept == [second.name, third.name]
@@ -172,14 +154,10 @@ def test_encrypted_backups_need_the_identity(ours: Server, tmp_path: Path) -> No
     recipients = []
     for file in (identity, other):
         subprocess.run(["age-keygen", "-o", file], check=True, capture_output=True)
-        told = subprocess.run(
-            ["age-keygen", "-y", file], check=True, capture_output=True, text=True
-        )
+        told = subprocess.run(["age-keygen", "-y", file], check=True, capture_output=True, text=True)
         recipients.append(told.stdout.strip())
     settings = ours.settings(
-        BACKUP_RECIPIENT=recipients[0],
-        BACKUP_KEYS_RECIPIENT=recipients[1],
-        SECRET_KEY="a-planted-secret",
+        BACKUP_RECIPIENT=recipients[0], BACKUP_KEYS_RECIPIENT=recipients[1], SECRET_KEY="a-planted-secret"
     )
     pay(ours, 1)
     taken = back_up(settings, plain=False)
@@ -203,13 +181,9 @@ def test_encrypted_backups_need_the_identity(ours: Server, tmp_path: Path) -> No
 
 
 def test_a_drill_runs_the_products_own_checks_on_its_own_tables(ours: Server) -> None:
-    settings = ours.settings(
-        ENCRYPTION_KEYS=florinctl.fernet_key(), FLORIN_ENV="development"
-    )
+    settings = ours.settings(ENCRYPTION_KEYS=florinctl.fernet_key(), FLORIN_ENV="development")
     florinctl.manage(settings, "migrate", "--noinput", database=ours.url)
     back_up(settings)
-    took = florinctl.drill(
-        settings, vault=reading(settings), checks=florinctl.PRODUCT_CHECKS
-    )
+    took = florinctl.drill(settings, vault=reading(settings), checks=florinctl.PRODUCT_CHECKS)
     assert took > 0
     assert florinctl.read_status(settings)["drill_seconds"] == took

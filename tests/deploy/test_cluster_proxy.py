@@ -80,9 +80,7 @@ def running(file: Path) -> Iterator[None]:
         process.wait()
 
 
-def test_the_stream_of_a_page_goes_to_the_stream_server_and_the_page_to_web(
-    proxy: Proxy,
-) -> None:
+def test_the_stream_of_a_page_goes_to_the_stream_server_and_the_page_to_web(proxy: Proxy) -> None:
     assert proxy.ask("/c/abc123/stream") == (200, "streams")
     assert proxy.ask("/c/abc123/stream?x=1") == (200, "streams")
     for path in ("/c/abc123", "/c/abc123/streams", "/x/c/a/stream"):
@@ -104,9 +102,7 @@ def test_etcd_and_patroni_ask_for_certificates_of_the_cluster() -> None:
     assert "check-ssl verify required ca-file" in check
 
 
-def test_a_machines_certificate_is_of_the_authority_and_for_its_address(
-    tmp_path: Path,
-) -> None:
+def test_a_machines_certificate_is_of_the_authority_and_for_its_address(tmp_path: Path) -> None:
     script = SHIPPED.parent / "certificates"
     subprocess.run([script, tmp_path, "db1=127.0.0.1"], check=True)
     subprocess.run([script, tmp_path, "db2=10.0.0.2"], check=True)

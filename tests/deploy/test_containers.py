@@ -119,15 +119,11 @@ def test_secrets_are_files_and_not_in_the_environment_of_containers(host: Host) 
     assert folder.stat().st_mode & 0o077 == 0
     log = "\n".join(host.told())
     assert not [
-        name
-        for name, value in host.settings.env.items()
-        if name in {"SECRET_KEY", "DATABASE_URL"} and value in log
+        name for name, value in host.settings.env.items() if name in {"SECRET_KEY", "DATABASE_URL"} and value in log
     ]
 
 
-def test_a_secret_that_was_removed_is_removed_from_its_files(
-    host: Host, tmp_path: Path
-) -> None:
+def test_a_secret_that_was_removed_is_removed_from_its_files(host: Host, tmp_path: Path) -> None:
     place = tmp_path / "given"
     place.mkdir()
     florinctl.write_settings(place, {"SECRET_KEY": "a", "GAS_KEYS": "b"})
@@ -158,9 +154,7 @@ def test_checks_of_a_restored_database_reach_its_socket_alone(host: Host) -> Non
     host.install()
     host.told()
     url = "postgresql://florin@/florin?host=/tmp/sockets&port=5432"
-    florinctl.manage(
-        host.settings.with_home(host.releases.current), "check_totals", database=url
-    )
+    florinctl.manage(host.settings.with_home(host.releases.current), "check_totals", database=url)
     [line] = host.told()
     assert "--volume /tmp/sockets:/tmp/sockets" in line
     assert "--read-only --cap-drop=ALL" in line
@@ -172,9 +166,7 @@ def test_an_old_compose_that_would_stop_everything_is_refused(host: Host) -> Non
         host.install()
 
 
-def test_without_an_engine_the_operator_reads_what_to_install(
-    host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_engine_the_operator_reads_what_to_install(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(host.folder))
     with pytest.raises(florinctl.ProblemError, match="apt install podman"):
         florinctl.engine(host.settings)

@@ -23,10 +23,7 @@ def ours() -> Iterator[Server]:
         # The helper's superuser has the name of Florin's role.
         made.sql("CREATE ROLE boss SUPERUSER LOGIN")
         boss = f"postgresql://boss@/postgres?host={made.home}&port=5432"
-        for statement in (
-            "ALTER DATABASE florin RENAME TO unused",
-            "ALTER ROLE florin RENAME TO postgres",
-        ):
+        for statement in ("ALTER DATABASE florin RENAME TO unused", "ALTER ROLE florin RENAME TO postgres"):
             florinctl.ask(made.postgres, boss, statement)
         script = made.home / "florin.sh"
         shutil.copyfile(SCRIPT, script)
@@ -44,9 +41,7 @@ def ours() -> Iterator[Server]:
         yield made
 
 
-def test_the_role_is_no_superuser_and_the_superuser_has_no_password(
-    ours: Server,
-) -> None:
+def test_the_role_is_no_superuser_and_the_superuser_has_no_password(ours: Server) -> None:
     rights = "rolsuper, rolcreaterole, rolcreatedb, rolbypassrls, rolreplication"
     told = ours.sql(f"SELECT {rights} FROM pg_roles WHERE rolname = 'florin'")
     assert told == "f|f|f|f|t"
@@ -63,10 +58,7 @@ def test_check_names_a_role_that_is_a_superuser(ours: Server) -> None:
     login = f"florin:{quote(PASSWORD, safe='')}"
     found = [
         [one.name for one in florinctl.check_role(ours.settings(DATABASE_URL=url))]
-        for url in (
-            ours.url.replace("florin@", f"{login}@", 1),
-            ours.url.replace("florin@", "boss@", 1),
-        )
+        for url in (ours.url.replace("florin@", f"{login}@", 1), ours.url.replace("florin@", "boss@", 1))
     ]
     assert found == [[], ["database role"]]
 
@@ -74,16 +66,10 @@ def test_check_names_a_role_that_is_a_superuser(ours: Server) -> None:
 def test_it_migrates_runs_the_checks_and_is_backed_up(ours: Server) -> None:
     login = f"florin:{quote(PASSWORD, safe='')}"
     url = ours.url.replace("florin@", f"{login}@", 1)
-    settings = ours.settings(
-        DATABASE_URL=url,
-        ENCRYPTION_KEYS=florinctl.fernet_key(),
-        FLORIN_ENV="development",
-    )
+    settings = ours.settings(DATABASE_URL=url, ENCRYPTION_KEYS=florinctl.fernet_key(), FLORIN_ENV="development")
     florinctl.manage(settings, "migrate", "--noinput", database=url)
     for check in florinctl.PRODUCT_CHECKS:
         florinctl.manage(settings, check, database=url)
     assert florinctl.back_up(settings, full=True, plain=True).kind == "full"
-    owners = ours.sql(
-        "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'"
-    )
+    owners = ours.sql("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'")
     assert owners == "florin"

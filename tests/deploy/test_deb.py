@@ -50,23 +50,17 @@ def test_its_version_is_that_of_the_source(package: Path | None) -> None:
         assert told("dpkg-deb", "--field", package, "Version").strip() == version
 
 
-def test_the_same_source_gives_the_same_bytes(
-    package: Path | None, tmp_path: Path
-) -> None:
+def test_the_same_source_gives_the_same_bytes(package: Path | None, tmp_path: Path) -> None:
     if package is not None:
         assert build(ROOT, tmp_path).read_bytes() == package.read_bytes()
 
 
-def test_removal_stops_every_service_and_keeps_keys_and_data(
-    package: Path | None, tmp_path: Path
-) -> None:
+def test_removal_stops_every_service_and_keeps_keys_and_data(package: Path | None, tmp_path: Path) -> None:
     if package is None:
         return
     told("dpkg-deb", "--control", package, tmp_path)
     stopped = (tmp_path / "prerm").read_text()
-    assert [
-        one for one in (*florinctl.UNITS, *florinctl.TIMERS) if one not in stopped
-    ] == []
+    assert [one for one in (*florinctl.UNITS, *florinctl.TIMERS) if one not in stopped] == []
     removed = (tmp_path / "postrm").read_text()
     deleted = [line for line in removed.splitlines() if "rm -rf" in line]
     assert deleted == ["    rm -rf /opt/florin"]

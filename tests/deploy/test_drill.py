@@ -25,9 +25,7 @@ def recipients(folder: Path) -> dict[str, str]:
     for name in ("BACKUP_RECIPIENT", "BACKUP_KEYS_RECIPIENT"):
         file = folder / name
         subprocess.run(["age-keygen", "-o", file], check=True, capture_output=True)
-        told = subprocess.run(
-            ["age-keygen", "-y", file], check=True, capture_output=True, text=True
-        )
+        told = subprocess.run(["age-keygen", "-y", file], check=True, capture_output=True, text=True)
         found[name] = told.stdout.strip()
     return found
 
@@ -55,9 +53,7 @@ def test_the_demos_data_comes_back_and_passes_every_check(tmp_path: Path) -> Non
         vault = florinctl.Vault(None, identity, florinctl.seal_of(settings))
         florinctl.restore(settings, place, at=None, vault=vault)
         with florinctl.running(settings, ours.postgres, place / "data") as url:
-            counted = florinctl.ask(
-                ours.postgres, url, "SELECT count(*) FROM accounts_merchant"
-            )
+            counted = florinctl.ask(ours.postgres, url, "SELECT count(*) FROM accounts_merchant")
         assert int(counted) == merchants
         checks = florinctl.PRODUCT_CHECKS
         took = florinctl.drill(settings, vault=vault, checks=checks)

@@ -11,14 +11,7 @@ import pytest
 from tests.deploy.failover import __main__ as failover
 from tests.deploy.failover.__main__ import missing
 from tests.deploy.failover.cluster import Cluster, StartError
-from tests.deploy.failover.judging import (
-    Window,
-    doubled,
-    longest_gap,
-    lost,
-    percentile_99,
-    waits,
-)
+from tests.deploy.failover.judging import Window, doubled, longest_gap, lost, percentile_99, waits
 from tests.deploy.failover.load import Order
 from tests.tree import ROOT
 
@@ -41,13 +34,7 @@ def test_no_accepted_checkout_is_lost_or_doubled_when_the_primary_dies(
         pytest.skip(f"this machine lacks {'; '.join(lacking)}")
     file = tmp_path / "report.json"
     command = ("-m", "tests.deploy.failover", "primary", "--brief", "--report")
-    done = subprocess.run(
-        [sys.executable, *command, file],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run([sys.executable, *command, file], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"[-20_000:]
     report = json.loads(file.read_text())
     calm, killed = report["lines"]

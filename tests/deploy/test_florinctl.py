@@ -86,9 +86,7 @@ def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(florinctl, "listening", set)
     monkeypatch.setattr(florinctl, "probe", lambda *_: set())
     monkeypatch.setattr(florinctl, "ask", lambda *_: "")
-    monkeypatch.setattr(
-        florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 60 * 2**30)
-    )
+    monkeypatch.setattr(florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 60 * 2**30))
 
 
 class Usage:
@@ -127,9 +125,7 @@ def test_a_careful_installation_has_no_mistake(tmp_path: Path, quiet: Any) -> No
         ({"ALLOWED_HOSTS": "*"}, "hosts"),
     ],
 )
-def test_a_setting_that_costs_money_is_found(
-    tmp_path: Path, quiet: Any, values: dict[str, str], finding: str
-) -> None:
+def test_a_setting_that_costs_money_is_found(tmp_path: Path, quiet: Any, values: dict[str, str], finding: str) -> None:
     assert names(installed(tmp_path, **values)) == [finding]
 
 
@@ -141,9 +137,7 @@ def test_an_env_file_that_others_read_is_found(tmp_path: Path, quiet: Any) -> No
     assert names(settings) == []
 
 
-def test_no_backup_an_old_one_and_no_drill_are_found(
-    tmp_path: Path, quiet: Any
-) -> None:
+def test_no_backup_an_old_one_and_no_drill_are_found(tmp_path: Path, quiet: Any) -> None:
     settings = settings_of(tmp_path, **GOOD)
     assert names(settings) == ["backup", "drill"]
     old = time.time() - 40 * 86_400
@@ -160,9 +154,7 @@ def test_wal_that_is_not_shipped_is_found(tmp_path: Path, quiet: Any) -> None:
     assert (found.name, "4 hours" in found.problem) == ("wal", True)
 
 
-def test_signers_that_no_other_machine_can_know_are_found(
-    tmp_path: Path, quiet: Any
-) -> None:
+def test_signers_that_no_other_machine_can_know_are_found(tmp_path: Path, quiet: Any) -> None:
     settings = installed(tmp_path)
     seal = florinctl.seal_of(settings)
     seal.make_key()
@@ -198,17 +190,10 @@ def test_a_database_that_listens_to_everybody_is_found(
 
 
 @pytest.mark.parametrize(
-    ("port", "path", "open_status", "name"),
-    [(8008, "/config", 400, "patroni"), (2379, "/v3/kv/range", 200, "etcd")],
+    ("port", "path", "open_status", "name"), [(8008, "/config", 400, "patroni"), (2379, "/v3/kv/range", 200, "etcd")]
 )
 def test_a_cluster_that_lets_everybody_in_is_found(
-    tmp_path: Path,
-    quiet: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    port: int,
-    path: str,
-    open_status: int,
-    name: str,
+    tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch, port: int, path: str, open_status: int, name: str
 ) -> None:
     asked = []
 
@@ -244,18 +229,12 @@ def test_a_clock_that_is_off_is_found(tmp_path: Path, quiet: Any) -> None:
     assert names(installed(tmp_path)) == []
 
 
-def test_a_disk_that_is_nearly_full_is_found(
-    tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 2**30)
-    )
+def test_a_disk_that_is_nearly_full_is_found(tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 2**30))
     assert set(names(installed(tmp_path))) == {"disk"}
 
 
-def test_a_support_bundle_has_no_secret(
-    tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_support_bundle_has_no_secret(tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = [
         *("sk_live_4f8h2k5m9", "whsec_abcDEF123", "AGE-SECRET-KEY-1QQQ"),
         *("ines@halden.example", "cd" * 32, "tr0ub4dor"),
@@ -360,9 +339,7 @@ def test_a_file_replaces_what_the_environment_file_says(tmp_path: Path) -> None:
     assert settings.way == "systemd"
 
 
-def test_the_way_is_that_of_the_installation_unless_another_is_named(
-    tmp_path: Path,
-) -> None:
+def test_the_way_is_that_of_the_installation_unless_another_is_named(tmp_path: Path) -> None:
     file = write_env(tmp_path, FLORIN_WAY="containers")
     assert florinctl.read_settings(file, None).contained
     assert not florinctl.read_settings(file, "systemd").contained

@@ -109,9 +109,7 @@ def machine() -> Iterator[Machine]:
         yield made
 
 
-def test_entries_of_the_spool_that_are_no_segment_are_set_aside_and_shipping_goes_on(
-    machine: Machine,
-) -> None:
+def test_entries_of_the_spool_that_are_no_segment_are_set_aside_and_shipping_goes_on(machine: Machine) -> None:
     names = [machine.spool / SEGMENT.format(number) for number in range(1, 8)]
     link, hard, folder, fifo, zero, short, plug = names
     link.symlink_to(machine.secret)
@@ -138,10 +136,7 @@ def test_entries_of_the_spool_that_are_no_segment_are_set_aside_and_shipping_goe
     assert all(one.name.startswith(".aside-") for one in left)
     machine.segment(9)
     again = machine.call("backup", "--wal-only", "--unencrypted")
-    assert (again.returncode, machine.archived()) == (
-        0,
-        {SEGMENT.format(8), SEGMENT.format(9)},
-    )
+    assert (again.returncode, machine.archived()) == (0, {SEGMENT.format(8), SEGMENT.format(9)})
     found = list(florinctl.check_backups(machine.settings))
     assert ".aside-" in next(one.problem for one in found if one.name == "wal")
 
@@ -150,25 +145,18 @@ def test_a_segment_of_the_archive_is_never_replaced(machine: Machine) -> None:
     for fill in (b"a", b"a", b"b"):
         machine.segment(1, fill)
         machine.call("backup", "--wal-only", "--unencrypted")
-    assert (machine.settings.backups / "wal" / SEGMENT.format(1)).read_bytes()[:1] == (
-        b"a"
-    )
+    assert (machine.settings.backups / "wal" / SEGMENT.format(1)).read_bytes()[:1] == (b"a")
     [aside] = machine.spool.iterdir()
     assert aside.read_bytes()[:1] == b"b"
 
 
 @pytest.mark.skipif(NOBODY is None, reason="everything is ours without root")
-def test_a_folder_that_another_users_link_leads_to_is_not_used(
-    machine: Machine,
-) -> None:
+def test_a_folder_that_another_users_link_leads_to_is_not_used(machine: Machine) -> None:
     theirs = machine.home / "theirs" / "here"
     theirs.symlink_to("/")
     machine.give(theirs)
     place = theirs / str(machine.home).lstrip("/") / "place"
-    with (
-        pytest.raises(florinctl.ForeignError, match="another user"),
-        florinctl.open_folder(place, make=True),
-    ):
+    with pytest.raises(florinctl.ForeignError, match="another user"), florinctl.open_folder(place, make=True):
         pass
     assert not (machine.home / "place").exists()
     with pytest.raises(florinctl.ForeignError):
@@ -190,9 +178,7 @@ def test_a_folder_that_another_users_link_leads_to_is_not_used(
         'mv "$place" "$place.kept"; ln -s {folder} "$place"',
     ],
 )
-def test_what_is_no_file_of_the_tool_is_not_put_into_the_archive(
-    machine: Machine, attack: str
-) -> None:
+def test_what_is_no_file_of_the_tool_is_not_put_into_the_archive(machine: Machine, attack: str) -> None:
     decoy = machine.home / "decoy"
     decoy.mkdir()
     (decoy / "base.tar").write_text(SECRET)
@@ -282,9 +268,7 @@ def test_nothing_that_is_unpacked_runs_as_somebody_else(machine: Machine) -> Non
     assert (place / "x").stat().st_mode & 0o7777 == 0o600
 
 
-def test_a_restored_file_that_is_a_link_grows_nothing_of_root(
-    machine: Machine,
-) -> None:
+def test_a_restored_file_that_is_a_link_grows_nothing_of_root(machine: Machine) -> None:
     (machine.content / "postgresql.auto.conf").symlink_to(machine.secret)
     assert machine.back_up().returncode == 0
     place = machine.home / "theirs" / "restored"
@@ -337,9 +321,7 @@ def test_a_backup_counts_only_as_its_signer_left_it(
 ) -> None:
     machine.segment(3)
     assert machine.back_up().returncode == 0
-    [file] = machine.settings.backups.rglob(
-        SEGMENT.format(3) if name == "wal" else name
-    )
+    [file] = machine.settings.backups.rglob(SEGMENT.format(3) if name == "wal" else name)
     other = file.with_name("backup_manifest" if name != "wal" else SEGMENT.format(4))
     if name == "wal":
         machine.segment(4, b"v")
@@ -376,27 +358,19 @@ def after_the_loss_of(machine: Machine) -> Iterator[Machine]:
         yield new
 
 
-def test_the_key_archive_says_whose_backups_count_after_the_machine_is_lost(
-    machine: Machine,
-) -> None:
+def test_the_key_archive_says_whose_backups_count_after_the_machine_is_lost(machine: Machine) -> None:
     machine.segment(3)
     assert machine.back_up().returncode == 0
     with after_the_loss_of(machine) as new:
         assert not (new.home / "backup-signers").exists()
-        [signers] = (
-            one
-            for one in new.settings.key_backups.glob("backup-signers-*")
-            if one.suffix != ".sig"
-        )
+        [signers] = (one for one in new.settings.key_backups.glob("backup-signers-*") if one.suffix != ".sig")
         place = new.home / "theirs" / "restored"
         told = new.call("restore", "--to", place, "--signers", signers)
         assert told.returncode == 0, told.stderr
         assert (place / "wal" / SEGMENT.format(3)).exists()
 
 
-def test_a_new_machine_does_not_call_another_ones_backups_forged(
-    machine: Machine,
-) -> None:
+def test_a_new_machine_does_not_call_another_ones_backups_forged(machine: Machine) -> None:
     assert machine.back_up().returncode == 0
     argv = ["ssh-keygen", "-l", "-f", str(machine.home / "backup-signing-key")]
     listed = subprocess.run(argv, check=True, capture_output=True, text=True)
@@ -415,9 +389,7 @@ def test_a_new_machine_does_not_call_another_ones_backups_forged(
         assert "not written by a signer" in told.stderr
 
 
-def test_backups_of_an_old_key_count_after_a_new_one_was_made(
-    machine: Machine,
-) -> None:
+def test_backups_of_an_old_key_count_after_a_new_one_was_made(machine: Machine) -> None:
     assert machine.back_up().returncode == 0
     (machine.home / "backup-signing-key").unlink()
     machine.segment(4)
@@ -428,9 +400,7 @@ def test_backups_of_an_old_key_count_after_a_new_one_was_made(
     assert (place / "wal" / SEGMENT.format(4)).exists()
 
 
-def test_a_web_process_that_planted_a_link_is_drained_all_the_same(
-    machine: Machine,
-) -> None:
+def test_a_web_process_that_planted_a_link_is_drained_all_the_same(machine: Machine) -> None:
     run = machine.theirs(machine.home / "theirs" / "florin-web-1")
     (run / "drain").symlink_to(machine.home / "made-by-root")
     machine.give(run / "drain")

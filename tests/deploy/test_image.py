@@ -22,10 +22,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 IMAGE = f"localhost/florin:{settings.SERVICE_VERSION}"
-HARDENED = (
-    *("--read-only", "--cap-drop=ALL", "--security-opt", "no-new-privileges"),
-    *("--tmpfs", "/tmp"),
-)
+HARDENED = (*("--read-only", "--cap-drop=ALL", "--security-opt", "no-new-privileges"), *("--tmpfs", "/tmp"))
 PORT = 18_471
 LOOK = """
 import importlib.util, json, os, pathlib
@@ -62,10 +59,7 @@ def has_image() -> bool:
 def in_image(*argv: str, options: tuple[str, ...] = ()) -> str:
     """What a program in the image says."""
     return subprocess.run(
-        ["podman", "run", "--rm", *HARDENED, *options, IMAGE, *argv],
-        check=True,
-        capture_output=True,
-        text=True,
+        ["podman", "run", "--rm", *HARDENED, *options, IMAGE, *argv], check=True, capture_output=True, text=True
     ).stdout
 
 
@@ -112,16 +106,10 @@ def test_it_migrates_and_serves(database: Server) -> None:
     name = f"florin-image-test-{Path(database.home).name}"
     web = ["granian", "--interface", "rsgi", "--host", "127.0.0.1", "--port", str(PORT)]
     argv = ["podman", "run", "--rm", "--detach", "--name", name, *HARDENED, *options]
-    subprocess.run(
-        [*argv, IMAGE, *web, "gateway.rsgi:application"],
-        check=True,
-        capture_output=True,
-    )
+    subprocess.run([*argv, IMAGE, *web, "gateway.rsgi:application"], check=True, capture_output=True)
     try:
         wait_until(is_ready, seconds=60)
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{PORT}/docs/quickstart/"
-        ) as page:
+        with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/docs/quickstart/") as page:
             assert b"Quickstart" in page.read()
     finally:
         subprocess.run(["podman", "stop", name], check=True, capture_output=True)

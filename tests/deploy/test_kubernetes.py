@@ -30,9 +30,7 @@ def documents(folder: Path) -> list[dict[str, Any]]:
 def pods() -> dict[str, dict[str, Any]]:
     """Each pod of the base, by its part."""
     templates = [
-        one["spec"]["template"]
-        for one in documents(KUBERNETES / "base")
-        if one["kind"] in {"Deployment", "Job"}
+        one["spec"]["template"] for one in documents(KUBERNETES / "base") if one["kind"] in {"Deployment", "Job"}
     ]
     return {one["metadata"]["labels"]["part"]: one["spec"] for one in templates}
 
@@ -84,9 +82,7 @@ def test_every_file_is_named_by_its_kustomization() -> None:
         assert files == {name for name in named if name.endswith(".yaml")}
 
 
-def test_kustomize_builds_the_example_and_the_schemas_of_kubernetes_accept_it(
-    tmp_path: Path,
-) -> None:
+def test_kustomize_builds_the_example_and_the_schemas_of_kubernetes_accept_it(tmp_path: Path) -> None:
     if shutil.which("kubectl") is None:
         sys.stderr.write("kubectl is not installed: the example is not built\n")
         return

@@ -17,9 +17,7 @@ from tests.tree import ROOT
 FOLDER = ROOT / "deploy" / "observability"
 DASHBOARDS = sorted((FOLDER / "grafana").glob("*.json"))
 RULES: list[dict[str, Any]] = [
-    rule
-    for group in yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"]
-    for rule in group["rules"]
+    rule for group in yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"] for rule in group["rules"]
 ]
 # Prometheus' own, of each scrape.
 FOREIGN = {"up"}
@@ -53,9 +51,7 @@ def metrics(scraped: str) -> set[str]:
 
 
 @pytest.mark.django_db
-def test_each_expression_names_metrics_of_a_scrape(
-    settings: Any, tmp_path: Path
-) -> None:
+def test_each_expression_names_metrics_of_a_scrape(settings: Any, tmp_path: Path) -> None:
     known = metrics(scrape_everything(settings, tmp_path)) | FOREIGN
     for expression in expressions():
         assert named(expression), expression
@@ -76,9 +72,7 @@ def test_each_alert_has_a_runbook_and_each_runbook_its_alert() -> None:
         assert anchor == rule["alert"].lower()
 
 
-def test_each_alert_is_fired_by_a_planted_fault_and_silent_on_a_healthy_installation() -> (
-    None
-):
+def test_each_alert_is_fired_by_a_planted_fault_and_silent_on_a_healthy_installation() -> None:
     tests = yaml.safe_load((FOLDER / "alerts_test.yml").read_text())["tests"]
     expected: dict[bool, list[str]] = {True: [], False: []}
     for case in tests:
@@ -89,15 +83,11 @@ def test_each_alert_is_fired_by_a_planted_fault_and_silent_on_a_healthy_installa
 
 
 @pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda path: path.stem)
-def test_each_dashboard_has_panels_that_do_not_share_an_id_or_a_place(
-    dashboard: Path,
-) -> None:
+def test_each_dashboard_has_panels_that_do_not_share_an_id_or_a_place(dashboard: Path) -> None:
     board = json.loads(dashboard.read_text())
     assert board["uid"] == f"florin-{dashboard.stem}"
     ids = [panel["id"] for panel in board["panels"]]
-    places = {
-        (panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels(dashboard)
-    }
+    places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels(dashboard)}
     assert len(set(ids)) == len(places) == len(ids) > 0
     for panel in board["panels"]:
         assert panel["datasource"]["uid"] == "${datasource}"

@@ -18,8 +18,7 @@ from tests.factories import LOCAL_NODES, NOON
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.skipif(
-        shutil.which("promtool") is None,
-        reason="promtool is not installed: it is in Debian's package prometheus",
+        shutil.which("promtool") is None, reason="promtool is not installed: it is in Debian's package prometheus"
     ),
 ]
 
@@ -68,18 +67,11 @@ def verdict(found: list[dict[str, str]], alerts: set[str], folder: Path) -> str:
             {
                 "expr": FIRING,
                 "eval_time": "40m",
-                "exp_samples": [
-                    {"labels": f'{{alertname="{alert}"}}', "value": 1}
-                    for alert in sorted(alerts)
-                ],
+                "exp_samples": [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in sorted(alerts)],
             }
         ],
     }
-    document = {
-        "rule_files": [str(FOLDER / "alerts.yml")],
-        "evaluation_interval": "1m",
-        "tests": [test],
-    }
+    document = {"rule_files": [str(FOLDER / "alerts.yml")], "evaluation_interval": "1m", "tests": [test]}
     path = folder / "fault.yml"
     path.write_text(json.dumps(document))
     command = ["promtool", "test", "rules", str(path)]
@@ -102,9 +94,7 @@ def test_nothing_fires_on_a_healthy_installation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("alert", FAULTS)
-def test_a_fault_fires_its_alert_and_no_other(
-    alert: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_fault_fires_its_alert_and_no_other(alert: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     before = scrape()
     FAULTS[alert](monkeypatch)
     found = series(before, scrape())

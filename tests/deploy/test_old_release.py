@@ -10,14 +10,7 @@ import psycopg
 import pytest
 from standardwebhooks import Webhook
 
-from tests.deploy.releases import (
-    OWNER,
-    PASSWORD,
-    Release,
-    Shop,
-    export,
-    fresh_secrets,
-)
+from tests.deploy.releases import OWNER, PASSWORD, Release, Shop, export, fresh_secrets
 from tests.template_database import another_copy
 from tests.tree import ROOT
 from tests.waiting import wait_until
@@ -66,9 +59,7 @@ def database_url(django_db_setup: None) -> Iterator[str]:
         yield url
 
 
-def smoke(
-    release: Release, shop: Shop, receiver: Receiver, earlier: Sequence[str] = ()
-) -> str:
+def smoke(release: Release, shop: Shop, receiver: Receiver, earlier: Sequence[str] = ()) -> str:
     """Let a release do each kind of its work once, and read `earlier` checkouts; return the id of one that was paid."""
     with release.serving() as client:
         created = create(client, shop)
@@ -95,9 +86,7 @@ def create(client: httpx.Client, shop: Shop) -> dict[str, str]:
 
 
 def ask(client: httpx.Client, shop: Shop, path: str) -> dict[str, Any]:
-    answer = client.get(
-        f"/api/v1/checkouts{path}", headers={"Authorization": f"Bearer {shop.test_key}"}
-    )
+    answer = client.get(f"/api/v1/checkouts{path}", headers={"Authorization": f"Bearer {shop.test_key}"})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -127,19 +116,12 @@ def log_in(client: httpx.Client) -> None:
     assert "/account/login" not in str(page.url)
 
 
-def await_webhook(
-    release: Release, shop: Shop, receiver: Receiver, public_id: str
-) -> None:
+def await_webhook(release: Release, shop: Shop, receiver: Receiver, public_id: str) -> None:
     """Let the release's sender deliver, and check what arrives as a merchant does."""
     sender = release.start("manage.py", "run_sender")
     try:
         wanted = b'"checkout.completed"'
-        wait_until(
-            lambda: any(
-                wanted in got.body and public_id.encode() in got.body
-                for got in receiver.got
-            )
-        )
+        wait_until(lambda: any(wanted in got.body and public_id.encode() in got.body for got in receiver.got))
     finally:
         sender.end()
     for got in receiver.got:
@@ -147,9 +129,7 @@ def await_webhook(
         Webhook(shop.webhook_secret).verify(got.body, headers)
 
 
-def test_releases_take_turns_on_one_database(
-    old_code: Path, database_url: str, receiver: Receiver
-) -> None:
+def test_releases_take_turns_on_one_database(old_code: Path, database_url: str, receiver: Receiver) -> None:
     """Beside today's processes, and again after a rollback."""
     settings = fresh_secrets()
     new = Release(ROOT, database_url, **settings)

@@ -42,22 +42,14 @@ def test_what_is_not_committed_is_told(tmp_path: Path) -> None:
 def test_the_statement_has_the_form_that_slsa_wants() -> None:
     source = Source("1.2.3", "c" * 40, False, {CONTAINERFILE: "a" * 64, LOCK: "b" * 64})
     told = statement(
-        source,
-        image="florin:1.2.3",
-        digest="d" * 64,
-        started=STARTED,
-        finished=STARTED + timedelta(minutes=2),
+        source, image="florin:1.2.3", digest="d" * 64, started=STARTED, finished=STARTED + timedelta(minutes=2)
     )
     assert told["_type"] == "https://in-toto.io/Statement/v1"
     assert told["predicateType"] == "https://slsa.dev/provenance/v1"
     assert told["subject"] == [{"name": "florin:1.2.3", "digest": {"sha256": "d" * 64}}]
     definition = told["predicate"]["buildDefinition"]
-    assert {"gitCommit": "c" * 40} in [
-        one["digest"] for one in definition["resolvedDependencies"]
-    ]
-    assert {"sha256": "b" * 64} in [
-        one["digest"] for one in definition["resolvedDependencies"]
-    ]
+    assert {"gitCommit": "c" * 40} in [one["digest"] for one in definition["resolvedDependencies"]]
+    assert {"sha256": "b" * 64} in [one["digest"] for one in definition["resolvedDependencies"]]
     metadata = told["predicate"]["runDetails"]["metadata"]
     assert metadata["startedOn"] == "2026-11-25T06:00:00+00:00"
     assert metadata["finishedOn"] == "2026-11-25T06:02:00+00:00"

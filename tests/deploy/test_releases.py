@@ -27,9 +27,7 @@ class Machine:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.run = folder / "run"
-        self.settings = settings_of(
-            folder, **NEEDED, FLORIN_RUN=str(self.run), PROXY_SECONDS="0"
-        )
+        self.settings = settings_of(folder, **NEEDED, FLORIN_RUN=str(self.run), PROXY_SECONDS="0")
         self.releases = florinctl.Releases(folder / "opt", folder / "units")
         self.releases.units.mkdir()
         self.told: list[str] = []
@@ -59,11 +57,7 @@ class Machine:
     def _version(self, source: Path) -> str:
         file = source / "version"
         # What is laid out has it in its folder's name.
-        return (
-            file.read_text()
-            if file.exists()
-            else source.resolve().name.partition("-")[0]
-        )
+        return file.read_text() if file.exists() else source.resolve().name.partition("-")[0]
 
     def source(self, version: str) -> Path:
         """A source tree of this version."""
@@ -79,14 +73,10 @@ class Machine:
         return place
 
     def install(self, version: str) -> Path:
-        return Path(
-            florinctl.install(self.settings, self.releases, self.source(version))
-        )
+        return Path(florinctl.install(self.settings, self.releases, self.source(version)))
 
     def upgrade(self, version: str) -> Path:
-        return Path(
-            florinctl.upgrade(self.settings, self.releases, self.source(version))
-        )
+        return Path(florinctl.upgrade(self.settings, self.releases, self.source(version)))
 
     def services(self) -> list[str]:
         """What systemd was told since the last call."""
@@ -106,9 +96,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_an_installation_is_checked_migrated_and_started(machine: Machine) -> None:
     release = machine.install("1.0")
-    assert machine.told == [
-        f"{release.name}: {what}" for what in ("check", "migrate", "collectstatic")
-    ]
+    assert machine.told == [f"{release.name}: {what}" for what in ("check", "migrate", "collectstatic")]
     assert machine.releases.current.resolve() == release
     reload, enable = machine.services()
     assert reload == "daemon-reload"
@@ -140,15 +128,10 @@ def test_web_processes_roll_one_by_one_behind_readiness(machine: Machine) -> Non
     assert machine.releases.current.resolve() == second
     assert machine.releases.previous.resolve() == first
     # What removes something comes last.
-    assert machine.told == [
-        f"{second.name}: {what}"
-        for what in ("check", "schema", "collectstatic", "migrate")
-    ]
+    assert machine.told == [f"{second.name}: {what}" for what in ("check", "schema", "collectstatic", "migrate")]
 
 
-def test_the_proxy_sees_each_process_leave_and_come_back(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_proxy_sees_each_process_leave_and_come_back(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.install("1.0")
     machine.services()
     drains = [machine.run / f"florin-web-{number}" / "drain" for number in (1, 2)]
@@ -165,12 +148,7 @@ def test_the_proxy_sees_each_process_leave_and_come_back(
 
     monkeypatch.setattr(florinctl, "await_proxy", await_proxy)
     machine.upgrade("1.1")
-    assert seen == [
-        (0, [True, False]),
-        (1, [True, False]),
-        (1, [False, True]),
-        (2, [False, True]),
-    ]
+    assert seen == [(0, [True, False]), (1, [True, False]), (1, [False, True]), (2, [False, True])]
 
 
 def test_the_units_of_the_new_release_are_put_in_place(machine: Machine) -> None:
@@ -198,9 +176,7 @@ def test_a_release_that_is_not_ready_is_rolled_back(machine: Machine) -> None:
     assert not machine.told[-1].endswith("migrate")
 
 
-def test_a_migration_that_fails_leaves_what_runs_alone(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_migration_that_fails_leaves_what_runs_alone(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     first = machine.install("1.0")
     machine.services()
 
@@ -248,9 +224,7 @@ def test_a_database_that_lacks_what_the_release_before_uses_keeps_the_new_one(
     assert machine.services() == []
 
 
-def test_a_release_whose_last_migrations_fail_goes_on(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_release_whose_last_migrations_fail_goes_on(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.install("1.0")
 
     def manage(settings: Any, verb: str, *_: str) -> str:
@@ -315,8 +289,6 @@ def test_every_page_of_the_documentation_is_copied() -> None:
 def test_each_release_of_the_changelog_names_its_commit() -> None:
     lines = (ROOT / "deploy" / "releases.txt").read_text().splitlines()
     named = [line.split() for line in lines if not line.startswith("#")]
-    dated = re.findall(
-        r"^## (\S+) \(\d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
-    )
+    dated = re.findall(r"^## (\S+) \(\d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert [version for version, _ in named] == dated[::-1]
     assert all(re.fullmatch(r"[0-9a-f]{40}", commit) for _, commit in named)

@@ -84,9 +84,7 @@ def test_lists_read_the_replica_until_it_lags_and_money_never_does() -> None:
             assert one.status_code == 200
             both = (["second", "first"], False)
             wait_until(lambda: listed(client) == both, pause=2.1)
-            florinctl.ask(
-                standby.postgres, standby.url, "SELECT pg_wal_replay_resume()"
-            )
+            florinctl.ask(standby.postgres, standby.url, "SELECT pg_wal_replay_resume()")
             wait_until(lambda: listed(client) == (both[0], True), pause=2.1)
             standby.stop()
             assert listed(client) == both

@@ -18,10 +18,7 @@ class Installation:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.settings = settings_of(
-            folder,
-            ENCRYPTION_KEYS=OLD,
-            SECRET_KEY=OLD_SECRET,
-            SECRET_KEY_FALLBACKS=OLDER_SECRET,
+            folder, ENCRYPTION_KEYS=OLD, SECRET_KEY=OLD_SECRET, SECRET_KEY_FALLBACKS=OLDER_SECRET
         )
         self.file: Path = self.settings.env_file
         self.envs = [dict(self.settings.env) for _ in range(2)]
@@ -63,18 +60,14 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installatio
     return Installation(tmp_path, monkeypatch)
 
 
-def test_each_process_reads_what_the_others_write_at_every_moment(
-    installation: Installation,
-) -> None:
+def test_each_process_reads_what_the_others_write_at_every_moment(installation: Installation) -> None:
     florinctl.rotate(installation.settings, "encryption")
     new, old = florinctl.read_env(installation.file)["ENCRYPTION_KEYS"].split(",")
     assert (old, new != old) == (OLD, True)
     assert installation.managed == [("rotate_keys", "encryption")]
 
 
-def test_sessions_and_links_of_the_old_secret_key_stay_valid(
-    installation: Installation,
-) -> None:
+def test_sessions_and_links_of_the_old_secret_key_stay_valid(installation: Installation) -> None:
     signed = Signer(key=OLD_SECRET).sign("link")
     florinctl.rotate(installation.settings, "secret-key")
     env = florinctl.read_env(installation.file)
@@ -84,14 +77,9 @@ def test_sessions_and_links_of_the_old_secret_key_stay_valid(
     assert installation.managed == [("rotate_keys", "status")]
 
 
-@pytest.mark.parametrize(
-    ("kind", "refusal"), [("encryption", InvalidToken), ("secret-key", BadSignature)]
-)
+@pytest.mark.parametrize(("kind", "refusal"), [("encryption", InvalidToken), ("secret-key", BadSignature)])
 def test_without_the_first_step_a_process_meets_what_it_cannot_read(
-    kind: str,
-    refusal: type[Exception],
-    installation: Installation,
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, refusal: type[Exception], installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = florinctl.key_steps
     monkeypatch.setattr(florinctl, "key_steps", lambda *given: steps(*given)[1:])
@@ -99,25 +87,17 @@ def test_without_the_first_step_a_process_meets_what_it_cannot_read(
         florinctl.rotate(installation.settings, kind)
 
 
-def test_the_rest_of_the_file_its_owner_and_its_mode_stay(
-    installation: Installation,
-) -> None:
+def test_the_rest_of_the_file_its_owner_and_its_mode_stay(installation: Installation) -> None:
     file = installation.file
     file.write_text(f"# Ours\nexport ENCRYPTION_KEYS='{OLD}'\n\nREDIS_URL=redis://a\n")
     file.chmod(0o640)
-    changed = florinctl.set_env(
-        installation.settings, {"ENCRYPTION_KEYS": "k1,k2", "NEW": "1"}
-    )
-    assert file.read_text() == (
-        "# Ours\nENCRYPTION_KEYS=k1,k2\n\nREDIS_URL=redis://a\nNEW=1\n"
-    )
+    changed = florinctl.set_env(installation.settings, {"ENCRYPTION_KEYS": "k1,k2", "NEW": "1"})
+    assert file.read_text() == ("# Ours\nENCRYPTION_KEYS=k1,k2\n\nREDIS_URL=redis://a\nNEW=1\n")
     assert file.stat().st_mode & 0o777 == 0o640
     assert changed.env["ENCRYPTION_KEYS"] == "k1,k2"
 
 
-def test_a_dry_run_changes_nothing(
-    installation: Installation, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_changes_nothing(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
     before = installation.file.read_text()
     arguments = ["--env", str(installation.file), "rotate", "encryption", "--dry-run"]
     options = florinctl.parser().parse_args(arguments)

@@ -31,9 +31,7 @@ def test_licences_are_those_that_packages_declare() -> None:
 def test_the_script_writes_the_same_bytes_again(tmp_path: Path) -> None:
     for name in ("one", "two"):
         subprocess.run([ROOT / "script" / "sbom", tmp_path / name], check=True)
-    one, two = (
-        (tmp_path / name / "sbom.cdx.json").read_text() for name in ("one", "two")
-    )
+    one, two = ((tmp_path / name / "sbom.cdx.json").read_text() for name in ("one", "two"))
     assert one == two
     bill = json.loads(one)
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")

@@ -12,9 +12,7 @@ def program(folder: Path, name: str) -> None:
     file.chmod(0o755)
 
 
-def test_everything_that_podman_needs_later_is_asked_for_at_once(
-    tmp_path: Path,
-) -> None:
+def test_everything_that_podman_needs_later_is_asked_for_at_once(tmp_path: Path) -> None:
     assert missing_programs(str(tmp_path)) == list(NEEDED.values())
     for name in ("podman", "buildah", "mmdebstrap", "git", "crun"):
         program(tmp_path, name)
@@ -24,9 +22,7 @@ def test_everything_that_podman_needs_later_is_asked_for_at_once(
     assert [name for name in NEEDED.values() if name not in head] == []
 
 
-def test_where_limits_cannot_be_raised_it_says_what_to_configure(
-    tmp_path: Path,
-) -> None:
+def test_where_limits_cannot_be_raised_it_says_what_to_configure(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("Name: x\nCapEff:\t00000000a80425fb\n")
     told = limits_problem(status, tmp_path)

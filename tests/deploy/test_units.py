@@ -77,20 +77,13 @@ def run_with_few_rights(machine: Machine) -> None:
         ("restore", "--to", machine.home / "theirs" / "restored"),
     ):
         argv = [sys.executable, "-I", PROGRAM, "--env", machine.settings.env_file]
-        done = subprocess.run(
-            ["setpriv", *bounds, *argv, *words], capture_output=True, check=False
-        )
+        done = subprocess.run(["setpriv", *bounds, *argv, *words], capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_jobs_write_where_the_environment_file_says_and_nowhere_else(
-    tmp_path: Path,
-) -> None:
+def test_jobs_write_where_the_environment_file_says_and_nowhere_else(tmp_path: Path) -> None:
     file = tmp_path / "florin-backup.service.d" / "florin.conf"
-    env = {
-        "BACKUP_DIR": str(tmp_path / "100% ours"),
-        "BACKUP_WAL_SPOOL": "/var/lib/florin-wal",
-    }
+    env = {"BACKUP_DIR": str(tmp_path / "100% ours"), "BACKUP_WAL_SPOOL": "/var/lib/florin-wal"}
     florinctl.put_addition(florinctl.Settings(tmp_path / "env", env), file)
     place = str(tmp_path / "100%% ours")
     assert file.read_text() == f'[Service]\nReadWritePaths="-{place}"\n'
@@ -134,9 +127,7 @@ def test_wal_is_shipped_on_the_minute_and_not_up_to_a_minute_later() -> None:
 
 
 @pytest.mark.parametrize("service", ["web@", "streams"])
-def test_a_server_listens_at_loopback_unless_the_environment_file_says_otherwise(
-    service: str,
-) -> None:
+def test_a_server_listens_at_loopback_unless_the_environment_file_says_otherwise(service: str) -> None:
     # systemd takes a name from EnvironmentFile rather than from Environment.
     assert "Environment=WEB_ADDRESS=127.0.0.1" in unit(f"florin-{service}.service")
     assert "--host ${WEB_ADDRESS} " in started(f"florin-{service}.service")
@@ -144,14 +135,10 @@ def test_a_server_listens_at_loopback_unless_the_environment_file_says_otherwise
 
 def test_compose_runs_the_same_processes_read_only() -> None:
     text = (ROOT / "deploy" / "compose.yaml").read_text()
-    services = re.findall(
-        r"^  ([\w-]+):$", text.split("\nservices:\n")[1], re.MULTILINE
-    )
+    services = re.findall(r"^  ([\w-]+):$", text.split("\nservices:\n")[1], re.MULTILINE)
     ours = ["proxy", "web1", "web2", "streams", "worker", "beat"]
     assert services[:8] == [*ours, "postgres", "valkey"]
-    assert {f"florin-{one}" for one in ours[1:]} == {
-        name.replace("@", "") for name in florinctl.UNITS
-    }
+    assert {f"florin-{one}" for one in ours[1:]} == {name.replace("@", "") for name in florinctl.UNITS}
     shared = text.split("x-no-web")[0]
     for line in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true"):
         assert line in shared
@@ -160,9 +147,7 @@ def test_compose_runs_the_same_processes_read_only() -> None:
 
 
 def test_every_container_drops_all_rights_and_has_an_exact_version() -> None:
-    services = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())[
-        "services"
-    ]
+    services = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())["services"]
     for name, one in services.items():
         assert one["cap_drop"] == ["ALL"], name
         assert one["read_only"] is True
@@ -182,8 +167,6 @@ def test_the_proxy_shows_nobody_the_metrics_and_leads_streams_apart() -> None:
 def test_no_secret_is_in_a_containers_environment_or_command() -> None:
     text = (ROOT / "deploy" / "compose.yaml").read_text()
     variables = set(re.findall(r"\$\{(\w+)", text))
-    assert not [
-        name for name in variables if re.search("PASSWORD|_KEY|URL|TOKEN", name)
-    ]
+    assert not [name for name in variables if re.search("PASSWORD|_KEY|URL|TOKEN", name)]
     assert "requirepass" not in text
     assert "POSTGRES_PASSWORD_FILE: /run/secrets/" in text

@@ -24,12 +24,7 @@ from tests.template_database import another_copy
 from tests.tree import ROOT
 from tests.waiting import wait_until
 
-pytestmark = [
-    pytest.mark.faults,
-    pytest.mark.slow,
-    pytest.mark.caddy,
-    pytest.mark.unmeasured,
-]
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.caddy, pytest.mark.unmeasured]
 
 REQUESTS: Final = 10_000
 CLIENTS: Final = 4
@@ -98,15 +93,7 @@ class Load:
         place = "" if made is None else f"/{made['id']}"
         self.read += self._ask(pool, key, "GET", place, 200) is not None
 
-    def _ask(
-        self,
-        pool: urllib3.PoolManager,
-        key: str,
-        method: str,
-        place: str,
-        wanted: int,
-        **more: Any,
-    ) -> Any:
+    def _ask(self, pool: urllib3.PoolManager, key: str, method: str, place: str, wanted: int, **more: Any) -> Any:
         url = f"{self.url}/api/v1/checkouts{place}"
         headers = {"Authorization": f"Bearer {key}"}
         try:
@@ -153,10 +140,7 @@ class Machine:
     def __init__(self, folder: Path, release: Release) -> None:
         self.ports = [free_port() for _ in NAMES]
         self.settings = settings_of(
-            folder,
-            WEB_PORTS=",".join(map(str, self.ports)),
-            FLORIN_RUN=str(folder / "run"),
-            PROXY_SECONDS="8",
+            folder, WEB_PORTS=",".join(map(str, self.ports)), FLORIN_RUN=str(folder / "run"), PROXY_SECONDS="8"
         )
         self._running: dict[str, Process] = {}
         self.release = release
@@ -181,9 +165,7 @@ class Machine:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         port = self.ports[NAMES.index(name)]
-        self._running[name] = self.release.start_web(
-            port, DRAIN_FILE=str(folder / "drain")
-        )
+        self._running[name] = self.release.start_web(port, DRAIN_FILE=str(folder / "drain"))
 
     def end(self, with_signal: signal.Signals = signal.SIGTERM) -> None:
         for name in list(self._running):
@@ -211,9 +193,7 @@ class Machine:
 
 
 @pytest.fixture(scope="module")
-def machine(
-    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Machine]:
+def machine(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Two processes on the schema of 0.25.0, which had no `retired_at`."""
     with ExitStack() as stack:
         url = stack.enter_context(another_copy("upgrade"))
@@ -226,9 +206,7 @@ def machine(
         yield made
 
 
-def under_load(
-    machine: Machine, folder: Path, act: Callable[[], None], *, requests: int
-) -> Load:
+def under_load(machine: Machine, folder: Path, act: Callable[[], None], *, requests: int) -> Load:
     """Let clients work before, while and after something happens; return what they met."""
     wait_until(machine.is_ready)
     with proxy(machine.ports, folder) as url:
@@ -255,8 +233,6 @@ def test_no_request_fails_while_processes_are_replaced_one_by_one(
         database.execute("SELECT retired_at FROM settlements_gasaccount")
 
 
-def test_requests_fail_while_all_processes_are_replaced_at_once(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_requests_fail_while_all_processes_are_replaced_at_once(machine: Machine, tmp_path: Path) -> None:
     load = under_load(machine, tmp_path, machine.replace_at_once, requests=600)
     assert load.failures

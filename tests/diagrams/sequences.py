@@ -29,9 +29,7 @@ def function_of(name: str) -> Callable[..., object]:
 @contextmanager
 def recorded(flow: Flow) -> Iterator[list[str]]:
     """Record the calls of a flow's functions, in this thread and those that start meanwhile."""
-    names: dict[CodeType, str] = {
-        function_of(name).__code__: name for name in flow.functions()
-    }
+    names: dict[CodeType, str] = {function_of(name).__code__: name for name in flow.functions()}
     calls: list[str] = []
 
     def note(frame: FrameType, event: str, argument: object) -> None:
@@ -57,10 +55,7 @@ def first_missing(wanted: Iterable[str], calls: Iterable[str]) -> str:
 
 def document() -> str:
     """Return docs/diagrams/payments.md."""
-    parts = [
-        "# Three payments",
-        _INTRO,
-    ]
+    parts = ["# Three payments", _INTRO]
     for flow in FLOWS:
         parts += [f"## {flow.title}", flow.intro, _drawn(flow)]
     return "\n\n".join(parts) + "\n"
@@ -68,10 +63,7 @@ def document() -> str:
 
 def _drawn(flow: Flow) -> str:
     lines = ["```mermaid", "sequenceDiagram"]
-    lines += [
-        f"    participant {name} as {title}"
-        for name, title in flow.participants.items()
-    ]
+    lines += [f"    participant {name} as {title}" for name, title in flow.participants.items()]
     for step in flow.steps:
         if step.function:
             function_of(step.function)

@@ -28,14 +28,8 @@ from tests.webhooks.factories import make_endpoint
 from tests.webhooks.receiver import receiving
 from tests.webhooks.senders import sending
 from tests.x402.exact.bodies import body_of
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
-from tests.x402.exact.shop import (
-    connect_base,
-    open_shop,
-)
+from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.shop import connect_base, open_shop
 from tests.x402.payers import pay_to_of
 from wallets.chains.adapters import open_pool
 from wallets.networks import chain_spec
@@ -61,9 +55,7 @@ def test_the_recording_sees_a_wrong_order_and_what_is_not_called() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_checkout_is_paid_and_its_webhook_sent_as_drawn(
-    base_node: Anvil, settings: Any
-) -> None:
+def test_a_checkout_is_paid_and_its_webhook_sent_as_drawn(base_node: Anvil, settings: Any) -> None:
     usdc = connect_base(settings, base_node)
     settings.CHAIN_SETTINGS |= {"BASE_LARGE_AMOUNT_USD": "0"}
     settings.TRANSFER_CONSUMERS = []
@@ -77,9 +69,7 @@ def test_a_checkout_is_paid_and_its_webhook_sent_as_drawn(
     with receiving() as receiver, recorded(CHECKOUT) as calls:
         make_endpoint(merchant, receiver.url)
         read_all(watcher)
-        made = client_of(merchant, Mode.LIVE).post(
-            "/checkouts", {"amount": "25.00", "currency": "USD"}
-        )
+        made = client_of(merchant, Mode.LIVE).post("/checkouts", {"amount": "25.00", "currency": "USD"})
         checkout = Checkout.objects.get(public_id=made.body["id"])
         address = checkout.offers["base"]["address"]
         mint(base_node, usdc, address, UNITS)

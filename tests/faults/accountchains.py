@@ -8,10 +8,7 @@ from contextlib import ExitStack
 
 from solders.keypair import Keypair
 
-from demo.localnet.solana.node import (
-    USDC,
-    SolanaNode,
-)
+from demo.localnet.solana.node import USDC, SolanaNode
 from demo.localnet.ton.node import TonNode
 from tests.installation import DOLLAR
 from tests.nodes import proxy as rpc
@@ -222,8 +219,7 @@ class TonChain(AccountChain):
         return {
             base64.b64decode(row["hash"]).hex()
             for row in rows["transactions"]
-            if row["in_msg"]["opcode"] == _INTERNAL_TRANSFER
-            and not row["description"]["aborted"]
+            if row["in_msg"]["opcode"] == _INTERNAL_TRANSFER and not row["description"]["aborted"]
         }
 
     def _urls(self) -> list[str]:
@@ -236,8 +232,6 @@ def _told(fault: hostile.Fault) -> rpc.Fault:
     def answer(proxy: RpcProxy, request: rpc.Request, ask: rpc.Ask) -> rpc.Answer:
         real = hostile.Answer(rpc.honest(proxy, request, ask).body)
         sent = fault(json.dumps(request), real)
-        return rpc.Answer(
-            sent.body, status=sent.status, headers=sent.headers, cut=sent.cut
-        )
+        return rpc.Answer(sent.body, status=sent.status, headers=sent.headers, cut=sent.cut)
 
     return answer

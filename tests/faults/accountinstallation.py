@@ -7,12 +7,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.faults.accountchains import (
-    CONFIRMATIONS,
-    AccountChain,
-    SolanaChain,
-    TonChain,
-)
+from tests.faults.accountchains import CONFIRMATIONS, AccountChain, SolanaChain, TonChain
 from tests.florin import Florin, OnChain
 from tests.installation import DOLLAR
 from tests.wallets.contract.hostile import Fault, honest
@@ -46,9 +41,7 @@ class AccountInstallation(Florin):
 
     def __init__(self) -> None:
         super().__init__()
-        self.nodes: dict[str, AccountChain] = {
-            chain.name: chain for chain in (SolanaChain(), TonChain())
-        }
+        self.nodes: dict[str, AccountChain] = {chain.name: chain for chain in (SolanaChain(), TonChain())}
         self._sent: list[Sent] = []
 
     @property
@@ -89,11 +82,7 @@ class AccountInstallation(Florin):
     def choose(self, public_id: str, chain: str) -> Due:
         """Choose how to pay, as a merchant's shop does: over the API, with the live key."""
         option: dict[str, Any] = self.clerk.ask(
-            "choose_option",
-            checkout=public_id,
-            chain=chain,
-            token=self.nodes[chain].token,
-            key=next(self._keys),
+            "choose_option", checkout=public_id, chain=chain, token=self.nodes[chain].token, key=next(self._keys)
         )
         assert option["address"] == self.wallets[chain]
         query = parse_qs(urlsplit(option["paymentUri"]).query)
@@ -133,11 +122,7 @@ class AccountInstallation(Florin):
         """What was sent and is on the chains now, and what else they say reached the wallets."""
         for chain in self.nodes.values():
             standing = chain.standing()
-            sent = {
-                one.tx: one
-                for one in self._sent
-                if one.due.chain == chain.name and one.tx in standing
-            }
+            sent = {one.tx: one for one in self._sent if one.due.chain == chain.name and one.tx in standing}
             assert chain.balance() == sum(one.units for one in sent.values())
             for tx in standing:
                 units = sent[tx].units if tx in sent else 0
@@ -159,10 +144,7 @@ class AccountInstallation(Florin):
     def states(self, payments: Sequence[Sent]) -> list[str]:
         """The states of payments' transfers; empty for one that was not recorded."""
         asked = "SELECT state FROM wallets_transfer WHERE chain = %s AND tx_hash = %s"
-        return [
-            self.database.value(asked, sent.due.chain, sent.tx) or ""
-            for sent in payments
-        ]
+        return [self.database.value(asked, sent.due.chain, sent.tx) or "" for sent in payments]
 
     def statuses(self, payments: Sequence[Sent]) -> list[tuple[str, str]]:
         """Status and exception of the payments' checkouts."""

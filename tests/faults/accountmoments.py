@@ -9,9 +9,7 @@ from tests.faults.accounttroubles import HeldAnswer
 from tests.faults.moments import CAUGHT_SECONDS
 from tests.waiting import wait_until
 
-Moment = Callable[
-    [AccountInstallation, str], AbstractContextManager[Callable[[], None]]
-]
+Moment = Callable[[AccountInstallation, str], AbstractContextManager[Callable[[], None]]]
 """Arms a trap for the watcher named. Inside, calling what it gives waits until the trap has it; leaving lets it go."""
 
 
@@ -19,9 +17,7 @@ def answering(words: Mapping[str, str]) -> Moment:
     """While each chain's node answers a question with this word in it."""
 
     @contextmanager
-    def trap(
-        accounts: AccountInstallation, watcher: str
-    ) -> Iterator[Callable[[], None]]:
+    def trap(accounts: AccountInstallation, watcher: str) -> Iterator[Callable[[], None]]:
         # A watcher that has just begun asks once more for what others read before.
         wait_until(partial(has_read_since, accounts, accounts.database.now()))
         held = {chain: HeldAnswer(word) for chain, word in words.items()}
@@ -29,8 +25,7 @@ def answering(words: Mapping[str, str]) -> Moment:
             accounts.nodes[chain].misbehave(answer)
         try:
             yield lambda: wait_until(
-                lambda: all(answer.caught.is_set() for answer in held.values()),
-                seconds=CAUGHT_SECONDS,
+                lambda: all(answer.caught.is_set() for answer in held.values()), seconds=CAUGHT_SECONDS
             )
         finally:
             accounts.behave()
@@ -47,17 +42,12 @@ def writing(table: str) -> Moment:
     """
 
     @contextmanager
-    def trap(
-        accounts: AccountInstallation, watcher: str
-    ) -> Iterator[Callable[[], None]]:
+    def trap(accounts: AccountInstallation, watcher: str) -> Iterator[Callable[[], None]]:
         with ExitStack() as lock:
 
             def await_capture() -> None:
                 lock.enter_context(accounts.database.holding_up_writes(table))
-                wait_until(
-                    lambda: accounts.database.held_up(watcher) == len(accounts.chains),
-                    seconds=CAUGHT_SECONDS,
-                )
+                wait_until(lambda: accounts.database.held_up(watcher) == len(accounts.chains), seconds=CAUGHT_SECONDS)
 
             yield await_capture
 
@@ -71,9 +61,7 @@ def has_read_since(accounts: AccountInstallation, moment: str) -> bool:
 
 
 @contextmanager
-def payments_in_hand(
-    accounts: AccountInstallation, watcher: str
-) -> Iterator[Callable[[], None]]:
+def payments_in_hand(accounts: AccountInstallation, watcher: str) -> Iterator[Callable[[], None]]:
     """When all that a pass over each chain asks its node is answered, and before anything of it is written.
 
     However long the watcher is frozen then, no answer is late. Beside each chain's thread one looks for large amounts,
@@ -87,10 +75,7 @@ def payments_in_hand(
             await_answers()
             lock.enter_context(accounts.database.holding_up_reads("wallets_transfer"))
             reading.close()
-            wait_until(
-                lambda: accounts.database.held_up(watcher) == threads,
-                seconds=CAUGHT_SECONDS,
-            )
+            wait_until(lambda: accounts.database.held_up(watcher) == threads, seconds=CAUGHT_SECONDS)
 
         yield await_capture
 
@@ -99,12 +84,8 @@ READ = answering({"solana": "getTransaction", "ton": "/transactions?"})
 """While the last question about a payment is answered: what follows is writing it."""
 
 MOMENTS: dict[str, Moment] = {
-    "asking for the head": answering(
-        {"solana": "SysvarC1ock", "ton": "masterchainInfo"}
-    ),
-    "listing payments": answering(
-        {"solana": "getSignaturesForAddress", "ton": "jetton/transfers"}
-    ),
+    "asking for the head": answering({"solana": "SysvarC1ock", "ton": "masterchainInfo"}),
+    "listing payments": answering({"solana": "getSignaturesForAddress", "ton": "jetton/transfers"}),
     "between read and write": READ,
     "about to commit": writing("wallets_accountcursor"),
 }

@@ -63,9 +63,7 @@ def answers(body: bytes, **options: Any) -> Fault:
     return lambda asked, answer: Answer(body, **options)
 
 
-_REFUSAL = (
-    b'{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"Node is behind"}}'
-)
+_REFUSAL = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"Node is behind"}}'
 
 
 def lags(chain: AccountChain) -> Fault:
@@ -110,9 +108,7 @@ def _as_of(height: int, method: str, result: Any) -> Any:
     if method == "getTransaction" and result is not None:
         return result if result["slot"] <= height else None
     if method == "getSignatureStatuses":
-        known = [
-            one and (one if one["slot"] <= height else None) for one in result["value"]
-        ]
+        known = [one and (one if one["slot"] <= height else None) for one in result["value"]]
         return {"context": {"slot": height}, "value": known}
     return result
 
@@ -143,9 +139,7 @@ TROUBLES: dict[str, Begin] = {
     "lags": lags,
     "answers an error": lambda chain: answers(_REFUSAL),
     "answers HTTP 500": lambda chain: answers(b"oops", status=500),
-    "limits our rate": lambda chain: answers(
-        b"slow down", status=429, headers={"Retry-After": "2"}
-    ),
+    "limits our rate": lambda chain: answers(b"slow down", status=429, headers={"Retry-After": "2"}),
     "answers garbage": lambda chain: answers(b"<html>502</html>"),
     "answers 10 MB": lambda chain: answers(b"x" * 10 * MEGABYTE),
     "ends early": lambda chain: ends_early,

@@ -69,10 +69,7 @@ def writing(table: str) -> Moment:
                 lock.enter_context(installation.database.holding_up_writes(table))
                 # Or nothing would be left to write if the last payment was read already.
                 installation.nodes["base"].mine()
-                wait_until(
-                    lambda: installation.database.is_held_up(watcher),
-                    seconds=CAUGHT_SECONDS,
-                )
+                wait_until(lambda: installation.database.is_held_up(watcher), seconds=CAUGHT_SECONDS)
 
             yield await_capture
 

@@ -53,8 +53,7 @@ def _transfers(installation: Florin) -> Iterator[str]:
     recorded = Counter(
         _in_lower_case((chain, tx, token, recipient, int(units)))
         for chain, tx, token, recipient, units in installation.database.rows(
-            "SELECT chain, tx_hash, token_address, recipient, units FROM wallets_transfer"
-            " WHERE state <> 'orphaned'"
+            "SELECT chain, tx_hash, token_address, recipient, units FROM wallets_transfer WHERE state <> 'orphaned'"
         )
     )
     for payment, count in (on_chain - recorded).items():
@@ -119,17 +118,7 @@ def _checkouts(installation: Florin) -> Iterator[str]:
         LEFT JOIN wallets_transfer t ON t.id = p.transfer_id
         GROUP BY c.id
     """)
-    for (
-        public_id,
-        status,
-        exception,
-        amount,
-        received,
-        seen,
-        confirmed,
-        told,
-        reversed_,
-    ) in rows:
+    for public_id, status, exception, amount, received, seen, confirmed, told, reversed_ in rows:
         if received * 10**6 != seen:
             yield f"{public_id} says it received {received} and was credited {seen}"
         wanted = _status(status, exception, amount, seen=seen, confirmed=confirmed)
@@ -141,9 +130,7 @@ def _checkouts(installation: Florin) -> Iterator[str]:
             yield f"{public_id} is {status} and was told completed {told} times"
 
 
-def _status(
-    status: str, exception: str, amount: Decimal, *, seen: Decimal, confirmed: Decimal
-) -> str:
+def _status(status: str, exception: str, amount: Decimal, *, seen: Decimal, confirmed: Decimal) -> str:
     price = amount * 10**6
     needed = price - max(price / 100, Decimal(50_000))
     if confirmed >= needed or exception == "reversed":
@@ -157,12 +144,8 @@ def _status(
 
 def _counts(installation: Florin) -> Iterator[str]:
     """The kept counts behind `total`, and the kept days, are those of the rows."""
-    kept = installation.database.rows(
-        "SELECT status, sum(value) FROM checkouts_checkoutcount GROUP BY status"
-    )
-    counted = installation.database.rows(
-        "SELECT status, count(*) FROM checkouts_checkout GROUP BY status"
-    )
+    kept = installation.database.rows("SELECT status, sum(value) FROM checkouts_checkoutcount GROUP BY status")
+    counted = installation.database.rows("SELECT status, count(*) FROM checkouts_checkout GROUP BY status")
     if {status: int(n) for status, n in kept if n} != dict(counted):
         yield f"the kept counts are {kept}, the rows {counted}"
     days = installation.database.rows(
@@ -172,23 +155,17 @@ def _counts(installation: Florin) -> Iterator[str]:
         "SELECT count(*), count(paid_at), count(*) FILTER (WHERE status = 'expired'),"
         " sum(amount) FILTER (WHERE paid_at IS NOT NULL AND exception <> 'reversed') FROM checkouts_checkout"
     )
-    if [[n or 0 for n in row] for row in days] != [
-        [n or 0 for n in row] for row in summed
-    ]:
+    if [[n or 0 for n in row] for row in days] != [[n or 0 for n in row] for row in summed]:
         yield f"the kept days add up to {days}, the rows to {summed}"
 
 
 def _events(installation: Florin) -> Iterator[str]:
     """Numbers have no gap, and every event arrived, byte for byte, signed."""
-    rows = installation.database.rows(
-        "SELECT public_id, sequence, body FROM webhooks_event ORDER BY sequence"
-    )
+    rows = installation.database.rows("SELECT public_id, sequence, body FROM webhooks_event ORDER BY sequence")
     numbers = [number for _, number, _ in rows]
     if numbers != list(range(1, len(rows) + 1)):
         yield f"the events are numbered {numbers}"
-    if (
-        last := installation.database.value("SELECT value FROM webhooks_eventcounter")
-    ) is None:
+    if (last := installation.database.value("SELECT value FROM webhooks_eventcounter")) is None:
         last = 0
     if last != len(rows):
         yield f"the event counter stands at {last}, there are {len(rows)} events"
@@ -209,9 +186,7 @@ def is_signed(got: Got, secret: str) -> bool:
     at = datetime.fromtimestamp(int(got.headers["webhook-timestamp"]), UTC)
     body, told = got.body.decode(), got.headers["webhook-signature"].split(" ")
     try:
-        stripe.WebhookSignature.verify_header(
-            body, got.headers[SIGNATURE_HEADER], secret, tolerance=None
-        )
+        stripe.WebhookSignature.verify_header(body, got.headers[SIGNATURE_HEADER], secret, tolerance=None)
     except stripe.SignatureVerificationError:
         return False
     webhook = standardwebhooks.Webhook(secret)

@@ -16,8 +16,7 @@ def kill_server(installation: Florin, name: str) -> None:
 def kill_backend(installation: Florin, name: str) -> None:
     """Kill what works for one process that waits for a lock, upon which the server throws everybody out and recovers."""
     pid = installation.database.value(
-        "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'",
-        name,
+        "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'", name
     )
     os.kill(pid, signal.SIGKILL)
 

@@ -9,9 +9,7 @@ from django.core.wsgi import get_wsgi_application
 _django = get_wsgi_application()
 
 
-def application(
-    environ: dict[str, Any], start_response: Callable[..., Any]
-) -> Iterable[bytes]:
+def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """Read a request, and answer it."""
     environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read())
     return _django(environ, start_response)

@@ -3,9 +3,7 @@
 from tests.florin import Florin
 
 
-def is_standing_by(
-    installation: Florin, watcher: str, *, since: str = "-infinity"
-) -> bool:
+def is_standing_by(installation: Florin, watcher: str, *, since: str = "-infinity") -> bool:
     """Whether each of a watcher's threads asked for a lease since then, as its last question, and has none."""
     asked = installation.database.value(
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND state = 'idle'"
@@ -19,6 +17,4 @@ def is_standing_by(
 
 def has_taken_over(installation: Florin, watcher: str) -> bool:
     """Whether a watcher reads all chains."""
-    return all(
-        installation.watcher_of(chain) == watcher for chain in installation.chains
-    )
+    return all(installation.watcher_of(chain) == watcher for chain in installation.chains)

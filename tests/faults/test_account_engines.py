@@ -24,9 +24,7 @@ OPEN_AT = {"watcher": "wallets_accountcursor", "worker": "checkouts_payment"}
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_a_transaction_cut_off_by_the_server_loses_nothing(
-    accounts: AccountInstallation,
-    kind: str,
-    stop: Callable[[AccountInstallation, str], None],
+    accounts: AccountInstallation, kind: str, stop: Callable[[AccountInstallation, str], None]
 ) -> None:
     name = accounts.the(kind)
     with accounts.database.holding_up_writes(OPEN_AT[kind]):
@@ -41,8 +39,7 @@ def test_a_transaction_cut_off_by_the_server_loses_nothing(
 
 @pytest.mark.parametrize("trouble", [away, hanging])
 def test_payments_are_credited_and_told_without_valkey_and_after_it_is_back(
-    accounts: AccountInstallation,
-    trouble: Callable[[AccountInstallation], AbstractContextManager[None]],
+    accounts: AccountInstallation, trouble: Callable[[AccountInstallation], AbstractContextManager[None]]
 ) -> None:
     dues = [accounts.choose(one, "solana") for one in accounts.create_checkouts(2)]
     with trouble(accounts):
@@ -53,9 +50,7 @@ def test_payments_are_credited_and_told_without_valkey_and_after_it_is_back(
     settle(accounts)
 
 
-def test_everything_killed_at_once_in_a_stream_of_payments_goes_on_where_it_was(
-    accounts: AccountInstallation,
-) -> None:
+def test_everything_killed_at_once_in_a_stream_of_payments_goes_on_where_it_was(accounts: AccountInstallation) -> None:
     sent = accounts.pay_new(2)
     wait_until(partial(are_recorded, accounts, sent, len(sent) // 2))
     for name in accounts.names:

@@ -16,9 +16,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("fau
 PHANTOM = "recorded and not on chain"
 
 
-def wakes_with_payments_that_are_gone(
-    accounts: AccountInstallation, first: str, second: str
-) -> str:
+def wakes_with_payments_that_are_gone(accounts: AccountInstallation, first: str, second: str) -> str:
     """Freeze the first watcher with a payment of each chain in its hands that a fork then removes, and wake it.
 
     The second one has read the chains without them by then. No node answers any more, so that nobody can correct what
@@ -49,9 +47,7 @@ def phantoms(accounts: AccountInstallation) -> int:
     return sum(problem.startswith(PHANTOM) for problem in audit(accounts))
 
 
-def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(
-    accounts: AccountInstallation,
-) -> None:
+def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(accounts: AccountInstallation) -> None:
     first, second = accounts.the("watcher"), accounts.start("watcher")
     wait_until(lambda: is_standing_by(accounts, second))
     woken_at = wakes_with_payments_that_are_gone(accounts, first, second)
@@ -61,13 +57,9 @@ def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(
     await_order(accounts)
 
 
-def test_without_the_fence_it_records_money_that_is_not_there(
-    accounts: AccountInstallation,
-) -> None:
+def test_without_the_fence_it_records_money_that_is_not_there(accounts: AccountInstallation) -> None:
     second = accounts.the("watcher")
-    first = accounts.start(
-        "watcher", sys.executable, "-m", "tests.faults.unfenced_watcher"
-    )
+    first = accounts.start("watcher", sys.executable, "-m", "tests.faults.unfenced_watcher")
     wait_until(lambda: is_standing_by(accounts, first))
     accounts.freeze(second)
     accounts.end_leases()

@@ -20,16 +20,12 @@ def fork(accounts: AccountInstallation, marks: dict[str, int]) -> None:
         chain.fork(marks[name])
 
 
-def await_states(
-    accounts: AccountInstallation, payments: list[Sent], state: str
-) -> None:
+def await_states(accounts: AccountInstallation, payments: list[Sent], state: str) -> None:
     """Return once all of these payments' transfers are in a state."""
     wait_until(lambda: accounts.states(payments) == [state] * len(payments))
 
 
-def await_statuses(
-    accounts: AccountInstallation, payments: list[Sent], status: tuple[str, str]
-) -> None:
+def await_statuses(accounts: AccountInstallation, payments: list[Sent], status: tuple[str, str]) -> None:
     """Return once all of these payments' checkouts have a status and exception."""
     wait_until(lambda: accounts.statuses(payments) == [status] * len(payments))
 

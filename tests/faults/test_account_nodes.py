@@ -73,9 +73,7 @@ def node_in_use(chain: AccountChain) -> int:
     before = chain.asked()
 
     def lead() -> int:
-        first, second = (
-            now - was for now, was in zip(chain.asked(), before, strict=True)
-        )
+        first, second = (now - was for now, was in zip(chain.asked(), before, strict=True))
         return first - second
 
     wait_until(lambda: abs(lead()) >= CLEAR_LEAD)

@@ -13,9 +13,7 @@ SWAP = """
 """
 
 
-def test_the_oracle_sees_a_payment_that_is_credited_to_another_checkout(
-    accounts: AccountInstallation,
-) -> None:
+def test_the_oracle_sees_a_payment_that_is_credited_to_another_checkout(accounts: AccountInstallation) -> None:
     one, other = accounts.pay_new()
     settle(accounts)
     with accounts.database.connection.transaction(force_rollback=True):

@@ -43,18 +43,14 @@ def pay_at_random(accounts: AccountInstallation, choice: random.Random) -> list[
     for chain in accounts.chains:
         for public_id in accounts.create_checkouts(2):
             due = accounts.choose(public_id, chain)
-            for less in choice.choices(
-                [0, 0, -DOLLAR, 6 * DOLLAR], k=choice.randint(1, 2)
-            ):
+            for less in choice.choices([0, 0, -DOLLAR, 6 * DOLLAR], k=choice.randint(1, 2)):
                 is_labelled = choice.random() < 0.5
                 sent.append(accounts.pay(due, less=less, labelled=is_labelled))
     return sent
 
 
 @pytest.mark.parametrize(
-    ("moment", "seed"),
-    sample([*zip(MOMENTS.values(), [1, 2, 3, 4], strict=True)], 2),
-    ids=sample([*MOMENTS], 2),
+    ("moment", "seed"), sample([*zip(MOMENTS.values(), [1, 2, 3, 4], strict=True)], 2), ids=sample([*MOMENTS], 2)
 )
 def test_a_watcher_killed_in_the_middle_is_replaced(
     accounts: AccountInstallation, pair: Pair, moment: Moment, seed: int
@@ -69,9 +65,7 @@ def test_a_watcher_killed_in_the_middle_is_replaced(
 
 
 @pytest.mark.parametrize(
-    ("moment", "seed"),
-    sample([*zip(MOMENTS.values(), [5, 6, 7, 8], strict=True)], 3),
-    ids=sample([*MOMENTS], 3),
+    ("moment", "seed"), sample([*zip(MOMENTS.values(), [5, 6, 7, 8], strict=True)], 3), ids=sample([*MOMENTS], 3)
 )
 def test_a_frozen_watcher_that_wakes_up_after_its_lease_changes_nothing(
     accounts: AccountInstallation, pair: Pair, moment: Moment, seed: int
@@ -117,9 +111,7 @@ def are_all_read(accounts: AccountInstallation) -> bool:
 
 
 @pytest.mark.usefixtures("pair")
-def test_two_watchers_that_take_the_leases_from_each_other_write_nothing_twice(
-    accounts: AccountInstallation,
-) -> None:
+def test_two_watchers_that_take_the_leases_from_each_other_write_nothing_twice(accounts: AccountInstallation) -> None:
     for _ in range(6):
         accounts.pay_new()
         accounts.end_leases()

@@ -16,9 +16,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("fau
 PHANTOM = "recorded and not on chain"
 
 
-def wakes_with_a_payment_that_is_gone(
-    installation: Installation, first: str, second: str
-) -> str:
+def wakes_with_a_payment_that_is_gone(installation: Installation, first: str, second: str) -> str:
     """Freeze the first watcher with a payment in its hands that a reorganisation then removes, and wake it.
 
     The second one has read the chain without it by then. No node answers any more, so that nobody can correct what
@@ -44,9 +42,7 @@ def has_phantom(installation: Installation) -> bool:
     return any(problem.startswith(PHANTOM) for problem in audit(installation))
 
 
-def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(
-    installation: Installation,
-) -> None:
+def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(installation: Installation) -> None:
     first, second = installation.the("watcher"), installation.start("watcher")
     wait_until(lambda: is_standing_by(installation, second))
     woken_at = wakes_with_a_payment_that_is_gone(installation, first, second)
@@ -56,13 +52,9 @@ def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(
     await_order(installation)
 
 
-def test_without_the_fence_it_records_money_that_is_not_there(
-    installation: Installation,
-) -> None:
+def test_without_the_fence_it_records_money_that_is_not_there(installation: Installation) -> None:
     second = installation.the("watcher")
-    first = installation.start(
-        "watcher", sys.executable, "-m", "tests.faults.unfenced_watcher"
-    )
+    first = installation.start("watcher", sys.executable, "-m", "tests.faults.unfenced_watcher")
     wait_until(lambda: is_standing_by(installation, first))
     installation.freeze(second)
     installation.end_leases()

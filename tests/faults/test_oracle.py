@@ -46,18 +46,9 @@ TAMPERED = {
         WHERE type = 'checkout.completed'""",
         ["the events are numbered", "was told completed 0 times"],
     ),
-    "an event has another body": (
-        "UPDATE webhooks_event SET body = '{}'",
-        ["a body arrived that is not event"],
-    ),
-    "a delivery gave up": (
-        "UPDATE webhooks_delivery SET status = 'failed'",
-        ["is failed after 1 tries"],
-    ),
-    "the counter ran ahead": (
-        "UPDATE webhooks_eventcounter SET value = value + 1",
-        ["the event counter stands at"],
-    ),
+    "an event has another body": ("UPDATE webhooks_event SET body = '{}'", ["a body arrived that is not event"]),
+    "a delivery gave up": ("UPDATE webhooks_delivery SET status = 'failed'", ["is failed after 1 tries"]),
+    "the counter ran ahead": ("UPDATE webhooks_eventcounter SET value = value + 1", ["the event counter stands at"]),
 }
 
 

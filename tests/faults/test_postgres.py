@@ -13,11 +13,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("faults")]
 
 # Where each kind of process is in the middle of a transaction: some of it written, nothing committed.
-OPEN_AT = {
-    "watcher": "wallets_block",
-    "worker": "checkouts_payment",
-    "sender": "webhooks_attempt",
-}
+OPEN_AT = {"watcher": "wallets_block", "worker": "checkouts_payment", "sender": "webhooks_attempt"}
 
 
 @pytest.mark.parametrize(
@@ -35,9 +31,7 @@ OPEN_AT = {
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_a_transaction_cut_off_by_the_server_loses_nothing(
-    installation: Installation,
-    kind: str,
-    stop: Callable[[Installation, str], None],
+    installation: Installation, kind: str, stop: Callable[[Installation, str], None]
 ) -> None:
     name = installation.the(kind)
     with installation.database.holding_up_writes(OPEN_AT[kind]):

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from demo.localnet.abi import encode_call
-from demo.localnet.tokens import (
-    mint,
-    token_address,
-)
+from demo.localnet.tokens import mint, token_address
 from tests.exhaustive import sample
 from tests.faults.oracle import settle
 from tests.installation import CONFIRMATIONS, DOLLAR, Installation, OpenCheckout
@@ -28,9 +25,7 @@ class Signed:
     raw: str
 
 
-def sign_payments(
-    installation: Installation, count: int, *, chain: str = "base"
-) -> list[Signed]:
+def sign_payments(installation: Installation, count: int, *, chain: str = "base") -> list[Signed]:
     """Payments of as many checkouts, not sent yet."""
     node, signed = installation.nodes[chain], []
     for number, checkout in enumerate(installation.create_checkouts(count), start=2):
@@ -41,9 +36,7 @@ def sign_payments(
     return signed
 
 
-def mine_together(
-    installation: Installation, payments: Sequence[Signed], *, chain: str = "base"
-) -> None:
+def mine_together(installation: Installation, payments: Sequence[Signed], *, chain: str = "base") -> None:
     """Put payments into one block."""
     node = installation.nodes[chain]
     node.set_automine(False)
@@ -56,23 +49,17 @@ def mine_together(
 def states(installation: Installation, payments: Sequence[Signed]) -> list[str]:
     """The states of the payments' transfers; empty for one that was not recorded."""
     return [
-        installation.database.value(
-            "SELECT state FROM wallets_transfer WHERE recipient = %s",
-            payment.checkout.address,
-        )
+        installation.database.value("SELECT state FROM wallets_transfer WHERE recipient = %s", payment.checkout.address)
         or ""
         for payment in payments
     ]
 
 
-def statuses(
-    installation: Installation, payments: Sequence[Signed]
-) -> list[tuple[str, str]]:
+def statuses(installation: Installation, payments: Sequence[Signed]) -> list[tuple[str, str]]:
     """Status and exception of the payments' checkouts."""
     return [
         installation.database.rows(
-            "SELECT status, exception FROM checkouts_checkout WHERE public_id = %s",
-            payment.checkout.public_id,
+            "SELECT status, exception FROM checkouts_checkout WHERE public_id = %s", payment.checkout.public_id
         )[0]
         for payment in payments
     ]
@@ -101,11 +88,7 @@ def test_payments_dropped_moved_and_returned_count_where_they_are_in_the_end(
     node.rpc("eth_sendRawTransaction", returned.raw)
     settle(installation)
     assert states(installation, payments) == ["orphaned", "confirmed", "confirmed"]
-    assert statuses(installation, payments) == [
-        ("pending", ""),
-        ("completed", ""),
-        ("completed", ""),
-    ]
+    assert statuses(installation, payments) == [("pending", ""), ("completed", ""), ("completed", "")]
 
 
 @pytest.mark.parametrize("depth", [2, 5])
@@ -132,9 +115,7 @@ def test_money_that_is_taken_back_after_completion_is_told_and_counts_again_when
 
 
 def halted_reason(installation: Installation) -> str:
-    reason: str = installation.database.value(
-        "SELECT halted_reason FROM wallets_chaincursor WHERE chain = 'polygon'"
-    )
+    reason: str = installation.database.value("SELECT halted_reason FROM wallets_chaincursor WHERE chain = 'polygon'")
     return reason
 
 

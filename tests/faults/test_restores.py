@@ -51,9 +51,7 @@ def stopped(installation: Installation) -> Iterator[Any]:
     installation.database.close()
     beside = urlsplit(installation.database.url)._replace(path="/postgres").geturl()
     with psycopg.connect(beside, autocommit=True) as server:
-        server.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'florin'"
-        )
+        server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'florin'")
         yield server
     installation.restore()
 
@@ -79,9 +77,7 @@ def test_after_a_restore_nothing_is_credited_twice_or_lost_and_the_revoked_key_i
         server.execute("DROP DATABASE florin WITH (FORCE)")
         server.execute("CREATE DATABASE florin TEMPLATE backup")
         server.execute("DROP DATABASE backup")
-        said = installation.clerk.ask(
-            "after_restore", lost_from=lost_from.isoformat(), checkouts=str(ids)
-        )
+        said = installation.clerk.ask("after_restore", lost_from=lost_from.isoformat(), checkouts=str(ids))
     assert key in said
     installation.finalize()
     try:

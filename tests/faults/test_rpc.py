@@ -76,9 +76,7 @@ def _without_memory(installation: Installation) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_the_second_node_stands_in_for_the_first(
-    installation: Installation, name: str
-) -> None:
+def test_the_second_node_stands_in_for_the_first(installation: Installation, name: str) -> None:
     asked_before = times_asked(installation)[0]
     installation.misbehave(fault_of(name, installation.nodes["base"]))
     installation.pay_all(installation.create_checkouts(2))
@@ -97,9 +95,7 @@ def await_complaint(installation: Installation, chain: str, words: str) -> None:
 
 def answers_for(node: Anvil) -> Fault:
     """Pass every question on to a node of another chain."""
-    return lambda proxy, request, ask: Answer(
-        json.dumps(ask_at(node, request)).encode()
-    )
+    return lambda proxy, request, ask: Answer(json.dumps(ask_at(node, request)).encode())
 
 
 def ask_at(node: Anvil, request: Request) -> Any:
@@ -108,9 +104,7 @@ def ask_at(node: Anvil, request: Request) -> Any:
         return other.ask(request)
 
 
-def test_a_node_of_another_chain_is_passed_over_from_the_start(
-    installation: Installation,
-) -> None:
+def test_a_node_of_another_chain_is_passed_over_from_the_start(installation: Installation) -> None:
     installation.kill(installation.the("watcher"))
     installation.misbehave(answers_for(installation.nodes["polygon"]))
     watcher = installation.start("watcher")
@@ -121,9 +115,7 @@ def test_a_node_of_another_chain_is_passed_over_from_the_start(
     settle(installation)
 
 
-def test_a_node_that_turns_into_another_chains_is_passed_over(
-    installation: Installation,
-) -> None:
+def test_a_node_that_turns_into_another_chains_is_passed_over(installation: Installation) -> None:
     installation.misbehave(answers_for(installation.nodes["polygon"]))
     installation.pay_all(installation.create_checkouts(2))
     installation.pay_all(installation.create_checkouts(1), chain="polygon")

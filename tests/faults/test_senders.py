@@ -75,16 +75,12 @@ def caught_recording(installation: Installation) -> str:
 
 def held_up_sender(installation: Installation) -> str:
     senders = installation.running("sender")
-    return next(
-        (name for name in senders if installation.database.is_held_up(name)), ""
-    )
+    return next((name for name in senders if installation.database.is_held_up(name)), "")
 
 
 @pytest.mark.usefixtures("second")
 @pytest.mark.parametrize("seed", sample([1, 2, 3], 1))
-def test_a_sender_killed_in_the_middle_of_a_request_is_replaced(
-    installation: Installation, seed: int
-) -> None:
+def test_a_sender_killed_in_the_middle_of_a_request_is_replaced(installation: Installation, seed: int) -> None:
     sender, blocking = caught_in_a_request(installation, seed)
     installation.kill(sender)
     blocking.released.set()
@@ -108,9 +104,7 @@ def test_a_sender_frozen_past_its_lease_sends_nothing_that_another_one_sent(
 
 
 @pytest.mark.usefixtures("second")
-def test_what_a_killed_sender_sent_and_did_not_record_is_sent_again(
-    installation: Installation,
-) -> None:
+def test_what_a_killed_sender_sent_and_did_not_record_is_sent_again(installation: Installation) -> None:
     with installation.database.holding_up_writes("webhooks_attempt"):
         installation.kill(caught_recording(installation))
         unrecorded = set(installation.receiver.ids())
@@ -119,9 +113,7 @@ def test_what_a_killed_sender_sent_and_did_not_record_is_sent_again(
 
 
 @pytest.mark.usefixtures("second")
-def test_a_sender_frozen_while_it_records_keeps_nobody_waiting_for_its_locks(
-    installation: Installation,
-) -> None:
+def test_a_sender_frozen_while_it_records_keeps_nobody_waiting_for_its_locks(installation: Installation) -> None:
     sender = frozen_in_a_transaction(installation)
     settle(installation)
     woken_at = installation.database.now()

@@ -38,12 +38,7 @@ def killed(base_node: Anvil, moment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moment", "written", "left"),
-    [
-        ("die-written", 0, 25_000_000),
-        ("die-intended", 1, 25_000_000),
-        ("die-sent", 1, 0),
-    ],
+    ("moment", "written", "left"), [("die-written", 0, 25_000_000), ("die-intended", 1, 25_000_000), ("die-sent", 1, 0)]
 )
 def test_the_next_run_finishes_what_a_killed_one_began(
     node: GasNode, base_node: Anvil, moment: str, written: int, left: int

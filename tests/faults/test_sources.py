@@ -17,10 +17,7 @@ from tests.wallets.factories import address_of, local_spec, make_deposit
 from tests.wallets.paying import transfer_many
 from wallets.models import ChainCursor, SourceDifference, Transfer
 from wallets.states import DifferenceKind
-from wallets.watcher_process import (
-    WatchedChain,
-    watch,
-)
+from wallets.watcher_process import WatchedChain, watch
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -107,9 +104,7 @@ def read_with_a_leaver(node: Anvil, leaver: Leaver) -> dict[str, tuple[str, int]
     return paid
 
 
-def test_without_a_second_look_what_a_node_leaves_out_is_lost(
-    base_node: Anvil, settings: Any
-) -> None:
+def test_without_a_second_look_what_a_node_leaves_out_is_lost(base_node: Anvil, settings: Any) -> None:
     settings.RECONCILE_SECONDS = 0
     leaver = Leaver()
     with RpcProxy(base_node.url) as liar, RpcProxy(base_node.url) as honest:
@@ -121,9 +116,7 @@ def test_without_a_second_look_what_a_node_leaves_out_is_lost(
     assert not SourceDifference.objects.exists()
 
 
-def test_a_node_that_leaves_out_one_log_in_fifty_loses_nothing(
-    base_node: Anvil, settings: Any
-) -> None:
+def test_a_node_that_leaves_out_one_log_in_fifty_loses_nothing(base_node: Anvil, settings: Any) -> None:
     settings.RECONCILE_SECONDS = 2
     leaver = Leaver()
     with RpcProxy(base_node.url) as liar, RpcProxy(base_node.url) as honest:

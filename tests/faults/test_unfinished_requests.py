@@ -16,22 +16,12 @@ import pytest
 
 from accounts.states import Mode
 from tests.contract.client import some_address
-from tests.contract.servers import (
-    HOST,
-    Server,
-    free_port,
-    own_environment,
-    running_servers,
-)
+from tests.contract.servers import HOST, Server, free_port, own_environment, running_servers
 from tests.factories import make_key, make_merchant
 from tests.tree import ROOT
 from tests.waiting import comes_true, wait_until
 
-pytestmark = [
-    pytest.mark.faults,
-    pytest.mark.slow,
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SOCKETS = 500
 HEALTH_SECONDS = 1.0
 ORDER = b'{"amount":"25","currency":"USD"}'
@@ -46,9 +36,7 @@ UNFINISHED = (
 
 
 @pytest.fixture(scope="module")
-def server(
-    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
+def server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A web process with four threads, started as `manage.py up` starts it."""
     with running_servers(1, tmp_path_factory.mktemp("web")) as (server,):
         yield server
@@ -77,17 +65,13 @@ def test_five_hundred_unfinished_requests_keep_nobody_waiting(server: Server) ->
     requests = [UNFINISHED[number % len(UNFINISHED)] for number in range(SOCKETS)]
     with unfinished(server, requests):
         times = [health_seconds(server) for _ in range(100)]
-        created = [
-            server.send("POST", "/checkouts", ORDER, headers).status for _ in range(20)
-        ]
+        created = [server.send("POST", "/checkouts", ORDER, headers).status for _ in range(20)]
         assert created == [201] * 20
         times += [health_seconds(server) for _ in range(100)]
     assert statistics.quantiles(times, n=20)[-1] < HEALTH_SECONDS
 
 
-def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_threads(
-    tmp_path: Path,
-) -> None:
+def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_threads(tmp_path: Path) -> None:
     """The control: bodies read by the threads that answer."""
     server = Server(free_port())
     granian = (sys.executable, "-m", "granian", "--interface", "wsgi")
@@ -98,9 +82,7 @@ def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_thre
         process = subprocess.Popen(
             [*granian, *where, *end, "tests.faults.reading_wsgi:application"],
             cwd=ROOT,
-            env=os.environ
-            | own_environment()
-            | {"DJANGO_SETTINGS_MODULE": "gateway.settings"},
+            env=os.environ | own_environment() | {"DJANGO_SETTINGS_MODULE": "gateway.settings"},
             stdout=log,
             stderr=log,
         )
@@ -114,13 +96,8 @@ def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_thre
             process.wait(timeout=30)
 
 
-def test_a_body_that_does_not_come_is_refused_and_its_connection_closed(
-    server: Server,
-) -> None:
-    request = (
-        b"POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
-        b"X-Forwarded-For: %s\r\n\r\n{"
-    )
+def test_a_body_that_does_not_come_is_refused_and_its_connection_closed(server: Server) -> None:
+    request = b"POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nX-Forwarded-For: %s\r\n\r\n{"
     began = time.monotonic()
     with unfinished(server, [request % some_address().encode()]) as (peer,):
         peer.settimeout(30)
@@ -138,13 +115,8 @@ def some_network() -> list[str]:
 
 
 @pytest.mark.parametrize("addresses", [lambda: [some_address()] * 40, some_network])
-def test_one_client_is_waited_for_only_so_often(
-    server: Server, addresses: Callable[[], list[str]]
-) -> None:
-    request = (
-        b"POST /c/abc/choose HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
-        b"X-Forwarded-For: %s\r\n\r\n"
-    )
+def test_one_client_is_waited_for_only_so_often(server: Server, addresses: Callable[[], list[str]]) -> None:
+    request = b"POST /c/abc/choose HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nX-Forwarded-For: %s\r\n\r\n"
     requests = [request % address.encode() for address in addresses()]
     # They are counted by the minute.
     wait_until(lambda: time.time() % 60 < 45)
@@ -156,22 +128,14 @@ def test_one_client_is_waited_for_only_so_often(
 
 
 @pytest.mark.parametrize("method", [b"GET", b"HEAD"])
-@pytest.mark.parametrize(
-    "body", [b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n"]
-)
-def test_a_body_where_none_belongs_is_refused_at_once(
-    server: Server, method: bytes, body: bytes
-) -> None:
-    with unfinished(server, [method + b" /healthz HTTP/1.1\r\nHost: x\r\n" + body]) as (
-        peer,
-    ):
+@pytest.mark.parametrize("body", [b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n"])
+def test_a_body_where_none_belongs_is_refused_at_once(server: Server, method: bytes, body: bytes) -> None:
+    with unfinished(server, [method + b" /healthz HTTP/1.1\r\nHost: x\r\n" + body]) as (peer,):
         peer.settimeout(5)
         assert peer.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
-def test_a_header_with_an_underscore_does_not_speak_for_the_client(
-    server: Server,
-) -> None:
+def test_a_header_with_an_underscore_does_not_speak_for_the_client(server: Server) -> None:
     """The server is believed to stand behind a proxy, which replaces X-Forwarded-For and knows nothing of the other."""
     first, second = limits_left(server, "X-Forwarded-For")
     assert second == first
@@ -184,11 +148,7 @@ def limits_left(server: Server, header: str) -> tuple[int, int]:
     while True:
         client = some_address()
         first, second = (
-            server.send(
-                "GET",
-                "/chains",
-                headers={"X-Forwarded-For": client, header: some_address()},
-            ).headers
+            server.send("GET", "/chains", headers={"X-Forwarded-For": client, header: some_address()}).headers
             for _ in range(2)
         )
         if first["X-RateLimit-Reset"] == second["X-RateLimit-Reset"]:

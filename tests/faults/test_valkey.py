@@ -25,8 +25,7 @@ def client(installation: Installation) -> Iterator[redis.Redis]:
 
 @pytest.mark.parametrize("trouble", [away, hanging])
 def test_payments_are_credited_and_told_without_it_and_after_it_is_back(
-    installation: Installation,
-    trouble: Callable[[Installation], AbstractContextManager[None]],
+    installation: Installation, trouble: Callable[[Installation], AbstractContextManager[None]]
 ) -> None:
     paid, topped_up = installation.create_checkouts(2)
     with trouble(installation):
@@ -38,9 +37,7 @@ def test_payments_are_credited_and_told_without_it_and_after_it_is_back(
     settle(installation)
 
 
-def test_bells_that_are_flushed_away_are_not_missed(
-    installation: Installation, client: redis.Redis
-) -> None:
+def test_bells_that_are_flushed_away_are_not_missed(installation: Installation, client: redis.Redis) -> None:
     worker = installation.the("worker")
     installation.freeze(worker)
     installation.pay_all(installation.create_checkouts(2))
@@ -50,9 +47,7 @@ def test_bells_that_are_flushed_away_are_not_missed(
     settle(installation)
 
 
-def test_flushing_again_and_again_stops_nothing(
-    installation: Installation, client: redis.Redis
-) -> None:
+def test_flushing_again_and_again_stops_nothing(installation: Installation, client: redis.Redis) -> None:
     for checkout in installation.create_checkouts(5):
         installation.pay(checkout)
         client.flushall()

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    token_address,
-    transfer_many,
-)
+from demo.localnet.tokens import token_address, transfer_many
 from tests.exhaustive import sample
 from tests.faults.moments import Moment, answering, writing
 from tests.faults.oracle import await_order, settle
@@ -50,10 +47,7 @@ def pay_at_random(installation: Installation, seed: int) -> list[OpenCheckout]:
     choice = random.Random(seed)
     checkouts = installation.create_checkouts(choice.randint(3, 6))
     node = installation.nodes["base"]
-    batch = [
-        (checkout.address, choice.choice([4, 10, 11]) * DOLLAR)
-        for checkout in choice.choices(checkouts, k=4)
-    ]
+    batch = [(checkout.address, choice.choice([4, 10, 11]) * DOLLAR) for checkout in choice.choices(checkouts, k=4)]
     transfer_many(node, payer(node), token_address("USDC"), batch)
     for checkout in choice.sample(checkouts, 2):
         installation.pay(checkout, choice.choice([3, 10]) * DOLLAR)
@@ -61,9 +55,7 @@ def pay_at_random(installation: Installation, seed: int) -> list[OpenCheckout]:
 
 
 @pytest.mark.parametrize(
-    ("moment", "seed"),
-    sample([*zip(MOMENTS.values(), [1, 2, 3, 4], strict=True)], 2),
-    ids=sample([*MOMENTS], 2),
+    ("moment", "seed"), sample([*zip(MOMENTS.values(), [1, 2, 3, 4], strict=True)], 2), ids=sample([*MOMENTS], 2)
 )
 def test_a_watcher_killed_in_the_middle_is_replaced(
     installation: Installation, pair: Pair, moment: Moment, seed: int
@@ -78,9 +70,7 @@ def test_a_watcher_killed_in_the_middle_is_replaced(
 
 
 @pytest.mark.parametrize(
-    ("moment", "seed"),
-    sample([*zip(MOMENTS.values(), [5, 6, 7, 8], strict=True)], 3),
-    ids=sample([*MOMENTS], 3),
+    ("moment", "seed"), sample([*zip(MOMENTS.values(), [5, 6, 7, 8], strict=True)], 3), ids=sample([*MOMENTS], 3)
 )
 def test_a_frozen_watcher_that_wakes_up_after_its_lease_changes_nothing(
     installation: Installation, pair: Pair, moment: Moment, seed: int
@@ -98,14 +88,9 @@ def test_a_frozen_watcher_that_wakes_up_after_its_lease_changes_nothing(
     await_order(installation, seconds=5)
 
 
-def test_the_leases_of_a_dead_watcher_end_by_themselves(
-    installation: Installation, pair: Pair
-) -> None:
+def test_the_leases_of_a_dead_watcher_end_by_themselves(installation: Installation, pair: Pair) -> None:
     installation.kill(pair.first)
     installation.pay_all(installation.create_checkouts(2))
     # A lease is as long as two of the passes before it, which a busy machine makes longer.
-    wait_until(
-        lambda: has_taken_over(installation, pair.second),
-        seconds=LONGEST_LEASE_SECONDS + 5,
-    )
+    wait_until(lambda: has_taken_over(installation, pair.second), seconds=LONGEST_LEASE_SECONDS + 5)
     settle(installation)

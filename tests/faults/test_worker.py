@@ -32,9 +32,7 @@ def start_worker(installation: Installation) -> Iterator[StartWorker]:
     def start(*options: str) -> str:
         alone = ("--without-gossip", "--without-mingle", "--concurrency", "1")
         quiet = ("--loglevel", "WARNING")
-        return installation.start(
-            "worker", *CELERY, "gateway.celery", "worker", *alone, *quiet, *options
-        )
+        return installation.start("worker", *CELERY, "gateway.celery", "worker", *alone, *quiet, *options)
 
     yield start
     for worker in installation.running("worker"):
@@ -56,9 +54,7 @@ def loops_of(installation: Installation, worker: str) -> dict[str, int]:
     return {loop: pid for pid, line in lines for loop in LOOPS if loop in line}
 
 
-def has_loops(
-    installation: Installation, worker: str, *, but: int | None = None
-) -> bool:
+def has_loops(installation: Installation, worker: str, *, but: int | None = None) -> bool:
     """Whether both loops of a worker run, neither of them the process `but`."""
     loops = loops_of(installation, worker)
     return loops.keys() == {*LOOPS} and but not in loops.values()
@@ -96,17 +92,10 @@ def test_a_worker_alone_reads_credits_and_delivers_until_it_is_told_to_end(
     wait_until(lambda: installation.exit_status(worker) is not None)
     assert installation.exit_status(worker) == 0
     assert are_gone(loops)
-    assert all(
-        owner == ""
-        for (owner,) in installation.database.rows(
-            "SELECT owner FROM wallets_chaincursor"
-        )
-    )
+    assert all(owner == "" for (owner,) in installation.database.rows("SELECT owner FROM wallets_chaincursor"))
 
 
-def test_a_loop_that_is_killed_is_started_again(
-    installation: Installation, start_worker: StartWorker
-) -> None:
+def test_a_loop_that_is_killed_is_started_again(installation: Installation, start_worker: StartWorker) -> None:
     worker = whole_worker(installation, start_worker)
     for loop in LOOPS:
         killed = loops_of(installation, worker)[loop]
@@ -128,9 +117,7 @@ def test_of_two_workers_one_goes_on_when_the_other_is_killed_and_its_loops_end(
     pay_some(installation)
 
 
-def test_watching_and_sending_go_on_without_the_broker(
-    installation: Installation, start_worker: StartWorker
-) -> None:
+def test_watching_and_sending_go_on_without_the_broker(installation: Installation, start_worker: StartWorker) -> None:
     worker = whole_worker(installation, start_worker)
     loops = loops_of(installation, worker)
     with away(installation):
@@ -148,17 +135,9 @@ def test_everything_goes_on_after_the_database_was_killed(
     settle(installation)
 
 
-def test_each_worker_takes_the_roles_it_is_given(
-    installation: Installation, start_worker: StartWorker
-) -> None:
-    roles = {
-        "watch": ["run_watchers"],
-        "send": ["run_sender"],
-        "tasks": [],
-    }
+def test_each_worker_takes_the_roles_it_is_given(installation: Installation, start_worker: StartWorker) -> None:
+    roles = {"watch": ["run_watchers"], "send": ["run_sender"], "tasks": []}
     workers = {role: start_worker("--roles", role) for role in roles}
     pay_some(installation)
-    taken = {
-        role: [*loops_of(installation, worker)] for role, worker in workers.items()
-    }
+    taken = {role: [*loops_of(installation, worker)] for role, worker in workers.items()}
     assert taken == roles

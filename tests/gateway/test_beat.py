@@ -21,7 +21,5 @@ def test_beat_has_the_timetable():
 
 
 def test_beat_imports_neither_models_nor_tasks():
-    done = subprocess.run(
-        [sys.executable, "-c", _IMPORTS], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", _IMPORTS], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(len(TIMETABLE))]

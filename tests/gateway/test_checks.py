@@ -60,9 +60,7 @@ def test_a_careful_installation_passes() -> None:
         ("REDIS_URL", "", "gateway.E011"),
     ],
 )
-def test_what_must_not_go_live_is_an_error(
-    settings: Any, name: str, value: object, error: str
-) -> None:
+def test_what_must_not_go_live_is_an_error(settings: Any, name: str, value: object, error: str) -> None:
     setattr(settings, name, value)
     assert errors() == {error}
     assert errors(deploy=False) == set()
@@ -77,9 +75,7 @@ def test_what_must_not_go_live_is_an_error(
         ("METRICS_TOKEN", ""),
     ],
 )
-def test_what_is_reached_from_here_alone_or_is_off_may_go_live(
-    settings: Any, name: str, value: str
-) -> None:
+def test_what_is_reached_from_here_alone_or_is_off_may_go_live(settings: Any, name: str, value: str) -> None:
     setattr(settings, name, value)
     assert errors() == set()
 
@@ -87,15 +83,10 @@ def test_what_is_reached_from_here_alone_or_is_off_may_go_live(
 def test_a_key_that_cannot_encrypt_is_named_by_its_place(settings: Any) -> None:
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), "short", ""]
     told = [str(problem.msg) for problem in encryption_keys_are_keys()]
-    assert told == [
-        "Key 2 of ENCRYPTION_KEYS cannot be used.",
-        "Key 3 of ENCRYPTION_KEYS cannot be used.",
-    ]
+    assert told == ["Key 2 of ENCRYPTION_KEYS cannot be used.", "Key 3 of ENCRYPTION_KEYS cannot be used."]
 
 
-def test_a_migration_without_a_stage_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_migration_without_a_stage_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert migrations_have_stages() == []
     unmarked = migrations.Migration("0002_change", "wallets")
     monkeypatch.setattr("gateway.checks.our_migrations", lambda: [unmarked])
@@ -115,17 +106,9 @@ def test_a_key_may_not_be_remembered_longer_than_promised(settings):
 
 
 @pytest.mark.parametrize(
-    ("short", "usual", "problems"),
-    [
-        (24, 72, []),
-        (24, 24, []),
-        (23, 72, ["gateway.E002"]),
-        (48, 47, ["gateway.E002"]),
-    ],
+    ("short", "usual", "problems"), [(24, 72, []), (24, 24, []), (23, 72, ["gateway.E002"]), (48, 47, ["gateway.E002"])]
 )
-def test_an_exact_amount_is_held_for_a_day_at_least(
-    settings: Any, short: int, usual: int, problems: list[str]
-) -> None:
+def test_an_exact_amount_is_held_for_a_day_at_least(settings: Any, short: int, usual: int, problems: list[str]) -> None:
     settings.EXACT_AMOUNT_SHORT_HOLD_HOURS = short
     settings.EXACT_AMOUNT_HOLD_HOURS = usual
     assert [problem.id for problem in late_money_meets_no_stranger()] == problems

@@ -41,9 +41,7 @@ def test_a_name_is_in_it_by_file_or_variable(folder: Path) -> None:
     assert "METRICS_TOKEN" not in found
 
 
-def test_a_library_that_reads_variables_alone_gets_those_of_its_files(
-    folder: Path,
-) -> None:
+def test_a_library_that_reads_variables_alone_gets_those_of_its_files(folder: Path) -> None:
     (folder / "florin_OTEL_EXPORTER_OTLP_HEADERS").write_text("x-key=1\n")
     variables = {"CREDENTIALS_DIRECTORY": str(folder), "OTEL_SERVICE_NAME": "x"}
     lend_files("OTEL_", variables)

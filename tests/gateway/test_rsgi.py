@@ -21,12 +21,7 @@ print({"web3", "eth_account", "eth_keys"} - sys.modules.keys())
 def started(program: str, **settings: str) -> str:
     """What a program that imports a web process's entry point prints last."""
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env=os.environ | settings,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", program], cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=True
     )
     return done.stdout.splitlines()[-1]
 
@@ -40,6 +35,4 @@ def test_what_the_first_signed_payment_needs_is_imported_before_it() -> None:
 
 
 def test_a_web_process_starts_though_a_gas_key_cannot_be_read() -> None:
-    assert "Front" in started(
-        "import gateway.rsgi as r\nprint(r.application)", GAS_KEYS="0x7"
-    )
+    assert "Front" in started("import gateway.rsgi as r\nprint(r.application)", GAS_KEYS="0x7")

@@ -42,21 +42,13 @@ def production(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         "REDIS_URL": os.environ["REDIS_URL"],
     }
     Path(var / "static").mkdir()
-    ran = subprocess.run(
-        [sys.executable, "-c", READ],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = subprocess.run([sys.executable, "-c", READ], env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     values: dict[str, object] = json.loads(ran.stdout.splitlines()[-1])
     return values
 
 
-def test_cookies_cannot_be_set_by_anybody_else_or_travel_in_the_clear(
-    production: dict[str, object],
-) -> None:
+def test_cookies_cannot_be_set_by_anybody_else_or_travel_in_the_clear(production: dict[str, object]) -> None:
     assert production["SESSION_COOKIE_NAME"] == "__Host-florin-session"
     assert production["CSRF_COOKIE_NAME"] == "__Host-florin-csrf"
     assert production["SESSION_COOKIE_SECURE"] is production["CSRF_COOKIE_SECURE"]
@@ -66,8 +58,6 @@ def test_cookies_cannot_be_set_by_anybody_else_or_travel_in_the_clear(
     assert production["SESSION_COOKIE_DOMAIN"] is None
 
 
-def test_signup_is_closed_and_passkeys_want_https(
-    production: dict[str, object],
-) -> None:
+def test_signup_is_closed_and_passkeys_want_https(production: dict[str, object]) -> None:
     assert production["SIGNUP_OPEN"] is False
     assert production["MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN"] is False

@@ -4,10 +4,7 @@ import pytest
 
 from tests.routes import assert_leads_to
 
-PATHS = {
-    "/api/v1/openapi.json": "openapi",
-    "/readyz": "ready",
-}
+PATHS = {"/api/v1/openapi.json": "openapi", "/readyz": "ready"}
 
 
 @pytest.mark.parametrize(("path", "name"), PATHS.items())

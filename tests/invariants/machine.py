@@ -11,13 +11,7 @@ from decimal import Decimal
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
@@ -29,16 +23,9 @@ from tests.factories import NOON, make_checkout, make_merchant
 from tests.invariants import rules
 from tests.invariants.till import WALLET_SENDS, TronTill
 from wallets.models import ChainCursor, Transfer
-from wallets.transfers.service import (
-    NewTransfer,
-    confirm_through,
-    orphan_above,
-)
+from wallets.transfers.service import NewTransfer, confirm_through, orphan_above
 from webhooks.models import Endpoint, Event
-from webhooks.outbox.events import (
-    NewEvent,
-    publish,
-)
+from webhooks.outbox.events import NewEvent, publish
 
 CHAINS = ("base", "polygon", "ethereum", "tron")
 MOST_CHECKOUTS = 5
@@ -57,17 +44,8 @@ SENDS = {
     "everything there is": lambda _: 2**255,
 }
 # Where and in what: mostly as asked for.
-MONEY = [("base", "USDC")] * 4 + [
-    ("polygon", "USDC"),
-    ("polygon", "USDT"),
-    ("ethereum", "USDC"),
-    ("base", "USDbC"),
-]
-sends = st.lists(
-    st.sampled_from(["the price", "a third", "a third", *sorted(SENDS)]),
-    min_size=1,
-    max_size=2,
-)
+MONEY = [("base", "USDC")] * 4 + [("polygon", "USDC"), ("polygon", "USDT"), ("ethereum", "USDC"), ("base", "USDbC")]
+sends = st.lists(st.sampled_from(["the price", "a third", "a third", *sorted(SENDS)]), min_size=1, max_size=2)
 # Seconds after its checkout's end at which money is mined; None is now, whenever that is.
 moments = st.sampled_from([None, None, None, None, 60, 61])
 which = st.integers(0, 1_000)
@@ -100,17 +78,11 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @initialize()
     def merchants_exist(self) -> None:
-        self.merchants = [
-            make_merchant("Halden Roasters"),
-            make_merchant("Fjord Books"),
-        ]
+        self.merchants = [make_merchant("Halden Roasters"), make_merchant("Fjord Books")]
         self.tills = [TronTill(merchant) for merchant in self.merchants]
         # One merchant listens, the other reads its events from the list.
         Endpoint.objects.create(
-            merchant=self.merchants[0],
-            mode="live",
-            url="https://halden.example/hook",
-            is_default=True,
+            merchant=self.merchants[0], mode="live", url="https://halden.example/hook", is_default=True
         )
         self._create(0, "25.00", 30)
 
@@ -147,21 +119,12 @@ class MoneyMachine(RuleBasedStateMachine):
         bell=bells,
     )
     def see_money_in_a_wallet(
-        self,
-        who: int,
-        sent: str,
-        labelled: int | None,
-        is_final: bool,
-        bell: int | None,
+        self, who: int, sent: str, labelled: int | None, is_final: bool, bell: int | None
     ) -> None:
         checkout = self.checkouts[who % len(self.checkouts)]
-        named = (
-            None if labelled is None else self.checkouts[labelled % len(self.checkouts)]
-        )
+        named = None if labelled is None else self.checkouts[labelled % len(self.checkouts)]
         watcher = self.watchers["tron"]
-        arriving = self._till_of(checkout).transfer(
-            watcher, WALLET_SENDS[sent](checkout), at=self.now, label_of=named
-        )
+        arriving = self._till_of(checkout).transfer(watcher, WALLET_SENDS[sent](checkout), at=self.now, label_of=named)
         self._record(watcher, [arriving])
         if is_final:
             watcher.confirms(now=self.now)
@@ -170,22 +133,9 @@ class MoneyMachine(RuleBasedStateMachine):
     def _till_of(self, checkout: Checkout) -> TronTill:
         return self.tills[self.merchants.index(checkout.merchant)]
 
-    @rule(
-        who=which,
-        money=st.sampled_from(MONEY),
-        sent=sends,
-        moment=moments,
-        is_final=st.booleans(),
-        bell=bells,
-    )
+    @rule(who=which, money=st.sampled_from(MONEY), sent=sends, moment=moments, is_final=st.booleans(), bell=bells)
     def see_transfers(
-        self,
-        who: int,
-        money: tuple[str, str],
-        sent: list[str],
-        moment: int | None,
-        is_final: bool,
-        bell: int | None,
+        self, who: int, money: tuple[str, str], sent: list[str], moment: int | None, is_final: bool, bell: int | None
     ) -> None:
         chain, token = money
         checkout = self.checkouts[who % len(self.checkouts)]
@@ -194,10 +144,7 @@ class MoneyMachine(RuleBasedStateMachine):
             self.now = max(self.now, mined_at)
         price = int(checkout.amount * 1_000_000)
         watcher = self.watchers[chain]
-        seen = [
-            watcher.transfer_to(checkout, SENDS[send](price), at=self.now, token=token)
-            for send in sent
-        ]
+        seen = [watcher.transfer_to(checkout, SENDS[send](price), at=self.now, token=token) for send in sent]
         # One transaction may carry several transfers.
         seen = [
             replace(
@@ -218,9 +165,7 @@ class MoneyMachine(RuleBasedStateMachine):
     @rule(pick=which)
     def see_a_block_again(self, pick: int) -> None:
         transfer = self._pick(pick)
-        row = Transfer.objects.get(
-            chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position
-        )
+        row = Transfer.objects.get(chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position)
         if row.block_hash == transfer.block_hash and row.state != "orphaned":
             before = Transfer.objects.values().get(pk=row.pk)
             self._record(self.watchers[transfer.chain], [transfer])
@@ -241,17 +186,11 @@ class MoneyMachine(RuleBasedStateMachine):
     def mine_again(self, pick: int, bell: int | None) -> None:
         transfer = self._pick(pick)
         watcher = self.watchers[transfer.chain]
-        row = Transfer.objects.get(
-            chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position
-        )
+        row = Transfer.objects.get(chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position)
         if row.state == "confirmed":
             return
         watcher.height += 1
-        again = replace(
-            transfer,
-            block_height=watcher.height,
-            block_hash=f"0x{secrets.token_hex(32)}",
-        )
+        again = replace(transfer, block_height=watcher.height, block_hash=f"0x{secrets.token_hex(32)}")
         self._record(watcher, [again])
         self._ring(bell)
 
@@ -309,15 +248,10 @@ class MoneyMachine(RuleBasedStateMachine):
     def _is_due(self, pk: int) -> bool:
         checkout = Checkout.objects.get(pk=pk)
         read = dict(ChainCursor.objects.values_list("chain", "read_through_at"))
-        is_read = all(
-            _after(read.get(chain), checkout.expires_at + GRACE)
-            for chain in checkout.offers
-        )
+        is_read = all(_after(read.get(chain), checkout.expires_at + GRACE) for chain in checkout.offers)
         is_given_up = self.now >= checkout.expires_at + timedelta(days=1)
         mine = Transfer.objects.filter(deposit__nonce=checkout.deposit_nonce)
-        unjudged = Transfer.objects.filter(
-            merchant=checkout.merchant, wallet__isnull=False, decided_at=None
-        )
+        unjudged = Transfer.objects.filter(merchant=checkout.merchant, wallet__isnull=False, decided_at=None)
         unsure = Payment.objects.filter(checkout=pk).filter(
             Q(transfer__state="detected") | Q(transfer__queued_at__isnull=False)
         )
@@ -378,11 +312,7 @@ class MoneyMachine(RuleBasedStateMachine):
         statuses = dict(Checkout.objects.values_list("pk", "status"))
         for pk, status in self.finals.items():
             assert statuses[pk] == status
-        self.finals |= {
-            pk: status
-            for pk, status in statuses.items()
-            if status in {"completed", "expired"}
-        }
+        self.finals |= {pk: status for pk, status in statuses.items() if status in {"completed", "expired"}}
 
     @invariant()
     def everything_is_told_and_counted(self) -> None:

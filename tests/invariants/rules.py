@@ -50,10 +50,7 @@ def none(statement: str) -> None:
 
 def every_transfer_is_credited_at_most_once() -> None:
     """Invariant 1, and what carries it: one row per transfer, one claim per credit."""
-    none(
-        "SELECT chain, tx_hash, position FROM wallets_transfer"
-        " GROUP BY 1, 2, 3 HAVING count(*) > 1"
-    )
+    none("SELECT chain, tx_hash, position FROM wallets_transfer GROUP BY 1, 2, 3 HAVING count(*) > 1")
     none("SELECT transfer_id FROM checkouts_payment GROUP BY 1 HAVING count(*) > 1")
     none(
         "SELECT p.transfer_id, c.transfer_id FROM checkouts_payment p"
@@ -66,10 +63,7 @@ def no_transfer_is_lost(told: Iterable[tuple[str, str, int]]) -> None:
     """Invariant 2: what a chain told is a row; a row is on the queue, gone from its chain, credited or in an inbox."""
     known = set(rows("SELECT chain, tx_hash, position FROM wallets_transfer"))
     assert known == set(told)
-    none(
-        "SELECT id FROM wallets_transfer"
-        " WHERE decided_at IS NULL AND queued_at IS NULL AND state <> 'orphaned'"
-    )
+    none("SELECT id FROM wallets_transfer WHERE decided_at IS NULL AND queued_at IS NULL AND state <> 'orphaned'")
     none(
         "SELECT t.id FROM wallets_transfer t"
         " LEFT JOIN checkouts_payment p ON p.transfer_id = t.id"
@@ -147,10 +141,7 @@ def each_move_with_an_event_has_one() -> None:
     for checkout_id in told.keys() | made.keys():
         _compare(
             [after for _, after in made.get(checkout_id, []) if after in TOLD],
-            [
-                (kind.removeprefix("checkout."), sums)
-                for kind, sums in told[checkout_id]
-            ],
+            [(kind.removeprefix("checkout."), sums) for kind, sums in told[checkout_id]],
         )
     none(
         "SELECT c.id FROM checkouts_checkout c CROSS JOIN LATERAL (SELECT e.type FROM webhooks_event e"
@@ -175,10 +166,7 @@ def _compare(moved: list[str], told: list[tuple[str, str]]) -> None:
     assert not turns or "completed" in kinds, (moved, told)
     for before, after in pairwise(["restored", *turns]):
         assert (before, after) != ("restored", "restored"), (moved, told)
-    again = sum(
-        before[0] == after[0] == "underpaid" and before[1] != after[1]
-        for before, after in pairwise(told)
-    )
+    again = sum(before[0] == after[0] == "underpaid" and before[1] != after[1] for before, after in pairwise(told))
     assert kinds["underpaid"] - moved.count("underpaid") <= again, (moved, told)
 
 

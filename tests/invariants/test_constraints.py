@@ -19,10 +19,7 @@ def refused_by(constraint: str) -> models.Model:
 def drop(constraint: str) -> None:
     """Take a constraint, or a unique index, out of the database until the test ends."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT conrelid::regclass::text FROM pg_constraint WHERE conname = %s",
-            [constraint],
-        )
+        cursor.execute("SELECT conrelid::regclass::text FROM pg_constraint WHERE conname = %s", [constraint])
         found = cursor.fetchone()
     if found:
         alter(f"ALTER TABLE {found[0]} DROP CONSTRAINT {constraint} CASCADE")

@@ -8,16 +8,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checkouts.attribution import (
-    decisions,
-)
-from checkouts.attribution import (
-    queue as attribution,
-)
-from checkouts.lifecycle import (
-    expiry,
-    moves,
-)
+from checkouts.attribution import decisions
+from checkouts.attribution import queue as attribution
+from checkouts.lifecycle import expiry, moves
 from checkouts.states import CheckoutStatus, derive_status
 from tests.checkouts.schema import alter
 from tests.exhaustive import EXHAUSTIVE
@@ -38,13 +31,7 @@ EXPLORE = settings(
     suppress_health_check=list(HealthCheck),
 )
 # The controls must find their fault each time, and nobody reads their smallest example.
-CONTROL = settings(
-    EXPLORE,
-    max_examples=200,
-    derandomize=True,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,
-)
+CONTROL = settings(EXPLORE, max_examples=200, derandomize=True, phases=[Phase.generate], report_multiple_bugs=False)
 
 
 @pytest.fixture(autouse=True)
@@ -59,32 +46,20 @@ def test_the_invariants_hold_whatever_happens():
 def _forget_reorganisations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Orphaned transfers go on counting."""
     real = moves.received
-    monkeypatch.setattr(
-        moves,
-        "received",
-        lambda rows: real([row._replace(state="detected") for row in rows]),
-    )
+    monkeypatch.setattr(moves, "received", lambda rows: real([row._replace(state="detected") for row in rows]))
 
 
 def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A transfer is decided each time its facts change, and nothing refuses a second claim and payment."""
-    monkeypatch.setattr(
-        queue,
-        "_TAKE_OFF",
-        queue._TAKE_OFF.replace("ELSE decided_at", "ELSE NULL"),
-    )
+    monkeypatch.setattr(queue, "_TAKE_OFF", queue._TAKE_OFF.replace("ELSE decided_at", "ELSE NULL"))
     real = decisions.decide
 
     def decide(transfers: Any) -> Any:
         return real([transfer._replace(decided_at=None) for transfer in transfers])
 
     monkeypatch.setattr(attribution, "decide", decide)
-    alter(
-        "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey"
-    )
-    alter(
-        "ALTER TABLE checkouts_payment DROP CONSTRAINT checkouts_payment_transfer_id_key"
-    )
+    alter("ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey")
+    alter("ALTER TABLE checkouts_payment DROP CONSTRAINT checkouts_payment_transfer_id_key")
 
 
 def _lose_the_inbox(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,17 +70,11 @@ def _lose_the_inbox(monkeypatch: pytest.MonkeyPatch) -> None:
 def _let_final_statuses_move(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the table of moves nor the database holds a final status."""
     alter("ALTER TABLE checkouts_checkout DISABLE TRIGGER checkout_final_status_guard")
-    alter(
-        "ALTER TABLE checkouts_checkout DROP CONSTRAINT checkout_completed_has_paid_at"
-    )
-    monkeypatch.setattr(
-        moves, "MOVES", dict.fromkeys(CheckoutStatus, frozenset(CheckoutStatus))
-    )
+    alter("ALTER TABLE checkouts_checkout DROP CONSTRAINT checkout_completed_has_paid_at")
+    monkeypatch.setattr(moves, "MOVES", dict.fromkeys(CheckoutStatus, frozenset(CheckoutStatus)))
 
     def derive(_: Any, received: Any, *, needed_units: int) -> CheckoutStatus:
-        return derive_status(
-            CheckoutStatus.PENDING, received, needed_units=needed_units
-        )
+        return derive_status(CheckoutStatus.PENDING, received, needed_units=needed_units)
 
     monkeypatch.setattr(moves, "derive_status", derive)
 
@@ -158,9 +127,7 @@ def _expire_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _count_late_money(monkeypatch: pytest.MonkeyPatch) -> None:
     """The minute after expiry never ends."""
-    monkeypatch.setattr(
-        "checkouts.attribution.deposit_rules.GRACE", timedelta(days=9_999)
-    )
+    monkeypatch.setattr("checkouts.attribution.deposit_rules.GRACE", timedelta(days=9_999))
 
 
 @pytest.mark.parametrize(

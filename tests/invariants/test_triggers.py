@@ -15,13 +15,7 @@ from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.invariants.twins import gas_transaction, outflow
 from tests.settlements.gas.test_ledger_spending import added_up
 from tests.wallets.days import make_movement, make_watched
-from wallets.models import (
-    DepositBalance,
-    DepositOutflow,
-    Transfer,
-    TransferClaim,
-    WatchedMovement,
-)
+from wallets.models import DepositBalance, DepositOutflow, Transfer, TransferClaim, WatchedMovement
 from wallets.states import ClaimKind, TransferState
 from wallets.transfers.totals import day_differences
 
@@ -33,9 +27,7 @@ def _deposits_differ() -> bool:
     """Say whether what deposit addresses hold is not what their rows add up to."""
     kept = DepositBalance.objects.aggregate(Sum("received"), Sum("flushed"))
     rows = [
-        model._default_manager.filter(state=TransferState.CONFIRMED).aggregate(
-            units=Sum("units")
-        )["units"]
+        model._default_manager.filter(state=TransferState.CONFIRMED).aggregate(units=Sum("units"))["units"]
         for model in (Transfer, DepositOutflow)
     ]
     return [total or 0 for total in kept.values()] != [total or 0 for total in rows]
@@ -55,9 +47,7 @@ def _movement() -> WatchedMovement:
 
 
 def _claim(transfer: Transfer | None = None) -> TransferClaim:
-    return TransferClaim.objects.create(
-        transfer=transfer or _transfer(), kind=ClaimKind.CHECKOUT, claimed_at=NOON
-    )
+    return TransferClaim.objects.create(transfer=transfer or _transfer(), kind=ClaimKind.CHECKOUT, claimed_at=NOON)
 
 
 def _more(row: Model) -> None:
@@ -75,44 +65,14 @@ def _cost_more(row: Model) -> None:
 Step = tuple[str, Callable[[], Any], Callable[[Any], object], Callable[[], object]]
 # Trigger: its table, what is there before, what happens, and whether sums and rows differ afterwards.
 KEPT: Final[dict[str, Step]] = {
-    "transfer_days_added": (
-        "wallets_transfer",
-        make_checkout,
-        make_transfer,
-        day_differences,
-    ),
+    "transfer_days_added": ("wallets_transfer", make_checkout, make_transfer, day_differences),
     "transfer_days_removed": ("wallets_transfer", _transfer, _remove, day_differences),
     "transfer_days_changed": ("wallets_transfer", _transfer, _more, day_differences),
-    "transfer_days_claimed": (
-        "wallets_transferclaim",
-        _transfer,
-        _claim,
-        day_differences,
-    ),
-    "transfer_days_unclaimed": (
-        "wallets_transferclaim",
-        _claim,
-        _remove,
-        day_differences,
-    ),
-    "watched_days_added": (
-        "wallets_watchedmovement",
-        make_watched,
-        make_movement,
-        day_differences,
-    ),
-    "watched_days_removed": (
-        "wallets_watchedmovement",
-        _movement,
-        _remove,
-        day_differences,
-    ),
-    "watched_days_changed": (
-        "wallets_watchedmovement",
-        _movement,
-        _more,
-        day_differences,
-    ),
+    "transfer_days_claimed": ("wallets_transferclaim", _transfer, _claim, day_differences),
+    "transfer_days_unclaimed": ("wallets_transferclaim", _claim, _remove, day_differences),
+    "watched_days_added": ("wallets_watchedmovement", make_watched, make_movement, day_differences),
+    "watched_days_removed": ("wallets_watchedmovement", _movement, _remove, day_differences),
+    "watched_days_changed": ("wallets_watchedmovement", _movement, _more, day_differences),
     "fee_days_added": ("accounts_feeentry", make_merchant, charged, day_differences),
     "deposit_received_added": (
         "wallets_transfer",
@@ -120,48 +80,13 @@ KEPT: Final[dict[str, Step]] = {
         lambda checkout: make_transfer(checkout, **FINAL),
         _deposits_differ,
     ),
-    "deposit_received_removed": (
-        "wallets_transfer",
-        _transfer,
-        _remove,
-        _deposits_differ,
-    ),
-    "deposit_received_changed": (
-        "wallets_transfer",
-        _transfer,
-        _more,
-        _deposits_differ,
-    ),
-    "deposit_flushed_added": (
-        "wallets_depositoutflow",
-        lambda: None,
-        lambda _: outflow(),
-        _deposits_differ,
-    ),
-    "deposit_flushed_removed": (
-        "wallets_depositoutflow",
-        outflow,
-        _remove,
-        _deposits_differ,
-    ),
-    "deposit_flushed_changed": (
-        "wallets_depositoutflow",
-        outflow,
-        _more,
-        _deposits_differ,
-    ),
-    "gas_spent_or_freed": (
-        "settlements_gastransaction",
-        lambda: None,
-        lambda _: gas_transaction(),
-        _gas_differs,
-    ),
-    "gas_spent_changed": (
-        "settlements_gastransaction",
-        gas_transaction,
-        _cost_more,
-        _gas_differs,
-    ),
+    "deposit_received_removed": ("wallets_transfer", _transfer, _remove, _deposits_differ),
+    "deposit_received_changed": ("wallets_transfer", _transfer, _more, _deposits_differ),
+    "deposit_flushed_added": ("wallets_depositoutflow", lambda: None, lambda _: outflow(), _deposits_differ),
+    "deposit_flushed_removed": ("wallets_depositoutflow", outflow, _remove, _deposits_differ),
+    "deposit_flushed_changed": ("wallets_depositoutflow", outflow, _more, _deposits_differ),
+    "gas_spent_or_freed": ("settlements_gastransaction", lambda: None, lambda _: gas_transaction(), _gas_differs),
+    "gas_spent_changed": ("settlements_gastransaction", gas_transaction, _cost_more, _gas_differs),
 }
 
 

@@ -69,9 +69,7 @@ def test_movements_of_watched_wallets_are_added_up_in_bulk(plans: list[str]) -> 
     assert not comparing(plans)
 
 
-def test_only_its_setting_keeps_a_trigger_from_comparing_all_rows(
-    plans: list[str],
-) -> None:
+def test_only_its_setting_keeps_a_trigger_from_comparing_all_rows(plans: list[str]) -> None:
     """What the tests above would find if the setting were lost."""
     alter("ALTER FUNCTION transfer_days_changed() RESET enable_nestloop")
     make_transfer(make_checkout())

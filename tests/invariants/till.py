@@ -41,9 +41,7 @@ class TronTill:
     def __init__(self, merchant: Merchant) -> None:
         self.merchant = merchant
         key = secrets.token_bytes(20)
-        self.wallet = ReceivingWallet.objects.create(
-            merchant=merchant, chain="tron", address=f"T{key.hex()}", key=key
-        )
+        self.wallet = ReceivingWallet.objects.create(merchant=merchant, chain="tron", address=f"T{key.hex()}", key=key)
 
     def is_offered_by(self, checkout: Checkout) -> None:
         """Have a new checkout offer the wallet too."""
@@ -72,14 +70,7 @@ class TronTill:
             **place,
         )
 
-    def transfer(
-        self,
-        watcher: Watcher,
-        units: int,
-        *,
-        at: datetime,
-        label_of: Checkout | None,
-    ) -> NewTransfer:
+    def transfer(self, watcher: Watcher, units: int, *, at: datetime, label_of: Checkout | None) -> NewTransfer:
         """Return money that arrives in the wallet, in a block of its own."""
         watcher.height += 1
         held = AmountReservation.objects.filter(checkout=label_of).last()

@@ -15,25 +15,11 @@ from checkouts.models import AmountReservation, BuyerReport, InboxDecision, Inbo
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
 from links.models import SubscriberMail
 from links.states import MailKind
-from settlements.models import (
-    GasAccount,
-    GasTransaction,
-    Hold,
-    SettledOutflow,
-    Settlement,
-    SettlementItem,
-)
+from settlements.models import GasAccount, GasTransaction, Hold, SettledOutflow, Settlement, SettlementItem
 from settlements.states import Purpose, SettlementStatus
 from tests.accounts.fee_entries import charged
 from tests.checkouts.schema import alter
-from tests.factories import (
-    NOON,
-    make_checkout,
-    make_merchant,
-    make_transfer,
-    make_user,
-    make_wallet,
-)
+from tests.factories import NOON, make_checkout, make_merchant, make_transfer, make_user, make_wallet
 from tests.links.factories import make_subscriber
 from tests.mails.factories import make_mail
 from tests.wallets.days import make_movement, make_watched
@@ -58,11 +44,7 @@ def twin(row: M, **changes: Any) -> M:
     values = {field.attname: getattr(row, field.attname) for field in fields}
     if not row._meta.auto_field:
         values[row._meta.pk.attname] = row.pk
-    kept = {
-        name: value
-        for name, value in values.items()
-        if not changes.keys() & {name, name.removesuffix("_id")}
-    }
+    kept = {name: value for name, value in values.items() if not changes.keys() & {name, name.removesuffix("_id")}}
     return type(row)(**kept, **changes)
 
 
@@ -89,9 +71,7 @@ def gas_transaction() -> GasTransaction:
 
 
 def _settlement(merchant: Merchant) -> Settlement:
-    return Settlement.objects.create(
-        merchant=merchant, purpose=ClaimKind.CHECKOUT, to="0x", units=5, **LIVE, **USDC
-    )
+    return Settlement.objects.create(merchant=merchant, purpose=ClaimKind.CHECKOUT, to="0x", units=5, **LIVE, **USDC)
 
 
 def _other_settlement(row: Settlement) -> Settlement:
@@ -100,9 +80,7 @@ def _other_settlement(row: Settlement) -> Settlement:
 
 def _item() -> SettlementItem:
     deposit = make_deposit()
-    return SettlementItem.objects.create(
-        settlement=_settlement(deposit.merchant), deposit=deposit, units=5, **USDC
-    )
+    return SettlementItem.objects.create(settlement=_settlement(deposit.merchant), deposit=deposit, units=5, **USDC)
 
 
 def outflow() -> DepositOutflow:
@@ -128,12 +106,7 @@ def _settled_outflow() -> SettledOutflow:
 
 
 def _hold() -> Hold:
-    return Hold.objects.create(
-        merchant=make_merchant(),
-        subject_id="chk",
-        nonce=secrets.token_bytes(32),
-        **LIVE,
-    )
+    return Hold.objects.create(merchant=make_merchant(), subject_id="chk", nonce=secrets.token_bytes(32), **LIVE)
 
 
 def _reservation() -> AmountReservation:
@@ -172,33 +145,17 @@ def _payment() -> X402Payment:
 
 
 def _answer() -> KeptAnswer:
-    return KeptAnswer.objects.create(
-        merchant=make_merchant(),
-        key="k",
-        digest=b"d",
-        answer={},
-        created_at=NOON,
-        **LIVE,
-    )
+    return KeptAnswer.objects.create(merchant=make_merchant(), key="k", digest=b"d", answer={}, created_at=NOON, **LIVE)
 
 
 def _authorization() -> Authorization:
     return Authorization.objects.create(
-        merchant=make_merchant(),
-        payer="0x2",
-        nonce="0x4",
-        pay_to="0x3",
-        units=5,
-        created_at=NOON,
-        **LIVE,
-        **USDC,
+        merchant=make_merchant(), payer="0x2", nonce="0x4", pay_to="0x3", units=5, created_at=NOON, **LIVE, **USDC
     )
 
 
 def _sighting() -> Sighting:
-    return Sighting.objects.create(
-        merchant=make_merchant(), chain="base", tx_hash="0x1", seen_at=NOON
-    )
+    return Sighting.objects.create(merchant=make_merchant(), chain="base", tx_hash="0x1", seen_at=NOON)
 
 
 def _delivery() -> Delivery:
@@ -218,9 +175,7 @@ def _item_of_inbox() -> InboxItem:
 
 
 def _decision() -> InboxDecision:
-    return InboxDecision.objects.create(
-        item=_item_of_inbox(), act=InboxAct.DISMISS, decided_at=NOON, due_at=NOON
-    )
+    return InboxDecision.objects.create(item=_item_of_inbox(), act=InboxAct.DISMISS, decided_at=NOON, due_at=NOON)
 
 
 def _report() -> BuyerReport:
@@ -237,18 +192,12 @@ def _report() -> BuyerReport:
 
 
 def _membership() -> Membership:
-    return Membership.objects.create(
-        merchant=make_merchant(), user=make_user(), role=Role.OWNER
-    )
+    return Membership.objects.create(merchant=make_merchant(), user=make_user(), role=Role.OWNER)
 
 
 def _invitation() -> Invitation:
     return Invitation.objects.create(
-        merchant=make_merchant(),
-        email="ada@example.test",
-        role=Role.OWNER,
-        digest=b"one",
-        expires_at=NOON,
+        merchant=make_merchant(), email="ada@example.test", role=Role.OWNER, digest=b"one", expires_at=NOON
     )
 
 
@@ -261,9 +210,7 @@ def _seal() -> AuditSeal:
 
 
 def _subscriber_mail() -> SubscriberMail:
-    return SubscriberMail.objects.create(
-        subscription=make_subscriber(), kind=MailKind.DUE, period_end=NOON
-    )
+    return SubscriberMail.objects.create(subscription=make_subscriber(), kind=MailKind.DUE, period_end=NOON)
 
 
 def _cursor() -> ChainCursor:
@@ -280,46 +227,22 @@ def _same(_: Any) -> dict[str, Any]:
 
 # Constraint to a row, and to what is different about the one that it refuses.
 REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
-    "transfer_units_positive": (
-        lambda: make_transfer(make_checkout()),
-        lambda _: OTHER | {"units": 0},
-    ),
+    "transfer_units_positive": (lambda: make_transfer(make_checkout()), lambda _: OTHER | {"units": 0}),
     "transfer_has_one_place": (
         lambda: make_transfer(make_checkout()),
         lambda row: OTHER | {"wallet": make_wallet(row.merchant)},
     ),
-    "checkout_amount_positive": (
-        make_checkout,
-        lambda _: ANOTHER | {"amount": 0},
-    ),
-    "checkout_completed_has_paid_at": (
-        make_checkout,
-        lambda _: ANOTHER | {"status": CheckoutStatus.COMPLETED},
-    ),
-    "checkout_cancelled_is_expired": (
-        make_checkout,
-        lambda _: ANOTHER | {"cancelled_at": NOON},
-    ),
-    "one_reservation_per_price": (
-        _reservation,
-        lambda row: _unlike(row) | {"suffix": 200},
-    ),
-    "suffix_below_one_cent": (
-        _reservation,
-        lambda row: _unlike(row) | {"suffix": 10_000, "price": 26},
-    ),
+    "checkout_amount_positive": (make_checkout, lambda _: ANOTHER | {"amount": 0}),
+    "checkout_completed_has_paid_at": (make_checkout, lambda _: ANOTHER | {"status": CheckoutStatus.COMPLETED}),
+    "checkout_cancelled_is_expired": (make_checkout, lambda _: ANOTHER | {"cancelled_at": NOON}),
+    "one_reservation_per_price": (_reservation, lambda row: _unlike(row) | {"suffix": 200}),
+    "suffix_below_one_cent": (_reservation, lambda row: _unlike(row) | {"suffix": 10_000, "price": 26}),
     "inbox_item_once_per_reason": (_item_of_inbox, _same),
-    "inbox_credit_names_its_checkout": (
-        _decision,
-        lambda _: {"act": InboxAct.CREDIT, "item": _item_of_inbox()},
-    ),
+    "inbox_credit_names_its_checkout": (_decision, lambda _: {"act": InboxAct.CREDIT, "item": _item_of_inbox()}),
     "buyer_report_once": (_report, _same),
     "deposit_address_once_per_salt": (make_deposit, lambda _: {"key": b"another"}),
     "deposit_outflow_once": (outflow, _same),
-    "deposit_outflow_units_positive": (
-        outflow,
-        lambda _: {"units": 0, "tx_hash": "0x2"},
-    ),
+    "deposit_outflow_units_positive": (outflow, lambda _: {"units": 0, "tx_hash": "0x2"}),
     "watched_wallet_once": (make_watched, lambda _: {"public_id": "wal"}),
     "watched_movement_once": (_movement, lambda _: {"public_id": "mov"}),
     "watched_movement_units_positive": (_movement, lambda _: OTHER | {"units": 0}),
@@ -331,10 +254,7 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "gas_account_once": (_gas_account, _same),
     "gas_nonce_used_once": (gas_transaction, lambda _: {"reference": "batch-2"}),
     "gas_transaction_once_per_reference": (gas_transaction, lambda _: {"nonce": 8}),
-    "forwarder_in_one_open_settlement": (
-        _item,
-        lambda row: {"settlement": _other_settlement(row.settlement)},
-    ),
+    "forwarder_in_one_open_settlement": (_item, lambda row: {"settlement": _other_settlement(row.settlement)}),
     "settlement_item_once": (_item, lambda _: {"ended_at": NOON}),
     "settlement_settled_has_time": (
         lambda: _settlement(make_merchant()),
@@ -345,29 +265,14 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
         lambda row: {"settlement": _other_settlement(row.settlement)},
     ),
     "settlements_hold_subject_id_key": (_hold, lambda _: {"nonce": b"another"}),
-    "hold_released_by_somebody": (
-        _hold,
-        lambda _: {"released_at": NOON, "subject_id": "chk2", "nonce": b"another"},
-    ),
+    "hold_released_by_somebody": (_hold, lambda _: {"released_at": NOON, "subject_id": "chk2", "nonce": b"another"}),
     "x402_proof_used_once": (_payment, lambda _: {"public_id": "x4p"}),
-    "x402_payment_is_enough": (
-        _payment,
-        lambda _: {"required_units": 6, "public_id": "x4p", "tx_hash": "0x2"},
-    ),
+    "x402_payment_is_enough": (_payment, lambda _: {"required_units": 6, "public_id": "x4p", "tx_hash": "0x2"}),
     "x402_answer_once": (_answer, _same),
-    "x402_authorization_once": (
-        _authorization,
-        lambda _: {"merchant": make_merchant()},
-    ),
+    "x402_authorization_once": (_authorization, lambda _: {"merchant": make_merchant()}),
     "x402_sighting_once": (_sighting, _same),
-    "event_sequence_once": (
-        lambda: _delivery().event,
-        lambda _: {"public_id": "evt", "occurrence": "another"},
-    ),
-    "one_event_counter": (
-        lambda: EventCounter.objects.create(merchant=make_merchant(), **LIVE),
-        _same,
-    ),
+    "event_sequence_once": (lambda: _delivery().event, lambda _: {"public_id": "evt", "occurrence": "another"}),
+    "one_event_counter": (lambda: EventCounter.objects.create(merchant=make_merchant(), **LIVE), _same),
     "one_delivery_per_endpoint": (_delivery, lambda _: {"public_id": "whd"}),
     "mails_outgoingmail_key_key": (make_mail, _same),
     "subscriber_mail_once": (_subscriber_mail, _same),
@@ -376,24 +281,12 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
         _invitation,
         lambda _: {"digest": b"two", "public_id": "inv", "email": "Ada@example.test"},
     ),
-    "fee_signed_by_number": (
-        lambda: charged(make_merchant()),
-        lambda row: {"number": 1, "corrects": row},
-    ),
+    "fee_signed_by_number": (lambda: charged(make_merchant()), lambda row: {"number": 1, "corrects": row}),
     "fee_correction_says_of_what": (
         lambda: charged(make_merchant()),
         lambda row: {"subject_id": "another", "corrects": row},
     ),
-    "audit_seal_once": (
-        _seal,
-        lambda _: {"entry": record(make_merchant(), action="y", now=NOON)},
-    ),
-    "one_cursor_per_account": (
-        lambda: AccountCursor.objects.create(chain="solana", key=b"k", address="a"),
-        _same,
-    ),
-    "wallets_chaincursor_pkey": (
-        _cursor,
-        lambda _: {"lease_until": NOON + timedelta(days=1)},
-    ),
+    "audit_seal_once": (_seal, lambda _: {"entry": record(make_merchant(), action="y", now=NOON)}),
+    "one_cursor_per_account": (lambda: AccountCursor.objects.create(chain="solana", key=b"k", address="a"), _same),
+    "wallets_chaincursor_pkey": (_cursor, lambda _: {"lease_until": NOON + timedelta(days=1)}),
 }

@@ -27,9 +27,7 @@ def make_link(merchant: Merchant | None = None, **overrides: Any) -> PaymentLink
         "created_at": NOON,
         "updated_at": NOON,
     }
-    return PaymentLink.objects.create(
-        merchant=merchant or make_merchant(), mode=mode, **(values | overrides)
-    )
+    return PaymentLink.objects.create(merchant=merchant or make_merchant(), mode=mode, **(values | overrides))
 
 
 def make_invoice(merchant: Merchant | None = None, **overrides: Any) -> PaymentLink:
@@ -50,15 +48,9 @@ def make_donation(merchant: Merchant | None = None, **overrides: Any) -> Payment
     return make_link(merchant, **(values | overrides))
 
 
-def make_subscription_link(
-    merchant: Merchant | None = None, **overrides: Any
-) -> PaymentLink:
+def make_subscription_link(merchant: Merchant | None = None, **overrides: Any) -> PaymentLink:
     """A monthly subscription."""
-    values: dict[str, Any] = {
-        "type": LinkType.SUBSCRIPTION,
-        "title": "Beans every month",
-        "interval": Interval.MONTH,
-    }
+    values: dict[str, Any] = {"type": LinkType.SUBSCRIPTION, "title": "Beans every month", "interval": Interval.MONTH}
     return make_link(merchant, **(values | overrides))
 
 
@@ -97,9 +89,7 @@ def make_link_checkout(
     return checkout
 
 
-def make_paid_invoice(
-    merchant: Merchant | None = None, **overrides: Any
-) -> PaymentLink:
+def make_paid_invoice(merchant: Merchant | None = None, **overrides: Any) -> PaymentLink:
     """An invoice somebody paid."""
     link = make_invoice(merchant, **overrides)
     make_link_checkout(link)
@@ -107,17 +97,11 @@ def make_paid_invoice(
 
 
 def make_subscriber(
-    link: PaymentLink | None = None,
-    *,
-    email: str = "",
-    paid: bool = True,
-    days_ago: int = 0,
+    link: PaymentLink | None = None, *, email: str = "", paid: bool = True, days_ago: int = 0
 ) -> Subscription:
     """Somebody who pays a subscription, and paid it just now or so many days ago."""
     link = link or make_subscription_link()
-    subscription = Subscription.objects.create(
-        link=link, email=email, created_at=timezone.now()
-    )
+    subscription = Subscription.objects.create(link=link, email=email, created_at=timezone.now())
     if paid:
         paid_at = timezone.now() - timedelta(days=days_ago)
         make_link_checkout(link, subscription=subscription, paid_at=paid_at)

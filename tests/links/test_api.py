@@ -9,12 +9,7 @@ from checkouts.states import CheckoutStatus
 from links.models import PaymentLink
 from tests.contract.client import ApiClient
 from tests.links.bodies import CUSTOM, SUBSCRIPTION, change, created
-from tests.links.factories import (
-    make_invoice,
-    make_link,
-    make_link_checkout,
-    make_paid_invoice,
-)
+from tests.links.factories import make_invoice, make_link, make_link_checkout, make_paid_invoice
 
 FIELDS = {
     "id",
@@ -49,11 +44,7 @@ def test_a_link_needs_a_title_and_an_amount_and_has_defaults(seller: ApiClient) 
     link = created(seller, CUSTOM)
     assert set(link) == FIELDS
     assert link["id"].startswith("lnk_test_")
-    assert (link["type"], link["status"], link["currency"]) == (
-        "custom",
-        "active",
-        "USD",
-    )
+    assert (link["type"], link["status"], link["currency"]) == ("custom", "active", "USD")
     assert (link["payments_count"], link["amount_collected"]) == (0, "0.000000")
     assert link["metadata"] == {}
     assert link["livemode"] is False
@@ -65,18 +56,11 @@ def test_a_change_touches_what_it_names_and_nothing_else(seller: ApiClient) -> N
     answer = change(seller, link, title="Coffee", amount="30")
     assert answer.status == 200
     changed = answer.body
-    assert {name for name in FIELDS if changed[name] != link[name]} == {
-        "title",
-        "amount",
-        "updated_at",
-        "share_text",
-    }
+    assert {name for name in FIELDS if changed[name] != link[name]} == {"title", "amount", "updated_at", "share_text"}
     assert b'"metadata":{"a":1.5}' in answer.raw
 
 
-def test_the_price_of_an_invoice_stays_while_it_is_being_paid_and_after(
-    seller: ApiClient,
-) -> None:
+def test_the_price_of_an_invoice_stays_while_it_is_being_paid_and_after(seller: ApiClient) -> None:
     open_one = make_invoice(seller.merchant)
     make_link_checkout(open_one, CheckoutStatus.PENDING)
     paid = make_paid_invoice(seller.merchant)
@@ -99,10 +83,7 @@ def test_changes_by_key_are_in_the_audit_log(seller: ApiClient) -> None:
     assert paused.status == 200
     entries = AuditEntry.objects.filter(action__startswith="payment_link.")
     changed, switched = entries.order_by("pk")
-    assert (changed.action, switched.action) == (
-        "payment_link.changed",
-        "payment_link.status_set",
-    )
+    assert (changed.action, switched.action) == ("payment_link.changed", "payment_link.status_set")
     assert (changed.before, changed.after) == ({"title": "Tea"}, {"title": "Coffee"})
     for entry in (changed, switched):
         assert (entry.object_id, entry.actor) == (link["id"], None)
@@ -112,9 +93,7 @@ def test_changes_by_key_are_in_the_audit_log(seller: ApiClient) -> None:
 
 @pytest.mark.parametrize("before", ["active", "paused", "archived"])
 @pytest.mark.parametrize("after", ["active", "paused", "archived"])
-def test_any_status_may_change_to_any_other(
-    seller: ApiClient, before: str, after: str
-) -> None:
+def test_any_status_may_change_to_any_other(seller: ApiClient, before: str, after: str) -> None:
     link = make_link(seller.merchant, status=before)
     answer = seller.send("PATCH", f"/links/{link.public_id}/status", {"status": after})
     assert (answer.status, answer.body["status"]) == (200, after)
@@ -124,9 +103,7 @@ def test_any_status_may_change_to_any_other(
 def test_times_move_with_changes_alone(seller: ApiClient) -> None:
     link = created(seller, CUSTOM)
     assert link["created_at"] == link["updated_at"]
-    PaymentLink.objects.update(
-        updated_at=PaymentLink.objects.get().created_at - timedelta(days=1)
-    )
+    PaymentLink.objects.update(updated_at=PaymentLink.objects.get().created_at - timedelta(days=1))
     changed = change(seller, link, title="Coffee").body
     assert changed["created_at"] == link["created_at"]
     assert changed["updated_at"] > link["created_at"]

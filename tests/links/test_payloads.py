@@ -22,8 +22,6 @@ def test_the_share_text_says_who_asks_for_what_and_where(seller: ApiClient) -> N
 
 
 def test_metadata_keeps_its_order_and_its_numbers(seller: ApiClient) -> None:
-    body = (
-        b'{"title":"Tea","amount":"25","metadata":{"z":1.10,"a":12345678901234567890}}'
-    )
+    body = b'{"title":"Tea","amount":"25","metadata":{"z":1.10,"a":12345678901234567890}}'
     answer = seller.post("/links", body)
     assert b'"metadata":{"z":1.10,"a":12345678901234567890}' in answer.raw

@@ -10,16 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from checkouts.states import CheckoutStatus
 from tests.contract.client import ApiClient
 from tests.factories import make_checkout
-from tests.links.factories import (
-    make_invoice,
-    make_link,
-    make_link_checkout,
-)
+from tests.links.factories import make_invoice, make_link, make_link_checkout
 
 
-def test_the_list_is_newest_first_and_pages_by_offset_and_by_key(
-    seller: ApiClient,
-) -> None:
+def test_the_list_is_newest_first_and_pages_by_offset_and_by_key(seller: ApiClient) -> None:
     ids = [make_link(seller.merchant).public_id for _ in range(5)][::-1]
     paused = make_link(seller.merchant, status="paused").public_id
 
@@ -54,24 +48,16 @@ def test_late_money_that_was_accepted_counts_too(seller: ApiClient) -> None:
     link = make_invoice(seller.merchant)
     expired = make_link_checkout(link, CheckoutStatus.EXPIRED)
     make_checkout(
-        link.merchant,
-        mode=link.mode,
-        status=CheckoutStatus.COMPLETED,
-        replaces=expired,
-        amount_received=Decimal(25),
+        link.merchant, mode=link.mode, status=CheckoutStatus.COMPLETED, replaces=expired, amount_received=Decimal(25)
     )
     body = seller.get(f"/links/{link.public_id}").body
     assert (body["payments_count"], body["amount_collected"]) == (1, "25.000000")
     assert "This invoice is paid" in Client().get(f"/p/{link.code}").content.decode()
 
 
-def test_a_list_asks_the_database_as_often_for_twenty_links_as_for_one(
-    seller: ApiClient,
-) -> None:
+def test_a_list_asks_the_database_as_often_for_twenty_links_as_for_one(seller: ApiClient) -> None:
     def questions() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as asked:
+        with CaptureQueriesContext(connection) as asked:
             assert seller.get("/links").status == 200
         return len(asked)
 

@@ -5,13 +5,7 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from links.tokens import (
-    FORM_LASTS,
-    StaleFormError,
-    form_name,
-    new_form,
-    subscription_id_of,
-)
+from links.tokens import FORM_LASTS, StaleFormError, form_name, new_form, subscription_id_of
 from tests.factories import NOON
 
 

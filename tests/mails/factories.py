@@ -10,9 +10,7 @@ from tests.factories import NOON
 ADA = "ada@example.test"
 
 
-def make_mail(
-    key: str = "note:1", *, now: datetime = NOON, **overrides: str
-) -> OutgoingMail:
+def make_mail(key: str = "note:1", *, now: datetime = NOON, **overrides: str) -> OutgoingMail:
     """A mail to Ada, due at noon."""
     values: dict[str, Any] = {"recipient": ADA, "subject": "News", "text": "Hello.\n"}
     mail = queue_mail(key=key, now=now, **(values | overrides))

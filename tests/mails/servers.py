@@ -64,9 +64,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 @contextmanager
-def running_mail_server(
-    *, is_silent: bool = False, is_international: bool = False
-) -> Iterator[MailServer]:
+def running_mail_server(*, is_silent: bool = False, is_international: bool = False) -> Iterator[MailServer]:
     """A server that runs as long as the block."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Handler) as server:
         server.daemon_threads = True

@@ -9,10 +9,7 @@ from django.db import transaction
 
 from gateway.core import valkey
 from mails.models import OutgoingMail
-from mails.outbox import (
-    queue_mail,
-    queue_unwritten,
-)
+from mails.outbox import queue_mail, queue_unwritten
 from mails.sender import send_due_mails
 from tests.factories import NOON
 from tests.mails.factories import ADA, make_mail
@@ -54,9 +51,7 @@ def test_a_promise_is_dropped_with_the_transaction_it_was_made_in() -> None:
         "a\x00da@example.test",
     ],
 )
-def test_an_address_nobody_can_have_promises_nothing_and_breaks_nothing(
-    recipient: str,
-) -> None:
+def test_an_address_nobody_can_have_promises_nothing_and_breaks_nothing(recipient: str) -> None:
     assert promise(recipient=recipient) is None
     assert queue_unwritten([("note:2", recipient)], now=NOON) == []
     assert not OutgoingMail.objects.exists()
@@ -72,9 +67,7 @@ def test_an_address_nobody_can_have_promises_nothing_and_breaks_nothing(
         ("x" * 500, "x" * 200),
     ],
 )
-def test_a_subject_is_one_line_and_makes_no_second_header(
-    subject: str, kept: str
-) -> None:
+def test_a_subject_is_one_line_and_makes_no_second_header(subject: str, kept: str) -> None:
     promised = promise(subject=subject)
     assert promised
     assert promised.subject == kept
@@ -103,9 +96,7 @@ def test_many_promises_in_one_transaction_ring_once_and_only_when_it_is_kept(
     assert callbacks == []
 
 
-def test_the_bell_asks_the_broker_for_the_sender(
-    django_capture_on_commit_callbacks: Any,
-) -> None:
+def test_the_bell_asks_the_broker_for_the_sender(django_capture_on_commit_callbacks: Any) -> None:
     before = count_rings()
     with django_capture_on_commit_callbacks(execute=True):
         make_mail()
@@ -119,9 +110,7 @@ def count_rings() -> int:
     return sum(b"mails.send_due_mails" in entry for entry in waiting)
 
 
-@pytest.mark.parametrize(
-    "url", ["", "redis://127.0.0.1:1/0"], ids=["no broker", "broker is away"]
-)
+@pytest.mark.parametrize("url", ["", "redis://127.0.0.1:1/0"], ids=["no broker", "broker is away"])
 def test_without_a_broker_the_promise_stands_and_the_caller_goes_on(
     settings: Any, django_capture_on_commit_callbacks: Any, url: str
 ) -> None:

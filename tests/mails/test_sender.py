@@ -21,15 +21,7 @@ from gateway.pages.metrics import measure
 from mails import sender
 from mails.models import OutgoingMail
 from mails.outbox import queue_unwritten
-from mails.sender import (
-    FIRST_WAIT,
-    HELD_SECONDS,
-    LONGEST_WAIT,
-    MOST_TRIES,
-    PAUSE_SECONDS,
-    claim_next,
-    send_due_mails,
-)
+from mails.sender import FIRST_WAIT, HELD_SECONDS, LONGEST_WAIT, MOST_TRIES, PAUSE_SECONDS, claim_next, send_due_mails
 from mails.tasks import SOFT_LIMIT, send_due_mails_task
 from mails.words import MailWords
 from tests.factories import NOON
@@ -71,20 +63,14 @@ def test_a_mail_goes_once_in_text_and_html(settings: Any) -> None:
     assert (message.to, message.subject, message.body) == ([ADA], "News", "Hello.\n")
     assert message.from_email == "Florin <pay@example.test>"
     sent = message.message()
-    assert [part.get_content_type() for part in sent.walk()] == [
-        "multipart/alternative",
-        "text/plain",
-        "text/html",
-    ]
+    assert [part.get_content_type() for part in sent.walk()] == ["multipart/alternative", "text/plain", "text/html"]
     assert sent["Auto-Submitted"] == "auto-generated"
     assert sent["Message-ID"].endswith("@example.test>")
     row = fresh(row)
     assert (row.sent_at, row.due_at, row.tries) == (SOON, None, 1)
 
 
-def test_an_internationalised_address_gets_its_mail_as_it_is_written(
-    settings: Any,
-) -> None:
+def test_an_internationalised_address_gets_its_mail_as_it_is_written(settings: Any) -> None:
     make_mail(recipient="ürsula@köln.example", subject="Grüße", html="<p>Hello.")
     with running_mail_server(is_international=True) as server:
         use_server(settings, server.port)
@@ -95,9 +81,7 @@ def test_an_internationalised_address_gets_its_mail_as_it_is_written(
     assert message.get_content_type() == "multipart/alternative"
 
 
-def test_a_server_that_takes_no_such_address_gets_the_next_mail_at_once(
-    settings: Any,
-) -> None:
+def test_a_server_that_takes_no_such_address_gets_the_next_mail_at_once(settings: Any) -> None:
     row = make_mail(recipient="ürsula@example.test", key="first")
     make_mail(key="second", now=SOON)
     with running_mail_server() as server:
@@ -162,9 +146,7 @@ def test_many_mails_share_one_connection(settings: Any) -> None:
     assert (server.connections, len(server.messages)) == (1, 5)
 
 
-def test_a_mail_nobody_takes_is_tried_twelve_times_and_given_up_visibly(
-    settings: Any,
-) -> None:
+def test_a_mail_nobody_takes_is_tried_twelve_times_and_given_up_visibly(settings: Any) -> None:
     row = make_mail(recipient=REFUSED)
     tried_at = []
     with running_mail_server() as server, capture_logs() as logs:
@@ -177,9 +159,7 @@ def test_a_mail_nobody_takes_is_tried_twelve_times_and_given_up_visibly(
     assert waits == sorted(waits)
     assert (waits[0], waits[1], waits[-1]) == (FIRST_WAIT, 2 * FIRST_WAIT, LONGEST_WAIT)
     assert timedelta(days=1) < tried_at[-1] - NOON < timedelta(days=3)
-    assert [log["event"] for log in logs if log["log_level"] == "error"] == [
-        "mail given up"
-    ]
+    assert [log["event"] for log in logs if log["log_level"] == "error"] == ["mail given up"]
     assert ADA not in str(logs)
     assert REFUSED not in str(logs)
     assert b"florin_mails_given_up 1.0" in measure(now=NOON)
@@ -192,9 +172,7 @@ def test_mail_that_waits_is_seen_in_the_metrics() -> None:
     assert "florin_mails_given_up 0.0" in told
 
 
-def test_a_server_that_is_away_costs_one_mail_a_try_and_has_a_pause(
-    settings: Any,
-) -> None:
+def test_a_server_that_is_away_costs_one_mail_a_try_and_has_a_pause(settings: Any) -> None:
     rows = [make_mail(f"note:{number}") for number in range(3)]
     use_server(settings, 1)
     assert [send_due_mails(now=SOON) for _ in range(2)] == [1, 0]
@@ -257,9 +235,7 @@ def test_the_limits_leave_no_room_for_two_senders_of_one_mail() -> None:
     assert timedelta(seconds=longest) < FIRST_WAIT
 
 
-def test_no_mail_is_begun_after_the_time_is_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_mail_is_begun_after_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "MOST_SECONDS", 0.0)
     make_mail()
     assert send_due_mails(now=SOON) == 0

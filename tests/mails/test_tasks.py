@@ -25,9 +25,7 @@ def write_and_promise(subject: str) -> MailWords:
     return MailWords("First", subject)
 
 
-def test_the_task_sends_what_is_due_and_what_was_promised_meanwhile(
-    settings: Any,
-) -> None:
+def test_the_task_sends_what_is_due_and_what_was_promised_meanwhile(settings: Any) -> None:
     settings.MAIL_WRITERS = {"fact": f"{__name__}.write_and_promise"}
     queue_unwritten([("fact:1", ADA)], now=NOON)
     assert send_due_mails_task() == 2

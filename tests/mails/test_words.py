@@ -17,12 +17,8 @@ def test_what_was_promised_with_its_words_keeps_them() -> None:
     assert words_of(mail) == MailWords("An alarm", "It rang.", "<p>")
 
 
-@pytest.mark.parametrize(
-    ("key", "words"), [("late:7", MailWords("About 7", "Text")), ("late:", None)]
-)
-def test_the_words_of_others_are_found_when_they_are_sent(
-    settings: Any, key: str, words: MailWords | None
-) -> None:
+@pytest.mark.parametrize(("key", "words"), [("late:7", MailWords("About 7", "Text")), ("late:", None)])
+def test_the_words_of_others_are_found_when_they_are_sent(settings: Any, key: str, words: MailWords | None) -> None:
     settings.MAIL_WRITERS = {"late": f"{__name__}.written"}
     assert words_of(OutgoingMail(key=key)) == words
 

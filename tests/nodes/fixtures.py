@@ -15,11 +15,7 @@ import pytest
 from demo.localnet.anvil import Anvil
 from demo.localnet.errors import NodeError
 from demo.localnet.funding import prepare_chain
-from demo.localnet.tron.node import (
-    TRON_CHAIN_ID,
-    TronNode,
-    prepare_tron,
-)
+from demo.localnet.tron.node import TRON_CHAIN_ID, TronNode, prepare_tron
 from tests.nodes.empty import serve_empty_chains
 from tests.timed import timed
 

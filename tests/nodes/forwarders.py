@@ -5,16 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from demo.localnet.abi import topic
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.tokens import execute
-from wallets.forwarders.addresses import (
-    FACTORY_ADDRESS,
-    checksum,
-    deposit_key,
-)
+from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum, deposit_key
 
 FACTORY = checksum(FACTORY_ADDRESS)
 NATIVE_COIN = checksum(bytes(20))
@@ -44,29 +37,18 @@ def new_deposit(destination: str | None = None) -> Deposit:
     return Deposit(destination=wallet, nonce=secrets.token_bytes(32))
 
 
-def flush(
-    node: Anvil, caller: FundedAccount, deposit: Deposit, token: str
-) -> dict[str, Any]:
+def flush(node: Anvil, caller: FundedAccount, deposit: Deposit, token: str) -> dict[str, Any]:
     """Flush one deposit address and return the receipt. Raises NodeError when the transaction reverts."""
-    tx_hash = execute(
-        node, caller, FACTORY, FLUSH, deposit.destination, deposit.nonce, token
-    )
+    tx_hash = execute(node, caller, FACTORY, FLUSH, deposit.destination, deposit.nonce, token)
     return node.receipt(tx_hash)
 
 
 def flush_many(
-    node: Anvil,
-    caller: FundedAccount,
-    deposits: list[Deposit],
-    token: str,
-    *,
-    gas: int = BATCH_GAS,
+    node: Anvil, caller: FundedAccount, deposits: list[Deposit], token: str, *, gas: int = BATCH_GAS
 ) -> dict[str, Any]:
     """Flush many deposit addresses and return the receipt. Raises NodeError when the transaction reverts."""
     items = [(deposit.destination, deposit.nonce) for deposit in deposits]
-    return node.receipt(
-        execute(node, caller, FACTORY, FLUSH_MANY, items, token, gas=gas)
-    )
+    return node.receipt(execute(node, caller, FACTORY, FLUSH_MANY, items, token, gas=gas))
 
 
 def emptied(receipt: dict[str, Any], token: str) -> list[str]:
@@ -80,9 +62,5 @@ def failed(receipt: dict[str, Any]) -> list[str]:
 
 
 def _named(receipt: dict[str, Any], *, emitter: str, event: str) -> list[str]:
-    found = [
-        log
-        for log in receipt["logs"]
-        if log["topics"][0] == event and log["address"] == emitter.lower()
-    ]
+    found = [log for log in receipt["logs"] if log["topics"][0] == event and log["address"] == emitter.lower()]
     return [checksum(bytes.fromhex(log["topics"][1][-40:])) for log in found]

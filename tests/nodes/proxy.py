@@ -23,14 +23,7 @@ TOO_LARGE = b"x" * (17 * 1024 * 1024)
 class Answer:
     """What to send: HTTP status, headers, body. `cut` bytes are kept back while Content-Length promises them."""
 
-    def __init__(
-        self,
-        body: bytes,
-        *,
-        status: int = 200,
-        headers: dict[str, str] | None = None,
-        cut: int = 0,
-    ) -> None:
+    def __init__(self, body: bytes, *, status: int = 200, headers: dict[str, str] | None = None, cut: int = 0) -> None:
         self.body = body
         self.status = status
         self.headers = headers or {}
@@ -81,10 +74,7 @@ class RpcProxy:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.released.set()
         self._server.shutdown()
@@ -137,9 +127,7 @@ class RpcProxy:
 
 def methods_of(request: Request) -> list[str]:
     """The methods a request asks for."""
-    return [
-        one["method"] for one in (request if isinstance(request, list) else [request])
-    ]
+    return [one["method"] for one in (request if isinstance(request, list) else [request])]
 
 
 def changed(request: Request, answer: Any, change: Callable[[str, Any], Any]) -> Answer:
@@ -241,9 +229,7 @@ def as_if_busy(result: Any) -> Any:
 
 def claims_chain(chain_id: int) -> Fault:
     """Lie about the chain id."""
-    return results(
-        lambda method, result: hex(chain_id) if method == "eth_chainId" else result
-    )
+    return results(lambda method, result: hex(chain_id) if method == "eth_chainId" else result)
 
 
 def lags(height: int) -> Fault:
@@ -281,19 +267,13 @@ def _lagging(request: dict[str, Any], ask: Ask, height: int) -> Any:
     elif method == "eth_getLogs" and "blockHash" in params[0]:
         return _logs_of_known_block(request, answer, ask, height)
     elif method == "eth_getLogs" and isinstance(result, list):
-        answer["result"] = [
-            log for log in result if int(log["blockNumber"], 16) <= height
-        ]
+        answer["result"] = [log for log in result if int(log["blockNumber"], 16) <= height]
     return answer
 
 
-def _logs_of_known_block(
-    request: dict[str, Any], answer: Any, ask: Ask, height: int
-) -> Any:
+def _logs_of_known_block(request: dict[str, Any], answer: Any, ask: Ask, height: int) -> Any:
     question = {"jsonrpc": "2.0", "id": 0, "method": "eth_getBlockByHash"}
-    block = ask(question | {"params": [request["params"][0]["blockHash"], False]}).get(
-        "result"
-    )
+    block = ask(question | {"params": [request["params"][0]["blockHash"], False]}).get("result")
     if block is not None and int(block["number"], 16) <= height:
         return answer
     error = {"code": -32000, "message": "unknown block"}

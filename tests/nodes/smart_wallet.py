@@ -5,10 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from demo.localnet.abi import encode_arguments
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.tokens import deploy_contract
 
 

@@ -59,9 +59,7 @@ def test_a_lock_of_a_session_would_stay_with_another_clients_session() -> None:
 
 def client(clients: ExitStack) -> psycopg.Connection[Any]:
     """A client of the pooler, whose transactions begin with a statement and end by hand."""
-    where = make_conninfo(
-        settings.DATABASE_URL, dbname=str(connection.settings_dict["NAME"])
-    )
+    where = make_conninfo(settings.DATABASE_URL, dbname=str(connection.settings_dict["NAME"]))
     return clients.enter_context(psycopg.connect(where, prepare_threshold=None))
 
 
@@ -83,9 +81,7 @@ def test_a_lease_does_not() -> None:
 
 
 def test_what_is_prepared_would_stay_there_too() -> None:
-    where = make_conninfo(
-        settings.DATABASE_URL, dbname=str(connection.settings_dict["NAME"])
-    )
+    where = make_conninfo(settings.DATABASE_URL, dbname=str(connection.settings_dict["NAME"]))
     with (
         psycopg.connect(where, autocommit=True, prepare_threshold=0) as client,
         pytest.raises(psycopg.errors.Error, match="prepared statement"),

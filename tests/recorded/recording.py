@@ -57,9 +57,7 @@ class Recorder:
         """Keep every exchange with a node from now on."""
         exchange = node._exchange
 
-        def kept(
-            verb: str, target: str, body: bytes | None, seconds: float
-        ) -> tuple[int, float | None, bytes]:
+        def kept(verb: str, target: str, body: bytes | None, seconds: float) -> tuple[int, float | None, bytes]:
             status, retry_after, answer = exchange(verb, target, body, seconds)
             for question, told in _parts(node, verb, target, body, answer):
                 self._keep(node, question, told, status=status)
@@ -147,11 +145,7 @@ def record(spec: ChainSpec, named: Sequence[str]) -> Recorder:
 
 
 def _ask_about(
-    adapter: BlockAdapter | AccountAdapter,
-    name: str,
-    spec: ChainSpec,
-    head: Head,
-    recorder: Recorder,
+    adapter: BlockAdapter | AccountAdapter, name: str, spec: ChainSpec, head: Head, recorder: Recorder
 ) -> None:
     """Look a transaction up, or read what an account received."""
     key = _key(spec, name)
@@ -218,11 +212,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("named", nargs="*", help="accounts and transactions")
     parser.add_argument("--to", type=Path, help="where to write; var/recorded/NAME")
     given = parser.parse_args(arguments)
-    settings = {
-        name.removeprefix("CHAIN_"): value
-        for name, value in os.environ.items()
-        if name.startswith("CHAIN_")
-    }
+    settings = {name.removeprefix("CHAIN_"): value for name, value in os.environ.items() if name.startswith("CHAIN_")}
     settings[f"{given.name.upper()}_RPC_URLS"] = given.url
     chains = load_chains(settings.get("NETWORK", "mainnet"), settings)
     if given.name not in chains:

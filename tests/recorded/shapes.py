@@ -34,9 +34,7 @@ class _TracedObject(dict[str, Any]):
 def traced(answer: Any, read: set[str], path: str = "") -> Any:
     """Return an answer that adds the paths of the fields that are looked at to `read`."""
     if isinstance(answer, dict):
-        fields = {
-            name: traced(one, read, _below(path, name)) for name, one in answer.items()
-        }
+        fields = {name: traced(one, read, _below(path, name)) for name, one in answer.items()}
         return _TracedObject(fields, path, read)
     if isinstance(answer, list):
         return [traced(one, read, f"{path}[]") for one in answer]
@@ -56,8 +54,7 @@ def lacking(read: set[str], *, recorded: Shape, emulated: Shape) -> list[str]:
     return sorted(
         f"{path}: {sorted(recorded[path])}, not {sorted(emulated.get(path, ()))}"
         for path in read
-        if not _known(recorded[path]) <= emulated.get(path, frozenset())
-        or path not in emulated
+        if not _known(recorded[path]) <= emulated.get(path, frozenset()) or path not in emulated
     )
 
 
@@ -66,10 +63,7 @@ def different(*, recorded: Shape, emulated: Shape) -> list[str]:
     return sorted(
         f"{path}: {sorted(types)}, not {sorted(emulated[path])}"
         for path, types in recorded.items()
-        if path in emulated
-        and _known(types)
-        and _known(emulated[path])
-        and not _known(types) & _known(emulated[path])
+        if path in emulated and _known(types) and _known(emulated[path]) and not _known(types) & _known(emulated[path])
     )
 
 
@@ -89,14 +83,7 @@ def _add(answer: Any, path: str, found: defaultdict[str, set[str]]) -> None:
 
 
 def _type_of(answer: Any) -> str:
-    names = {
-        bool: "boolean",
-        int: "number",
-        float: "number",
-        str: "string",
-        list: "list",
-        type(None): "null",
-    }
+    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "list", type(None): "null"}
     return names.get(type(answer), "object")
 
 

@@ -72,11 +72,7 @@ def as_json_encoding(parsed: Any) -> Any:
         return {"programIdIndex": place, "accounts": [], "data": data}
 
     instructions = [written(one) for one in body["message"]["instructions"]]
-    message = body["message"] | {
-        "accountKeys": keys,
-        "header": header,
-        "instructions": instructions,
-    }
+    message = body["message"] | {"accountKeys": keys, "header": header, "instructions": instructions}
     meta = parsed["meta"] | {"innerInstructions": None}
     told = parsed | {"transaction": body | {"message": message}, "meta": meta}
     return told | {"version": "legacy"}

@@ -6,21 +6,8 @@ import pytest
 
 from tests.recorded.replay import Refusal, Replay
 from tests.recorded.samples import sample
-from tests.recorded.stages import (
-    ARBITRUM_ID,
-    ARBITRUM_USDT,
-    ETHEREUM_ID,
-    evm_header,
-    mainnet,
-    opened,
-)
-from wallets.chains.base import (
-    ChainUnavailableError,
-    Head,
-    Hint,
-    RangeTooLargeError,
-    Reading,
-)
+from tests.recorded.stages import ARBITRUM_ID, ARBITRUM_USDT, ETHEREUM_ID, evm_header, mainnet, opened
+from wallets.chains.base import ChainUnavailableError, Head, Hint, RangeTooLargeError, Reading
 from wallets.chains.evm import decode
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.questions import by_number
@@ -60,10 +47,7 @@ def read_block(place: tuple[str, str], recipient: str, *, depth: int) -> Reading
     block = decode.block_ref(told["eth_getBlockByNumber"])
     newest = decode.Header(block.height + depth, block.hash, "", block.time)
     key = bytes.fromhex(recipient[2:])
-    with (
-        Replay(told) as node,
-        opened(spec_on(place, node.url), EvmAdapter) as adapter,
-    ):
+    with Replay(told) as node, opened(spec_on(place, node.url), EvmAdapter) as adapter:
         return adapter.read(
             block.height,
             block.height,
@@ -104,20 +88,13 @@ def test_a_recorded_swap_is_looked_up_with_its_foreign_tokens() -> None:
     order = {name: receipt[name] for name in shared}
     order["hash"] = receipt["transactionHash"]
     told = answers(ETHEREUM) | {"eth_getTransactionByHash": order}
-    with (
-        Replay(told) as node,
-        opened(spec_on(ETHEREUM, node.url), EvmAdapter) as adapter,
-    ):
+    with Replay(told) as node, opened(spec_on(ETHEREUM, node.url), EvmAdapter) as adapter:
         found = adapter.find(receipt["transactionHash"])
     assert found is not None
     assert found.succeeded
     moved = [(one.position, one.token, one.units) for one in found.movements]
     # PAXG is no token of ours; its second log moved nothing.
-    assert moved == [
-        (0, "USDC", 150_000),
-        (1, None, 0x20090E68FE5569),
-        (3, "USDC", 0x1C77990),
-    ]
+    assert moved == [(0, "USDC", 150_000), (1, None, 0x20090E68FE5569), (3, "USDC", 0x1C77990)]
     assert found.movements[2].recipient.lower() == ROUTER
     assert [one.position for one in found.transfers] == [0, 3]
 
@@ -138,9 +115,7 @@ def error_of(told: Any) -> Any:
     return {"code": -32000, "message": told.get("message") or told["message_contains"]}
 
 
-@pytest.mark.parametrize(
-    "told", ERRORS[:-1], ids=[one["provider"] for one in ERRORS[:-1]]
-)
+@pytest.mark.parametrize("told", ERRORS[:-1], ids=[one["provider"] for one in ERRORS[:-1]])
 def test_a_recorded_refusal_of_a_range_asks_for_a_smaller_one(told: Any) -> None:
     with pytest.raises(RangeTooLargeError):
         refused_logs(error_of(told))

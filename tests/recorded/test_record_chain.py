@@ -17,25 +17,16 @@ KEY = "sup3rsecretkey"
 BUYER = "0x" + "5a" * 20
 
 
-def run(
-    url: str, folder: Path, *named: str
-) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
-    environment = os.environ | {
-        "CHAIN_NETWORK": "local",
-        "CHAIN_BASE_TOKEN_USDC": tokens.token_address("USDC"),
-    }
+def run(url: str, folder: Path, *named: str) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
+    environment = os.environ | {"CHAIN_NETWORK": "local", "CHAIN_BASE_TOKEN_USDC": tokens.token_address("USDC")}
     script = str(ROOT / "script/record-chain")
     command = [script, "base", url, *named, "--to", str(folder)]
-    ended = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=120
-    )
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     files = sorted(folder.glob("*.json"))
     return ended, [json.loads(path.read_text()) for path in files]
 
 
-def test_the_answers_of_a_node_are_recorded_without_its_key(
-    base_node: Anvil, tmp_path: Path
-) -> None:
+def test_the_answers_of_a_node_are_recorded_without_its_key(base_node: Anvil, tmp_path: Path) -> None:
     usdc = tokens.token_address("USDC")
     # The script reads the four newest blocks: what prepared the chain is below them.
     base_node.mine(4)
@@ -53,11 +44,7 @@ def test_the_answers_of_a_node_are_recorded_without_its_key(
         "eth_getTransactionByHash",
     }
     assert {one["kind"] for one in told} == {"recorded"}
-    receipts = [
-        one["response"]["result"]
-        for one in told
-        if one["request"]["name"] == "eth_getTransactionReceipt"
-    ]
+    receipts = [one["response"]["result"] for one in told if one["request"]["name"] == "eth_getTransactionReceipt"]
     # One of the payment, and none of a transaction that nobody sent.
     assert {one and one["transactionHash"] for one in receipts} == {tx_hash, None}
     assert KEY not in json.dumps(told) + ended.stdout

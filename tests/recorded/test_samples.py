@@ -6,9 +6,7 @@ import pytest
 
 from tests.recorded.samples import FOLDER, names, sample
 
-ROW = re.compile(
-    r"^\| `([^`]+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE
-)
+ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 ROWS = {row[1]: row for row in ROW.finditer((FOLDER / "README.md").read_text())}
 
 

@@ -13,10 +13,7 @@ from demo.localnet import tokens
 from demo.localnet.anvil import Anvil
 from demo.localnet.errors import NodeError
 from demo.localnet.funding import payer
-from demo.localnet.solana.node import (
-    USDC,
-    SolanaNode,
-)
+from demo.localnet.solana.node import USDC, SolanaNode
 from demo.localnet.ton.node import TonNode
 from demo.localnet.tron.node import TronNode
 from tests.recorded.samples import sample
@@ -36,9 +33,7 @@ TRON_USDT = "0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"
 FIRST = "0x0"
 
 
-def assert_alike(
-    read: Callable[[Any], object], recorded: list[Any], emulated: list[Any]
-) -> None:
+def assert_alike(read: Callable[[Any], object], recorded: list[Any], emulated: list[Any]) -> None:
     """Read recorded answers, and look in the emulator's for all that was read. Both must hold at least one."""
     fields: set[str] = set()
     for answer in recorded:
@@ -73,34 +68,24 @@ def paid(base_node: Anvil) -> tuple[Anvil, str]:
     return base_node, pay_on(base_node)
 
 
-@pytest.mark.parametrize(
-    "name", ["evm_ethereum_usdc", "evm_arbitrum_usdt_plain_transfer"]
-)
-def test_anvils_receipts_are_like_a_mainnets(
-    name: str, paid: tuple[Anvil, str]
-) -> None:
+@pytest.mark.parametrize("name", ["evm_ethereum_usdc", "evm_arbitrum_usdt_plain_transfer"])
+def test_anvils_receipts_are_like_a_mainnets(name: str, paid: tuple[Anvil, str]) -> None:
     node, tx_hash = paid
     receipt = sample(f"{name}.receipt").result
     usdc = {log["address"] for log in receipt["logs"]}
 
     def read(answer: Any) -> object:
-        return evm_decode.told_transfers(
-            answer, tx_hash=receipt["transactionHash"], tokens=usdc
-        )
+        return evm_decode.told_transfers(answer, tx_hash=receipt["transactionHash"], tokens=usdc)
 
     assert_alike(read, [receipt], [node.rpc("eth_getTransactionReceipt", tx_hash)])
 
 
-@pytest.mark.parametrize(
-    "name", ["evm_ethereum_usdc", "evm_arbitrum_usdt_plain_transfer"]
-)
+@pytest.mark.parametrize("name", ["evm_ethereum_usdc", "evm_arbitrum_usdt_plain_transfer"])
 def test_anvils_logs_are_like_a_mainnets(name: str, paid: tuple[Anvil, str]) -> None:
     node, _ = paid
     logs = node.rpc("eth_getLogs", {"fromBlock": FIRST})
     assert_alike(
-        lambda answer: evm_decode.transfer_logs(
-            evm_decode.sided_logs(answer), tokens={}
-        ),
+        lambda answer: evm_decode.transfer_logs(evm_decode.sided_logs(answer), tokens={}),
         [sample(f"{name}.getLogs").result],
         [[log for log in logs if len(log["topics"]) == 3]],
     )
@@ -116,17 +101,13 @@ def test_the_tron_emulators_logs_have_all_that_is_recorded(tron_node: TronNode) 
     assert lacking(set(recorded), recorded=recorded, emulated=emulated) == []
 
 
-def test_the_tron_emulators_transactions_are_like_the_recorded_one(
-    tron_node: TronNode,
-) -> None:
+def test_the_tron_emulators_transactions_are_like_the_recorded_one(tron_node: TronNode) -> None:
     tx_id = tron_node.pay(TRON_BUYER, 25)
     told = sample("tron_gettransactioninfobyid.usdt_transfer").response
     path = "/wallet/gettransactioninfobyid"
 
     def read(answer: Any) -> object:
-        return trongrid_decode.transaction(
-            answer, tx_id=told["id"], tokens={TRON_USDT}
-        ).logs
+        return trongrid_decode.transaction(answer, tx_id=told["id"], tokens={TRON_USDT}).logs
 
     emulated = tron_post(tron_node, path, {"value": tx_id})
     assert_alike(read, [told], [emulated])
@@ -134,9 +115,7 @@ def test_the_tron_emulators_transactions_are_like_the_recorded_one(
     assert set(shape_of(told)) <= set(shape_of(emulated))
 
 
-def test_the_tron_emulators_listing_is_like_the_derived_one(
-    tron_node: TronNode,
-) -> None:
+def test_the_tron_emulators_listing_is_like_the_derived_one(tron_node: TronNode) -> None:
     tron_node.pay(TRON_BUYER, 25)
     tron_node.mine(20)
     told = sample("tron_v1_trc20_history.usdt_derived").response
@@ -153,19 +132,14 @@ def solana_options(**options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("derived", [False, True], ids=["json", "a fee payer's"])
-def test_the_solana_emulators_transactions_are_like_the_recorded_ones(
-    derived: bool, solana_node: SolanaNode
-) -> None:
+def test_the_solana_emulators_transactions_are_like_the_recorded_ones(derived: bool, solana_node: SolanaNode) -> None:
     name = "solana_getTransaction.usdc_transferChecked_json"
     told = sample(name + "Parsed" * derived).result
     told = as_json_encoding(told) if derived else told
     owner = str(Keypair().pubkey())
     # Into a new account, as the recorded ones, and into one that is there.
     paid = [solana_node.pay(owner, 25, memo="transfer") for _ in range(2)]
-    emulated = [
-        solana_node.rpc("getTransaction", one, solana_options(encoding="json"))
-        for one in paid
-    ]
+    emulated = [solana_node.rpc("getTransaction", one, solana_options(encoding="json")) for one in paid]
 
     def read(answer: Any) -> object:
         read_strangers(answer, known={USDC})
@@ -178,9 +152,7 @@ def test_the_solana_emulators_transactions_are_like_the_recorded_ones(
         assert missing == set()
 
 
-def test_the_solana_emulators_parsed_transactions_have_all_that_is_recorded(
-    solana_node: SolanaNode,
-) -> None:
+def test_the_solana_emulators_parsed_transactions_have_all_that_is_recorded(solana_node: SolanaNode) -> None:
     told = sample("solana_getTransaction.usdc_transferChecked_jsonParsed").result
     signature = solana_node.pay(str(Keypair().pubkey()), 25, memo="transfer")
     options = solana_options(encoding="jsonParsed")
@@ -192,16 +164,10 @@ def test_the_solana_emulators_parsed_transactions_have_all_that_is_recorded(
         if ".parsed" not in path and not path.endswith(".program")
     }
     assert missing == set()
-    assert not [
-        one
-        for one in different(recorded=shape_of(told), emulated=emulated)
-        if ".parsed" not in one
-    ]
+    assert not [one for one in different(recorded=shape_of(told), emulated=emulated) if ".parsed" not in one]
 
 
-def test_the_solana_emulators_listing_is_like_the_recorded_one(
-    solana_node: SolanaNode,
-) -> None:
+def test_the_solana_emulators_listing_is_like_the_recorded_one(solana_node: SolanaNode) -> None:
     owner = str(Keypair().pubkey())
     solana_node.pay(owner, 25, memo="transfer")
     solana_node.finalize()
@@ -216,9 +182,7 @@ def test_the_solana_emulators_listing_is_like_the_recorded_one(
     assert set(shape_of(told)) <= set(shape_of(emulated))
 
 
-def test_the_solana_emulators_mint_is_like_the_recorded_ones(
-    solana_node: SolanaNode,
-) -> None:
+def test_the_solana_emulators_mint_is_like_the_recorded_ones(solana_node: SolanaNode) -> None:
     names = ["solana_mint.usdc_spl_token", "solana_mint.pyusd_token2022"]
     told = [sample(name).result for name in names]
     options = {"encoding": "jsonParsed", "commitment": "confirmed"}
@@ -227,9 +191,7 @@ def test_the_solana_emulators_mint_is_like_the_recorded_ones(
     assert set(shape_of(told[0])) <= set(shape_of(emulated))
 
 
-def test_the_ton_emulators_masterchain_is_like_the_recorded_one(
-    ton_node: TonNode,
-) -> None:
+def test_the_ton_emulators_masterchain_is_like_the_recorded_one(ton_node: TonNode) -> None:
     told = sample("ton_v3_masterchainInfo").response
     emulated = ton_node.get("masterchainInfo")
 
@@ -257,9 +219,7 @@ def test_the_ton_emulators_listing_is_like_the_recorded_ones(ton_node: TonNode) 
     assert set(shape_of(*told)) <= set(shape_of(emulated))
 
 
-def test_the_ton_emulators_transactions_are_like_the_recorded_ones(
-    ton_node: TonNode,
-) -> None:
+def test_the_ton_emulators_transactions_are_like_the_recorded_ones(ton_node: TonNode) -> None:
     buyer = ton_node.create_wallet()
     ton_node.pay(buyer.address, 25)
     told = [

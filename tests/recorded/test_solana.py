@@ -7,26 +7,11 @@ import pytest
 
 from tests.recorded.replay import Replay
 from tests.recorded.samples import sample
-from tests.recorded.stages import (
-    SOLANA_GENESIS,
-    as_json_encoding,
-    mainnet,
-    opened,
-)
-from wallets.chains.base import (
-    Account,
-    BlockRef,
-    FoundTransaction,
-    Head,
-    MalformedAnswerError,
-)
+from tests.recorded.stages import SOLANA_GENESIS, as_json_encoding, mainnet, opened
+from wallets.chains.base import Account, BlockRef, FoundTransaction, Head, MalformedAnswerError
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.solana.decode import (
-    TOKEN_2022_PROGRAM,
-    TOKEN_PROGRAM,
-    from_base58,
-)
+from wallets.chains.solana.decode import TOKEN_2022_PROGRAM, TOKEN_PROGRAM, from_base58
 from wallets.chains.solana.questions import ask_programs
 
 TRANSFER = sample("solana_getTransaction.usdc_transferChecked_json")
@@ -42,10 +27,7 @@ OWNER = "3i476kTBBTy7pBGx4CXwJpJ6phuwLQgcwLTdHhU3c7ui"
 
 def found_in(transaction: Any, signature: str) -> FoundTransaction:
     told = {"getGenesisHash": SOLANA_GENESIS, "getTransaction": transaction}
-    with (
-        Replay(told) as node,
-        opened(mainnet("solana", node.url), SolanaAdapter) as adapter,
-    ):
+    with Replay(told) as node, opened(mainnet("solana", node.url), SolanaAdapter) as adapter:
         found = adapter.find(signature)
     assert found is not None
     return found
@@ -92,18 +74,12 @@ def test_a_wallet_is_read_from_its_recorded_listing() -> None:
     slot, time = PARSED.result["slot"], datetime(2023, 3, 27, tzinfo=UTC)
     account = Account(from_base58(OWNER), OWNER, slot - 5, time)
     head = Head(BlockRef(slot + 5, f"slot:{slot + 5}", "", time), agreed=True)
-    with (
-        Replay(told) as node,
-        opened(mainnet("solana", node.url), SolanaAdapter) as adapter,
-    ):
+    with Replay(told) as node, opened(mainnet("solana", node.url), SolanaAdapter) as adapter:
         [reading] = adapter.read_accounts([account], head=head)
     # Derived here, and recorded there: the recipient's associated token account.
     assert asked == [LISTING.request["params"][0]]
     [transfer] = reading.transfers
-    assert (transfer.tx_hash, transfer.units) == (
-        LISTING.result[0]["signature"],
-        1_000,
-    )
+    assert (transfer.tx_hash, transfer.units) == (LISTING.result[0]["signature"], 1_000)
 
 
 @pytest.mark.parametrize(

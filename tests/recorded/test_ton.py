@@ -55,10 +55,7 @@ def node_with(answers: dict[str, Any]) -> Iterator[Node]:
 @contextmanager
 def adapter_with(answers: dict[str, Any]) -> Iterator[TonAdapter]:
     told = {"GET /masterchainInfo": MASTERCHAIN} | answers
-    with (
-        Replay(told) as node,
-        opened(mainnet("ton", node.url), TonAdapter) as adapter,
-    ):
+    with Replay(told) as node, opened(mainnet("ton", node.url), TonAdapter) as adapter:
         yield adapter
 
 
@@ -75,13 +72,9 @@ def test_a_recorded_listing_without_the_newer_fields_is_read() -> None:
     rows = USDT_LISTING["jetton_transfers"]
     owner = key(rows[0]["destination"])
     with node_with({"GET /jetton/transfers": oldest_first(USDT_LISTING)}) as node:
-        listed, cut = list_transfers(
-            node, {owner}, master=key(USDT), since=1_716_867_000, page=1_000
-        )
+        listed, cut = list_transfers(node, {owner}, master=key(USDT), since=1_716_867_000, page=1_000)
     assert cut is None
-    assert [one.tx_hash for one in listed] == [
-        hash_of(row["transaction_hash"]) for row in rows[::-1]
-    ]
+    assert [one.tx_hash for one in listed] == [hash_of(row["transaction_hash"]) for row in rows[::-1]]
     assert {one.wallet for one in listed} == {key(rows[0]["source_wallet"])}
     assert {one.sender for one in listed} == {key(rows[0]["source"])}
 
@@ -92,18 +85,14 @@ def test_a_recorded_row_of_a_foreign_jetton_is_read_and_is_none_of_ours() -> Non
     with node_with({"GET /jetton/transfers": FOREIGN_LISTING}) as node:
 
         def read(master: str) -> list[Any]:
-            return list_transfers(
-                node, {owner}, master=key(master), since=1_785_330_000, page=1_000
-            )[0]
+            return list_transfers(node, {owner}, master=key(master), since=1_785_330_000, page=1_000)[0]
 
         assert read(USDT) == []
         assert [one.lt for one in read(row["jetton_master"])] == [93_307_129_000_003]
 
 
 @pytest.mark.parametrize("answer", [SENT, ABORTED], ids=["sent", "aborted"])
-def test_recorded_transactions_that_brought_no_jettons_are_no_receipts(
-    answer: Any,
-) -> None:
+def test_recorded_transactions_that_brought_no_jettons_are_no_receipts(answer: Any) -> None:
     rows = sorted(answer["transactions"], key=lambda row: row["now"])
     accounts = {key(row["account"]) for row in rows}
     told = answer | {"transactions": rows}
@@ -128,11 +117,7 @@ def test_coin_that_an_aborted_transaction_kept_is_told() -> None:
     kept, sent = ABORTED["transactions"]
     assert kept["trace_id"] == sent["trace_id"]
     # The trace is put together of the two recorded transactions that name it.
-    trace = {
-        "external_hash": None,
-        "is_incomplete": False,
-        "transactions": {row["hash"]: row for row in (kept, sent)},
-    }
+    trace = {"external_hash": None, "is_incomplete": False, "transactions": {row["hash"]: row for row in (kept, sent)}}
     with adapter_with({"GET /traces": {"traces": [trace]}}) as adapter:
         found = adapter.find(hash_of(kept["hash"]))
     assert found is not None

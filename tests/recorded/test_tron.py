@@ -24,11 +24,7 @@ LOGS = sample("tron_jsonrpc.eth_getLogs").result
 def block(document: Any) -> Any:
     """The block of the recorded transaction, as far as that tells it: no sample has one."""
     height = int(document["id_or_num"])
-    raw = {
-        "number": height,
-        "parentHash": "00" * 32,
-        "timestamp": DETAIL["blockTimeStamp"],
-    }
+    raw = {"number": height, "parentHash": "00" * 32, "timestamp": DETAIL["blockTimeStamp"]}
     return {"blockID": f"{height:064x}", "block_header": {"raw_data": raw}}
 
 

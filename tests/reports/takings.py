@@ -13,22 +13,15 @@ from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind, TransferState
 
 
-def receive(
-    merchant: Merchant | None, units: int = 25_000_000, **facts: Any
-) -> Transfer:
+def receive(merchant: Merchant | None, units: int = 25_000_000, **facts: Any) -> Transfer:
     """A final transfer to a deposit address of the merchant that no checkout was credited with."""
     assert merchant is not None
-    about = {
-        name: facts.pop(name) for name in ("mode", "order_ref") if name in facts
-    } | {"created_at": facts.get("block_time", NOON)}
+    about = {name: facts.pop(name) for name in ("mode", "order_ref") if name in facts} | {
+        "created_at": facts.get("block_time", NOON)
+    }
     checkout = make_checkout(merchant, **about)
     # Dealt with already: attribution passes it over.
-    final = {
-        "state": TransferState.CONFIRMED,
-        "confirmed_at": NOON,
-        "decided_at": NOON,
-        "queued_at": None,
-    }
+    final = {"state": TransferState.CONFIRMED, "confirmed_at": NOON, "decided_at": NOON, "queued_at": None}
     return make_transfer(checkout, units, **(final | facts))
 
 
@@ -36,15 +29,9 @@ def earn(merchant: Merchant | None, units: int = 25_000_000, **facts: Any) -> Tr
     """The same, credited to the checkout of the address."""
     transfer = receive(merchant, units, **facts)
     assert transfer.deposit is not None
-    checkout = transfer.merchant.checkouts.get(
-        deposit_nonce=bytes(transfer.deposit.nonce)
-    )
-    TransferClaim.objects.create(
-        transfer=transfer, kind=ClaimKind.CHECKOUT, claimed_at=NOON
-    )
-    Payment.objects.create(
-        checkout=checkout, transfer=transfer, reason="its address", credited_at=NOON
-    )
+    checkout = transfer.merchant.checkouts.get(deposit_nonce=bytes(transfer.deposit.nonce))
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.CHECKOUT, claimed_at=NOON)
+    Payment.objects.create(checkout=checkout, transfer=transfer, reason="its address", credited_at=NOON)
     return transfer
 
 

@@ -52,9 +52,7 @@ def test_the_envelope_is_that_of_every_list(shop: ApiClient) -> None:
 
 @pytest.mark.usefixtures("evening")
 def test_both_reports_share_thirty_requests_a_minute(shop: ApiClient) -> None:
-    answers = [
-        shop.get(path) for path in (LINES, "/reports/summary") for _ in range(15)
-    ]
+    answers = [shop.get(path) for path in (LINES, "/reports/summary") for _ in range(15)]
     assert {answer.status for answer in answers} == {200}
     assert {answer.headers["X-RateLimit-Limit"] for answer in answers} == {"30"}
     assert shop.get(LINES).status == 429

@@ -36,9 +36,7 @@ def lines_of(shop: ApiClient, **query: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(answer.raw.decode())))
 
 
-def test_the_file_has_the_lines_of_the_list(
-    shop: ApiClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_has_the_lines_of_the_list(shop: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     # So that the file is made of several chunks, one of which ends within a block.
     monkeypatch.setattr(entries, "CHUNK_ROWS", 2)
     assert shop.merchant is not None
@@ -52,9 +50,7 @@ def test_the_file_has_the_lines_of_the_list(
     assert len(lines) == 5
     assert [line["id"] for line in lines] == [row["id"] for row in listed]
     for line, row in zip(lines, listed, strict=True):
-        assert line == {
-            name: "" if row[name] is None else str(row[name]) for name in CSV_HEADER
-        }
+        assert line == {name: "" if row[name] is None else str(row[name]) for name in CSV_HEADER}
 
 
 def test_it_is_narrowed_as_the_list_is(shop: ApiClient) -> None:
@@ -112,19 +108,14 @@ def test_a_row_says_what_it_is(shop: ApiClient) -> None:
     assert tokens == {"USDC"}
 
 
-def test_settlements_and_machines_payments_are_files_for_programs(
-    shop: ApiClient,
-) -> None:
+def test_settlements_and_machines_payments_are_files_for_programs(shop: ApiClient) -> None:
     assert shop.merchant is not None
     settled = make_settlement(shop.merchant)
     payment = make_machine_payment(shop.merchant)
     make_settlement(make_merchant())
     [row] = shop.get("/reports/settlements").body["data"]
     assert (row["id"], row["amount"]) == (settled.public_id, "25.000000")
-    for path, public_id in (
-        ("/reports/settlements", settled.public_id),
-        ("/x402/payments", payment.public_id),
-    ):
+    for path, public_id in (("/reports/settlements", settled.public_id), ("/x402/payments", payment.public_id)):
         raw = shop.get(path, {"format": "csv"}).raw.decode()
         [line] = csv.DictReader(io.StringIO(raw))
         assert line["id"] == public_id

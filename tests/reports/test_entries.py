@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
-from reports import (
-    entries,
-)
+from reports import entries
 from tests.contract.client import ApiClient
 from tests.factories import NOON, make_checkout, make_transfer
 from tests.reports.answers import listed, named, summary
@@ -38,14 +36,10 @@ def watch(shop: ApiClient, *tags: str, **facts: Any) -> WatchedWallet:
 
 def hold(wallet: WatchedWallet, token: str, units: int) -> None:
     """What a wallet was last seen to hold."""
-    WatchedBalance.objects.create(
-        wallet=wallet, token=token, units=units, height=1, read_at=NOON
-    )
+    WatchedBalance.objects.create(wallet=wallet, token=token, units=units, height=1, read_at=NOON)
 
 
-def test_what_moves_is_added_to_what_is_paid_and_payments_are_not_told_twice(
-    shop: ApiClient,
-) -> None:
+def test_what_moves_is_added_to_what_is_paid_and_payments_are_not_told_twice(shop: ApiClient) -> None:
     earn(shop.merchant, 10_000_000)
     wallet = watch(shop)
     make_movement(wallet, 10_000_000, **PAYMENT)
@@ -58,31 +52,20 @@ def test_what_moves_is_added_to_what_is_paid_and_payments_are_not_told_twice(
     body = summary(shop)
     told = [body[name] for name in ("inflow", "outflow", "net", "unconfirmed")]
     assert told == ["13.000000", "4.000001", "8.999999", "0.500000"]
-    assert body["counts"] == {
-        "in": 2,
-        "out": 1,
-        "unconfirmed": 1,
-        "credited": 1,
-        "uncredited": 0,
-    }
+    assert body["counts"] == {"in": 2, "out": 1, "unconfirmed": 1, "credited": 1, "uncredited": 0}
     [part], [day] = body["by_chain"], body["by_day"]
     assert part["outflow"] == day["outflow"] == "4.000001"
     assert part["count"] == day["count"] == 3
 
 
-def test_a_tag_has_all_that_moved_in_its_wallets_payments_included(
-    shop: ApiClient,
-) -> None:
+def test_a_tag_has_all_that_moved_in_its_wallets_payments_included(shop: ApiClient) -> None:
     earn(shop.merchant, 10_000_000)
     both, one, none = watch(shop, "till", "oslo"), watch(shop, "till"), watch(shop)
     make_movement(both, 10_000_000, **PAYMENT)
     make_movement(one, 2_000_000, **OUT)
     make_movement(none, 400_000)
     tags = {part["tag"]: part for part in summary(shop)["by_tag"]}
-    assert {tag: part["inflow"] for tag, part in tags.items()} == {
-        "oslo": "10.000000",
-        "till": "10.000000",
-    }
+    assert {tag: part["inflow"] for tag, part in tags.items()} == {"oslo": "10.000000", "till": "10.000000"}
     assert (tags["till"]["net"], tags["till"]["count"]) == ("8.000000", 2)
     narrowed = summary(shop, tag="till")
     assert (narrowed["inflow"], narrowed["outflow"]) == ("10.000000", "2.000000")
@@ -107,15 +90,11 @@ def test_balances_are_those_of_wallets_that_are_still_watched(shop: ApiClient) -
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_kept_days_and_what_is_left_at_the_ends_are_the_raw_sums_at_any_moment(
-    shop: ApiClient, seed: int
-) -> None:
+def test_kept_days_and_what_is_left_at_the_ends_are_the_raw_sums_at_any_moment(shop: ApiClient, seed: int) -> None:
     chance = Random(seed)
     assert shop.merchant is not None
     wallet = watch(shop, "till")
-    moments = [
-        NOON + timedelta(seconds=chance.randrange(-400_000, 400_000)) for _ in range(40)
-    ]
+    moments = [NOON + timedelta(seconds=chance.randrange(-400_000, 400_000)) for _ in range(40)]
     for moment in moments:
         units = chance.randrange(1, 10**12)
         make = chance.choice((earn, receive, see, lose))
@@ -139,9 +118,7 @@ def test_kept_days_and_what_is_left_at_the_ends_are_the_raw_sums_at_any_moment(
         assert total == len(transfers) + len(movements)
 
 
-def test_the_list_has_both_newest_first_and_each_filter_leaves_what_it_names(
-    shop: ApiClient,
-) -> None:
+def test_the_list_has_both_newest_first_and_each_filter_leaves_what_it_names(shop: ApiClient) -> None:
     paid = earn(shop.merchant)
     till, other = watch(shop, "till"), watch(shop)
     left = make_movement(till, **days_later(1), **OUT)
@@ -169,15 +146,10 @@ def test_a_movement_tells_its_wallet_and_the_other_end(shop: ApiClient) -> None:
         assert (row["checkout_id"], row["order_ref"]) == (None, None)
         assert row["direction"] == movement.direction
     ends = [(row["sender_address"], row["recipient_address"]) for row in rows]
-    assert ends == [
-        (wallet.address, left.counterparty),
-        (came.counterparty, wallet.address),
-    ]
+    assert ends == [(wallet.address, left.counterparty), (came.counterparty, wallet.address)]
 
 
-def test_a_movement_has_one_id_that_nobody_can_guess_wherever_it_is_listed(
-    shop: ApiClient,
-) -> None:
+def test_a_movement_has_one_id_that_nobody_can_guess_wherever_it_is_listed(shop: ApiClient) -> None:
     wallet = watch(shop)
     left, came = make_movement(wallet, **OUT), make_movement(wallet, **days_later(-1))
     of_wallet = f"/wallets/{wallet.public_id}/transactions"
@@ -195,10 +167,7 @@ def test_a_report_is_narrowed_to_a_watched_wallet_by_its_id(shop: ApiClient) -> 
     left, elsewhere = make_movement(here, **OUT), make_movement(there, **OUT)
     assert listed(shop, wallet=here.public_id) == named(left)
     assert listed(shop, wallet=there.public_id, chain=there.chain) == named(elsewhere)
-    for query in (
-        {"wallet": here.public_id, "chain": "ton"},
-        {"wallet": make_watched().public_id},
-    ):
+    for query in ({"wallet": here.public_id, "chain": "ton"}, {"wallet": make_watched().public_id}):
         assert shop.get("/reports/transactions", query).refusal[2] == "wallet"
 
 
@@ -212,11 +181,7 @@ def test_pages_and_the_file_pass_over_nothing_where_moments_and_keys_are_the_sam
         make_transfer(checkout, pk=key)
         make_movement(wallet, pk=key)
     make_transfer(checkout, **days_later(-1))
-    tied = [
-        kind.objects.get(pk=key)
-        for key in reversed(keys)
-        for kind in (WatchedMovement, Transfer)
-    ]
+    tied = [kind.objects.get(pk=key) for key in reversed(keys) for kind in (WatchedMovement, Transfer)]
     everything = named(*tied, *Transfer.objects.exclude(pk__in=keys))
     for size in (1, 2, 3, 5):
         found: list[str] = []

@@ -14,18 +14,11 @@ from wallets.transfers.totals import fold_days
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
 
 
-def test_fees_are_those_charged_in_the_time_less_those_taken_back_in_it(
-    shop: ApiClient,
-) -> None:
+def test_fees_are_those_charged_in_the_time_less_those_taken_back_in_it(shop: ApiClient) -> None:
     assert shop.merchant is not None
     charged(shop.merchant, "100.000000", at=NOON)
     charged(shop.merchant, "200.000000", at=NOON - timedelta(days=3))
-    charged(
-        shop.merchant,
-        "400.000000",
-        at=NOON - timedelta(days=40),
-        voided_at=NOON - timedelta(days=2),
-    )
+    charged(shop.merchant, "400.000000", at=NOON - timedelta(days=40), voided_at=NOON - timedelta(days=2))
     charged(make_merchant(), "800.000000", at=NOON)
     fold_days()
     assert summary(shop)["fees"] == "-1.50"

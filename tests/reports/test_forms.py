@@ -26,9 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
         ({"starting_after": "trf_" + "9" * 40}, "starting_after", "parameter_invalid"),
     ],
 )
-def test_what_cannot_be_read_is_named(
-    shop: ApiClient, query: dict[str, str], param: str, code: str
-) -> None:
+def test_what_cannot_be_read_is_named(shop: ApiClient, query: dict[str, str], param: str, code: str) -> None:
     assert shop.get(LINES, query).refusal == (400, code, param)
 
 
@@ -42,9 +40,7 @@ def test_what_cannot_be_read_is_named(
         ({"chain": "bitcoin"}, "chain", "chain_unsupported"),
     ],
 )
-def test_what_cannot_be_added_up_is_named(
-    shop: ApiClient, query: dict[str, str], param: str, code: str
-) -> None:
+def test_what_cannot_be_added_up_is_named(shop: ApiClient, query: dict[str, str], param: str, code: str) -> None:
     assert shop.get(SUMMARY, query).refusal == (400, code, param)
 
 

@@ -48,8 +48,6 @@ def test_a_wallet_is_where_deposit_addresses_pay_to(shop: ApiClient) -> None:
     deposited = receive(shop.merchant)
     direct = receive(shop.merchant, chain="ethereum", **days_later(1))
     wallet = make_wallet(shop.merchant, "ethereum")
-    Transfer.objects.filter(pk=direct.pk).update(
-        deposit=None, wallet=wallet, recipient=wallet.address
-    )
+    Transfer.objects.filter(pk=direct.pk).update(deposit=None, wallet=wallet, recipient=wallet.address)
     assert listed(shop, wallet=WALLET) == named(direct, deposited)
     assert listed(shop, wallet=WALLET, chain="ethereum") == named(direct)

@@ -16,10 +16,7 @@ def test_whole_days_have_no_rest() -> None:
 
 
 def test_what_is_no_whole_day_is_left_at_both_ends() -> None:
-    since, until = (
-        datetime(2026, 11, 19, 6, tzinfo=UTC),
-        datetime(2026, 11, 22, 7, tzinfo=UTC),
-    )
+    since, until = (datetime(2026, 11, 19, 6, tzinfo=UTC), datetime(2026, 11, 22, 7, tzinfo=UTC))
     span = span_of(since, until)
     assert (span.first, span.end) == (DAY, date(2026, 11, 22))
     assert span.rest == ((since, midnight(DAY)), (midnight(date(2026, 11, 22)), until))
@@ -80,9 +77,7 @@ def test_what_is_after_now_costs_nothing() -> None:
     assert told == (DAY - timedelta(days=2), NEXT, (left_out,))
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "is_left_out"), [(3, 9, False), (3, 22, True)]
-)
+@pytest.mark.parametrize(("first", "last", "is_left_out"), [(3, 9, False), (3, 22, True)])
 def test_some_hours_of_one_day(first: int, last: int, is_left_out: bool) -> None:
     since, until = at(first), at(last)
     told = covered(since, until, now=at(0, day=NEXT))

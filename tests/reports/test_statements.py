@@ -10,14 +10,7 @@ from accounts.models import FeeEntry, Merchant
 from accounts.states import FeeKind, FeeTier
 from gateway.core.money import round_to_cent
 from reports import statements
-from reports.statements import (
-    Month,
-    bookings,
-    month_of,
-    month_totals,
-    parse_month,
-    statement_of,
-)
+from reports.statements import Month, bookings, month_of, month_totals, parse_month, statement_of
 from tests.accounts.fee_entries import charged
 from tests.factories import make_merchant
 
@@ -33,9 +26,7 @@ def october(day: int = 15) -> datetime:
     return datetime(2026, 10, day, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    "text", ["2026-13", "2026-00", "2026-1", "26-10", "2026-10-01", "٢٠٢٦-10", "", "x"]
-)
+@pytest.mark.parametrize("text", ["2026-13", "2026-00", "2026-1", "26-10", "2026-10-01", "٢٠٢٦-10", "", "x"])
 def test_what_is_no_month_is_none(text: str) -> None:
     assert parse_month(text) is None
 
@@ -44,10 +35,7 @@ def test_months_follow_each_other_and_are_those_of_utc() -> None:
     assert parse_month("2026-10") == OCTOBER
     assert OCTOBER.plus(3) == Month(2027, 1)
     assert OCTOBER.plus(-10) == Month(2025, 12)
-    assert (OCTOBER.begins, OCTOBER.ends) == (
-        datetime(2026, 10, 1, tzinfo=UTC),
-        datetime(2026, 11, 1, tzinfo=UTC),
-    )
+    assert (OCTOBER.begins, OCTOBER.ends) == (datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC))
     east = datetime.fromisoformat("2026-11-01T01:00+02:00")
     assert month_of(east) == OCTOBER
 
@@ -60,11 +48,7 @@ def test_a_month_has_its_first_moment_and_not_the_next_ones() -> None:
         charged(merchant, at=at)
     charged(make_merchant(), at=october())
     [line] = statement_of(merchant.pk, OCTOBER).charged
-    assert (line.payments, line.money, line.fees) == (
-        2,
-        Decimal("50.007400"),
-        2 * FEE,
-    )
+    assert (line.payments, line.money, line.fees) == (2, Decimal("50.007400"), 2 * FEE)
 
 
 def test_lines_are_by_kind_network_token_and_rate() -> None:
@@ -76,9 +60,7 @@ def test_lines_are_by_kind_network_token_and_rate() -> None:
     merchant.save()
     charged(merchant, at=october())
     found = statement_of(merchant.pk, OCTOBER)
-    assert [
-        (line.kind, line.chain, line.token, line.rate) for line in found.charged
-    ] == [
+    assert [(line.kind, line.chain, line.token, line.rate) for line in found.charged] == [
         ("checkout", "base", "USDC", Decimal("0.01")),
         ("checkout", "base", "USDC", Decimal("0.015")),
         ("checkout", "ton", "USDT", Decimal("0.015")),
@@ -110,9 +92,7 @@ def test_a_month_that_is_over_stays_as_it_was_whatever_a_network_does_later() ->
     closed = [statement_of(merchant.pk, month) for month in (september, october_)]
     assert [one.total for one in closed] == [Decimal("0.38"), Decimal("-0.38")]
     unvoid(FeeKind.CHECKOUT, [entry.subject_id], now=november.begins)
-    assert closed == [
-        statement_of(merchant.pk, month) for month in (september, october_)
-    ]
+    assert closed == [statement_of(merchant.pk, month) for month in (september, october_)]
     found = statement_of(merchant.pk, november)
     [line] = found.charged_again
     assert (line.charged_in, line.payments) == (september, 1)
@@ -137,16 +117,12 @@ def test_months_in_a_list_have_the_totals_of_their_statements() -> None:
     months = [Month(2026, 11), OCTOBER, Month(2026, 9), Month(2026, 8)]
     totals = month_totals(merchant.pk, months)
     assert [found.month for found in totals] == months
-    assert [found.total for found in totals] == [
-        statement_of(merchant.pk, month).total for month in months
-    ]
+    assert [found.total for found in totals] == [statement_of(merchant.pk, month).total for month in months]
     assert [found.payments for found in totals] == [1, 0, 1, 0]
     assert month_totals(merchant.pk, []) == []
 
 
-def test_every_fee_is_walked_once_in_turns_and_adds_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_fee_is_walked_once_in_turns_and_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statements, "CHUNK_ROWS", 3)
     merchant = make_merchant()
     # Seven of one moment, as a batch writes them, and three that are taken back at another.

@@ -23,20 +23,12 @@ from tests.reports.takings import copy, days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import Transfer
 from wallets.states import Direction, TransferState
-from wallets.transfers.block_pages import (
-    NEWEST_FIRST,
-    older_than,
-)
+from wallets.transfers.block_pages import NEWEST_FIRST, older_than
 from wallets.transfers.totals import fold_days
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
 
-NOTHING = {
-    "inflow": "0.000000",
-    "outflow": "0.000000",
-    "net": "0.000000",
-    "unconfirmed": "0.000000",
-}
+NOTHING = {"inflow": "0.000000", "outflow": "0.000000", "net": "0.000000", "unconfirmed": "0.000000"}
 
 
 def test_nothing_adds_up_to_nothing(shop: ApiClient) -> None:
@@ -46,13 +38,7 @@ def test_nothing_adds_up_to_nothing(shop: ApiClient) -> None:
         "livemode": True,
         **NOTHING,
         "fees": "0.00",
-        "counts": {
-            "in": 0,
-            "out": 0,
-            "unconfirmed": 0,
-            "credited": 0,
-            "uncredited": 0,
-        },
+        "counts": {"in": 0, "out": 0, "unconfirmed": 0, "credited": 0, "uncredited": 0},
         "balances": [],
         "by_chain": [],
         "by_day": [],
@@ -70,17 +56,8 @@ def test_final_money_counts_and_other_money_does_not(shop: ApiClient) -> None:
     body = summary(shop)
     assert body["inflow"] == body["net"] == "12.000001"
     assert body["unconfirmed"] == "0.300000"
-    assert body["counts"] == {
-        "in": 2,
-        "out": 0,
-        "unconfirmed": 1,
-        "credited": 1,
-        "uncredited": 1,
-    }
-    assert [(part["chain"], part["token"]) for part in body["by_chain"]] == [
-        ("base", "USDC"),
-        ("polygon", "USDT"),
-    ]
+    assert body["counts"] == {"in": 2, "out": 0, "unconfirmed": 1, "credited": 1, "uncredited": 1}
+    assert [(part["chain"], part["token"]) for part in body["by_chain"]] == [("base", "USDC"), ("polygon", "USDT")]
     assert [part["inflow"] for part in body["by_chain"]] == ["10.000001", "2.000000"]
     [day] = body["by_day"]
     assert (day["day"], day["inflow"], day["count"]) == ("2026-11-20", "12.000001", 2)
@@ -117,19 +94,10 @@ def test_sums_are_those_of_the_transfers_to_the_last_unit(shop: ApiClient) -> No
     for _ in range(60):
         make = chance.choice((earn, receive, see, lose))
         chain, token = chance.choice((("base", "USDC"), ("polygon", "USDT")))
-        make(
-            shop.merchant,
-            chance.randint(1, 10**12),
-            chain=chain,
-            token=token,
-            **days_later(-chance.randint(1, 20)),
-        )
+        make(shop.merchant, chance.randint(1, 10**12), chain=chain, token=token, **days_later(-chance.randint(1, 20)))
     body = summary(shop)
     raw = Transfer.objects.filter(merchant=shop.merchant)
-    for state, field in (
-        (TransferState.CONFIRMED, "inflow"),
-        (TransferState.DETECTED, "unconfirmed"),
-    ):
+    for state, field in ((TransferState.CONFIRMED, "inflow"), (TransferState.DETECTED, "unconfirmed")):
         units = raw.filter(state=state).aggregate(sum=Sum("units"))["sum"]
         for parts in ([body], body["by_chain"], body["by_day"]):
             told = sum(Decimal(part[field]) for part in parts)
@@ -146,9 +114,7 @@ def only_added(since: datetime, until: datetime, *, now: datetime) -> Cover:
 def history(merchant: Merchant, chance: random.Random) -> list[datetime]:
     """Transfers and movements of every kind; return their times."""
     wallets = [make_watched(merchant, tags=tags) for tags in (["till"], ["till", "eu"])]
-    moments = [
-        NOON + timedelta(seconds=chance.randrange(-300_000, 300_000)) for _ in range(60)
-    ]
+    moments = [NOON + timedelta(seconds=chance.randrange(-300_000, 300_000)) for _ in range(60)]
     for moment in moments:
         units, at = chance.randrange(1, 10**12), {"block_time": moment}
         chain, token = chance.choice((("base", "USDC"), ("polygon", "USDT")))
@@ -169,9 +135,7 @@ def history(merchant: Merchant, chance: random.Random) -> list[datetime]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_rows_taken_off_a_day_leave_what_the_others_add_up_to(
-    monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_rows_taken_off_a_day_leave_what_the_others_add_up_to(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     chance, merchant = random.Random(seed), make_merchant()
     moments = history(merchant, chance)
     taken_off = 0
@@ -180,10 +144,7 @@ def test_rows_taken_off_a_day_leave_what_the_others_add_up_to(
         cover = cover_of(since, until, now=until)
         taken_off += any(part.is_left_out for part in cover.parts)
         everything = ReportFilter(merchant.pk, Mode.LIVE, since=since, until=until)
-        by_tag, by_chain = (
-            replace(everything, tag="eu"),
-            replace(everything, chain="polygon"),
-        )
+        by_tag, by_chain = (replace(everything, tag="eu"), replace(everything, chain="polygon"))
         for wanted in (everything, by_tag, by_chain):
             told = summary_of(wanted, now=until)
             with monkeypatch.context() as patch:
@@ -198,9 +159,7 @@ def test_reports_read_an_index_however_many_others_received() -> None:
     copy(receive(others), 10_000)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE wallets_transfer")
-    wanted = ReportFilter(
-        mine.pk, Mode.LIVE, since=NOON, until=NOON + timedelta(days=1)
-    )
+    wanted = ReportFilter(mine.pk, Mode.LIVE, since=NOON, until=NOON + timedelta(days=1))
     found = transfers_wanted(wanted)
     deep = older_than(found, NOON + timedelta(minutes=4), 10**6)
     for rows in (found, deep):

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from reports import (
-    totals,
-)
+from reports import totals
 from tests.contract.client import ApiClient
 from tests.factories import NOON, make_checkout, make_transfer
 from tests.wallets.days import make_movement, make_watched

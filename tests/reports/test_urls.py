@@ -4,10 +4,7 @@ import pytest
 
 from tests.routes import assert_leads_to
 
-PATHS = {
-    "/api/v1/reports/summary": "report-summary",
-    "/api/v1/reports/transactions": "report-transactions",
-}
+PATHS = {"/api/v1/reports/summary": "report-summary", "/api/v1/reports/transactions": "report-transactions"}
 
 
 @pytest.mark.parametrize(("path", "name"), PATHS.items())

@@ -4,10 +4,7 @@ from django.utils import timezone
 
 from demo.localnet.abi import encode_call
 from settlements.gas.broadcast import find_receipt
-from settlements.gas.ledger import (
-    GasCall,
-    intend,
-)
+from settlements.gas.ledger import GasCall, intend
 from settlements.gas.node import GasNode, Receipt
 from settlements.models import GasTransaction
 from settlements.states import Purpose
@@ -25,18 +22,11 @@ def flush_nothing(*, gas: int = 400_000) -> GasCall:
 def ask(node: GasNode, reference: str, *, gas: int = 400_000) -> GasTransaction:
     """Have a transaction written down."""
     return intend(
-        "base",
-        flush_nothing(gas=gas),
-        purpose=Purpose.SWEEP,
-        reference=reference,
-        node=node,
-        now=timezone.now(),
+        "base", flush_nothing(gas=gas), purpose=Purpose.SWEEP, reference=reference, node=node, now=timezone.now()
     )
 
 
-def await_receipt(
-    made: GasTransaction, *, node: GasNode, seconds: float = 20.0
-) -> Receipt:
+def await_receipt(made: GasTransaction, *, node: GasNode, seconds: float = 20.0) -> Receipt:
     """The receipt of whichever attempt gets into a block, once one has."""
     found: list[Receipt] = []
 

@@ -31,9 +31,7 @@ def read(node: Anvil) -> None:
     watcher.close()
 
 
-def paid(
-    node: Anvil, *units: int, merchant: Merchant | None = None
-) -> list[DepositAddress]:
+def paid(node: Anvil, *units: int, merchant: Merchant | None = None) -> list[DepositAddress]:
     """Deposit addresses that a watcher saw being paid for good."""
     watcher = make_watcher(node.url)
     read_all(watcher)
@@ -47,14 +45,9 @@ def paid(
     return deposits
 
 
-def paid_together(
-    node: Anvil, count: int, *, merchant: Merchant, units: int
-) -> list[DepositAddress]:
+def paid_together(node: Anvil, count: int, *, merchant: Merchant, units: int) -> list[DepositAddress]:
     """Many deposit addresses, each for a wallet that never held the token, paid by one transaction and read."""
-    deposits = [
-        make_deposit(merchant, destination="0x" + secrets.token_hex(20))
-        for _ in range(count)
-    ]
+    deposits = [make_deposit(merchant, destination="0x" + secrets.token_hex(20)) for _ in range(count)]
     payments = [(address_of(deposit), units) for deposit in deposits]
     transfer_many(node, payer(node), USDC, payments)
     read(node)

@@ -33,17 +33,8 @@ def start(*arguments: str, chain: dict[str, str]) -> "subprocess.Popen[str]":
 
 def _environment(chain: dict[str, str]) -> dict[str, str]:
 
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("CHAIN_")
-    }
-    return kept | {
-        **own_database(),
-        "FLORIN_ENV": "development",
-        "CHAIN_NETWORK": "local",
-        **chain,
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CHAIN_")}
+    return kept | {**own_database(), "FLORIN_ENV": "development", "CHAIN_NETWORK": "local", **chain}
 
 
 def die(moment: str) -> None:
@@ -51,11 +42,7 @@ def die(moment: str) -> None:
     from settlements.sweeps import service
     from settlements.tasks import sweep_due_task
 
-    places = {
-        "die-written": "find",
-        "die-intended": "send_first",
-        "die-sent": "send_first",
-    }
+    places = {"die-written": "find", "die-intended": "send_first", "die-sent": "send_first"}
     real = getattr(service, places[moment])
 
     def last_step(*given: object, **named: object) -> None:
@@ -78,10 +65,7 @@ def _settle(reference: str) -> str:
     from django.db import connection
     from django.utils import timezone
 
-    from settlements.gas.broadcast import (
-        broadcast,
-        gas_node,
-    )
+    from settlements.gas.broadcast import broadcast, gas_node
     from tests.settlements.calls import ask, await_receipt
 
     try:

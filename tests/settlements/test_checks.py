@@ -6,11 +6,7 @@ import pytest
 from base58 import b58encode
 from solders.keypair import Keypair
 
-from settlements.checks import (
-    gas_keys_can_be_read,
-    limits_of_gas_are_amounts,
-    solana_gas_keys_can_be_read,
-)
+from settlements.checks import gas_keys_can_be_read, limits_of_gas_are_amounts, solana_gas_keys_can_be_read
 
 
 def test_the_defaults_are_in_order() -> None:
@@ -53,7 +49,4 @@ def test_a_limit_that_is_no_amount_is_named(settings: Any, amount: str) -> None:
     settings.GAS_DAILY_COINS = {"base": amount}
     settings.SWEEP_MOST_COST = amount
     messages = [found.msg for found in limits_of_gas_are_amounts()]
-    assert messages == [
-        "GAS_DAILY_COINS of base is not an amount.",
-        "SWEEP_MOST_COST is not an amount.",
-    ]
+    assert messages == ["GAS_DAILY_COINS of base is not an amount.", "SWEEP_MOST_COST is not an amount."]

@@ -5,12 +5,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.pages.metrics import measure
-from settlements.models import (
-    BookCheck,
-    GasAccount,
-    GasTransaction,
-    TroubledForwarder,
-)
+from settlements.models import BookCheck, GasAccount, GasTransaction, TroubledForwarder
 from settlements.states import Purpose
 from tests.factories import NOON
 from tests.wallets.factories import make_deposit
@@ -20,19 +15,12 @@ pytestmark = pytest.mark.django_db
 
 def make_trouble(failures: int) -> TroubledForwarder:
     return TroubledForwarder.objects.create(
-        deposit=make_deposit(),
-        chain="base",
-        token="USDC",
-        failures=failures,
-        failed_at=NOON,
-        retry_at=NOON,
+        deposit=make_deposit(), chain="base", token="USDC", failures=failures, failed_at=NOON, retry_at=NOON
     )
 
 
 def test_metrics_tell_of_gas_and_books() -> None:
-    account = GasAccount.objects.create(
-        chain="base", address="0xGas", balance_wei=10**16, doubt_told_at=NOON
-    )
+    account = GasAccount.objects.create(chain="base", address="0xGas", balance_wei=10**16, doubt_told_at=NOON)
     GasTransaction.objects.create(
         account=account,
         nonce=1,

@@ -8,14 +8,8 @@ from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from settlements.gas.node import GasNode
-from settlements.models import (
-    GasAccount,
-    GasTransaction,
-    Settlement,
-)
-from settlements.sweeps.schedule import (
-    due_owners,
-)
+from settlements.models import GasAccount, GasTransaction, Settlement
+from settlements.sweeps.schedule import due_owners
 from settlements.tasks import (
     check_books_task,
     note_outflows_task,
@@ -51,9 +45,7 @@ def test_merchants_share_a_transaction(base_node: Anvil, node: GasNode) -> None:
     assert set(statuses) == {"settled"}
 
 
-def test_the_timetables_tasks_take_a_payment_to_its_merchant_and_prove_it(
-    base_node: Anvil, node: GasNode
-) -> None:
+def test_the_timetables_tasks_take_a_payment_to_its_merchant_and_prove_it(base_node: Anvil, node: GasNode) -> None:
     refresh_gas_balances()
     assert GasAccount.objects.get().balance_wei
     paid(base_node, 25_000_000)
@@ -67,9 +59,7 @@ def test_the_timetables_tasks_take_a_payment_to_its_merchant_and_prove_it(
     assert due(later=DAY) == []
 
 
-def test_without_a_gas_key_nothing_is_begun(
-    base_node: Anvil, base_settings: Any
-) -> None:
+def test_without_a_gas_key_nothing_is_begun(base_node: Anvil, base_settings: Any) -> None:
     base_settings.GAS_KEYS = []
     paid(base_node, 25_000_000)
     refresh_gas_balances()

@@ -11,14 +11,8 @@ from random import Random
 from typing import Final, NamedTuple
 
 from checkouts.attribution.deposit_rules import TransferFacts
-from checkouts.attribution.evidence import (
-    Candidate,
-    Reserved,
-)
-from checkouts.exact_amounts import (
-    CENT_UNITS,
-    best_free,
-)
+from checkouts.attribution.evidence import Candidate, Reserved
+from checkouts.exact_amounts import CENT_UNITS, best_free
 from checkouts.states import CheckoutStatus
 from gateway.core.money import from_units
 
@@ -96,12 +90,7 @@ class Shop(NamedTuple):
 
 
 SHOPS: Final = (
-    Shop(
-        "a quiet shop",
-        tuple(n * 100 * CENT_UNITS for n in (5, 9, 12, 25, 49, 99)),
-        4,
-        0.3,
-    ),
+    Shop("a quiet shop", tuple(n * 100 * CENT_UNITS for n in (5, 9, 12, 25, 49, 99)), 4, 0.3),
     Shop(
         "a busy shop with near prices",
         tuple(n * CENT_UNITS for n in (499, 500, 990, 999, 1_000, 1_990, 2_000, 2_500)),
@@ -109,12 +98,7 @@ SHOPS: Final = (
         0.3,
     ),
     Shop("one price for everybody", (2_500 * CENT_UNITS,), 40, 0.5, customers=3),
-    Shop(
-        "any price",
-        tuple(n * 37 * CENT_UNITS for n in range(20, 320)),
-        120,
-        0.2,
-    ),
+    Shop("any price", tuple(n * 37 * CENT_UNITS for n in range(20, 320)), 120, 0.2),
     Shop("a rush at one price", (1_000 * CENT_UNITS, 1_500 * CENT_UNITS), 400, 0.0),
 )
 
@@ -170,10 +154,7 @@ class Market:
             pk=number,
             public_id=f"chk_{number}",
             status=CheckoutStatus.PENDING,
-            offers={
-                chain: {"tokens": [ACCEPTED[chain]], "wallet": WALLETS[chain]}
-                for chain in chains
-            },
+            offers={chain: {"tokens": [ACCEPTED[chain]], "wallet": WALLETS[chain]} for chain in chains},
             amount_units=price,
             seen_units=0,
             created_at=now,
@@ -221,9 +202,7 @@ class Market:
         at = now + self.dice.uniform(1, 4) * MINUTE
         return self._sent(sale, way, at)
 
-    def _sent(
-        self, sale: Sale, way: Way, at: datetime, *, is_second: bool = False
-    ) -> Sent:
+    def _sent(self, sale: Sale, way: Way, at: datetime, *, is_second: bool = False) -> Sent:
         chain = "tron"
         if way in {Way.WRONG_CHAIN, Way.WRONG_CHAIN_ROUND}:
             chain = "ethereum"
@@ -253,14 +232,7 @@ class Market:
         return price if way in _ROUND else exact
 
 
-_DECIMALS: Final = {
-    Way.CUT_2: 2,
-    Way.CUT_3: 3,
-    Way.CUT_4: 4,
-    Way.UP_2: 2,
-    Way.UP_3: 3,
-    Way.UP_4: 4,
-}
+_DECIMALS: Final = {Way.CUT_2: 2, Way.CUT_3: 3, Way.CUT_4: 4, Way.UP_2: 2, Way.UP_3: 3, Way.UP_4: 4}
 _ROUND: Final = {
     Way.ROUND,
     Way.ROUND_LABELLED,

@@ -9,10 +9,7 @@ from enum import IntEnum
 from typing import Final
 
 from checkouts.attribution.deposit_rules import TransferFacts
-from checkouts.attribution.evidence import (
-    Candidate,
-    Reserved,
-)
+from checkouts.attribution.evidence import Candidate, Reserved
 
 GRACE: Final = timedelta(seconds=60)
 SPAN: Final = timedelta(minutes=30)
@@ -47,12 +44,7 @@ def _by_digits(units: int, reserved: Reserved) -> Evidence:
         up = -(-reserved.units // 10_000) * 10_000
         return Evidence.PRICE if units == up else Evidence.NONE
     shown = {
-        side
-        for step in (100, 1_000)
-        for side in (
-            reserved.units // step * step,
-            -(-reserved.units // step) * step,
-        )
+        side for step in (100, 1_000) for side in (reserved.units // step * step, -(-reserved.units // step) * step)
     }
     is_short = digits == reserved.suffix and units < reserved.price_units
     return Evidence.DIGITS if units in shown or is_short else Evidence.NONE
@@ -82,11 +74,7 @@ def may_be_meant(transfer: TransferFacts, checkout: Candidate) -> bool:
 
 def readable(transfer: TransferFacts, around: Iterable[Candidate]) -> set[int]:
     """Return the checkouts of which any is right to credit, as far as facts can tell; none where they cannot."""
-    graded = [
-        (evidence(transfer, checkout), checkout)
-        for checkout in around
-        if may_be_meant(transfer, checkout)
-    ]
+    graded = [(evidence(transfer, checkout), checkout) for checkout in around if may_be_meant(transfer, checkout)]
     best = max((grade for grade, _ in graded), default=Evidence.NONE)
     if best is Evidence.NONE:
         return set()

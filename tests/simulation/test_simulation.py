@@ -28,9 +28,7 @@ BEYOND_ANY_RULE = {ENDED_BEFORE, EXACT_OF_ANOTHER, NOT_OFFERED, UP_TO_ANOTHER}
 def test_nothing_is_credited_wrong_where_facts_can_tell_and_nearly_all_that_can_be_is(
     shop, seed, caution, record_property
 ):
-    tallies = simulate(
-        shop, checkouts=CHECKOUTS, seed=seed, doubts_round_prices=CAUTION[caution]
-    )
+    tallies = simulate(shop, checkouts=CHECKOUTS, seed=seed, doubts_round_prices=CAUTION[caution])
     record_property(caution, "\n".join(table(tallies)))
     whole = total(tallies.values())
     assert whole.wrong == []
@@ -56,11 +54,7 @@ def test_to_the_letter_late_payers_of_round_prices_pay_for_strangers_and_are_tol
     strangers = {}
     for caution, doubts in CAUTION.items():
         tallies = [
-            total(
-                simulate(
-                    shop, checkouts=CHECKOUTS, seed=seed, doubts_round_prices=doubts
-                ).values()
-            )
+            total(simulate(shop, checkouts=CHECKOUTS, seed=seed, doubts_round_prices=doubts).values())
             for seed in (1, 2, 3)
         ]
         strangers[caution] = sum(tally.beyond[ROUND_BESIDE_RIVAL] for tally in tallies)
@@ -72,32 +66,19 @@ def test_without_rivals_late_payers_would_pay_for_strangers():
     """A negative control: the rule of ADR 5, turned off."""
     [shop] = [shop for shop in SHOPS if shop.name == "any price"]
     no_rivals = timedelta(0)
-    found = [
-        total(
-            simulate(
-                shop, checkouts=CHECKOUTS, seed=seed, rival_span=no_rivals
-            ).values()
-        )
-        for seed in (1, 2, 3)
-    ]
+    found = [total(simulate(shop, checkouts=CHECKOUTS, seed=seed, rival_span=no_rivals).values()) for seed in (1, 2, 3)]
     assert sum(len(whole.wrong) for whole in found) > 0
 
 
-def test_without_doubt_about_anothers_digits_short_payments_would_pay_for_strangers(
-    monkeypatch,
-):
+def test_without_doubt_about_anothers_digits_short_payments_would_pay_for_strangers(monkeypatch):
     """A negative control: near a price, whatever the digits say."""
-    monkeypatch.setattr(
-        "checkouts.attribution.exact_rules._unless_digits", lambda *_, **__: None
-    )
+    monkeypatch.setattr("checkouts.attribution.exact_rules._unless_digits", lambda *_, **__: None)
     [shop] = [shop for shop in SHOPS if shop.name == "any price"]
     whole = total(simulate(shop, checkouts=CHECKOUTS, seed=1).values())
     assert whole.wrong != []
 
 
-def test_without_names_an_exact_amount_would_say_nothing_among_equal_prices(
-    monkeypatch,
-):
+def test_without_names_an_exact_amount_would_say_nothing_among_equal_prices(monkeypatch):
     """A negative control: rule 1 turned off, everything goes by price."""
     monkeypatch.setattr("checkouts.attribution.exact_rules._named", lambda _: None)
     [shop] = [shop for shop in SHOPS if shop.name == "one price for everybody"]

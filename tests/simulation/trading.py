@@ -8,37 +8,12 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
-from checkouts.attribution.deposit_rules import (
-    Credit,
-    TransferFacts,
-)
-from checkouts.attribution.evidence import (
-    Candidate,
-    Known,
-    Verdict,
-)
+from checkouts.attribution.deposit_rules import Credit, TransferFacts
+from checkouts.attribution.evidence import Candidate, Known, Verdict
 from checkouts.attribution.exact_rules import decide_exact
 from checkouts.states import CheckoutStatus
-from tests.simulation.market import (
-    COOLING,
-    LIFETIME,
-    MINUTE,
-    Market,
-    Sale,
-    Sent,
-    Shop,
-    Tally,
-    Way,
-    money,
-)
-from tests.simulation.reader import (
-    SPAN,
-    Evidence,
-    are_interchangeable,
-    evidence,
-    may_be_meant,
-    readable,
-)
+from tests.simulation.market import COOLING, LIFETIME, MINUTE, Market, Sale, Sent, Shop, Tally, Way, money
+from tests.simulation.reader import SPAN, Evidence, are_interchangeable, evidence, may_be_meant, readable
 
 # From a block to the decision, and from the end of a checkout to its expiry.
 _SOON: Final = timedelta(seconds=10)
@@ -54,12 +29,7 @@ NOT_OFFERED = "its checkout did not offer the chain"
 
 
 def simulate(
-    shop: Shop,
-    *,
-    checkouts: int,
-    seed: int,
-    rival_span: timedelta = SPAN,
-    doubts_round_prices: bool = False,
+    shop: Shop, *, checkouts: int, seed: int, rival_span: timedelta = SPAN, doubts_round_prices: bool = False
 ) -> dict[Way, Tally]:
     """Return what became of all payments, by the way in which they were made."""
     market = Market(shop, Random(seed))
@@ -84,9 +54,7 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 
 class _Trading:
-    def __init__(
-        self, market: Market, rival_span: timedelta, *, doubts_round_prices: bool
-    ) -> None:
+    def __init__(self, market: Market, rival_span: timedelta, *, doubts_round_prices: bool) -> None:
         self.market = market
         self.doubts_round_prices = doubts_round_prices
         self.rival_span = rival_span
@@ -133,16 +101,9 @@ class _Trading:
     def _judge(self, sent: Sent) -> None:
         around = self._around(sent.transfer)
         labelled = [sent.meant.facts] if sent.labelled else []
-        known = Known(
-            labelled=labelled,
-            candidates=around,
-            former=self._former(sent.transfer),
-        )
+        known = Known(labelled=labelled, candidates=around, former=self._former(sent.transfer))
         verdict = decide_exact(
-            sent.transfer,
-            known,
-            rival_span=self.rival_span,
-            doubts_round_prices=self.doubts_round_prices,
+            sent.transfer, known, rival_span=self.rival_span, doubts_round_prices=self.doubts_round_prices
         )
         self._score(sent, verdict, around)
         if isinstance(verdict.decision, Credit) and verdict.checkout is not None:
@@ -190,9 +151,7 @@ class _Trading:
         tally, meant, found = self.tallies[sent.way], sent.meant.facts, verdict.checkout
         tally.payments += 1
         best = {meant.pk} if sent.labelled else readable(sent.transfer, around)
-        tally.ceiling += any(
-            are_interchangeable(meant, self.sales[pk].facts) for pk in best
-        )
+        tally.ceiling += any(are_interchangeable(meant, self.sales[pk].facts) for pk in best)
         is_credit = isinstance(verdict.decision, Credit)
         if found is None:
             tally.left += 1
@@ -237,15 +196,7 @@ def table(tallies: dict[Way, Tally]) -> list[str]:
 
 def _line(way: str, tally: Tally) -> str:
     beyond = tally.beyond.total() + tally.misnamed.total()
-    figures = (
-        tally.payments,
-        tally.right,
-        tally.ceiling,
-        tally.named,
-        tally.left,
-        len(tally.wrong),
-        beyond,
-    )
+    figures = (tally.payments, tally.right, tally.ceiling, tally.named, tally.left, len(tally.wrong), beyond)
     return f"{way:<42}" + "".join(f"{figure:>9,}" for figure in figures)
 
 

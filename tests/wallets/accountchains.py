@@ -113,16 +113,11 @@ def spec_of(chain: AccountChain, *urls: str, **settings: str) -> ChainSpec:
     """The chain as configured, its own node in use unless others are named."""
     prefix = chain.name.upper()
     given = {f"{prefix}_{key}": value for key, value in settings.items()}
-    base = {
-        f"{prefix}_RPC_URLS": ",".join(urls) or chain.url,
-        f"{prefix}_REQUESTS_PER_MINUTE": "100000",
-    }
+    base = {f"{prefix}_RPC_URLS": ",".join(urls) or chain.url, f"{prefix}_REQUESTS_PER_MINUTE": "100000"}
     return load_chains("local", base | chain.settings | given)[chain.name]
 
 
-def open_account_watcher(
-    chain: AccountChain, *urls: str, owner: str = "one", **settings: str
-) -> AccountWatcher:
+def open_account_watcher(chain: AccountChain, *urls: str, owner: str = "one", **settings: str) -> AccountWatcher:
     """A watcher of the chain."""
     spec = spec_of(chain, *urls, **settings)
     adapter = spec.family.open_adapter(spec, open_pool(spec))

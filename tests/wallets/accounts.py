@@ -41,9 +41,7 @@ class Watched:
 
     def restart(self) -> None:
         """As a new process would begin."""
-        self.watcher = AccountWatcher(
-            self.spec, self.ledger, owner=self.owner, clock=lambda: self.seconds
-        )
+        self.watcher = AccountWatcher(self.spec, self.ledger, owner=self.owner, clock=lambda: self.seconds)
 
     @property
     def now(self) -> datetime:
@@ -83,11 +81,7 @@ def make_account(*, expected_until: datetime | None = None) -> ReceivingWallet:
     """A merchant's wallet on Solana that nobody else has; idle unless somebody is expected to pay."""
     key = secrets.token_bytes(32)
     return ReceivingWallet.objects.create(
-        merchant=make_merchant(),
-        chain="solana",
-        address=str(Pubkey(key)),
-        key=key,
-        expected_until=expected_until,
+        merchant=make_merchant(), chain="solana", address=str(Pubkey(key)), key=key, expected_until=expected_until
     )
 
 
@@ -96,14 +90,7 @@ def make_accounts(count: int, **values: datetime) -> list[ReceivingWallet]:
     merchant = make_merchant()
     keys = [secrets.token_bytes(32) for _ in range(count)]
     wallets = [
-        ReceivingWallet(
-            merchant=merchant,
-            chain="solana",
-            address=str(Pubkey(key)),
-            key=key,
-            retired_at=NOW,
-            **values,
-        )
+        ReceivingWallet(merchant=merchant, chain="solana", address=str(Pubkey(key)), key=key, retired_at=NOW, **values)
         for key in keys
     ]
     return ReceivingWallet.objects.bulk_create(wallets)

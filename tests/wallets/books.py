@@ -10,13 +10,7 @@ from demo.localnet.funding import payer
 from demo.localnet.tokens import token_address
 from tests.nodes.proxy import RpcProxy, as_if_busy, results
 from tests.wallets.chains.rpc.test_pool import Clock
-from tests.wallets.factories import (
-    address_of,
-    local_spec,
-    make_deposit,
-    make_watcher,
-    read_all,
-)
+from tests.wallets.factories import address_of, local_spec, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer
 from wallets.models import ChainCursor, SourceDifference
 from wallets.reconciliation.passes import Reconciler
@@ -87,9 +81,7 @@ def without(tx_hash: str) -> Callable[[Any, Any], Any]:
     def answer(request: Any, ask: Any) -> Any:
         told = ask(request)
         if request["method"] == "eth_getLogs":
-            told["result"] = [
-                log for log in told["result"] if log["transactionHash"] != tx_hash
-            ]
+            told["result"] = [log for log in told["result"] if log["transactionHash"] != tx_hash]
         return told | {"result": as_if_busy(told["result"])}
 
     return answer

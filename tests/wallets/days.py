@@ -11,23 +11,14 @@ from checkouts.models import Checkout
 from tests.checkouts.watcher import Watcher
 from tests.factories import NOON, USDC_ON_BASE, make_checkout, make_merchant
 from wallets.forwarders.addresses import checksum
-from wallets.models import (
-    Transfer,
-    TransferClaim,
-    TransferDay,
-    WatchedDay,
-    WatchedMovement,
-    WatchedWallet,
-)
+from wallets.models import Transfer, TransferClaim, TransferDay, WatchedDay, WatchedMovement, WatchedWallet
 from wallets.states import ClaimKind, Direction, TransferState
 from wallets.transfers.totals import fold_days
 
 Sums = dict[tuple[Any, ...], tuple[int, int]]
 
 
-def make_watched(
-    merchant: Merchant | None = None, address: str | None = None, **overrides: Any
-) -> WatchedWallet:
+def make_watched(merchant: Merchant | None = None, address: str | None = None, **overrides: Any) -> WatchedWallet:
     """A watched wallet on Base."""
     address = address or checksum(secrets.token_bytes(20))
     return WatchedWallet.objects.create(
@@ -38,9 +29,7 @@ def make_watched(
     )
 
 
-def make_movement(
-    wallet: WatchedWallet, units: int = 5_000_000, **overrides: Any
-) -> WatchedMovement:
+def make_movement(wallet: WatchedWallet, units: int = 5_000_000, **overrides: Any) -> WatchedMovement:
     """A final movement into a watched wallet, a minute after noon."""
     values: dict[str, Any] = {
         "direction": Direction.IN,
@@ -105,12 +94,7 @@ class History:
         some = self._random.choices(self._checkouts, k=count)
         watcher.records(
             [
-                watcher.transfer_to(
-                    one,
-                    self._units(),
-                    at=self._moment(),
-                    token=self._random.choice(("USDC", "USDT")),
-                )
+                watcher.transfer_to(one, self._units(), at=self._moment(), token=self._random.choice(("USDC", "USDT")))
                 for one in some
             ]
         )
@@ -119,9 +103,7 @@ class History:
         self._random.choice(self._watchers).confirms()
 
     def _some(self, **facts: Any) -> Transfer | None:
-        pks = list(
-            Transfer.objects.filter(**facts).order_by("pk").values_list("pk", flat=True)
-        )
+        pks = list(Transfer.objects.filter(**facts).order_by("pk").values_list("pk", flat=True))
         return Transfer.objects.get(pk=self._random.choice(pks[-6:])) if pks else None
 
     def _lose(self) -> None:
@@ -153,9 +135,7 @@ class History:
         )
 
     def _change_movement(self) -> None:
-        WatchedMovement.objects.filter(state=TransferState.DETECTED).update(
-            state=TransferState.CONFIRMED
-        )
+        WatchedMovement.objects.filter(state=TransferState.DETECTED).update(state=TransferState.CONFIRMED)
         first = WatchedMovement.objects.order_by("pk").first()
         if first:
             first.units, first.block_time = self._units(), self._moment()
@@ -190,14 +170,8 @@ def kept_sums() -> tuple[Sums, Sums]:
     """What the kept days say."""
     found = []
     for model, keys in (
-        (
-            TransferDay,
-            ("merchant_id", "mode", "day", "chain", "token", "state", "claim"),
-        ),
-        (
-            WatchedDay,
-            ("wallet_id", "day", "token", "direction", "state", "is_payment"),
-        ),
+        (TransferDay, ("merchant_id", "mode", "day", "chain", "token", "state", "claim")),
+        (WatchedDay, ("wallet_id", "day", "token", "direction", "state", "is_payment")),
     ):
         counts: Counter[Any] = Counter()
         units: Counter[Any] = Counter()
@@ -210,8 +184,4 @@ def kept_sums() -> tuple[Sums, Sums]:
 
 
 def _paired(counts: Counter[Any], units: Counter[Any]) -> Sums:
-    return {
-        key: (counts[key], units[key])
-        for key in counts | units
-        if counts[key] or units[key]
-    }
+    return {key: (counts[key], units[key]) for key in counts | units if counts[key] or units[key]}

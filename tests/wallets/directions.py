@@ -1,9 +1,6 @@
 """Money that moves in both directions on a local EVM chain, and what is recorded of it."""
 
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.funding import payer
 from demo.localnet.tokens import token_address
 from tests.nodes.forwarders import Deposit, flush

@@ -12,14 +12,9 @@ from wallets.chains.registry import load_chains
 from wallets.chains.specs import ChainSpec
 
 
-def spec_of(
-    chain: str, *urls: str, network: str = "mainnet", **settings: str
-) -> ChainSpec:
+def spec_of(chain: str, *urls: str, network: str = "mainnet", **settings: str) -> ChainSpec:
     """A chain as on the main network, but for its nodes and tokens."""
-    tokens = {
-        f"TOKEN_{key}": token_address(symbol)
-        for key, symbol in TOKENS.get(chain, {}).items()
-    }
+    tokens = {f"TOKEN_{key}": token_address(symbol) for key, symbol in TOKENS.get(chain, {}).items()}
     given = {"RPC_URLS": ",".join(urls)} | tokens | settings
     prefix = chain.upper()
     return load_chains(network, {f"{prefix}_{k}": v for k, v in given.items()})[chain]
@@ -38,10 +33,6 @@ def read_whole(adapter: EvmAdapter, keys: Collection[bytes]) -> list[TokenTransf
     """Everything that arrived in these addresses since the first block."""
     head = adapter.head()
     reading = adapter.read(
-        0,
-        head.block.height,
-        head=head,
-        hint=Hint(frozenset(keys)),
-        ours=lambda found: found & {*keys},
+        0, head.block.height, head=head, hint=Hint(frozenset(keys)), ours=lambda found: found & {*keys}
     )
     return list(reading.transfers)

@@ -14,36 +14,21 @@ from wallets.chains.adapters import open_pool
 from wallets.chains.base import BlockAdapter
 from wallets.chains.registry import load_chains
 from wallets.chains.specs import ChainSpec
-from wallets.forwarders.addresses import (
-    checksum,
-    deposit_key,
-)
+from wallets.forwarders.addresses import checksum, deposit_key
 from wallets.models import DepositAddress, SourceDifference
 from wallets.states import DifferenceKind
 from wallets.watchers.blocks import Watcher
-from wallets.watchers.passes import (
-    ChainWatcher,
-    Outcome,
-)
+from wallets.watchers.passes import ChainWatcher, Outcome
 
 FAR_FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
 
-def make_deposit(
-    merchant: Merchant | None = None, *, destination: str = WALLET, **overrides: Any
-) -> DepositAddress:
+def make_deposit(merchant: Merchant | None = None, *, destination: str = WALLET, **overrides: Any) -> DepositAddress:
     """A live deposit address, watched for a long time."""
     recipient, nonce = bytes.fromhex(destination[2:]), secrets.token_bytes(32)
-    values: dict[str, Any] = {
-        "key": deposit_key(recipient, nonce),
-        "mode": Mode.LIVE,
-        "watched_until": FAR_FUTURE,
-    }
+    values: dict[str, Any] = {"key": deposit_key(recipient, nonce), "mode": Mode.LIVE, "watched_until": FAR_FUTURE}
     return DepositAddress.objects.create(
-        destination=recipient,
-        nonce=nonce,
-        merchant=merchant or make_merchant(),
-        **(values | overrides),
+        destination=recipient, nonce=nonce, merchant=merchant or make_merchant(), **(values | overrides)
     )
 
 
@@ -55,10 +40,7 @@ def address_of(deposit: DepositAddress) -> str:
 def local_spec(*urls: str, chain: str = "base", **settings: str) -> ChainSpec:
     """A chain on local nodes, with the test tokens and six confirmations."""
     prefix = chain.upper()
-    tokens = {
-        f"{prefix}_TOKEN_{key}": token_address(symbol)
-        for key, symbol in TOKENS[chain].items()
-    }
+    tokens = {f"{prefix}_TOKEN_{key}": token_address(symbol) for key, symbol in TOKENS[chain].items()}
     given = {f"{prefix}_{key}": value for key, value in settings.items()}
     base = {f"{prefix}_RPC_URLS": ",".join(urls), f"{prefix}_CONFIRMATIONS": "6"}
     return load_chains("local", base | tokens | given)[chain]
@@ -71,9 +53,7 @@ TOKENS = {
 }
 
 
-def make_watcher(
-    *urls: str, chain: str = "base", owner: str = "one", **settings: str
-) -> Watcher:
+def make_watcher(*urls: str, chain: str = "base", owner: str = "one", **settings: str) -> Watcher:
     """A watcher of a local chain. Its pool is `watcher.pool`."""
     spec = local_spec(*urls, chain=chain, **settings)
     pool = open_pool(spec)
@@ -89,9 +69,7 @@ def read_all(watcher: ChainWatcher, *, now: datetime | None = None) -> None:
     raise AssertionError("the watcher does not come to an end")
 
 
-def make_difference(
-    kind: DifferenceKind = DifferenceKind.MISSED, position: int = 0
-) -> SourceDifference:
+def make_difference(kind: DifferenceKind = DifferenceKind.MISSED, position: int = 0) -> SourceDifference:
     """A transfer on Base that two sources tell differently."""
     return SourceDifference.objects.create(
         chain="base",

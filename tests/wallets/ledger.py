@@ -58,13 +58,7 @@ class Ledger:
         return self.at_once
 
     def pay(
-        self,
-        key: bytes,
-        address: str,
-        units: int,
-        *,
-        sender_key: bytes = b"",
-        sender: str = "payer",
+        self, key: bytes, address: str, units: int, *, sender_key: bytes = b"", sender: str = "payer"
     ) -> TokenTransfer:
         """Put a transfer into a new block."""
         self.height += 1
@@ -95,10 +89,7 @@ class Ledger:
         self.height += 1
         self.transfers.append(
             replace(
-                transfer,
-                block_height=self.height,
-                block_hash=self.name(self.height),
-                block_time=self.time(self.height),
+                transfer, block_height=self.height, block_hash=self.name(self.height), block_time=self.time(self.height)
             )
         )
 
@@ -131,18 +122,13 @@ class Ledger:
     def subscriptions(self, accounts: Sequence[Account]) -> list[Call]:
         return [("follow", [account.address]) for account in accounts]
 
-    def read_accounts(
-        self, accounts: Sequence[Account], *, head: Head
-    ) -> list[AccountReading]:
+    def read_accounts(self, accounts: Sequence[Account], *, head: Head) -> list[AccountReading]:
         self.requests += len(accounts)
         self._ask()
         self.asked += accounts
         for account in accounts:
             self.trouble(account)
-        return [
-            AccountReading(account.key, head.block, self._of(account, head))
-            for account in accounts
-        ]
+        return [AccountReading(account.key, head.block, self._of(account, head)) for account in accounts]
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
         self._ask()

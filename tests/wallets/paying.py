@@ -1,10 +1,7 @@
 """Paying on a node that mines by itself, and waiting for the block: the node answers before it has mined."""
 
 from demo.localnet import tokens
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 
 
 def transfer(node: Anvil, payer: FundedAccount, token: str, to: str, units: int) -> str:
@@ -12,9 +9,7 @@ def transfer(node: Anvil, payer: FundedAccount, token: str, to: str, units: int)
     return _mined(node, tokens.transfer(node, payer, token, to, units))
 
 
-def transfer_many(
-    node: Anvil, payer: FundedAccount, token: str, payments: list[tuple[str, int]]
-) -> str:
+def transfer_many(node: Anvil, payer: FundedAccount, token: str, payments: list[tuple[str, int]]) -> str:
     """Pay several in one transaction; return its hash once it is in a block."""
     return _mined(node, tokens.transfer_many(node, payer, token, payments))
 

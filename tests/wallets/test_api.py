@@ -18,32 +18,18 @@ def local_chains(settings: Any) -> None:
     selectors.forget()
 
 
-def test_chain_metadata_needs_no_key_and_lists_six_chains_by_priority(
-    client: Client,
-) -> None:
+def test_chain_metadata_needs_no_key_and_lists_six_chains_by_priority(client: Client) -> None:
     make_cursor()
     answer = client.get("/api/v1/chains", headers={"Authorization": "Bearer nonsense"})
     assert answer.status_code == 200
     data = answer.json()["data"]
-    assert [one["chain"] for one in data] == [
-        "base",
-        "polygon",
-        "solana",
-        "ton",
-        "tron",
-        "ethereum",
-    ]
+    assert [one["chain"] for one in data] == ["base", "polygon", "solana", "ton", "tron", "ethereum"]
     assert data[0] == {
         "chain": "base",
         "name": "Base",
         "chainId": 8453,
         "tokens": ["USDC"],
-        "tokenContracts": {
-            "USDC": {
-                "address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-                "decimals": 6,
-            }
-        },
+        "tokenContracts": {"USDC": {"address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "decimals": 6}},
         "exactAmountRequired": False,
         "estimatedConfirmSec": 24,
         "confirmations": 12,

@@ -53,17 +53,11 @@ def test_one_cashier_writes_and_sends(tills: list[Till]) -> None:
     assert till.asked == [(ORDER, times), (b"raw", b"signature")]
 
 
-def test_other_settings_and_other_threads_have_a_cashier_of_their_own(
-    tills: list[Till],
-) -> None:
+def test_other_settings_and_other_threads_have_a_cashier_of_their_own(tills: list[Till]) -> None:
     browser_wallets.send_payment(SPEC, b"1", b"")
     other = replace(SPEC, rpc_urls=("https://other.example",))
     browser_wallets.send_payment(other, b"2", b"")
-    thread = threading.Thread(
-        target=browser_wallets.send_payment, args=(other, b"3", b"")
-    )
+    thread = threading.Thread(target=browser_wallets.send_payment, args=(other, b"3", b""))
     thread.start()
     thread.join()
-    assert [till.asked for till in tills] == [
-        [(raw, b"")] for raw in (b"1", b"2", b"3")
-    ]
+    assert [till.asked for till in tills] == [[(raw, b"")] for raw in (b"1", b"2", b"3")]

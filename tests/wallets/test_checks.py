@@ -24,10 +24,7 @@ MISTAKES = {
     "start block": ({"BASE_START_BLOCK": "-1"}, "wallets.E004"),
     "poll": ({"BASE_POLL_SECONDS": "0"}, "wallets.E004"),
     "token": ({"BASE_TOKEN_USDC": "0x12"}, "wallets.E005"),
-    "token checksum": (
-        {"BASE_TOKEN_USDC": ADDRESS.replace("C", "c", 1)},
-        "wallets.E005",
-    ),
+    "token checksum": ({"BASE_TOKEN_USDC": ADDRESS.replace("C", "c", 1)}, "wallets.E005"),
     "tron token": ({"TRON_TOKEN_USDT": "T" + "1" * 33}, "wallets.E005"),
     "unknown": ({"BASE_RPC_URL": "http://node.example"}, "wallets.W001"),
     "unknown chain": ({"BSC_RPC_URLS": "http://node.example"}, "wallets.W001"),
@@ -35,9 +32,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("given", "check_id"), MISTAKES.values(), ids=MISTAKES)
-def test_each_mistake_is_told_by_a_check_with_its_own_id(
-    settings: Any, given: dict[str, str], check_id: str
-) -> None:
+def test_each_mistake_is_told_by_a_check_with_its_own_id(settings: Any, given: dict[str, str], check_id: str) -> None:
     settings.CHAIN_NETWORK = "mainnet"
     settings.CHAIN_SETTINGS = given
     [message] = run_checks(tags=["chains"])
@@ -61,9 +56,7 @@ def test_a_wrong_network_of_the_installation_is_told_once(settings: Any) -> None
     assert message.msg.startswith("CHAIN_NETWORK: ")
 
 
-def test_the_deploy_check_asks_nodes_for_their_chain(
-    settings: Any, base_node: Anvil
-) -> None:
+def test_the_deploy_check_asks_nodes_for_their_chain(settings: Any, base_node: Anvil) -> None:
     settings.CHAIN_NETWORK = "mainnet"
     with RpcProxy(base_node.url) as wrong:
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": f"{base_node.url},{wrong.url}"}
@@ -74,9 +67,7 @@ def test_the_deploy_check_asks_nodes_for_their_chain(
     assert "chain id 1, not 8453" in error.msg
 
 
-def test_the_deploy_check_wants_a_second_node_on_public_networks(
-    settings: Any, base_node: Anvil
-) -> None:
+def test_the_deploy_check_wants_a_second_node_on_public_networks(settings: Any, base_node: Anvil) -> None:
     settings.CHAIN_NETWORK = "mainnet"
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     [warning] = run_checks(tags=["chains"], include_deployment_checks=True)

@@ -96,9 +96,7 @@ def test_each_of_six_chains_is_found_by_what_its_people_paste(
         assert looked.unasked == ()
 
 
-def test_what_nobody_knows_is_found_nowhere_though_all_were_asked(
-    proxy: RpcProxy,
-) -> None:
+def test_what_nobody_knows_is_found_nowhere_though_all_were_asked(proxy: RpcProxy) -> None:
     assert look_up(NOBODYS) == lookup.Lookup((), ())
 
 
@@ -108,16 +106,12 @@ def test_what_is_no_hash_asks_nobody(proxy: RpcProxy) -> None:
     assert proxy.requests == 0
 
 
-def test_a_chain_that_cannot_have_it_is_not_asked(
-    proxy: RpcProxy, settings: Any
-) -> None:
+def test_a_chain_that_cannot_have_it_is_not_asked(proxy: RpcProxy, settings: Any) -> None:
     configure(settings, SOLANA_RPC_URLS=DEAD_NODE)
     assert look_up(NOBODYS) == lookup.Lookup((), ())
 
 
-def test_a_chain_whose_nodes_do_not_answer_is_told_of(
-    proxy: RpcProxy, base_node: Anvil, settings: Any
-) -> None:
+def test_a_chain_whose_nodes_do_not_answer_is_told_of(proxy: RpcProxy, base_node: Anvil, settings: Any) -> None:
     configure(settings, POLYGON_RPC_URLS=DEAD_NODE)
     looked = look_up(pay(base_node))
     assert [one.chain for one in looked.transactions] == ["base"]
@@ -125,11 +119,7 @@ def test_a_chain_whose_nodes_do_not_answer_is_told_of(
 
 
 def test_one_deadline_stands_over_all_chains(
-    proxy: RpcProxy,
-    base_node: Anvil,
-    polygon_node: Anvil,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    proxy: RpcProxy, base_node: Anvil, polygon_node: Anvil, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Or the nodes' silence would end it as soon.
     monkeypatch.setattr(deadlines, "SILENT_SECONDS", 60.0)
@@ -164,9 +154,7 @@ def test_a_chain_that_hangs_takes_only_so_many_threads(
     assert [one.tx_hash for one in look_up(tx_hash).transactions] == [tx_hash]
 
 
-def test_the_nodes_are_asked_only_so_often_whoever_asks(
-    proxy: RpcProxy, settings: Any
-) -> None:
+def test_the_nodes_are_asked_only_so_often_whoever_asks(proxy: RpcProxy, settings: Any) -> None:
     configure(settings, BASE_REQUESTS_PER_MINUTE="6")
     asked = []
     # A minute may end in between.
@@ -179,9 +167,7 @@ def test_the_nodes_are_asked_only_so_often_whoever_asks(
     assert not all(asked)
 
 
-def test_a_chain_adapter_that_breaks_leaves_the_page_whole(
-    proxy: RpcProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_chain_adapter_that_breaks_leaves_the_page_whole(proxy: RpcProxy, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object) -> None:
         raise RuntimeError("a mistake of ours")
 
@@ -189,9 +175,7 @@ def test_a_chain_adapter_that_breaks_leaves_the_page_whole(
     assert look_up(NOBODYS).unasked == ("base",)
 
 
-def test_what_is_recorded_of_a_transaction_is_told_whosever_it_is(
-    base_node: Anvil, settings: Any
-) -> None:
+def test_what_is_recorded_of_a_transaction_is_told_whosever_it_is(base_node: Anvil, settings: Any) -> None:
     configure(settings, **evm_settings("BASE", base_node.url))
     watcher = make_watcher(base_node.url)
     tx_hash = pay(base_node, address_of(make_deposit(make_merchant())))
@@ -228,7 +212,5 @@ def test_a_connection_waits_for_the_next_question_and_is_closed_by_one_that_come
 def open_connections() -> int:
     """How many sessions the test's database has."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-        )
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
         return int(cursor.fetchone()[0])

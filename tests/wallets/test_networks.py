@@ -26,11 +26,6 @@ def test_what_is_confused_with_a_token_pays_nothing() -> None:
     assert "USDC" in networks.accepted_tokens()
 
 
-@pytest.mark.parametrize(
-    ("chain", "by_account"),
-    [("base", False), ("tron", False), ("solana", True), ("ton", True)],
-)
-def test_solana_and_ton_are_asked_account_by_account(
-    chain: str, by_account: bool
-) -> None:
+@pytest.mark.parametrize(("chain", "by_account"), [("base", False), ("tron", False), ("solana", True), ("ton", True)])
+def test_solana_and_ton_are_asked_account_by_account(chain: str, by_account: bool) -> None:
     assert networks.reads_accounts(networks.chain_spec(chain)) is by_account

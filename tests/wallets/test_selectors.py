@@ -62,9 +62,7 @@ def test_a_chain_read_to_its_head_is_ok_and_offered_to_who_has_a_wallet_there() 
         ({"height": None}, ChainStatus.OK),
     ],
 )
-def test_status_follows_the_watchers_own_lag(
-    facts: dict[str, Any], status: str
-) -> None:
+def test_status_follows_the_watchers_own_lag(facts: dict[str, Any], status: str) -> None:
     facts = dict(facts)
     silent_for = facts.pop("silent_for", None)
     if silent_for is not None:
@@ -86,29 +84,22 @@ def test_a_chain_that_nobody_pays_on_is_not_silent_between_two_passes() -> None:
     assert status_of("base") == ChainStatus.OK
 
 
-@pytest.mark.parametrize(
-    ("ago", "status"), [(20, ChainStatus.DELAYED), (70, ChainStatus.DOWN)]
-)
+@pytest.mark.parametrize(("ago", "status"), [(20, ChainStatus.DELAYED), (70, ChainStatus.DOWN)])
 def test_it_is_once_its_watcher_is_gone(ago: int, status: ChainStatus) -> None:
     gone = timezone.now() - timedelta(seconds=ago)
     make_cursor(**quiet(head_at=gone, lease_until=gone))
     assert status_of("base") == status
 
 
-@pytest.mark.parametrize(
-    ("late", "status"), [(20, ChainStatus.DELAYED), (70, ChainStatus.DOWN)]
-)
-def test_it_is_once_a_pass_that_was_due_did_not_come(
-    late: int, status: ChainStatus
-) -> None:
+@pytest.mark.parametrize(("late", "status"), [(20, ChainStatus.DELAYED), (70, ChainStatus.DOWN)])
+def test_it_is_once_a_pass_that_was_due_did_not_come(late: int, status: ChainStatus) -> None:
     since = timezone.now() - timedelta(seconds=late)
     make_cursor(**quiet(head_at=since - timedelta(minutes=1), due_at=since))
     assert status_of("base") == status
 
 
 @pytest.mark.parametrize(
-    ("seconds", "status"),
-    [(2, ChainStatus.OK), (30, ChainStatus.DELAYED), (90, ChainStatus.DOWN)],
+    ("seconds", "status"), [(2, ChainStatus.OK), (30, ChainStatus.DELAYED), (90, ChainStatus.DOWN)]
 )
 @pytest.mark.parametrize("chain", ["solana", "ton"])
 def test_a_chain_of_accounts_is_as_late_as_the_least_known_of_those_to_be_paid(
@@ -125,13 +116,10 @@ def test_a_chain_of_accounts_is_as_late_as_the_least_known_of_those_to_be_paid(
     assert status_of(chain) == status
 
 
-def test_all_six_chains_tell_their_status_once_each_has_a_node(
-    settings: Any, client: Client
-) -> None:
+def test_all_six_chains_tell_their_status_once_each_has_a_node(settings: Any, client: Client) -> None:
     names = list(chains())
     settings.CHAIN_SETTINGS = {
-        f"{name.upper()}_RPC_URLS": f"http://127.0.0.1:{port}"
-        for port, name in enumerate(names, start=1)
+        f"{name.upper()}_RPC_URLS": f"http://127.0.0.1:{port}" for port, name in enumerate(names, start=1)
     }
     for name in names:
         make_cursor(name)
@@ -140,9 +128,7 @@ def test_all_six_chains_tell_their_status_once_each_has_a_node(
     assert {one["chain"]: one["status"] for one in data} == dict.fromkeys(names, "ok")
 
 
-def test_a_node_that_stands_still_is_noticed_on_public_networks_alone(
-    settings: Any,
-) -> None:
+def test_a_node_that_stands_still_is_noticed_on_public_networks_alone(settings: Any) -> None:
     make_cursor(head_time=timezone.now() - timedelta(hours=1))
     assert status_of("base") == ChainStatus.OK
     settings.CHAIN_NETWORK = "mainnet"
@@ -150,17 +136,9 @@ def test_a_node_that_stands_still_is_noticed_on_public_networks_alone(
 
 
 @pytest.mark.parametrize(
-    "facts",
-    [
-        {"halted_reason": "x"},
-        {"head_at": None},
-        {"factory_ok": False},
-        {"factory_ok": None},
-    ],
+    "facts", [{"halted_reason": "x"}, {"head_at": None}, {"factory_ok": False}, {"factory_ok": None}]
 )
-def test_a_chain_that_is_down_or_has_no_factory_is_not_offered(
-    facts: dict[str, Any],
-) -> None:
+def test_a_chain_that_is_down_or_has_no_factory_is_not_offered(facts: dict[str, Any]) -> None:
     make_cursor(**facts)
     merchant = make_merchant()
     make_wallet(merchant)
@@ -176,9 +154,7 @@ def test_a_chain_without_a_node_is_known_and_not_offered(settings: Any) -> None:
     assert offerable_chains(merchant.pk, Mode.LIVE) == []
 
 
-def test_exact_amount_chains_are_offered_with_the_merchants_own_wallet_and_need_no_factory() -> (
-    None
-):
+def test_exact_amount_chains_are_offered_with_the_merchants_own_wallet_and_need_no_factory() -> None:
     make_cursor("ethereum", factory_ok=False)
     merchant = make_merchant()
     make_wallet(merchant, "ethereum")

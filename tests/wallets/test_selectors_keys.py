@@ -14,10 +14,7 @@ from wallets import selectors
 from wallets.chains.base import Hint
 from wallets.models import DepositAddress
 from wallets.selectors import watched_keys
-from wallets.transfers.service import (
-    NewTransfer,
-    record_transfers,
-)
+from wallets.transfers.service import NewTransfer, record_transfers
 from wallets.watched.service import remove_watched_wallet
 
 pytestmark = pytest.mark.django_db
@@ -34,9 +31,7 @@ def test_addresses_of_simulated_payments_are_never_asked_for() -> None:
     assert watched_keys("base") == Hint(frozenset())
 
 
-def test_when_there_are_too_many_to_name_none_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_when_there_are_too_many_to_name_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "MOST_RECIPIENTS", 1)
     make_deposit()
     assert watched_keys("base") is not None
@@ -65,9 +60,7 @@ def give(deposit: DepositAddress, chain: str) -> None:
     record_transfers([paid], now=timezone.now())
 
 
-def test_as_senders_are_asked_for_watched_wallets_and_what_was_ever_paid_there() -> (
-    None
-):
+def test_as_senders_are_asked_for_watched_wallets_and_what_was_ever_paid_there() -> None:
     make_deposit()
     paid, elsewhere = make_deposit(), make_deposit()
     give(paid, "base")

@@ -49,9 +49,7 @@ def test_a_chain_is_refused_when_no_node_is_of_it(
     assert "137" in told
 
 
-def test_one_node_of_the_chain_suffices(
-    base_node: Anvil, polygon_node: Anvil, chains: list[WatchedChain]
-) -> None:
+def test_one_node_of_the_chain_suffices(base_node: Anvil, polygon_node: Anvil, chains: list[WatchedChain]) -> None:
     assert refusal(spec_of("base", polygon_node.url, base_node.url), chains) is None
 
 
@@ -80,9 +78,7 @@ def test_a_node_that_asks_us_to_wait_is_heard() -> None:
 def watched(chain: WatchedChain) -> Iterator[None]:
     """The chain is watched by a thread of its own."""
     end = threading.Event()
-    watching = threading.Thread(
-        target=watch, args=([chain],), kwargs={"until": end.wait}
-    )
+    watching = threading.Thread(target=watch, args=([chain],), kwargs={"until": end.wait})
     watching.start()
     try:
         yield
@@ -101,9 +97,7 @@ def height() -> int:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("pushed", [True, False])
-def test_a_pushed_block_is_read_before_the_next_poll(
-    base_node: Anvil, pushed: bool
-) -> None:
+def test_a_pushed_block_is_read_before_the_next_poll(base_node: Anvil, pushed: bool) -> None:
     make_deposit()
     url = base_node.url.replace("http", "ws")
     push = {"WS_URL": url} if pushed else {}
@@ -123,9 +117,7 @@ def test_a_pushed_block_is_read_before_the_next_poll(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("pushed", [True, False])
-def test_a_pushed_payment_on_solana_is_read_before_the_next_poll(
-    solana_node: "SolanaNode", pushed: bool
-) -> None:
+def test_a_pushed_payment_on_solana_is_read_before_the_next_poll(solana_node: "SolanaNode", pushed: bool) -> None:
     chain = OnSolana(solana_node)
     to = chain.new_address()
     make_expected(chain, to)
@@ -160,13 +152,8 @@ def test_an_error_about_subscriptions_does_not_end_the_polling(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("outcome", "number"),
-    [(Outcome.IDLE, 1), (Outcome.STANDBY, 0), (Outcome.HALTED, 0)],
-)
-def test_only_who_reads_the_chain_is_subscribed(
-    base_node: Anvil, outcome: Outcome, number: int
-) -> None:
+@pytest.mark.parametrize(("outcome", "number"), [(Outcome.IDLE, 1), (Outcome.STANDBY, 0), (Outcome.HALTED, 0)])
+def test_only_who_reads_the_chain_is_subscribed(base_node: Anvil, outcome: Outcome, number: int) -> None:
     watcher = make_watcher(base_node.url)
     assert len(_subscriptions(watcher, outcome)) == number
     watcher.close()
@@ -185,9 +172,7 @@ def idle_passes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_flood_of_notices_does_not_crowd_passes(
-    base_node: Anvil, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flood_of_notices_does_not_crowd_passes(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
     passes = idle_passes(monkeypatch)
     chain = WatchedChain(local_spec(base_node.url, WS_URL="ws://127.0.0.1:9"))
     assert chain.notices is not None

@@ -43,9 +43,7 @@ def account_at(address: str, head: Head) -> Account:
     return Account(key_of(address), address, block.height, block.time)
 
 
-def read_on(
-    adapter: TonAdapter, account: Account, *, head: Head | None = None
-) -> AccountReading:
+def read_on(adapter: TonAdapter, account: Account, *, head: Head | None = None) -> AccountReading:
     """Read one account to the newest block."""
     [reading] = adapter.read_accounts([account], head=head or adapter.head())
     return reading
@@ -70,9 +68,7 @@ def changing(path: str, change: Callable[[Any], Any]) -> Fault:
 
 def changing_rows(path: str, name: str, change: Callable[[Any], Any]) -> Fault:
     """A fault that replaces each row of a listing."""
-    return changing(
-        path, lambda answer: answer | {name: [change(row) for row in answer[name]]}
-    )
+    return changing(path, lambda answer: answer | {name: [change(row) for row in answer[name]]})
 
 
 def broken(**fields: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:

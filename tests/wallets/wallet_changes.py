@@ -22,19 +22,10 @@ def make_owned_merchant() -> Merchant:
     return merchant
 
 
-def ask(
-    merchant: Merchant, address: str = OTHER, chain: str = "ethereum"
-) -> ReceivingWallet | WalletChange:
+def ask(merchant: Merchant, address: str = OTHER, chain: str = "ethereum") -> ReceivingWallet | WalletChange:
     """Ask for a wallet at noon, as the first owner."""
     actor = merchant.memberships.filter(role=Role.OWNER).order_by("pk")[0].user
-    return request_wallet(
-        merchant,
-        chain=chain,
-        address=address,
-        actor=actor,
-        now=NOON,
-        client="203.0.113.9",
-    )
+    return request_wallet(merchant, chain=chain, address=address, actor=actor, now=NOON, client="203.0.113.9")
 
 
 def ask_for_change(merchant: Merchant) -> WalletChange:

@@ -19,18 +19,11 @@ def some_address() -> str:
 
 
 def watch(
-    merchant: Merchant,
-    *,
-    chain: str = "base",
-    mode: Mode = Mode.LIVE,
-    now: datetime = NOON,
-    **wanted: Any,
+    merchant: Merchant, *, chain: str = "base", mode: Mode = Mode.LIVE, now: datetime = NOON, **wanted: Any
 ) -> WatchedWallet:
     """A wallet that is watched as people have it watched, its history read."""
     address = wanted.pop("address", None) or some_address()
-    wallet, _ = watch_wallet(
-        merchant, mode=mode, chain=chain, address=address, now=now, **wanted
-    )
+    wallet, _ = watch_wallet(merchant, mode=mode, chain=chain, address=address, now=now, **wanted)
     WatchedWallet.objects.filter(pk=wallet.pk).update(status=WatchStatus.ACTIVE)
     wallet.refresh_from_db()
     return wallet
@@ -39,10 +32,7 @@ def watch(
 def import_through(wallet: WatchedWallet, percent: int) -> None:
     """Let a wallet's history be read so far."""
     WatchedWallet.objects.filter(pk=wallet.pk).update(
-        status=WatchStatus.IMPORTING,
-        history_from=1,
-        history_height=percent,
-        history_until=100,
+        status=WatchStatus.IMPORTING, history_from=1, history_height=percent, history_until=100
     )
 
 

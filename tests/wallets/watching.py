@@ -17,16 +17,10 @@ from wallets.watchers.leases import take_lease
 LOOK_SECONDS = 5.0
 
 
-def watch(
-    address: str, *, chain: str = "base", merchant: Merchant | None = None
-) -> WatchedWallet:
+def watch(address: str, *, chain: str = "base", merchant: Merchant | None = None) -> WatchedWallet:
     """Have an address watched with real money, by a merchant of its own unless one is named."""
     wallet, _ = watch_wallet(
-        merchant or make_merchant(),
-        mode=Mode.LIVE,
-        chain=chain,
-        address=address,
-        now=timezone.now(),
+        merchant or make_merchant(), mode=Mode.LIVE, chain=chain, address=address, now=timezone.now()
     )
     return wallet
 

@@ -7,22 +7,10 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from tests.factories import NOON
 from webhooks.models import Attempt, Delivery, Endpoint
-from webhooks.outbox.events import (
-    BELL,
-    NewEvent,
-    publish,
-)
+from webhooks.outbox.events import BELL, NewEvent, publish
 from webhooks.states import DeliveryStatus
 
-__all__ = [
-    "BELL",
-    "HOOK",
-    "make_attempt",
-    "make_deliveries",
-    "make_endpoint",
-    "make_failed",
-    "new_event",
-]
+__all__ = ["BELL", "HOOK", "make_attempt", "make_deliveries", "make_endpoint", "make_failed", "new_event"]
 
 HOOK = "https://shop.example/hook"
 
@@ -42,9 +30,7 @@ def new_event(merchant: Merchant, **overrides: Any) -> NewEvent:
     return NewEvent(merchant_id=merchant.pk, **(values | overrides))
 
 
-def make_endpoint(
-    merchant: Merchant, url: str = "http://127.0.0.1:9/", **overrides: Any
-) -> Endpoint:
+def make_endpoint(merchant: Merchant, url: str = "http://127.0.0.1:9/", **overrides: Any) -> Endpoint:
     """A URL of the merchant, by default its default one."""
     values = {"mode": Mode.LIVE, "is_default": True, "created_at": NOON}
     return Endpoint.objects.create(merchant=merchant, url=url, **(values | overrides))
@@ -52,16 +38,9 @@ def make_endpoint(
 
 def make_deliveries(endpoint: Endpoint, count: int = 1) -> list[Delivery]:
     """Published events on their way to the endpoint, the oldest first."""
-    events = [
-        new_event(endpoint.merchant, mode=Mode(endpoint.mode), url=endpoint.url)
-        for _ in range(count)
-    ]
+    events = [new_event(endpoint.merchant, mode=Mode(endpoint.mode), url=endpoint.url) for _ in range(count)]
     rows = publish(events, now=NOON)
-    return list(
-        Delivery.objects.filter(event__in=rows)
-        .select_related("endpoint")
-        .order_by("pk")
-    )
+    return list(Delivery.objects.filter(event__in=rows).select_related("endpoint").order_by("pk"))
 
 
 def make_failed(endpoint: Endpoint, count: int = 1, **attempt: Any) -> list[Delivery]:
@@ -70,9 +49,7 @@ def make_failed(endpoint: Endpoint, count: int = 1, **attempt: Any) -> list[Deli
     for row in rows:
         make_attempt(row, **attempt)
     keys = [row.pk for row in rows]
-    Delivery.objects.filter(pk__in=keys).update(
-        status=DeliveryStatus.FAILED, is_due=False, tries=12, finished_at=NOON
-    )
+    Delivery.objects.filter(pk__in=keys).update(status=DeliveryStatus.FAILED, is_due=False, tries=12, finished_at=NOON)
     return list(Delivery.objects.filter(pk__in=keys).order_by("pk"))
 
 

@@ -11,9 +11,7 @@ from tests.factories import make_key
 
 def get(merchant: Merchant, query: str = "", mode: Mode = Mode.LIVE) -> Any:
     _, key = make_key(merchant, mode)
-    response = Client().get(
-        f"/api/v1/events{query}", headers={"Authorization": f"Bearer {key}"}
-    )
+    response = Client().get(f"/api/v1/events{query}", headers={"Authorization": f"Bearer {key}"})
     return response
 
 

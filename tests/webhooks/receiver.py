@@ -124,9 +124,7 @@ def dripping(head: bytes, drop: bytes) -> Iterator[str]:
         thread.join()
 
 
-def _drip(
-    listener: socket.socket, head: bytes, drop: bytes, done: threading.Event
-) -> None:
+def _drip(listener: socket.socket, head: bytes, drop: bytes, done: threading.Event) -> None:
     while not done.is_set():
         try:
             client, _ = listener.accept()
@@ -136,9 +134,7 @@ def _drip(
             _answer_slowly(client, head, drop, done)
 
 
-def _answer_slowly(
-    client: socket.socket, head: bytes, drop: bytes, done: threading.Event
-) -> None:
+def _answer_slowly(client: socket.socket, head: bytes, drop: bytes, done: threading.Event) -> None:
     client.settimeout(5)
     try:
         client.recv(65536)
@@ -167,9 +163,7 @@ def hanging_up() -> Iterator[tuple[str, list[int]]]:
         thread.join()
 
 
-def _hang_up(
-    listener: socket.socket, connections: list[int], done: threading.Event
-) -> None:
+def _hang_up(listener: socket.socket, connections: list[int], done: threading.Event) -> None:
     while not done.is_set():
         try:
             client, _ = listener.accept()

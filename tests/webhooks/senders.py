@@ -38,16 +38,12 @@ class RunningSender:
 
     async def _run(self) -> None:
         transport = Transport(
-            user_agent="Florin-Webhooks/test",
-            loopback_allowed=True,
-            deadline_seconds=self._deadline_seconds,
+            user_agent="Florin-Webhooks/test", loopback_allowed=True, deadline_seconds=self._deadline_seconds
         )
         async with transport:
             name = f"sender-{next(_number)}"
             self._loop = asyncio.get_running_loop()
-            self._sender = Sender(
-                transport, name=name, lease=self._lease, **self._options
-            )
+            self._sender = Sender(transport, name=name, lease=self._lease, **self._options)
             self._started.set()
             await self._sender.run()
 
@@ -66,17 +62,10 @@ class RunningSender:
 
 @contextmanager
 def sending(
-    senders: int = 1,
-    *,
-    deadline_seconds: float = 30.0,
-    lease: timedelta = timedelta(seconds=15),
-    **options: Any,
+    senders: int = 1, *, deadline_seconds: float = 30.0, lease: timedelta = timedelta(seconds=15), **options: Any
 ) -> Iterator[list[RunningSender]]:
     """Some senders side by side, stopped at the end."""
-    running = [
-        RunningSender(deadline_seconds=deadline_seconds, lease=lease, **options)
-        for _ in range(senders)
-    ]
+    running = [RunningSender(deadline_seconds=deadline_seconds, lease=lease, **options) for _ in range(senders)]
     try:
         yield running
     finally:

@@ -24,10 +24,7 @@ def test_events_are_listed_newest_first_with_their_total(merchant: Merchant) -> 
 def test_an_element_is_byte_for_byte_what_was_sent(merchant: Merchant) -> None:
     (event,) = publish([new_event(merchant)], now=NOON)
     response = get(merchant, "?after=0")
-    assert (
-        response.content
-        == b'{"data":[' + event.body + b'],"total":1,"limit":20,"offset":0}'
-    )
+    assert response.content == b'{"data":[' + event.body + b'],"total":1,"limit":20,"offset":0}'
 
 
 def test_the_total_may_be_left_out(merchant: Merchant) -> None:

@@ -16,10 +16,7 @@ def test_development_needs_no_keys_to_start(settings: Any) -> None:
 
 def test_production_refuses_loopback_and_missing_keys(settings: Any) -> None:
     settings.PRODUCTION, settings.ENCRYPTION_KEYS = True, []
-    assert {problem.id for problem in check_settings()} == {
-        "webhooks.E001",
-        "webhooks.E002",
-    }
+    assert {problem.id for problem in check_settings()} == {"webhooks.E001", "webhooks.E002"}
 
 
 def test_a_sound_production_passes(settings: Any) -> None:

@@ -40,9 +40,7 @@ def test_after_lists_forward_from_a_sequence(merchant: Merchant) -> None:
         ("?after=9223372036854775807&offset=2147483647", []),
     ],
 )
-def test_an_offset_counts_from_where_the_list_begins(
-    merchant: Merchant, query: str, listed: list[int]
-) -> None:
+def test_an_offset_counts_from_where_the_list_begins(merchant: Merchant, query: str, listed: list[int]) -> None:
     publish([new_event(merchant) for _ in range(5)], now=NOON)
     publish([new_event(make_merchant())], now=NOON)
     assert sequences(get(merchant, query)) == listed
@@ -64,11 +62,7 @@ def test_a_rare_type_is_found_without_reading_the_others(merchant: Merchant) -> 
 
 
 def test_events_are_filtered_by_type_and_checkout(merchant: Merchant) -> None:
-    batch = [
-        new_event(merchant),
-        new_event(merchant, type="checkout.expired"),
-        new_event(merchant),
-    ]
+    batch = [new_event(merchant), new_event(merchant, type="checkout.expired"), new_event(merchant)]
     publish(batch, now=NOON)
     expired = get(merchant, "?type=checkout.expired")
     assert sequences(expired) == [2]
@@ -85,9 +79,7 @@ def test_starting_after_pages_by_key_in_either_direction(merchant: Merchant) -> 
     assert sequences(get(merchant, f"?after=0&starting_after={seen}")) == [3, 4]
 
 
-def test_another_merchants_events_and_the_other_modes_are_invisible(
-    merchant: Merchant,
-) -> None:
+def test_another_merchants_events_and_the_other_modes_are_invisible(merchant: Merchant) -> None:
     stranger = make_merchant()
     (secret,) = publish([new_event(stranger)], now=NOON)
     publish([new_event(merchant, mode=Mode.TEST)], now=NOON)
@@ -111,9 +103,7 @@ def test_another_merchants_events_and_the_other_modes_are_invisible(
         ("?starting_after=evt_none", "starting_after"),
     ],
 )
-def test_a_parameter_out_of_range_is_named(
-    merchant: Merchant, query: str, param: str
-) -> None:
+def test_a_parameter_out_of_range_is_named(merchant: Merchant, query: str, param: str) -> None:
     response = get(merchant, query)
     assert response.status_code == 400
     error = response.json()["error"]

@@ -9,10 +9,7 @@ import pytest
 import standardwebhooks
 import stripe
 
-from webhooks.signatures import (
-    new_secret,
-    sign,
-)
+from webhooks.signatures import new_secret, sign
 
 BODY = '{"id":"evt_1","data":{"metadata":{"é":"ü"}}}'.encode()
 SECRET = new_secret()
@@ -23,30 +20,20 @@ Verify = Callable[[bytes, dict[str, str], str], None]
 
 
 def headers_at(timestamp: int) -> dict[str, str]:
-    return sign(
-        BODY, message_id="evt_1", timestamp=timestamp, secrets=[SECRET, OLD_SECRET]
-    )
+    return sign(BODY, message_id="evt_1", timestamp=timestamp, secrets=[SECRET, OLD_SECRET])
 
 
 def verify_by_stripe(body: bytes, headers: dict[str, str], secret: str) -> None:
-    stripe.WebhookSignature.verify_header(
-        body.decode(), headers["X-Service-Signature"], secret, tolerance=300
-    )
+    stripe.WebhookSignature.verify_header(body.decode(), headers["X-Service-Signature"], secret, tolerance=300)
 
 
-def verify_by_standard_webhooks(
-    body: bytes, headers: dict[str, str], secret: str
-) -> None:
+def verify_by_standard_webhooks(body: bytes, headers: dict[str, str], secret: str) -> None:
     standardwebhooks.Webhook(secret).verify(body, headers)
 
 
 VERIFIERS = [
     pytest.param(verify_by_stripe, stripe.SignatureVerificationError, id="stripe"),
-    pytest.param(
-        verify_by_standard_webhooks,
-        standardwebhooks.WebhookVerificationError,
-        id="standardwebhooks",
-    ),
+    pytest.param(verify_by_standard_webhooks, standardwebhooks.WebhookVerificationError, id="standardwebhooks"),
 ]
 
 
@@ -58,9 +45,7 @@ def test_a_secret_is_its_prefix_and_32_bytes_and_no_two_are_alike() -> None:
 
 @pytest.mark.parametrize("secret", [SECRET, OLD_SECRET], ids=["current", "rotated"])
 @pytest.mark.parametrize(("verify", "_refusal"), VERIFIERS)
-def test_published_verifiers_accept_either_secret(
-    verify: Verify, _refusal: type[Exception], secret: str
-) -> None:
+def test_published_verifiers_accept_either_secret(verify: Verify, _refusal: type[Exception], secret: str) -> None:
     verify(BODY, headers_at(int(time.time())), secret)
 
 
@@ -77,9 +62,7 @@ def test_another_secret_is_refused(verify: Verify, refusal: type[Exception]) -> 
 
 
 @pytest.mark.parametrize(("verify", "refusal"), VERIFIERS)
-def test_a_time_more_than_300_seconds_ago_is_refused(
-    verify: Verify, refusal: type[Exception]
-) -> None:
+def test_a_time_more_than_300_seconds_ago_is_refused(verify: Verify, refusal: type[Exception]) -> None:
     with pytest.raises(refusal):
         verify(BODY, headers_at(int(time.time()) - 310), SECRET)
 

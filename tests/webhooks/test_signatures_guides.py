@@ -46,9 +46,7 @@ def receiver(program: Program, folder: Path, port: int, secret: str) -> Iterator
         yield output
 
 
-@pytest.mark.parametrize(
-    "program", running("docs/guide/webhooks.md", "python", "ts", "php", "go"), ids=str
-)
+@pytest.mark.parametrize("program", running("docs/guide/webhooks.md", "python", "ts", "php", "go"), ids=str)
 def test_a_receiver_takes_a_genuine_webhook_and_refuses_every_other(
     program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,9 +82,7 @@ def test_a_receiver_takes_a_genuine_webhook_and_refuses_every_other(
         assert post(url, genuine) == 204
 
 
-@pytest.mark.parametrize(
-    "program", running("docs/guide/webhooks.md", "python", "ts", "php", "go"), ids=str
-)
+@pytest.mark.parametrize("program", running("docs/guide/webhooks.md", "python", "ts", "php", "go"), ids=str)
 def test_a_receiver_without_a_secret_takes_nothing(
     program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,14 +114,10 @@ def answers(url: str) -> bool:
 def abort(port: int) -> None:
     """Begin a webhook, and close the connection before its end."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
-        connection.sendall(
-            b"POST /hooks/florin HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n{"
-        )
+        connection.sendall(b"POST /hooks/florin HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n{")
 
 
-def post(
-    url: str, headers: dict[str, str] | dict[bytes, bytes], body: bytes = BODY
-) -> int:
+def post(url: str, headers: dict[str, str] | dict[bytes, bytes], body: bytes = BODY) -> int:
     """Send a webhook; return the answer's status."""
     return httpx.post(url, content=body, headers=headers, timeout=30).status_code
 
@@ -139,9 +131,7 @@ def handlers() -> dict[str, Callable[..., bool]]:
     return names
 
 
-def test_the_handler_of_two_gateways_tells_them_apart(
-    handlers: dict[str, Callable[..., bool]],
-) -> None:
+def test_the_handler_of_two_gateways_tells_them_apart(handlers: dict[str, Callable[..., bool]]) -> None:
     secret, now = new_secret(), int(time.time())
     ours = headers_at(now, secret)["X-Service-Signature"]
     theirs = "sha256=" + hmac.new(secret.encode(), BODY, hashlib.sha256).hexdigest()

@@ -4,9 +4,7 @@ import pytest
 
 from tests.routes import assert_leads_to
 
-PATHS = {
-    "/api/v1/events": "event-list",
-}
+PATHS = {"/api/v1/events": "event-list"}
 
 
 @pytest.mark.parametrize(("path", "name"), PATHS.items())

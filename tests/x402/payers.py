@@ -4,10 +4,7 @@ from typing import Any
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    token_address,
-    transfer,
-)
+from demo.localnet.tokens import token_address, transfer
 from tests.contract.client import ApiClient
 from tests.x402.calls import Claim
 
@@ -24,13 +21,7 @@ def pay_to_of(client: ApiClient, chain: str = "base") -> str:
 
 
 def paid(
-    node: Anvil,
-    client: ApiClient,
-    units: int = UNITS,
-    *,
-    chain: str = "base",
-    blocks: int = DEEP,
-    **values: Any,
+    node: Anvil, client: ApiClient, units: int = UNITS, *, chain: str = "base", blocks: int = DEEP, **values: Any
 ) -> Claim:
     """Pay the merchant, deep enough to count, and claim it."""
     to = values.pop("to", None) or pay_to_of(client, chain)
@@ -39,9 +30,7 @@ def paid(
     return claim_of(node, tx_hash, to, chain=chain, **values)
 
 
-def claim_of(
-    node: Anvil, tx_hash: str, to: str, *, chain: str = "base", **values: Any
-) -> Claim:
+def claim_of(node: Anvil, tx_hash: str, to: str, *, chain: str = "base", **values: Any) -> Claim:
     """Claim a transaction of the usual payer."""
     found = {"token": "USDC", "payer": payer(node).address, "pay_to": to} | values
     return Claim(chain=chain, tx_hash=tx_hash, **found)

@@ -39,9 +39,7 @@ def make_payable(merchant: Merchant, settings: Any, *, height: int = 1_000) -> N
     forget()
 
 
-def make_machine_transfer(
-    merchant: Merchant, to: str, units: int = UNITS, **overrides: Any
-) -> Transfer:
+def make_machine_transfer(merchant: Merchant, to: str, units: int = UNITS, **overrides: Any) -> Transfer:
     """A transfer to a machines' forwarder, twelve blocks deep and not final yet."""
     now = timezone.now()
     values: dict[str, Any] = {
@@ -68,9 +66,7 @@ def make_machine_transfer(
     )
 
 
-def request_for(
-    transfer: Transfer, *, price: int = UNITS, resource: str = "a report"
-) -> VerifyRequest:
+def request_for(transfer: Transfer, *, price: int = UNITS, resource: str = "a report") -> VerifyRequest:
     """What a resource server asks about it."""
     proof = Proof(
         tx_hash=transfer.tx_hash,
@@ -86,9 +82,7 @@ def request_for(
     return VerifyRequest(proof, wanted, digest)
 
 
-def verify_it(
-    transfer: Transfer, *, key: str = "", now: datetime | None = None, **values: Any
-) -> dict[str, Any]:
+def verify_it(transfer: Transfer, *, key: str = "", now: datetime | None = None, **values: Any) -> dict[str, Any]:
     """Have a payment verified by the service."""
     caller = Caller(transfer.merchant_id, Mode(transfer.mode), key)
     return verify(caller, request_for(transfer, **values), now=now or timezone.now())

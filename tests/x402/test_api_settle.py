@@ -25,10 +25,7 @@ def merchant(settings: Any) -> Merchant:
     settings.TRANSFER_CONSUMERS = []
     found = make_merchant()
     make_machine_transfer(
-        found,
-        make_seller(found, settings),
-        state=TransferState.CONFIRMED,
-        confirmed_at=timezone.now(),
+        found, make_seller(found, settings), state=TransferState.CONFIRMED, confirmed_at=timezone.now()
     )
     settings.GAS_KEYS = [KEY]
     return found
@@ -41,22 +38,14 @@ def client(merchant: Merchant) -> ApiClient:
 
 
 @pytest.mark.parametrize("body", [{}, {"chain": "base"}, {"token": "USDC"}])
-def test_what_waits_is_written_down_and_told(
-    client: ApiClient, merchant: Merchant, body: dict[str, str]
-) -> None:
+def test_what_waits_is_written_down_and_told(client: ApiClient, merchant: Merchant, body: dict[str, str]) -> None:
     answer = client.send("POST", PATH, body)
     assert answer.status == 202
     [told] = answer.body["settlements"]
     settlement = Settlement.objects.get()
     assert told["id"] == settlement.public_id
-    assert set(told) == {
-        *("id", "chain", "token", "amount", "to", "status", "txHash", "created_at")
-    }
-    assert (told["chain"], told["token"], told["amount"]) == (
-        "base",
-        "USDC",
-        "0.500000",
-    )
+    assert set(told) == {*("id", "chain", "token", "amount", "to", "status", "txHash", "created_at")}
+    assert (told["chain"], told["token"], told["amount"]) == ("base", "USDC", "0.500000")
     assert (told["status"], told["txHash"]) == ("pending", None)
     again = client.send("POST", PATH, body)
     assert (again.status, again.body) == (202, {"settlements": []})
@@ -108,9 +97,7 @@ def test_without_a_gas_key_it_is_a_conflict(client: ApiClient, settings: Any) ->
         ("status=paid", "parameter_invalid"),
     ],
 )
-def test_payments_are_listed_by_known_values_only(
-    client: ApiClient, query: str, code: str
-) -> None:
+def test_payments_are_listed_by_known_values_only(client: ApiClient, query: str, code: str) -> None:
     refused = client.get(f"/x402/payments?{query}")
     assert refused.refusal == (400, code, query.partition("=")[0])
     assert client.get("/x402/payments?token=USDC").status == 200

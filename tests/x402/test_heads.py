@@ -25,9 +25,7 @@ def _is_behind(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "order-7"])
-def test_confirmations_are_never_two_seconds_behind_the_chain(
-    base: Anvil, seller: ApiClient, key: str
-) -> None:
+def test_confirmations_are_never_two_seconds_behind_the_chain(base: Anvil, seller: ApiClient, key: str) -> None:
     claim = paid(base, seller, blocks=3)
     read_all(make_watcher(base.url))
     # Ethereum is asked every three seconds.
@@ -39,9 +37,7 @@ def test_confirmations_are_never_two_seconds_behind_the_chain(
         assert ask(seller, claim, key=key).body == answer.body
 
 
-def test_however_many_ask_a_node_is_asked_for_its_head_once(
-    base: Anvil, seller: ApiClient, settings: Any
-) -> None:
+def test_however_many_ask_a_node_is_asked_for_its_head_once(base: Anvil, seller: ApiClient, settings: Any) -> None:
     claims = [paid(base, seller) for _ in range(5)]
     read_all(make_watcher(base.url))
     with RpcProxy(base.url) as proxy:
@@ -56,9 +52,7 @@ def test_however_many_ask_a_node_is_asked_for_its_head_once(
     assert counts[0] <= 3
 
 
-def test_where_the_head_was_told_just_now_no_node_is_asked(
-    base: Anvil, seller: ApiClient, settings: Any
-) -> None:
+def test_where_the_head_was_told_just_now_no_node_is_asked(base: Anvil, seller: ApiClient, settings: Any) -> None:
     claim = paid(base, seller)
     read_all(make_watcher(base.url))
     with RpcProxy(base.url) as proxy:

@@ -13,9 +13,7 @@ def request_with(key: str | None) -> Request:
     return Request(APIRequestFactory().post("/", **headers))
 
 
-@pytest.mark.parametrize(
-    ("key", "read"), [(None, ""), ("a b", "a b"), ("x" * 255, "x" * 255)]
-)
+@pytest.mark.parametrize(("key", "read"), [(None, ""), ("a b", "a b"), ("x" * 255, "x" * 255)])
 def test_a_key_is_read_as_it_is(key: str | None, read: str) -> None:
     assert idempotency_key(request_with(key)) == read
 

@@ -8,14 +8,7 @@ import pytest
 
 from tests.factories import NOON
 from x402.inputs import Proof, Requirements
-from x402.rules import (
-    OLDEST,
-    Candidate,
-    Facts,
-    Verdict,
-    judge,
-    judge_claims,
-)
+from x402.rules import OLDEST, Candidate, Facts, Verdict, judge, judge_claims
 
 OURS, PAYER, OTHER = "ours", "payer", "other"
 PROOF = Proof("0x5a", "base", "USDC", 500, PAYER, OURS)
@@ -131,9 +124,7 @@ def test_whoever_must_wait_is_told_how_long() -> None:
 def test_what_contradicts_itself_needs_no_chain(
     proof: dict[str, Any], wanted: dict[str, Any], is_ours: bool, why: str
 ) -> None:
-    verdict = judge_claims(
-        replace(PROOF, **proof), replace(WANTED, **wanted), is_paid_there=is_ours
-    )
+    verdict = judge_claims(replace(PROOF, **proof), replace(WANTED, **wanted), is_paid_there=is_ours)
     assert verdict is not None
     assert verdict.reason == why
     assert judge_claims(PROOF, WANTED, is_paid_there=True) is None

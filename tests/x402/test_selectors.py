@@ -11,9 +11,7 @@ from tests.x402.payers import paid
 pytestmark = pytest.mark.django_db
 
 
-def test_lists_are_narrowed_and_strangers_see_nothing(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_lists_are_narrowed_and_strangers_see_nothing(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     assert verdict(seller, claim) == "valid"
     for query, count in (

@@ -241,15 +241,7 @@ class BlockAdapter(ChainAdapter, Protocol):
     def blocks(self, heights: Sequence[int]) -> list[BlockRef]:
         """Return these blocks in order."""
 
-    def read(
-        self,
-        first: int,
-        last: int,
-        *,
-        head: Head,
-        hint: Hint | None,
-        ours: OursAsker,
-    ) -> Reading:
+    def read(self, first: int, last: int, *, head: Head, hint: Hint | None, ours: OursAsker) -> Reading:
         """Read a whole window, ends included: our addresses' incoming and outgoing transfers.
 
         `hint` names every address that can matter, if they are few. `ours` is called with the recipients and senders found;
@@ -270,9 +262,7 @@ class AccountAdapter(ChainAdapter, Protocol):
     def head(self, *, check: HeadCheck = any_head) -> Head:
         """Return the newest block; a node that reports one that `check` refuses is left for another."""
 
-    def read_accounts(
-        self, accounts: Sequence[Account], *, head: Head
-    ) -> list[AccountReading]:
+    def read_accounts(self, accounts: Sequence[Account], *, head: Head) -> list[AccountReading]:
         """Read accounts completely, each from its own height through the head; the readings have the accounts' order."""
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:

@@ -3,12 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from wallets.chains.base import (
-    AccountAdapter,
-    AccountTimes,
-    BlockAdapter,
-    HoldingsReader,
-)
+from wallets.chains.base import AccountAdapter, AccountTimes, BlockAdapter, HoldingsReader
 
 if TYPE_CHECKING:
     from wallets.chains.accounts import AccountKind
@@ -94,13 +89,7 @@ class ChainFamily(Protocol):
         ...
 
     def is_signed_by(
-        self,
-        address: str,
-        message: bytes,
-        signature: str,
-        *,
-        public_key: str = "",
-        digests: Sequence[bytes] = (),
+        self, address: str, message: bytes, signature: str, *, public_key: str = "", digests: Sequence[bytes] = ()
     ) -> bool:
         """Whether the key of a canonical address signed `message`, or one of the `digests` of typed data.
 
@@ -108,9 +97,7 @@ class ChainFamily(Protocol):
         """
         ...
 
-    def is_vouched_for(
-        self, pool: "RpcPool", address: str, message: bytes, signature: str
-    ) -> bool:
+    def is_vouched_for(self, pool: "RpcPool", address: str, message: bytes, signature: str) -> bool:
         """Whether the contract at an address confirms the signature of `message`, where `has_contract_wallets`.
 
         Raises ChainError.
@@ -129,9 +116,7 @@ class ChainFamily(Protocol):
         """Return the check that a node is of this chain; None if any chain is accepted."""
         ...
 
-    def open_adapter(
-        self, spec: "ChainSpec", pool: "RpcPool"
-    ) -> BlockAdapter | AccountAdapter:
+    def open_adapter(self, spec: "ChainSpec", pool: "RpcPool") -> BlockAdapter | AccountAdapter:
         """Return a reader of the chain."""
         ...
 
@@ -152,9 +137,7 @@ class ChainFamily(Protocol):
         """Return the link that asks any wallet for a payment; None if there is no standard."""
         ...
 
-    def wallet_links(
-        self, request: "PaymentRequest", *, page_url: str
-    ) -> "list[WalletLink]":
+    def wallet_links(self, request: "PaymentRequest", *, page_url: str) -> "list[WalletLink]":
         """Return the documented links into wallet apps."""
         ...
 

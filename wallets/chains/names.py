@@ -48,9 +48,7 @@ _ALIKE: Final = {
     "u": "υսᴜцμ",
     "y": "уүγʏ",  # noqa: RUF001
 }
-_LATIN: Final = str.maketrans(
-    {sign: letter for letter, signs in _ALIKE.items() for sign in signs}
-)
+_LATIN: Final = str.maketrans({sign: letter for letter, signs in _ALIKE.items() for sign in signs})
 _PADDING: Final = re.compile(r"[^a-z0-9]")
 _LONGEST: Final = 200
 
@@ -64,11 +62,7 @@ def is_imitation(names: Iterable[str]) -> bool:
 
 @cache
 def _genuine() -> frozenset[str]:
-    symbols = (
-        symbol
-        for facts in CHAINS
-        for symbol in (*facts.symbols, *facts.mainnet.wrong_tokens)
-    )
+    symbols = (symbol for facts in CHAINS for symbol in (*facts.symbols, *facts.mainnet.wrong_tokens))
     return frozenset(map(_plain, (*symbols, *_NAMES)))
 
 

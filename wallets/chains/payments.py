@@ -43,9 +43,7 @@ class PreparedPayment:
 class Cashier(Protocol):
     """Prepares payments for wallets to sign. Not thread-safe."""
 
-    def prepare_payment(
-        self, order: PaymentOrder, *, now: datetime, until: datetime
-    ) -> PreparedPayment:
+    def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
         """Return a payment that is valid up to `until`. Raises ChainError, and NotEnoughError."""
         ...
 

@@ -27,25 +27,13 @@ from wallets.chains.base import AddressError
 from wallets.chains.evm import facts as evm_facts
 from wallets.chains.family import ChainFamily
 from wallets.chains.solana import facts as solana_facts
-from wallets.chains.specs import (
-    TOKEN_DECIMALS,
-    ChainFacts,
-    ChainSpec,
-    Network,
-    NetworkFacts,
-    TokenSpec,
-)
+from wallets.chains.specs import TOKEN_DECIMALS, ChainFacts, ChainSpec, Network, NetworkFacts, TokenSpec
 from wallets.chains.ton import facts as ton_facts
 from wallets.chains.tron import facts as tron_facts
 
 CHAINS: tuple[ChainFacts, ...] = tuple(
     sorted(
-        (
-            *evm_facts.CHAINS,
-            *solana_facts.CHAINS,
-            *ton_facts.CHAINS,
-            *tron_facts.CHAINS,
-        ),
+        (*evm_facts.CHAINS, *solana_facts.CHAINS, *ton_facts.CHAINS, *tron_facts.CHAINS),
         key=lambda facts: facts.priority,
     )
 )
@@ -79,15 +67,10 @@ class ChainConfigError(ValueError):
 
 def load_chains(network: str, settings: Mapping[str, str]) -> dict[str, ChainSpec]:
     """Return every known chain by name, sorted by priority. Raises ChainConfigError for the first bad setting."""
-    return {
-        facts.name: load_chain(facts, network=network, settings=settings)
-        for facts in CHAINS
-    }
+    return {facts.name: load_chain(facts, network=network, settings=settings) for facts in CHAINS}
 
 
-def load_chain(
-    facts: ChainFacts, *, network: str, settings: Mapping[str, str]
-) -> ChainSpec:
+def load_chain(facts: ChainFacts, *, network: str, settings: Mapping[str, str]) -> ChainSpec:
     """Return one chain as the settings have it. Raises ChainConfigError."""
     reader = _Reader(facts, settings)
     chosen = reader.network(network)
@@ -100,16 +83,11 @@ def load_chain(
         family=facts.family,
         network=chosen,
         chain_id=chain_id,
-        tokens={
-            token.symbol: token
-            for token in reader.tokens(published, is_testnet=chosen is Network.TESTNET)
-        },
+        tokens={token.symbol: token for token in reader.tokens(published, is_testnet=chosen is Network.TESTNET)},
         exact_amount_required=facts.exact_amount_required,
         estimated_confirm_seconds=facts.confirm_seconds,
         block_seconds=facts.block_seconds,
-        confirmations=reader.integer(
-            "CONFIRMATIONS", facts.confirmations, low=1, high=_MOST_CONFIRMATIONS
-        )
+        confirmations=reader.integer("CONFIRMATIONS", facts.confirmations, low=1, high=_MOST_CONFIRMATIONS)
         or facts.confirmations,
         # A local node has no validators whose votes would move the tag.
         finality_tag=None if is_local else facts.finality_tag,
@@ -119,9 +97,7 @@ def load_chain(
         explorer_tx=None if is_local else published.explorer_tx,
         explorer_address=None if is_local else published.explorer_address,
         rpc_urls=reader.urls("RPC_URLS"),
-        start_block=reader.integer(
-            "START_BLOCK", 0 if is_local else None, low=0, high=2**63 - 1
-        ),
+        start_block=reader.integer("START_BLOCK", 0 if is_local else None, low=0, high=2**63 - 1),
         poll_seconds=reader.seconds("POLL_SECONDS"),
         api_keys=reader.api_keys(),
         requests_per_minute=reader.requests_per_minute(),
@@ -140,9 +116,7 @@ def load_chain(
 def _x402_name(facts: ChainFacts, network: Network, chain_id: int | None) -> str | None:
     """Return the network's name in version 1: by its chain id, regardless of the settings; without one, by its kind."""
     if chain_id is None:
-        return (
-            facts.testnet if network is Network.TESTNET else facts.mainnet
-        ).x402_name
+        return (facts.testnet if network is Network.TESTNET else facts.mainnet).x402_name
     names = {one.chain_id: one.x402_name for one in (facts.mainnet, facts.testnet)}
     return names.get(chain_id)
 
@@ -201,9 +175,7 @@ class _Reader:
                 raise ChainConfigError("CHAIN_NETWORK", message) from None
             raise self._error("NETWORK", message) from None
 
-    def integer(
-        self, name: str, default: int | None, *, low: int, high: int
-    ) -> int | None:
+    def integer(self, name: str, default: int | None, *, low: int, high: int) -> int | None:
         text = self._text(name)
         if not text:
             return default
@@ -238,9 +210,7 @@ class _Reader:
         return text
 
     def large_units(self) -> int | None:
-        dollars = self.integer(
-            "LARGE_AMOUNT_USD", DEFAULT_LARGE_AMOUNT_USD, low=0, high=10**12
-        )
+        dollars = self.integer("LARGE_AMOUNT_USD", DEFAULT_LARGE_AMOUNT_USD, low=0, high=10**12)
         return dollars * 10**TOKEN_DECIMALS if dollars else None
 
     def api_keys(self) -> tuple[str, ...]:
@@ -259,9 +229,7 @@ class _Reader:
             raise self._error(name, "names a node twice.")
         return urls
 
-    def tokens(
-        self, published: NetworkFacts, *, is_testnet: bool
-    ) -> Iterator[TokenSpec]:
+    def tokens(self, published: NetworkFacts, *, is_testnet: bool) -> Iterator[TokenSpec]:
         for symbol in _symbols(self._facts):
             accepted = symbol in self._facts.symbols
             listed = published.tokens if accepted else published.wrong_tokens

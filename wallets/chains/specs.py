@@ -34,9 +34,7 @@ class NetworkFacts:
     explorer_address: str
     # Genuine tokens of other issuers, and bridged forms: watched and reported, never credited. An unlisted token is
     # unknown, not a fake.
-    wrong_tokens: Mapping[str, str] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    wrong_tokens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # Of those among them that have not six.
     decimals: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     x402_name: str | None = None

@@ -7,36 +7,18 @@ from django.utils import timezone
 
 from accounts.merchants.wallet_waits import set_wallet_change_hours
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from gateway.core.api.errors import ConflictError
 from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
-from wallets.dashboard.proofs import (
-    CHECKOUT_PAGES,
-    ask_for_proof,
-    look_up,
-    refuse_without_factor,
-)
-from wallets.dashboard.rows import (
-    marked,
-    wallet_rows,
-)
+from wallets.dashboard.proofs import CHECKOUT_PAGES, ask_for_proof, look_up, refuse_without_factor
+from wallets.dashboard.rows import marked, wallet_rows
 from wallets.dashboard.words import told_of
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
-from wallets.receiving.changes import (
-    cancel_change,
-    request_wallet,
-)
+from wallets.receiving.changes import cancel_change, request_wallet
 from wallets.receiving.claims import ProofRequiredError
-from wallets.receiving.forms import (
-    ComparedForm,
-    WaitForm,
-    WalletForm,
-)
+from wallets.receiving.forms import ComparedForm, WaitForm, WalletForm
 from wallets.receiving.inspection import Inspected
 from wallets.states import ClaimKind
 
@@ -62,9 +44,7 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     found = look_up(request, spec, form.cleaned_data["address"], form)
     if isinstance(found, int):
         return _ask(request, spec, form, status=found)
-    again = ComparedForm(
-        initial={"address": found.address}, chain=chain, title=spec.title
-    )
+    again = ComparedForm(initial={"address": found.address}, chain=chain, title=spec.title)
     return _compare(request, spec, again, found)
 
 
@@ -119,12 +99,7 @@ def cancel_here(request: SeatedRequest, change_id: int, purpose: ClaimKind) -> N
     if change is None:
         raise Http404
     try:
-        cancel_change(
-            change,
-            actor=request.user,
-            now=timezone.now(),
-            client=address_or_none(request),
-        )
+        cancel_change(change, actor=request.user, now=timezone.now(), client=address_or_none(request))
     except ConflictError as error:
         messages.error(request, error.message)
     else:
@@ -147,9 +122,7 @@ def wait(request: SeatedRequest) -> HttpResponse:
         address=address_or_none(request),
     )
     if merchant.next_wallet_change_hours_at:
-        messages.success(
-            request, "The shorter wait holds once the present one is over."
-        )
+        messages.success(request, "The shorter wait holds once the present one is over.")
     else:
         messages.success(request, f"Changes wait {merchant.wallet_change_hours} hours.")
     return _back(request)
@@ -157,10 +130,7 @@ def wait(request: SeatedRequest) -> HttpResponse:
 
 def _cancelled(request: SeatedRequest, change: WalletChange) -> str:
     present = ReceivingWallet.objects.filter(
-        merchant=request.seat.merchant,
-        purpose=change.purpose,
-        chain=change.chain,
-        retired_at=None,
+        merchant=request.seat.merchant, purpose=change.purpose, chain=change.chain, retired_at=None
     )
     stays = " Your wallet stays." if present.exists() else ""
     return f"The change is cancelled.{stays}"
@@ -178,27 +148,17 @@ def _back(request: SeatedRequest) -> HttpResponse:
 
 
 def _page(request: SeatedRequest, form: WaitForm, status: int = 200) -> HttpResponse:
-    context = {
-        "rows": wallet_rows(request.seat.merchant),
-        "form": form,
-        "merchant": request.seat.merchant,
-    }
+    context = {"rows": wallet_rows(request.seat.merchant), "form": form, "merchant": request.seat.merchant}
     return render(request, "dashboard/wallets/receiving.html", context, status=status)
 
 
-def _ask(
-    request: SeatedRequest, spec: ChainSpec, form: WalletForm, status: int = 200
-) -> HttpResponse:
+def _ask(request: SeatedRequest, spec: ChainSpec, form: WalletForm, status: int = 200) -> HttpResponse:
     context = {"chain": spec, "row": _row(request, spec), "form": form}
     return render(request, "dashboard/wallets/ask.html", context, status=status)
 
 
 def _compare(
-    request: SeatedRequest,
-    spec: ChainSpec,
-    form: ComparedForm,
-    found: Inspected,
-    status: int = 200,
+    request: SeatedRequest, spec: ChainSpec, form: ComparedForm, found: Inspected, status: int = 200
 ) -> HttpResponse:
     context = {
         "chain": spec,

@@ -14,16 +14,8 @@ from accounts.freshness import needs_proof
 from accounts.states import Mode
 from accounts.team.operators import has_factor
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-    RateLimitError,
-    UnavailableError,
-)
+from accounts.team.seats import SeatedRequest, seated
+from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.rows import marked
@@ -32,11 +24,7 @@ from wallets.models import ReceivingWallet, Transfer, WalletProof
 from wallets.networks import chain_spec, chains
 from wallets.receiving.forms import ProofForm, WalletForm
 from wallets.receiving.inspection import Inspected, inspect
-from wallets.receiving.proofs import (
-    message_of,
-    prove_wallet,
-    start_proof,
-)
+from wallets.receiving.proofs import message_of, prove_wallet, start_proof
 from wallets.states import ClaimKind
 
 
@@ -84,17 +72,10 @@ def refuse_without_factor(request: SeatedRequest) -> HttpResponse | None:
     return None
 
 
-def look_up(
-    request: SeatedRequest, spec: ChainSpec, address: str, form: WalletForm
-) -> Inspected | int:
+def look_up(request: SeatedRequest, spec: ChainSpec, address: str, form: WalletForm) -> Inspected | int:
     """Return what an address is on its chain; or the page's status, and the form has the error."""
     try:
-        return inspect(
-            spec.name,
-            address,
-            now=timezone.now(),
-            asker=str(request.seat.merchant.pk),
-        )
+        return inspect(spec.name, address, now=timezone.now(), asker=str(request.seat.merchant.pk))
     except InvalidRequestError as error:
         form.add_error("address", error.message)
         return 422
@@ -103,9 +84,7 @@ def look_up(
         return error.status
 
 
-def ask_for_proof(
-    request: SeatedRequest, spec: ChainSpec, address: str, pages: ProofPages
-) -> HttpResponse:
+def ask_for_proof(request: SeatedRequest, spec: ChainSpec, address: str, pages: ProofPages) -> HttpResponse:
     """Create a message to sign, and redirect to its page."""
     proof = start_proof(
         request.seat.merchant,
@@ -125,9 +104,7 @@ def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
     return proof_page(request, proof_id, CHECKOUT_PAGES)
 
 
-def proof_page(
-    request: SeatedRequest, proof_id: int, pages: ProofPages
-) -> HttpResponse:
+def proof_page(request: SeatedRequest, proof_id: int, pages: ProofPages) -> HttpResponse:
     """Return the page of an open proof. Raises Http404 if it is not the merchant's, for this purpose."""
     mine = WalletProof.objects.select_related("merchant").filter(
         merchant=request.seat.merchant, purpose=pages.purpose, used_at=None
@@ -166,11 +143,7 @@ def _takes_key(proof: WalletProof) -> bool:
 
 
 def _page(
-    request: SeatedRequest,
-    proof: WalletProof,
-    form: ProofForm,
-    pages: ProofPages,
-    status: int = 200,
+    request: SeatedRequest, proof: WalletProof, form: ProofForm, pages: ProofPages, status: int = 200
 ) -> HttpResponse:
     spec = chain_spec(proof.chain)
     context = {

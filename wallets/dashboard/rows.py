@@ -75,23 +75,16 @@ def marked(address: str) -> MarkedAddress:
     address = shown_address(address)
     # Every address on EVM chains begins with 0x, so that prefix is skipped.
     start = _COMPARED + 2 if address.startswith("0x") else _COMPARED
-    return MarkedAddress(
-        address[:start], address[start:-_COMPARED], address[-_COMPARED:]
-    )
+    return MarkedAddress(address[:start], address[start:-_COMPARED], address[-_COMPARED:])
 
 
 def wallet_rows(merchant: Merchant) -> list[WalletRow]:
     """Return a row for each of the six chains, by priority."""
-    present = ReceivingWallet.objects.of_checkouts().filter(
-        merchant=merchant, retired_at=None
-    )
+    present = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant, retired_at=None)
     wallets = {wallet.chain: wallet for wallet in present.select_related("proof")}
     changes = newest_changes(merchant, ClaimKind.CHECKOUT)
     lost = _newest_lost(merchant)
-    return [
-        _row(spec, wallets.get(name), changes.get(name), lost.get(name))
-        for name, spec in chains().items()
-    ]
+    return [_row(spec, wallets.get(name), changes.get(name), lost.get(name)) for name, spec in chains().items()]
 
 
 def newest_changes(merchant: Merchant, purpose: ClaimKind) -> dict[str, WalletChange]:
@@ -110,10 +103,7 @@ def _newest_lost(merchant: Merchant) -> dict[str, ReceivingWallet]:
 
 
 def _row(
-    spec: ChainSpec,
-    wallet: ReceivingWallet | None,
-    change: WalletChange | None,
-    lost: ReceivingWallet | None,
+    spec: ChainSpec, wallet: ReceivingWallet | None, change: WalletChange | None, lost: ReceivingWallet | None
 ) -> WalletRow:
     address = wallet.address if wallet else ""
     explorer = spec.explorer_address if address else None

@@ -23,8 +23,5 @@ def told_of(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> str:
 def waits_for_others(change: WalletChange) -> bool:
     """Whether an open change was proven and waits for payments to others."""
     return change.proof_id is not None and is_awaited(
-        change.merchant,
-        chain=change.chain,
-        address=change.address,
-        now=timezone.now(),
+        change.merchant, chain=change.chain, address=change.address, now=timezone.now()
     )

@@ -14,9 +14,7 @@ from sha3 import keccak_256
 ADDRESS_BYTES: Final = 20
 NONCE_BYTES: Final = 32
 
-DETERMINISTIC_DEPLOYER: Final = bytes.fromhex(
-    "4e59b44847b379578588920ca78fbf26c0b4956c"
-)
+DETERMINISTIC_DEPLOYER: Final = bytes.fromhex("4e59b44847b379578588920ca78fbf26c0b4956c")
 """Deploys code that is sent to it by CREATE2, at the same address on every chain (Arachnid/deterministic-deployment-proxy)."""
 
 FACTORY_SALT: Final = bytes(32)
@@ -24,15 +22,9 @@ FACTORY_SALT: Final = bytes(32)
 # Fixed by the compiled contracts. They are constants, not computed, because every deposit address depends on
 # them: tests compare them with the artifacts, so a change of the contracts is noticed.
 FACTORY_ADDRESS: Final = bytes.fromhex("a4edbd513b698767fb4d7647cd8b48ebae83aec5")
-IMPLEMENTATION_ADDRESS: Final = bytes.fromhex(
-    "bff0da3ef46ae8aebadc27192b8664ac9576ecfa"
-)
-FACTORY_CODE_HASH: Final = bytes.fromhex(
-    "ca5b289f809d4c3e61d8605063a4fc916cb10a06591871ca1aef447c02918f90"
-)
-IMPLEMENTATION_CODE_HASH: Final = bytes.fromhex(
-    "3932f9910fb89c7d47f3ca8b534bd9a7229790cd849a719bf32c137c3325e7c7"
-)
+IMPLEMENTATION_ADDRESS: Final = bytes.fromhex("bff0da3ef46ae8aebadc27192b8664ac9576ecfa")
+FACTORY_CODE_HASH: Final = bytes.fromhex("ca5b289f809d4c3e61d8605063a4fc916cb10a06591871ca1aef447c02918f90")
+IMPLEMENTATION_CODE_HASH: Final = bytes.fromhex("3932f9910fb89c7d47f3ca8b534bd9a7229790cd849a719bf32c137c3325e7c7")
 
 
 class ForwarderInputError(ValueError):
@@ -103,14 +95,8 @@ _MARKS = 0x88
 
 def _spelled(byte: int, mark: int) -> str:
     high, low = tuple(f"{byte:02x}")
-    return (high.upper() if mark & 0x80 else high) + (
-        low.upper() if mark & 0x08 else low
-    )
+    return (high.upper() if mark & 0x80 else high) + (low.upper() if mark & 0x08 else low)
 
 
 # Every byte with every pair of marks: an address is written for each checkout, and twenty look-ups are quick.
-_SPELLED = {
-    (byte, mark): _spelled(byte, mark)
-    for byte in range(256)
-    for mark in (0x00, 0x08, 0x80, 0x88)
-}
+_SPELLED = {(byte, mark): _spelled(byte, mark) for byte in range(256) for mark in (0x00, 0x08, 0x80, 0x88)}

@@ -91,9 +91,7 @@ def check_factory(rpc: Rpc) -> None:
     FactoryMismatchError.
     """
     if not _code_at(rpc, FACTORY_ADDRESS):
-        raise FactoryMissingError(
-            f"There is no factory at {checksum(FACTORY_ADDRESS)} on this chain."
-        )
+        raise FactoryMissingError(f"There is no factory at {checksum(FACTORY_ADDRESS)} on this chain.")
     _check_code(rpc, FACTORY_ADDRESS, code_hash=FACTORY_CODE_HASH)
     _check_code(rpc, IMPLEMENTATION_ADDRESS, code_hash=IMPLEMENTATION_CODE_HASH)
     _check_sampled_address(rpc)
@@ -110,16 +108,12 @@ def deployment_transaction() -> Transaction:
     Sent to a chain without the deterministic deployer it succeeds and does nothing: ask deployer_is_missing first.
     """
     data = FACTORY_SALT + factory_creation_code()
-    return Transaction(
-        to=checksum(DETERMINISTIC_DEPLOYER), data=data, value=0, gas=DEPLOYMENT_GAS
-    )
+    return Transaction(to=checksum(DETERMINISTIC_DEPLOYER), data=data, value=0, gas=DEPLOYMENT_GAS)
 
 
 def deployer_funding_transaction() -> Transaction:
     """Return the transaction that pays the one-time signer of DEPLOYER_RAW_TRANSACTION for its gas."""
-    return Transaction(
-        to=DEPLOYER_SIGNER, data=b"", value=DEPLOYER_COST_WEI, gas=21_000
-    )
+    return Transaction(to=DEPLOYER_SIGNER, data=b"", value=DEPLOYER_COST_WEI, gas=21_000)
 
 
 def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
@@ -163,11 +157,7 @@ def factory_creation_code() -> bytes:
     """Return the factory's creation code with its constructor's argument, the forwarder's code as ABI-encoded bytes."""
     forwarder = bytes.fromhex(_artifact("Forwarder")["bytecode"][2:])
     argument = (32).to_bytes(32, "big") + len(forwarder).to_bytes(32, "big") + forwarder
-    return (
-        bytes.fromhex(_artifact("Factory")["bytecode"][2:])
-        + argument
-        + bytes(-len(forwarder) % 32)
-    )
+    return bytes.fromhex(_artifact("Factory")["bytecode"][2:]) + argument + bytes(-len(forwarder) % 32)
 
 
 @cache
@@ -196,15 +186,10 @@ def _check_code(rpc: Rpc, address: bytes, *, code_hash: bytes) -> None:
 def _check_sampled_address(rpc: Rpc) -> None:
     destination, nonce = secrets.token_bytes(20), secrets.token_bytes(32)
     selector = keccak(b"address_of(address,bytes32)")[:4]
-    call = {
-        "to": checksum(FACTORY_ADDRESS),
-        "data": "0x" + (selector + bytes(12) + destination + nonce).hex(),
-    }
+    call = {"to": checksum(FACTORY_ADDRESS), "data": "0x" + (selector + bytes(12) + destination + nonce).hex()}
     answer = _bytes_in(rpc.call("eth_call", [call, "latest"]))
     if answer != bytes(12) + deposit_key(destination, nonce):
-        raise FactoryMismatchError(
-            "The factory derives other deposit addresses than we do."
-        )
+        raise FactoryMismatchError("The factory derives other deposit addresses than we do.")
 
 
 def _bytes_in(answer: Any) -> bytes:
@@ -233,9 +218,7 @@ def _ensure_deployer(rpc: Rpc, *, say: Callable[[str], None]) -> None:
     say(f"Sent the deterministic deployer in {tx_hash}.")
     _await_receipt(rpc, tx_hash)
     if deployer_is_missing(rpc):
-        raise DeploymentError(
-            "The deterministic deployer's transaction failed on this chain."
-        )
+        raise DeploymentError("The deterministic deployer's transaction failed on this chain.")
 
 
 def _quantity(answer: Any) -> int:
@@ -243,9 +226,7 @@ def _quantity(answer: Any) -> int:
     try:
         return int(answer, 16)
     except (TypeError, ValueError) as error:
-        raise DeploymentError(
-            "The node answered with something that is not a number."
-        ) from error
+        raise DeploymentError("The node answered with something that is not a number.") from error
 
 
 def _await_receipt(rpc: Rpc, tx_hash: str) -> None:
@@ -253,9 +234,7 @@ def _await_receipt(rpc: Rpc, tx_hash: str) -> None:
     pause = _SHORTEST_PAUSE
     while rpc.call("eth_getTransactionReceipt", [tx_hash]) is None:
         if time.monotonic() > deadline:
-            raise DeploymentError(
-                f"{tx_hash} is in no block yet; run this again once it is."
-            )
+            raise DeploymentError(f"{tx_hash} is in no block yet; run this again once it is.")
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -264,9 +243,7 @@ class _Sender:
     """Signs with one key and sends. The key is never part of a message or an error."""
 
     def __init__(self, rpc: Rpc, key: str) -> None:
-        from eth_account import (
-            Account,
-        )  # slow to import, and needed for nothing else here
+        from eth_account import Account  # slow to import, and needed for nothing else here
 
         try:
             self._account = Account.from_key(key)
@@ -280,9 +257,7 @@ class _Sender:
         fees = self._fees()
         self._check_balance(transaction.value + transaction.gas * fees["maxFeePerGas"])
         address = self._account.address
-        nonce = _quantity(
-            self._rpc.call("eth_getTransactionCount", [address, "pending"])
-        )
+        nonce = _quantity(self._rpc.call("eth_getTransactionCount", [address, "pending"]))
         fields = {
             "type": 2,
             "chainId": self._chain_id,
@@ -301,15 +276,11 @@ class _Sender:
         """Return fees that last while the base fee doubles; unused fees are not charged (EIP-1559)."""
         block = self._rpc.call("eth_getBlockByNumber", ["latest", False])
         tip = _quantity(self._rpc.call("eth_maxPriorityFeePerGas", []))
-        base = _quantity(
-            block.get("baseFeePerGas") if isinstance(block, dict) else None
-        )
+        base = _quantity(block.get("baseFeePerGas") if isinstance(block, dict) else None)
         return {"maxPriorityFeePerGas": tip, "maxFeePerGas": 2 * base + tip}
 
     def _check_balance(self, needed: int) -> None:
         address = self._account.address
         held = _quantity(self._rpc.call("eth_getBalance", [address, "latest"]))
         if held < needed:
-            raise DeploymentError(
-                f"{address} holds {held} wei; up to {needed} wei are needed."
-            )
+            raise DeploymentError(f"{address} holds {held} wei; up to {needed} wei are needed.")

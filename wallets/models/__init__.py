@@ -5,12 +5,7 @@ transfers by that.
 """
 
 from wallets.models.cursors import EPOCH, AccountCursor, Block, ChainCursor
-from wallets.models.deposits import (
-    DepositAddress,
-    DepositBalance,
-    DepositOutflow,
-    DepositTotal,
-)
+from wallets.models.deposits import DepositAddress, DepositBalance, DepositOutflow, DepositTotal
 from wallets.models.proofs import SIGNATURE_LENGTH, WalletProof
 from wallets.models.receiving import ReceivingWallet, WalletChange
 from wallets.models.transfers import (
@@ -21,12 +16,7 @@ from wallets.models.transfers import (
     TransferQuerySet,
     WitnessRequest,
 )
-from wallets.models.watched import (
-    WatchedBalance,
-    WatchedDay,
-    WatchedMovement,
-    WatchedWallet,
-)
+from wallets.models.watched import WatchedBalance, WatchedDay, WatchedMovement, WatchedWallet
 
 __all__ = [
     "EPOCH",

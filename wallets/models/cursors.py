@@ -72,11 +72,7 @@ class AccountCursor(models.Model):
     read_through_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["chain", "key"], name="one_cursor_per_account"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["chain", "key"], name="one_cursor_per_account")]
         indexes = [
             models.Index(fields=["chain", "read_at"], name="account_turn"),
             # Checkouts name the accounts that pay them, and expiry checks how far these were read.
@@ -95,11 +91,7 @@ class Block(models.Model):
     hash = models.CharField(max_length=80)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["chain", "height"], name="one_block_per_height"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["chain", "height"], name="one_block_per_height")]
 
     def __str__(self) -> str:
         return f"{self.chain}#{self.height}"

@@ -20,16 +20,11 @@ class DepositAddress(models.Model):
     # 32 random bytes; with the destination they form the salt.
     nonce = models.BinaryField(max_length=32)
     # Found by key, nonce or id; an index by merchant would cost every creation and serve no query.
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     # Its purpose: a checkout, or a merchant's machines.
     purpose = models.CharField(
-        max_length=8,
-        choices=ClaimKind,
-        default=ClaimKind.CHECKOUT,
-        db_default=ClaimKind.CHECKOUT,
+        max_length=8, choices=ClaimKind, default=ClaimKind.CHECKOUT, db_default=ClaimKind.CHECKOUT
     )
     created_at = models.DateTimeField(default=timezone.now)
     # Thirty days after its checkout expires. It sets the chain's reading pace (`wallets.watchers.demand`); the address
@@ -37,16 +32,10 @@ class DepositAddress(models.Model):
     watched_until = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["nonce", "destination"], name="deposit_address_once_per_salt"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["nonce", "destination"], name="deposit_address_once_per_salt")]
         indexes = [
             # The list of watched addresses is by mode alone; the reading pace, by both.
-            models.Index(
-                fields=["mode", "watched_until"], name="deposit_address_watched"
-            ),
+            models.Index(fields=["mode", "watched_until"], name="deposit_address_watched")
         ]
 
     def __str__(self) -> str:
@@ -62,15 +51,11 @@ class DepositOutflow(ChainFact):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["chain", "tx_hash", "position", "deposit", "token"],
-                name="deposit_outflow_once",
+                fields=["chain", "tx_hash", "position", "deposit", "token"], name="deposit_outflow_once"
             ),
+            models.CheckConstraint(condition=models.Q(units__gt=0), name="deposit_outflow_units_positive"),
             models.CheckConstraint(
-                condition=models.Q(units__gt=0), name="deposit_outflow_units_positive"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=TransferState.values),
-                name="deposit_outflow_state_known",
+                condition=models.Q(state__in=TransferState.values), name="deposit_outflow_state_known"
             ),
         ]
         indexes = [
@@ -79,9 +64,7 @@ class DepositOutflow(ChainFact):
                 condition=models.Q(state=TransferState.DETECTED),
                 name="deposit_outflow_unconfirmed",
             ),
-            models.Index(
-                fields=["chain", "block_height"], name="deposit_outflow_by_block"
-            ),
+            models.Index(fields=["chain", "block_height"], name="deposit_outflow_by_block"),
         ]
 
 
@@ -92,12 +75,8 @@ class DepositBalance(models.Model):
     `flushed` may exceed `received`.
     """
 
-    deposit = models.ForeignKey(
-        DepositAddress, models.PROTECT, related_name="balances", db_index=False
-    )
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="+", db_index=False
-    )
+    deposit = models.ForeignKey(DepositAddress, models.PROTECT, related_name="balances", db_index=False)
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     purpose = models.CharField(max_length=8, choices=ClaimKind)
     chain = models.CharField(max_length=16)
     token = models.CharField(max_length=12)
@@ -106,11 +85,7 @@ class DepositBalance(models.Model):
     flushed = models.DecimalField(max_digits=96, decimal_places=0, default=0)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["deposit", "chain", "token"], name="deposit_balance_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["deposit", "chain", "token"], name="deposit_balance_once")]
         indexes = [
             # Money waiting in forwarders, by merchant and in all.
             models.Index(
@@ -136,9 +111,7 @@ class DepositTotal(models.Model):
     no lock contention.
     """
 
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     purpose = models.CharField(max_length=8, choices=ClaimKind)
     chain = models.CharField(max_length=16)
     token = models.CharField(max_length=12)
@@ -147,10 +120,7 @@ class DepositTotal(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["merchant", "purpose", "chain", "token"],
-                name="deposit_total_once",
-            )
+            models.UniqueConstraint(fields=["merchant", "purpose", "chain", "token"], name="deposit_total_once")
         ]
 
     def __str__(self) -> str:

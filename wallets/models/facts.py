@@ -37,9 +37,7 @@ class ChainFact(models.Model):
     block_height = models.BigIntegerField()
     block_hash = models.CharField(max_length=80)
     block_time = models.DateTimeField()
-    state = models.CharField(
-        max_length=9, choices=TransferState, default=TransferState.DETECTED
-    )
+    state = models.CharField(max_length=9, choices=TransferState, default=TransferState.DETECTED)
     detected_at = models.DateTimeField()
     confirmed_at = models.DateTimeField(null=True)
     orphaned_at = models.DateTimeField(null=True)

@@ -22,10 +22,7 @@ class WalletProof(models.Model):
     merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="wallet_proofs")
     chain = models.CharField(max_length=16)
     purpose = models.CharField(
-        max_length=8,
-        choices=ClaimKind,
-        default=ClaimKind.CHECKOUT,
-        db_default=ClaimKind.CHECKOUT,
+        max_length=8, choices=ClaimKind, default=ClaimKind.CHECKOUT, db_default=ClaimKind.CHECKOUT
     )
     # In canonical form.
     address = models.CharField(max_length=80)

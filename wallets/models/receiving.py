@@ -29,15 +29,10 @@ class ReceivingWallet(models.Model):
     One for checkouts, and on chains without forwarders another for machines (x402), so that payments are not ambiguous.
     """
 
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="receiving_wallets"
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="receiving_wallets")
     chain = models.CharField(max_length=16)
     purpose = models.CharField(
-        max_length=8,
-        choices=ClaimKind,
-        default=ClaimKind.CHECKOUT,
-        db_default=ClaimKind.CHECKOUT,
+        max_length=8, choices=ClaimKind, default=ClaimKind.CHECKOUT, db_default=ClaimKind.CHECKOUT
     )
     # On chains where only amounts identify payments, two merchants must not share an address.
     of_one_merchant = models.BooleanField(default=True, db_default=True)
@@ -50,9 +45,7 @@ class ReceivingWallet(models.Model):
     # A replaced wallet keeps its row: addresses derived for it still pay it.
     retired_at = models.DateTimeField(null=True)
     # The proof that the merchant holds its key; a proof is for one wallet.
-    proof = models.OneToOneField(
-        WalletProof, models.RESTRICT, null=True, related_name="wallet"
-    )
+    proof = models.OneToOneField(WalletProof, models.RESTRICT, null=True, related_name="wallet")
     # When it was retired because another merchant proved its key.
     taken_over_at = models.DateTimeField(null=True)
     # From this time on, this merchant expects no payment to it, and the merchant who proved it may use it.
@@ -67,10 +60,7 @@ class ReceivingWallet(models.Model):
                 condition=Q(retired_at=None),
                 name="one_receiving_wallet_per_chain",
             ),
-            models.CheckConstraint(
-                condition=Q(purpose__in=ClaimKind.values),
-                name="receiving_wallet_purpose_known",
-            ),
+            models.CheckConstraint(condition=Q(purpose__in=ClaimKind.values), name="receiving_wallet_purpose_known"),
             models.UniqueConstraint(
                 fields=["chain", "address"],
                 condition=Q(retired_at=None, of_one_merchant=True),
@@ -99,15 +89,10 @@ class WalletChange(models.Model):
 
     OPEN = _OPEN_CHANGE
 
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="wallet_changes"
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="wallet_changes")
     chain = models.CharField(max_length=16)
     purpose = models.CharField(
-        max_length=8,
-        choices=ClaimKind,
-        default=ClaimKind.CHECKOUT,
-        db_default=ClaimKind.CHECKOUT,
+        max_length=8, choices=ClaimKind, default=ClaimKind.CHECKOUT, db_default=ClaimKind.CHECKOUT
     )
     of_one_merchant = models.BooleanField(default=True, db_default=True)
     # In canonical form.
@@ -120,16 +105,12 @@ class WalletChange(models.Model):
     failed_at = models.DateTimeField(null=True)
     failure = models.CharField(max_length=200, blank=True)
     # A proven change also waits until payments to the address's other users have ended.
-    proof = models.OneToOneField(
-        WalletProof, models.RESTRICT, null=True, related_name="change"
-    )
+    proof = models.OneToOneField(WalletProof, models.RESTRICT, null=True, related_name="change")
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["merchant", "chain", "purpose"],
-                condition=_OPEN_CHANGE,
-                name="wallet_change_open_once",
+                fields=["merchant", "chain", "purpose"], condition=_OPEN_CHANGE, name="wallet_change_open_once"
             ),
             # Of several merchants who proved an address, one is next.
             models.UniqueConstraint(
@@ -144,13 +125,7 @@ class WalletChange(models.Model):
                 name="wallet_change_ends_once",
             ),
         ]
-        indexes = [
-            models.Index(
-                fields=["effective_at"],
-                condition=_OPEN_CHANGE,
-                name="wallet_change_due",
-            ),
-        ]
+        indexes = [models.Index(fields=["effective_at"], condition=_OPEN_CHANGE, name="wallet_change_due")]
 
     def __str__(self) -> str:
         return f"{self.chain}:{self.address}"

@@ -24,33 +24,22 @@ class TransferQuerySet(models.QuerySet["Transfer"]):
 class Transfer(ChainFact):
     """A transfer to one of our addresses, with the decision about it."""
 
-    public_id = models.CharField(
-        max_length=40, editable=False, db_default=fresh_id("trf_")
-    )
+    public_id = models.CharField(max_length=40, editable=False, db_default=fresh_id("trf_"))
     token_address = models.CharField(max_length=80)
     sender = models.CharField(max_length=80)
     recipient = models.CharField(max_length=80)
-    deposit = models.ForeignKey(
-        DepositAddress, models.PROTECT, null=True, related_name="transfers"
-    )
+    deposit = models.ForeignKey(DepositAddress, models.PROTECT, null=True, related_name="transfers")
     # On exact-amount chains, the merchant's wallet that received it.
-    wallet = models.ForeignKey(
-        ReceivingWallet, models.PROTECT, null=True, related_name="transfers"
-    )
+    wallet = models.ForeignKey(ReceivingWallet, models.PROTECT, null=True, related_name="transfers")
     # The payer's labels, at most 64: Solana Pay reference keys, a TON comment. They may contain anything.
     labels = models.JSONField(default=list)
     # Known by the balance alone: it may be several payments.
     is_sum = models.BooleanField(default=False, db_default=False)
     # The purpose of its address, which selects the queue.
     purpose = models.CharField(
-        max_length=8,
-        choices=ClaimKind,
-        default=ClaimKind.CHECKOUT,
-        db_default=ClaimKind.CHECKOUT,
+        max_length=8, choices=ClaimKind, default=ClaimKind.CHECKOUT, db_default=ClaimKind.CHECKOUT
     )
-    merchant = models.ForeignKey(
-        Merchant, models.PROTECT, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     # When a second provider confirmed it, which large amounts need.
     witnessed_at = models.DateTimeField(null=True)
@@ -66,58 +55,40 @@ class Transfer(ChainFact):
             # Ensures "credited at most once" despite crashes, repeats and races. After a reorg, a transaction may pay
             # another address or token: that is another transfer.
             models.UniqueConstraint(
-                fields=["chain", "tx_hash", "position", "recipient", "token"],
-                name="transfer_recorded_once",
+                fields=["chain", "tx_hash", "position", "recipient", "token"], name="transfer_recorded_once"
             ),
             models.UniqueConstraint(fields=["public_id"], name="transfer_public_id"),
+            models.CheckConstraint(condition=Q(units__gt=0), name="transfer_units_positive"),
             models.CheckConstraint(
-                condition=Q(units__gt=0), name="transfer_units_positive"
-            ),
-            models.CheckConstraint(
-                condition=Q(deposit=None, wallet__isnull=False)
-                | Q(deposit__isnull=False, wallet=None),
+                condition=Q(deposit=None, wallet__isnull=False) | Q(deposit__isnull=False, wallet=None),
                 name="transfer_has_one_place",
             ),
+            models.CheckConstraint(condition=Q(state__in=TransferState.values), name="transfer_state_known"),
             models.CheckConstraint(
-                condition=Q(state__in=TransferState.values), name="transfer_state_known"
-            ),
-            models.CheckConstraint(
-                condition=~Q(state=TransferState.CONFIRMED)
-                | Q(confirmed_at__isnull=False),
+                condition=~Q(state=TransferState.CONFIRMED) | Q(confirmed_at__isnull=False),
                 name="transfer_confirmed_has_time",
             ),
         ]
         indexes = [
             models.Index(
-                fields=["purpose", "queued_at", "id"],
-                condition=Q(queued_at__isnull=False),
-                name="transfer_queue",
+                fields=["purpose", "queued_at", "id"], condition=Q(queued_at__isnull=False), name="transfer_queue"
             ),
             # Confirming and orphaning go by height, over transfers that are not final.
             models.Index(
-                fields=["chain", "block_height"],
-                condition=Q(state=TransferState.DETECTED),
-                name="transfer_unconfirmed",
+                fields=["chain", "block_height"], condition=Q(state=TransferState.DETECTED), name="transfer_unconfirmed"
             ),
             models.Index(fields=["chain", "block_height"], name="transfer_by_block"),
             # Reports and the page of payments.
-            models.Index(
-                fields=["merchant", "mode", "-block_time", "-id"],
-                name="transfer_report",
-            ),
+            models.Index(fields=["merchant", "mode", "-block_time", "-id"], name="transfer_report"),
             # Search by a buyer's address.
-            models.Index(
-                fields=["merchant", "mode", "sender", "-id"], name="transfer_by_sender"
-            ),
+            models.Index(fields=["merchant", "mode", "sender", "-id"], name="transfer_by_sender"),
         ]
 
 
 class TransferClaim(models.Model):
     """The use of a transfer. Its key is the transfer's, so there can be only one."""
 
-    transfer = models.OneToOneField(
-        Transfer, models.PROTECT, primary_key=True, related_name="claim"
-    )
+    transfer = models.OneToOneField(Transfer, models.PROTECT, primary_key=True, related_name="claim")
     kind = models.CharField(max_length=8, choices=ClaimKind)
     claimed_at = models.DateTimeField()
 
@@ -131,21 +102,13 @@ class WitnessRequest(models.Model):
     Large transfers need that by themselves; this is for parts of a large sum, final by depth or not yet.
     """
 
-    transfer = models.OneToOneField(
-        Transfer, models.CASCADE, primary_key=True, related_name="witness_request"
-    )
+    transfer = models.OneToOneField(Transfer, models.CASCADE, primary_key=True, related_name="witness_request")
     block_hash = models.CharField(max_length=80)
     asked_at = models.DateTimeField()
     answered_at = models.DateTimeField(null=True)
 
     class Meta:
-        indexes = [
-            models.Index(
-                fields=["asked_at"],
-                condition=Q(answered_at=None),
-                name="witness_request_open",
-            )
-        ]
+        indexes = [models.Index(fields=["asked_at"], condition=Q(answered_at=None), name="witness_request_open")]
 
     def __str__(self) -> str:
         return f"{self.transfer_id}: asked at {self.asked_at}"
@@ -158,9 +121,7 @@ class TransferDay(models.Model):
     in any order. A task folds rows (`is_sum`). `claim` is the transfers' use (`ClaimKind`), empty for none.
     """
 
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="+", db_index=False
-    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     day = models.DateField()
     chain = models.CharField(max_length=16)
@@ -183,13 +144,9 @@ class TransferDay(models.Model):
         ]
         indexes = [
             # Reports.
-            models.Index(
-                fields=["merchant", "mode", "day"], name="transfer_day_report"
-            ),
+            models.Index(fields=["merchant", "mode", "day"], name="transfer_day_report"),
             # Folding.
-            models.Index(
-                fields=["id"], condition=Q(is_sum=False), name="transfer_day_change"
-            ),
+            models.Index(fields=["id"], condition=Q(is_sum=False), name="transfer_day_change"),
         ]
 
     def __str__(self) -> str:

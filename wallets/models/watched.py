@@ -25,21 +25,15 @@ class WatchedWallet(models.Model):
     row, and its movements stay in the reports of the days they were made.
     """
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "wal")
-    )
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="watched_wallets"
-    )
+    public_id = models.CharField(max_length=40, unique=True, default=partial(new_id, "wal"))
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="watched_wallets")
     mode = models.CharField(max_length=4, choices=Mode)
     chain = models.CharField(max_length=16)
     address = models.CharField(max_length=80)
     key = models.BinaryField(max_length=40)
     label = models.CharField(max_length=80, blank=True)
     tags = ArrayField(models.CharField(max_length=TAG_LENGTH), default=list, blank=True)
-    status = models.CharField(
-        max_length=9, choices=WatchStatus, default=WatchStatus.IMPORTING
-    )
+    status = models.CharField(max_length=9, choices=WatchStatus, default=WatchStatus.IMPORTING)
     # History is read backwards or forwards between these two blocks; the chain's watcher reads what follows. Null until a
     # watcher knows them. `history_height` is the last block of it that was read.
     history_from = models.BigIntegerField(null=True)
@@ -54,27 +48,18 @@ class WatchedWallet(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["merchant", "mode", "chain", "key"],
-                condition=Q(removed_at=None),
-                name="watched_wallet_once",
+                fields=["merchant", "mode", "chain", "key"], condition=Q(removed_at=None), name="watched_wallet_once"
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=WatchStatus.values),
-                name="watched_wallet_status_known",
-            ),
+            models.CheckConstraint(condition=Q(status__in=WatchStatus.values), name="watched_wallet_status_known"),
         ]
         indexes = [
             # Watchers look up the owner of a recipient or sender.
             models.Index(
-                fields=["chain", "key"],
-                condition=Q(removed_at=None, mode=Mode.LIVE),
-                name="watched_wallet_by_key",
+                fields=["chain", "key"], condition=Q(removed_at=None, mode=Mode.LIVE), name="watched_wallet_by_key"
             ),
             models.Index(
                 fields=["chain", "history_read_at"],
-                condition=Q(
-                    removed_at=None, mode=Mode.LIVE, status=WatchStatus.IMPORTING
-                ),
+                condition=Q(removed_at=None, mode=Mode.LIVE, status=WatchStatus.IMPORTING),
                 name="watched_wallet_importing",
             ),
         ]
@@ -89,15 +74,9 @@ class WatchedMovement(ChainFact):
     A movement between two watched wallets is two rows. Keyed as `Transfer` is, per wallet and direction.
     """
 
-    public_id = models.CharField(
-        max_length=40, editable=False, db_default=fresh_id("mov_")
-    )
-    wallet = models.ForeignKey(
-        WatchedWallet, models.CASCADE, related_name="movements", db_index=False
-    )
-    merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="+", db_index=False
-    )
+    public_id = models.CharField(max_length=40, editable=False, db_default=fresh_id("mov_"))
+    wallet = models.ForeignKey(WatchedWallet, models.CASCADE, related_name="movements", db_index=False)
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     direction = models.CharField(max_length=3, choices=Direction)
     token_address = models.CharField(max_length=80)
@@ -110,36 +89,21 @@ class WatchedMovement(ChainFact):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["wallet", "tx_hash", "position", "token", "direction"],
-                name="watched_movement_once",
+                fields=["wallet", "tx_hash", "position", "token", "direction"], name="watched_movement_once"
             ),
-            models.UniqueConstraint(
-                fields=["public_id"], name="watched_movement_public_id"
-            ),
-            models.CheckConstraint(
-                condition=Q(units__gt=0), name="watched_movement_units_positive"
-            ),
-            models.CheckConstraint(
-                condition=Q(state__in=TransferState.values),
-                name="watched_movement_state_known",
-            ),
+            models.UniqueConstraint(fields=["public_id"], name="watched_movement_public_id"),
+            models.CheckConstraint(condition=Q(units__gt=0), name="watched_movement_units_positive"),
+            models.CheckConstraint(condition=Q(state__in=TransferState.values), name="watched_movement_state_known"),
         ]
         indexes = [
-            models.Index(
-                fields=["wallet", "-block_time", "-id"], name="watched_movement_list"
-            ),
-            models.Index(
-                fields=["merchant", "mode", "-block_time", "-id"],
-                name="watched_movement_report",
-            ),
+            models.Index(fields=["wallet", "-block_time", "-id"], name="watched_movement_list"),
+            models.Index(fields=["merchant", "mode", "-block_time", "-id"], name="watched_movement_report"),
             models.Index(
                 fields=["chain", "block_height"],
                 condition=Q(state=TransferState.DETECTED),
                 name="watched_movement_unconfirmed",
             ),
-            models.Index(
-                fields=["chain", "block_height"], name="watched_movement_by_block"
-            ),
+            models.Index(fields=["chain", "block_height"], name="watched_movement_by_block"),
         ]
 
     def __str__(self) -> str:
@@ -149,9 +113,7 @@ class WatchedMovement(ChainFact):
 class WatchedDay(models.Model):
     """A delta of a watched wallet's movements in a day (UTC, by block time), kept like `TransferDay`."""
 
-    wallet = models.ForeignKey(
-        WatchedWallet, models.CASCADE, related_name="days", db_index=False
-    )
+    wallet = models.ForeignKey(WatchedWallet, models.CASCADE, related_name="days", db_index=False)
     day = models.DateField()
     token = models.CharField(max_length=12)
     direction = models.CharField(max_length=3, choices=Direction)
@@ -175,9 +137,7 @@ class WatchedDay(models.Model):
             # Reports.
             models.Index(fields=["wallet", "day"], name="watched_day_report"),
             # Folding.
-            models.Index(
-                fields=["id"], condition=Q(is_sum=False), name="watched_day_change"
-            ),
+            models.Index(fields=["id"], condition=Q(is_sum=False), name="watched_day_change"),
         ]
 
     def __str__(self) -> str:
@@ -187,20 +147,14 @@ class WatchedDay(models.Model):
 class WatchedBalance(models.Model):
     """A watched wallet's balance of a token at the last reading, at a block."""
 
-    wallet = models.ForeignKey(
-        WatchedWallet, models.CASCADE, related_name="balances", db_index=False
-    )
+    wallet = models.ForeignKey(WatchedWallet, models.CASCADE, related_name="balances", db_index=False)
     token = models.CharField(max_length=12)
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     height = models.BigIntegerField()
     read_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["wallet", "token"], name="watched_balance_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["wallet", "token"], name="watched_balance_once")]
 
     def __str__(self) -> str:
         return f"{self.wallet_id}: {self.units} {self.token}"

@@ -15,12 +15,7 @@ from django.db.models import QuerySet
 from accounts.audit.service import record
 from accounts.models import Membership, Merchant, User
 from accounts.states import Role
-from gateway.core.api.errors import (
-    ConflictError,
-    GatewayError,
-    InvalidRequestError,
-    UnavailableError,
-)
+from gateway.core.api.errors import ConflictError, GatewayError, InvalidRequestError, UnavailableError
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.networks import chain_spec
 from wallets.receiving.claims import (
@@ -33,29 +28,15 @@ from wallets.receiving.claims import (
     take_over,
 )
 from wallets.receiving.inspection import DoubtfulError, inspect
-from wallets.receiving.machine_wallets import (
-    machine_address,
-    set_machine_wallet,
-)
-from wallets.receiving.mails import (
-    tell_applied,
-    tell_first,
-    tell_requested,
-)
-from wallets.receiving.service import (
-    set_receiving_wallet,
-    usable_address,
-)
+from wallets.receiving.machine_wallets import machine_address, set_machine_wallet
+from wallets.receiving.mails import tell_applied, tell_first, tell_requested
+from wallets.receiving.service import set_receiving_wallet, usable_address
 from wallets.states import ClaimKind
 
 log = structlog.get_logger(__name__)
 
-_WAITS_ALREADY = (
-    "A change waits on this chain already. Cancel it before you ask for another."
-)
-_ANOTHER_PROOF = (
-    "Another proof of this wallet came at the same moment. Sign again to be the latest."
-)
+_WAITS_ALREADY = "A change waits on this chain already. Cancel it before you ask for another."
+_ANOTHER_PROOF = "Another proof of this wallet came at the same moment. Sign again to be the latest."
 _SET: Final[dict[ClaimKind, Callable[..., ReceivingWallet]]] = {
     ClaimKind.CHECKOUT: set_receiving_wallet,
     ClaimKind.X402: set_machine_wallet,
@@ -105,9 +86,7 @@ def request_wallet(
     usable = usable_address if purpose == ClaimKind.CHECKOUT else machine_address
     canonical = usable(chain, address)
     merchant = _locked(merchant.pk)
-    asked = _Request(
-        merchant, purpose, chain, canonical, actor, now, client=client, proof=proof
-    )
+    asked = _Request(merchant, purpose, chain, canonical, actor, now, client=client, proof=proof)
     current = _current(asked)
     if current is not None and current.address == canonical:
         raise ConflictError("This is the wallet that you receive at already.")
@@ -130,10 +109,7 @@ def request_wallet(
 
 def _current(asked: _Request) -> ReceivingWallet | None:
     return ReceivingWallet.objects.filter(
-        merchant=asked.merchant,
-        purpose=asked.purpose,
-        chain=asked.chain,
-        retired_at=None,
+        merchant=asked.merchant, purpose=asked.purpose, chain=asked.chain, retired_at=None
     ).first()
 
 
@@ -148,9 +124,7 @@ def _claim(asked: _Request) -> None:
 
 
 @transaction.atomic
-def cancel_change(
-    change: WalletChange, *, actor: User, now: datetime, client: str | None = None
-) -> WalletChange:
+def cancel_change(change: WalletChange, *, actor: User, now: datetime, client: str | None = None) -> WalletChange:
     """Cancel a pending change. Raises ConflictError if it is not pending."""
     _locked(change.merchant_id)
     change = _reread(change.pk)
@@ -182,9 +156,7 @@ def _apply_safely(change_id: int, merchant_id: int, now: datetime) -> bool:
         return _apply(change_id, merchant_id, _trap(change_id, now), now)
     except UnavailableError as error:
         # It stays pending: an address that nobody can look up is not set.
-        log.warning(
-            "a due wallet waits for a node", change=change_id, error=error.message
-        )
+        log.warning("a due wallet waits for a node", change=change_id, error=error.message)
         return False
     except Exception:
         # A failing change must not block the others.
@@ -255,9 +227,7 @@ def _awaits_others(change: WalletChange, now: datetime) -> bool:
         return False
     # The latest proof wins, and it ended the others when it was given; so this one may not end a newer one.
     retire_others(change.merchant, chain=change.chain, address=change.address, now=now)
-    return is_awaited(
-        change.merchant, chain=change.chain, address=change.address, now=now
-    )
+    return is_awaited(change.merchant, chain=change.chain, address=change.address, now=now)
 
 
 def _attempt(change: WalletChange, now: datetime) -> str:
@@ -280,11 +250,7 @@ def _attempt(change: WalletChange, now: datetime) -> str:
 
 def _set_at_once(asked: _Request) -> ReceivingWallet:
     wallet = _SET[asked.purpose](
-        asked.merchant,
-        **asked.place,
-        actor=asked.actor,
-        client=asked.client,
-        proof=asked.proof,
+        asked.merchant, **asked.place, actor=asked.actor, client=asked.client, proof=asked.proof
     )
     # Owners get a mail whenever a machine wallet is set.
     if asked.purpose == ClaimKind.CHECKOUT:
@@ -313,10 +279,7 @@ def _create(asked: _Request, *, hours: int) -> WalletChange:
 
 def _waiting(asked: _Request) -> QuerySet[WalletChange]:
     return WalletChange.objects.filter(
-        WalletChange.OPEN,
-        merchant=asked.merchant,
-        purpose=asked.purpose,
-        chain=asked.chain,
+        WalletChange.OPEN, merchant=asked.merchant, purpose=asked.purpose, chain=asked.chain
     )
 
 
@@ -331,24 +294,14 @@ def _reread(change_id: int) -> WalletChange:
     return changes.select_related("merchant", "requested_by", "proof").get()
 
 
-def _audit(
-    change: WalletChange,
-    what: str,
-    before: str | None,
-    actor: User,
-    now: datetime,
-    client: str | None,
-) -> None:
+def _audit(change: WalletChange, what: str, before: str | None, actor: User, now: datetime, client: str | None) -> None:
     record(
         change.merchant,
         action=f"receiving_wallet.change_{what}",
         actor=actor,
         object_id=change.chain,
         before={"address": before} if before else None,
-        after={
-            "address": change.address,
-            "effective_at": change.effective_at.isoformat(timespec="seconds"),
-        },
+        after={"address": change.address, "effective_at": change.effective_at.isoformat(timespec="seconds")},
         address=client,
         now=now,
     )

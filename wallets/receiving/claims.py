@@ -17,10 +17,7 @@ from gateway.core.api.errors import ConflictError
 from wallets import selectors
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec
-from wallets.receiving.mails import (
-    tell_failed,
-    tell_taken_over,
-)
+from wallets.receiving.mails import tell_failed, tell_taken_over
 from wallets.states import ClaimKind
 
 BUYERS_MAY_STILL_PAY: Final = timedelta(days=31)
@@ -48,14 +45,10 @@ class ProofRequiredError(ConflictError):
     code = "proof_required"
 
     def __init__(self) -> None:
-        super().__init__(
-            "Prove that you hold this wallet's key: sign a message with it."
-        )
+        super().__init__("Prove that you hold this wallet's key: sign a message with it.")
 
 
-def refuse_unproven(
-    merchant: Merchant, *, chain: str, address: str, now: datetime
-) -> None:
+def refuse_unproven(merchant: Merchant, *, chain: str, address: str, now: datetime) -> None:
     """Raise ProofRequiredError if an address needs a proof.
 
     That is if another merchant receives there, did within 31 days, or has a proven change to it pending.
@@ -63,9 +56,7 @@ def refuse_unproven(
     if not chain_spec(chain).exact_amount_required:
         return
     others = _of_others(merchant, chain, address).filter(_held(now))
-    proven = WalletChange.objects.filter(
-        WalletChange.OPEN, chain=chain, address=address, proof__isnull=False
-    )
+    proven = WalletChange.objects.filter(WalletChange.OPEN, chain=chain, address=address, proof__isnull=False)
     if others.exists() or proven.exclude(merchant=merchant).exists():
         raise ProofRequiredError
 
@@ -76,9 +67,7 @@ def refuse_unasked(chain: str) -> None:
         raise ProofRequiredError
 
 
-def refuse_own(
-    merchant: Merchant, purpose: ClaimKind, *, chain: str, address: str, now: datetime
-) -> None:
+def refuse_own(merchant: Merchant, purpose: ClaimKind, *, chain: str, address: str, now: datetime) -> None:
     """Raise ConflictError (duplicate) if the merchant uses an address for the other purpose, did recently, or is about to."""
     if not chain_spec(chain).exact_amount_required:
         return
@@ -107,9 +96,7 @@ def take_over(merchant: Merchant, *, chain: str, address: str, now: datetime) ->
     retire_others(merchant, chain=chain, address=address, now=now)
 
 
-def retire_others(
-    merchant: Merchant, *, chain: str, address: str, now: datetime
-) -> None:
+def retire_others(merchant: Merchant, *, chain: str, address: str, now: datetime) -> None:
     """Retire others' unproven claims of a proven address, and mail their owners. Ends no proof of others."""
     if not chain_spec(chain).exact_amount_required:
         return
@@ -118,25 +105,17 @@ def retire_others(
         wallet.retired_at = wallet.taken_over_at = now
         wallet.save(update_fields=["retired_at", "taken_over_at"])
         record(
-            wallet.merchant,
-            action="receiving_wallet.taken_over",
-            object_id=chain,
-            before={"address": address},
-            now=now,
+            wallet.merchant, action="receiving_wallet.taken_over", object_id=chain, before={"address": address}, now=now
         )
         tell_taken_over(wallet, now=now)
     transaction.on_commit(selectors.forget)
 
 
-def _end_earlier_proofs(
-    merchant: Merchant, chain: str, address: str, now: datetime
-) -> None:
-    earlier = WalletChange.objects.filter(
-        WalletChange.OPEN, chain=chain, address=address, proof__isnull=False
-    ).exclude(merchant=merchant)
-    for change in earlier.select_for_update(of=("self",)).select_related(
-        "merchant", "requested_by"
-    ):
+def _end_earlier_proofs(merchant: Merchant, chain: str, address: str, now: datetime) -> None:
+    earlier = WalletChange.objects.filter(WalletChange.OPEN, chain=chain, address=address, proof__isnull=False).exclude(
+        merchant=merchant
+    )
+    for change in earlier.select_for_update(of=("self",)).select_related("merchant", "requested_by"):
         fail_change(change, _LATER_PROOF, now=now)
 
 
@@ -171,15 +150,11 @@ def claims_to_release(*, now: datetime) -> list[ReceivingWallet]:
 
 def release_claim(wallet: ReceivingWallet, *, now: datetime) -> bool:
     """Mark a retired wallet as released by its merchant; return whether that was new."""
-    rows = ReceivingWallet.objects.filter(
-        pk=wallet.pk, retired_at__isnull=False, released_at=None
-    )
+    rows = ReceivingWallet.objects.filter(pk=wallet.pk, retired_at__isnull=False, released_at=None)
     return bool(rows.update(released_at=now))
 
 
-def _of_others(
-    merchant: Merchant, chain: str, address: str
-) -> QuerySet[ReceivingWallet]:
+def _of_others(merchant: Merchant, chain: str, address: str) -> QuerySet[ReceivingWallet]:
     rows = ReceivingWallet.objects.filter(chain=chain, address=address)
     return rows.exclude(merchant=merchant)
 
@@ -190,10 +165,6 @@ def _held(now: datetime) -> Q:
 
 def _under_way(now: datetime) -> Q:
     """Return wallets that may still receive payments of their merchants, as far as this app knows."""
-    buyers = Q(
-        purpose=ClaimKind.CHECKOUT,
-        released_at=None,
-        retired_at__gt=now - BUYERS_MAY_STILL_PAY,
-    )
+    buyers = Q(purpose=ClaimKind.CHECKOUT, released_at=None, retired_at__gt=now - BUYERS_MAY_STILL_PAY)
     machines = Q(purpose=ClaimKind.X402, retired_at__gt=now - MACHINES_MAY_STILL_PAY)
     return Q(retired_at=None) | buyers | machines

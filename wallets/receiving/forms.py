@@ -13,12 +13,7 @@ from wallets.receiving.service import usable_address
 
 def _typed_code() -> forms.TextInput:
     return forms.TextInput(
-        attrs={
-            "autocomplete": "off",
-            "autocapitalize": "off",
-            "spellcheck": "false",
-            "class": "mono",
-        }
+        attrs={"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false", "class": "mono"}
     )
 
 

@@ -6,15 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from gateway.core.api.errors import (
-    InvalidRequestError,
-    RateLimitError,
-    UnavailableError,
-)
-from gateway.core.api.rate_limits import (
-    Limit,
-    hit,
-)
+from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
+from gateway.core.api.rate_limits import Limit, hit
 from wallets.chains.accounts import AccountKind, most_dangerous
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
@@ -39,7 +32,9 @@ _REFUSED: Final = {
     AccountKind.EMPTY: "has no key, and nothing is there yet. If it is a vault, send it a little of the network's coin first.",
 }
 _DOUBTFUL: Final = frozenset({AccountKind.CONTRACT, AccountKind.EMPTY})
-_NO_NODE: Final = "No node of {} is configured, so the address cannot be checked. Nothing was saved. The operator sets one."
+_NO_NODE: Final = (
+    "No node of {} is configured, so the address cannot be checked. Nothing was saved. The operator sets one."
+)
 _SILENT: Final = "No node of {} answers, so the address cannot be checked. Nothing was saved. Try again in a minute."
 _CONTRACT: Final = (
     "This is a contract on {title}, not a key's own account. Go on only if you or your team control it on {title}: a vault, "
@@ -63,9 +58,7 @@ class Inspected:
     warning: str | None = None
 
 
-def inspect(
-    chain: str, address: str, *, now: datetime, asker: str | None = None
-) -> Inspected:
+def inspect(chain: str, address: str, *, now: datetime, asker: str | None = None) -> Inspected:
     """Return what an address is, as the chain's nodes say; of several, the worst answer counts.
 
     `asker` is who is limited. Holds no row while nodes are asked. Raises InvalidRequestError (chain_unsupported,

@@ -9,11 +9,7 @@ from accounts.models import Merchant, User
 from gateway.core.api.errors import InvalidRequestError
 from wallets.models import ReceivingWallet, WalletProof
 from wallets.networks import chain_spec
-from wallets.receiving.claims import (
-    ProofRequiredError,
-    refuse_own,
-    refuse_unproven,
-)
+from wallets.receiving.claims import ProofRequiredError, refuse_own, refuse_unproven
 from wallets.receiving.mails import tell_machine_wallet
 from wallets.receiving.service import usable_address
 from wallets.states import ClaimKind
@@ -78,12 +74,7 @@ def machine_address(chain: str, address: str) -> str:
 
 
 def _create(
-    merchant: Merchant,
-    *,
-    chain: str,
-    address: str,
-    now: datetime,
-    proof: WalletProof | None,
+    merchant: Merchant, *, chain: str, address: str, now: datetime, proof: WalletProof | None
 ) -> ReceivingWallet:
     try:
         with transaction.atomic():

@@ -71,9 +71,7 @@ If you did not expect this, put your own address there:
 """
 
 
-def tell_requested(
-    change: WalletChange, *, before: str | None, is_awaited: bool, now: datetime
-) -> None:
+def tell_requested(change: WalletChange, *, before: str | None, is_awaited: bool, now: datetime) -> None:
     """Mail all owners about a pending change, and how to cancel it.
 
     `is_awaited` says that it waits for payments to others as well.
@@ -123,18 +121,13 @@ def tell_taken_over(wallet: ReceivingWallet, *, now: datetime) -> None:
         key=f"wallet:{wallet.pk}:taken",
         subject=f"Your {_title(wallet.chain)} wallet was taken over",
         text=_TAKEN_OVER.format(
-            merchant=merchant.name,
-            chain=_title(wallet.chain),
-            address=_shown(wallet.address),
-            dashboard=_dashboard(),
+            merchant=merchant.name, chain=_title(wallet.chain), address=_shown(wallet.address), dashboard=_dashboard()
         ),
         now=now,
     )
 
 
-def tell_machine_wallet(
-    wallet: ReceivingWallet, *, actor: User, before: str | None, now: datetime
-) -> None:
+def tell_machine_wallet(wallet: ReceivingWallet, *, actor: User, before: str | None, now: datetime) -> None:
     """Mail all owners that machines now pay another wallet."""
     merchant = wallet.merchant
     mail_owners(
@@ -153,16 +146,8 @@ def tell_machine_wallet(
     )
 
 
-def _mail(
-    change: WalletChange, what: str, subject: str, text: str, now: datetime
-) -> None:
-    mail_owners(
-        change.merchant_id,
-        key=f"wallet-change:{change.pk}:{what}",
-        subject=subject,
-        text=text,
-        now=now,
-    )
+def _mail(change: WalletChange, what: str, subject: str, text: str, now: datetime) -> None:
+    mail_owners(change.merchant_id, key=f"wallet-change:{change.pk}:{what}", subject=subject, text=text, now=now)
 
 
 def _facts(change: WalletChange) -> dict[str, str]:

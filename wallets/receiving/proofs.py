@@ -10,16 +10,8 @@ from django.db import transaction
 
 from accounts.audit.service import record
 from accounts.models import Merchant, User
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-    RateLimitError,
-    UnavailableError,
-)
-from gateway.core.api.rate_limits import (
-    Limit,
-    hit,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
+from gateway.core.api.rate_limits import Limit, hit
 from gateway.core.ids import new_code
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
@@ -45,10 +37,7 @@ _UNASKED: Final = "{} could not be asked about this signature. Try again in a mi
 
 # What a wallet is for, as its owner reads it before signing.
 _PAYMENTS: Final = MappingProxyType(
-    {
-        ClaimKind.CHECKOUT: "payments of buyers",
-        ClaimKind.X402: "payments of machines (x402)",
-    }
+    {ClaimKind.CHECKOUT: "payments of buyers", ClaimKind.X402: "payments of machines (x402)"}
 )
 
 
@@ -106,13 +95,7 @@ def start_proof(
 
 
 def prove_wallet(
-    proof: WalletProof,
-    *,
-    signature: str,
-    public_key: str = "",
-    actor: User,
-    now: datetime,
-    client: str | None = None,
+    proof: WalletProof, *, signature: str, public_key: str = "", actor: User, now: datetime, client: str | None = None
 ) -> ReceivingWallet | WalletChange:
     """Consume a signature and receive at the address, as `request_wallet` does; it is taken over from others.
 
@@ -130,12 +113,7 @@ def prove_wallet(
 
 @transaction.atomic
 def _use(
-    proof: WalletProof,
-    signature: str,
-    public_key: str,
-    actor: User,
-    now: datetime,
-    client: str | None,
+    proof: WalletProof, signature: str, public_key: str, actor: User, now: datetime, client: str | None
 ) -> ReceivingWallet | WalletChange:
     """Consume a verified proof."""
     # Another request with this signature waits here, and finds the proof used.
@@ -169,13 +147,9 @@ def _lock(merchant_id: int) -> None:
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant_id)
 
 
-def _is_signed(
-    proof: WalletProof, signature: str, public_key: str, now: datetime
-) -> bool:
+def _is_signed(proof: WalletProof, signature: str, public_key: str, now: datetime) -> bool:
     spec, message = chain_spec(proof.chain), message_of(proof).encode()
-    is_keys = spec.family.is_signed_by(
-        proof.address, message, signature, public_key=public_key
-    )
+    is_keys = spec.family.is_signed_by(proof.address, message, signature, public_key=public_key)
     if is_keys or not spec.family.has_contract_wallets or not spec.rpc_urls:
         return is_keys
     asked = hit(_ASKED, str(proof.merchant_id), now=now.timestamp())
@@ -188,9 +162,7 @@ def _is_signed(
             raise UnavailableError(_UNASKED.format(spec.title)) from error
 
 
-def _audit(
-    proof: WalletProof, what: str, actor: User, now: datetime, client: str | None
-) -> None:
+def _audit(proof: WalletProof, what: str, actor: User, now: datetime, client: str | None) -> None:
     record(
         proof.merchant,
         action=f"receiving_wallet.{what}",

@@ -13,11 +13,7 @@ from wallets.chains.base import AddressError
 from wallets.chains.specs import ChainSpec
 from wallets.models import DepositAddress, ReceivingWallet, WalletProof
 from wallets.networks import address_on, chain_spec, chains
-from wallets.receiving.claims import (
-    ProofRequiredError,
-    refuse_own,
-    refuse_unproven,
-)
+from wallets.receiving.claims import ProofRequiredError, refuse_own, refuse_unproven
 from wallets.receiving.traps import refuse_traps
 from wallets.states import ClaimKind
 
@@ -28,22 +24,12 @@ def expect_payments(chain: str, *, address: str, until: datetime) -> None:
     `address` is in canonical form; a replaced wallet counts too.
     """
     ReceivingWallet.objects.filter(
-        Q(expected_until=None) | Q(expected_until__lt=until),
-        chain=chain,
-        address=address,
+        Q(expected_until=None) | Q(expected_until__lt=until), chain=chain, address=address
     ).update(expected_until=until)
 
 
 def insert_deposits(
-    source: str,
-    *,
-    key: str,
-    destination: str,
-    nonce: str,
-    merchant: str,
-    mode: str,
-    now: str,
-    watched_until: str,
+    source: str, *, key: str, destination: str, nonce: str, merchant: str, mode: str, now: str, watched_until: str
 ) -> str:
     """Return SQL that inserts a deposit address for each row of `source`, as part of the caller's statement."""
     return f"""
@@ -97,11 +83,7 @@ def set_receiving_wallet(
 
 
 def _create_wallet(
-    merchant: Merchant,
-    chain: str,
-    address: str,
-    now: datetime,
-    proof: WalletProof | None,
+    merchant: Merchant, chain: str, address: str, now: datetime, proof: WalletProof | None
 ) -> ReceivingWallet:
     try:
         with transaction.atomic():
@@ -134,9 +116,7 @@ def named_chain(name: str) -> ChainSpec:
     """Return the chain with this name. Raises InvalidRequestError (chain_unsupported)."""
     spec = chains().get(name)
     if spec is None:
-        raise InvalidRequestError(
-            f"There is no chain {name[:16]!r}.", param="chain", code="chain_unsupported"
-        )
+        raise InvalidRequestError(f"There is no chain {name[:16]!r}.", param="chain", code="chain_unsupported")
     return spec
 
 
@@ -149,9 +129,7 @@ def typed_address(spec: ChainSpec, text: str) -> str:
 
 
 def _unusable(error: AddressError) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"The address {error}", param="address", code="address_invalid"
-    )
+    return InvalidRequestError(f"The address {error}", param="address", code="address_invalid")
 
 
 def _refuse_traps(spec: ChainSpec, address: str) -> None:

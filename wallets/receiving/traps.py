@@ -18,15 +18,10 @@ def refuse_traps(spec: ChainSpec, address: str) -> None:
 def _tokens(spec: ChainSpec) -> set[bytes]:
     """Return every known token contract of the chain, including published ones of its other networks."""
     networks = [
-        network
-        for facts in registry.CHAINS
-        if facts.name == spec.name
-        for network in (facts.mainnet, facts.testnet)
+        network for facts in registry.CHAINS if facts.name == spec.name for network in (facts.mainnet, facts.testnet)
     ]
     published = {
-        address
-        for network in networks
-        for address in (*network.tokens.values(), *network.wrong_tokens.values())
+        address for network in networks for address in (*network.tokens.values(), *network.wrong_tokens.values())
     }
     configured = {token.address for token in spec.tokens.values()}
     return {spec.family.address_key(text) for text in published | configured}

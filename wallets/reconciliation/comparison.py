@@ -14,38 +14,14 @@ from django.db import transaction
 from accounts.states import Mode
 from wallets.chains.base import Account, BlockRef, ChainAdapter, Hint, TokenTransfer
 from wallets.chains.specs import ChainSpec
-from wallets.models import (
-    AccountCursor,
-    Block,
-    ChainCursor,
-    ReceivingWallet,
-    Transfer,
-)
-from wallets.reconciliation.differences import (
-    close_known,
-    in_other_reading,
-    key_of,
-    note_differences,
-)
-from wallets.reconciliation.sources import (
-    AccountNode,
-    BlockNode,
-    Ledger,
-)
+from wallets.models import AccountCursor, Block, ChainCursor, ReceivingWallet, Transfer
+from wallets.reconciliation.differences import close_known, in_other_reading, key_of, note_differences
+from wallets.reconciliation.sources import AccountNode, BlockNode, Ledger
 from wallets.selectors import watched_keys
 from wallets.states import DifferenceKind, TransferState
-from wallets.transfers.movements import (
-    NewMovement,
-    record_movements,
-)
-from wallets.transfers.service import (
-    NewTransfer,
-    record_transfers,
-)
-from wallets.watchers.leases import (
-    LeaseLostError,
-    is_held,
-)
+from wallets.transfers.movements import NewMovement, record_movements
+from wallets.transfers.service import NewTransfer, record_transfers
+from wallets.watchers.leases import LeaseLostError, is_held
 from wallets.watchers.owners import Owners
 from wallets.watchers.reorgs import stored_hash
 
@@ -58,16 +34,7 @@ LONGEST_SPAN: Final = timedelta(days=1)
 _OVERLAP: Final = timedelta(minutes=10)
 
 
-_COMPARED_FIELDS: Final = (
-    "chain",
-    "tx_hash",
-    "position",
-    "recipient",
-    "token",
-    "units",
-    "block_height",
-    "block_time",
-)
+_COMPARED_FIELDS: Final = ("chain", "tx_hash", "position", "recipient", "token", "units", "block_height", "block_time")
 
 
 class SourceDisagreesError(Exception):
@@ -111,12 +78,7 @@ def check_identity(spec: ChainSpec, adapter: ChainAdapter) -> None:
 
 
 def compare_node(
-    spec: ChainSpec,
-    node: BlockNode,
-    *,
-    owner: str,
-    read_through: int | None,
-    now: datetime,
+    spec: ChainSpec, node: BlockNode, *, owner: str, read_through: int | None, now: datetime
 ) -> tuple[Compared, int | None]:
     """Compare the last hour of final blocks with one node's; return the result, and the last block compared.
 
@@ -140,19 +102,11 @@ def compare_node(
         first = max(first, read_through + 1)
     told = node.transfers(first, end, head=head, hint=hint, ours=Owners(spec.name).ours)
     scope = Scope(first, end.height, end=end)
-    return settle(
-        spec, told, scope=scope, source=node.label, owner=owner, now=now
-    ), end.height
+    return settle(spec, told, scope=scope, source=node.label, owner=owner, now=now), end.height
 
 
 def compare_ledger(
-    spec: ChainSpec,
-    ledger: Ledger,
-    node: BlockNode,
-    *,
-    keys: Collection[bytes],
-    owner: str,
-    now: datetime,
+    spec: ChainSpec, ledger: Ledger, node: BlockNode, *, keys: Collection[bytes], owner: str, now: datetime
 ) -> Compared:
     """Compare some accounts' last hour with a source other than a node; `node` supplies the blocks' times.
 
@@ -186,18 +140,13 @@ def compare_accounts(
 
     An account whose last turn with this node is longer ago is compared from a little before that. Raises ChainError, LeaseLostError.
     """
-    rows = AccountCursor.objects.filter(
-        chain=spec.name, key__in=list(keys), height__isnull=False
-    )
+    rows = AccountCursor.objects.filter(chain=spec.name, key__in=list(keys), height__isnull=False)
     cursors = list(rows)
     if not cursors:
         return Compared()
     begun = ChainCursor.objects.get(chain=spec.name).first_height or 0
     head, final = node.adapter.head(), node.adapter.finalized()
-    accounts = [
-        _some_time_ago(spec, cursor, last_turns.get(bytes(cursor.key)), now)
-        for cursor in cursors
-    ]
+    accounts = [_some_time_ago(spec, cursor, last_turns.get(bytes(cursor.key)), now) for cursor in cursors]
     readings = node.adapter.read_accounts(accounts, head=head)
     found = []
     for cursor, account, reading in zip(cursors, accounts, readings, strict=True):
@@ -209,15 +158,11 @@ def compare_accounts(
         )
         # Only payments are compared.
         told = [one for one in reading.transfers if one.recipient_key == account.key]
-        found.append(
-            settle(spec, told, scope=scope, source=node.label, owner=owner, now=now)
-        )
+        found.append(settle(spec, told, scope=scope, source=node.label, owner=owner, now=now))
     return Compared(sum(c.missed for c in found), sum(c.unknown for c in found))
 
 
-def _some_time_ago(
-    spec: ChainSpec, cursor: AccountCursor, last_turn: datetime | None, now: datetime
-) -> Account:
+def _some_time_ago(spec: ChainSpec, cursor: AccountCursor, last_turn: datetime | None, now: datetime) -> Account:
     since_last = now - last_turn + _OVERLAP if last_turn is not None else SPAN
     span = min(max(SPAN, since_last), LONGEST_SPAN)
     blocks = int(span.total_seconds() / spec.block_seconds)
@@ -230,13 +175,7 @@ def _some_time_ago(
 
 
 def settle(
-    spec: ChainSpec,
-    told: Sequence[TokenTransfer],
-    *,
-    scope: Scope,
-    source: str,
-    owner: str,
-    now: datetime,
+    spec: ChainSpec, told: Sequence[TokenTransfer], *, scope: Scope, source: str, owner: str, now: datetime
 ) -> Compared:
     """Record transfers that only a source knew, and every difference.
 
@@ -253,17 +192,13 @@ def settle(
             raise SourceDisagreesError("the chain forked while it was compared")
         recorded = {key_of(one): one for one in _recorded(spec, scope)}
         same = in_other_reading(known, recorded) | in_other_reading(recorded, known)
-        missed = [
-            one for key, one in known.items() if key not in recorded and key not in same
-        ]
+        missed = [one for key, one in known.items() if key not in recorded and key not in same]
         # Sources may list others at intervals, or not at all.
         accepted = {token.symbol for token in spec.accepted_tokens}
         unknown = [
             one
             for key, one in recorded.items()
-            if one.token in accepted
-            and key not in same
-            and (key not in known or known[key].units != one.units)
+            if one.token in accepted and key not in same and (key not in known or known[key].units != one.units)
         ]
         record_transfers(missed, now=now)
         if scope.end:
@@ -275,9 +210,7 @@ def settle(
     return Compared(len(missed), len(unknown))
 
 
-def _moved(
-    owners: Owners, told: Sequence[TokenTransfer], missed: Sequence[NewTransfer]
-) -> list[NewMovement]:
+def _moved(owners: Owners, told: Sequence[TokenTransfer], missed: Sequence[NewTransfer]) -> list[NewMovement]:
     """Return the missed payments' movements of watched wallets."""
     names = {(one.tx_hash, one.position) for one in missed}
     return owners.movements(one for one in told if (one.tx_hash, one.position) in names)
@@ -294,27 +227,15 @@ def since_given(transfers: Sequence[NewTransfer]) -> list[NewTransfer]:
     ids = {one.wallet_id for one in transfers if one.wallet_id is not None}
     rows = ReceivingWallet.objects.filter(pk__in=ids)
     given = dict(rows.values_list("pk", "created_at")) if ids else {}
-    return [
-        one
-        for one in transfers
-        if one.wallet_id is None or one.block_time >= given[one.wallet_id]
-    ]
+    return [one for one in transfers if one.wallet_id is None or one.block_time >= given[one.wallet_id]]
 
 
 def _recorded(spec: ChainSpec, scope: Scope) -> list[Transfer]:
     rows = Transfer.objects.filter(
-        chain=spec.name,
-        mode=Mode.LIVE,
-        block_height__gte=scope.first,
-        block_height__lte=scope.last,
+        chain=spec.name, mode=Mode.LIVE, block_height__gte=scope.first, block_height__lte=scope.last
     ).exclude(state=TransferState.ORPHANED)
     rows = rows.only(*_COMPARED_FIELDS)
-    return [
-        one
-        for one in rows
-        if scope.holds(one)
-        and (scope.keys is None or _key(one.recipient, spec) in scope.keys)
-    ]
+    return [one for one in rows if scope.holds(one) and (scope.keys is None or _key(one.recipient, spec) in scope.keys)]
 
 
 def _key(address: str, spec: ChainSpec) -> bytes:
@@ -323,11 +244,7 @@ def _key(address: str, spec: ChainSpec) -> bytes:
 
 def _end_block(spec: ChainSpec, node: BlockNode, final: int) -> BlockRef | None:
     """Return the newest final block with a stored hash; None if there is none."""
-    ours = (
-        Block.objects.filter(chain=spec.name, height__lte=final)
-        .order_by("-height")
-        .first()
-    )
+    ours = Block.objects.filter(chain=spec.name, height__lte=final).order_by("-height").first()
     if ours is None:
         return None
     [theirs] = node.adapter.blocks([ours.height])

@@ -19,10 +19,7 @@ from wallets.chains.base import ChainError
 from wallets.chains.specs import ChainSpec
 from wallets.models import Transfer
 from wallets.reconciliation.differences import note_differences
-from wallets.reconciliation.sources import (
-    Witness,
-    witnesses,
-)
+from wallets.reconciliation.sources import Witness, witnesses
 from wallets.states import DifferenceKind, TransferState
 from wallets.transfers.bells import ring_after_commit
 from wallets.watchers.leases import is_held
@@ -44,13 +41,7 @@ class LargeAmounts:
     It uses its own connections, so that a hanging node delays no detection, and asks none while no large transfer waits.
     """
 
-    def __init__(
-        self,
-        spec: ChainSpec,
-        *,
-        owner: str,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, spec: ChainSpec, *, owner: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._spec = spec
         self._owner = owner
         self._clock = clock
@@ -97,9 +88,7 @@ class LargeAmounts:
         """Return the large ones among transfers that are not final; no limit, none."""
         if self._spec.large_units is None:
             return ()
-        large = live.filter(
-            state=TransferState.DETECTED, units__gte=self._spec.large_units
-        )
+        large = live.filter(state=TransferState.DETECTED, units__gte=self._spec.large_units)
         return large.exclude(token__in=self._spec.finer_tokens)
 
     def _is_due(self, transfer: Transfer) -> bool:
@@ -117,9 +106,7 @@ class LargeAmounts:
                 self._wait_longer(one)
         return [one for one in final if words[one.pk] >= _WORDS_NEEDED]
 
-    def _known_to(
-        self, witness: Witness, transfers: Sequence[Transfer], now: datetime
-    ) -> list[Transfer]:
+    def _known_to(self, witness: Witness, transfers: Sequence[Transfer], now: datetime) -> list[Transfer]:
         if not transfers:
             return []
         asked = [as_told(one, self._spec.family) for one in transfers]
@@ -130,10 +117,7 @@ class LargeAmounts:
             return []
         pairs = list(zip(transfers, answers, strict=True))
         note_differences(
-            [one for one, is_known in pairs if not is_known],
-            kind=DifferenceKind.UNKNOWN,
-            source=witness.label,
-            now=now,
+            [one for one, is_known in pairs if not is_known], kind=DifferenceKind.UNKNOWN, source=witness.label, now=now
         )
         return [one for one, is_known in pairs if is_known]
 
@@ -142,9 +126,7 @@ class LargeAmounts:
         longer = min(2 * pause, _LONGEST_PATIENCE)
         self._patience[transfer.pk] = (self._clock() + pause, longer)
 
-    def _confirm(
-        self, transfers: Sequence[Transfer], *, now: datetime, witnessed: bool
-    ) -> int:
+    def _confirm(self, transfers: Sequence[Transfer], *, now: datetime, witnessed: bool) -> int:
         if not transfers:
             return 0
         parameters: dict[str, Any] = {

@@ -20,24 +20,14 @@ def key_of(transfer: NewTransfer | Transfer) -> TransferKey:
     return transfer.tx_hash, transfer.position, transfer.recipient, transfer.token
 
 
-def in_other_reading(
-    told: Iterable[TransferKey], recorded: Iterable[TransferKey]
-) -> set[TransferKey]:
+def in_other_reading(told: Iterable[TransferKey], recorded: Iterable[TransferKey]) -> set[TransferKey]:
     """Return the transfers that are recorded otherwise: as a sum where these are its parts, or in parts where this is the sum."""
     known = {(name, to, what, at >= PARTS_FROM) for name, at, to, what in recorded}
-    return {
-        (name, at, to, what)
-        for name, at, to, what in told
-        if (name, to, what, at < PARTS_FROM) in known
-    }
+    return {(name, at, to, what) for name, at, to, what in told if (name, to, what, at < PARTS_FROM) in known}
 
 
 def note_differences(
-    transfers: Sequence[NewTransfer | Transfer],
-    *,
-    kind: DifferenceKind,
-    source: str,
-    now: datetime,
+    transfers: Sequence[NewTransfer | Transfer], *, kind: DifferenceKind, source: str, now: datetime
 ) -> None:
     """Record, once each, transfers that one source knows and another does not; `source` is a node's label."""
     told = {key_of(transfer): transfer for transfer in transfers}
@@ -48,20 +38,14 @@ def note_differences(
     )
     for key in known.values_list("tx_hash", "position", "recipient", "token"):
         told.pop(key, None)
-    rows = [
-        _difference(one, kind=kind, source=source, now=now) for one in told.values()
-    ]
+    rows = [_difference(one, kind=kind, source=source, now=now) for one in told.values()]
     SourceDifference.objects.bulk_create(rows, ignore_conflicts=True)
     for row in rows:
         log.error("sources differ", what=str(row), source=row.source)
 
 
 def _difference(
-    transfer: NewTransfer | Transfer,
-    *,
-    kind: DifferenceKind,
-    source: str,
-    now: datetime,
+    transfer: NewTransfer | Transfer, *, kind: DifferenceKind, source: str, now: datetime
 ) -> SourceDifference:
     return SourceDifference(
         chain=transfer.chain,
@@ -77,9 +61,7 @@ def _difference(
     )
 
 
-def close_known(
-    chain: str, known: Collection[TransferKey], *, source: str, now: datetime
-) -> None:
+def close_known(chain: str, known: Collection[TransferKey], *, source: str, now: datetime) -> None:
     """Close differences that a source has resolved: it was only late."""
     late = SourceDifference.objects.filter(
         chain=chain, kind=DifferenceKind.UNKNOWN, source=source[:120], closed_at=None

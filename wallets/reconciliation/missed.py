@@ -18,24 +18,11 @@ from wallets.chains.base import FoundTransaction
 from wallets.chains.specs import ChainSpec
 from wallets.models import AccountCursor, ChainCursor, SourceDifference, Transfer
 from wallets.networks import chain_spec, reads_accounts
-from wallets.reconciliation.comparison import (
-    check_identity,
-    since_given,
-)
-from wallets.reconciliation.differences import (
-    in_other_reading,
-    key_of,
-    note_differences,
-)
+from wallets.reconciliation.comparison import check_identity, since_given
+from wallets.reconciliation.differences import in_other_reading, key_of, note_differences
 from wallets.states import DifferenceKind, TransferState
-from wallets.transfers.service import (
-    NewTransfer,
-    record_transfers,
-)
-from wallets.watchers.leases import (
-    LeaseLostError,
-    is_held,
-)
+from wallets.transfers.service import NewTransfer, record_transfers
+from wallets.watchers.leases import LeaseLostError, is_held
 from wallets.watchers.owners import Owners
 from wallets.watchers.reorgs import stored_hash
 
@@ -86,9 +73,7 @@ def _payments(found: FoundTransaction) -> list[NewTransfer]:
 
 
 def _unrecorded(chain: str, payments: Sequence[NewTransfer]) -> list[NewTransfer]:
-    rows = Transfer.objects.filter(
-        chain=chain, tx_hash__in={one.tx_hash for one in payments}
-    )
+    rows = Transfer.objects.filter(chain=chain, tx_hash__in={one.tx_hash for one in payments})
     known = {key_of(row): row.state for row in rows}
     standing = [key for key, state in known.items() if state != TransferState.ORPHANED]
     same = in_other_reading(map(key_of, payments), standing)
@@ -102,39 +87,25 @@ def _was_read(payment: NewTransfer) -> bool:
         return False
     through: int | None = cursor.height
     if reads_accounts(chain_spec(payment.chain)):
-        rows = AccountCursor.objects.filter(
-            chain=payment.chain, address=payment.recipient
-        )
+        rows = AccountCursor.objects.filter(chain=payment.chain, address=payment.recipient)
         through = rows.values_list("height", flat=True).first()
-    return (
-        through is not None and cursor.first_height <= payment.block_height <= through
-    )
+    return through is not None and cursor.first_height <= payment.block_height <= through
 
 
 def _notes(chain: str) -> QuerySet[SourceDifference]:
-    return SourceDifference.objects.filter(
-        chain=chain, kind=DifferenceKind.MISSED, source=NAMED, closed_at=None
-    )
+    return SourceDifference.objects.filter(chain=chain, kind=DifferenceKind.MISSED, source=NAMED, closed_at=None)
 
 
 def _noted_since(chain: str, moment: datetime) -> int:
     """Return how many were noted, including those read again since."""
-    rows = SourceDifference.objects.filter(
-        chain=chain, kind=DifferenceKind.MISSED, found_at__gt=moment
-    )
+    rows = SourceDifference.objects.filter(chain=chain, kind=DifferenceKind.MISSED, found_at__gt=moment)
     return rows.filter(source__in=(NAMED, READ_AGAIN)).count()
 
 
 class MissedTransfers:
     """Reads noted transactions of one chain again, one at a time, while `owner` has its lease."""
 
-    def __init__(
-        self,
-        spec: ChainSpec,
-        *,
-        owner: str,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, spec: ChainSpec, *, owner: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._spec = spec
         self._owner = owner
         self._clock = clock
@@ -171,9 +142,7 @@ class MissedTransfers:
         with transaction.atomic():
             return is_held(self._spec.name, self._owner)
 
-    def _record(
-        self, note: SourceDifference, found: FoundTransaction | None, *, now: datetime
-    ) -> int:
+    def _record(self, note: SourceDifference, found: FoundTransaction | None, *, now: datetime) -> int:
         """Write the nodes' answer about the transaction. The notes stay for the operator, unless they were wrong."""
         payments = _payments(found) if found is not None else []
         named = [one for one in payments if one.tx_hash == note.tx_hash]

@@ -13,12 +13,7 @@ from django.db import transaction
 from django.db.models import Value
 from django.db.models.functions import Coalesce
 
-from wallets.chains.base import (
-    ChainAdapter,
-    ChainError,
-    ChainMismatchError,
-    ChainUnavailableError,
-)
+from wallets.chains.base import ChainAdapter, ChainError, ChainMismatchError, ChainUnavailableError
 from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor
 from wallets.networks import reads_accounts
@@ -75,12 +70,7 @@ class Reconciler:
     """
 
     def __init__(
-        self,
-        spec: ChainSpec,
-        *,
-        owner: str,
-        every: float,
-        clock: Callable[[], float] = time.monotonic,
+        self, spec: ChainSpec, *, owner: str, every: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Run a pass every so many seconds, counted from the last one of any process; 0 means never."""
         self._spec = spec
@@ -150,9 +140,7 @@ class Reconciler:
         self._failed.clear()
         self._incomplete.clear()
         self._disagrees = False
-        steps = (
-            self._account_steps(now) if self._reads_accounts else self._block_steps(now)
-        )
+        steps = self._account_steps(now) if self._reads_accounts else self._block_steps(now)
         self._steps.extend(steps)
 
     def _take_step(self, step: _Step, now: datetime) -> None:
@@ -170,12 +158,7 @@ class Reconciler:
             raise
         else:
             if found is not None and found != Compared():
-                log.warning(
-                    "source compared",
-                    **self._about(step),
-                    missed=found.missed,
-                    unknown=found.unknown,
-                )
+                log.warning("source compared", **self._about(step), missed=found.missed, unknown=found.unknown)
         if step.keys is not None:
             cost = (self._requests() - before) * 60 / self._spec.requests_per_minute
             self._resting_until = begun + cost / BUDGET_SHARE
@@ -229,44 +212,24 @@ class Reconciler:
         return max(int(requests / _REQUESTS_AN_ACCOUNT / sources), 1)
 
     def _identity_step(self, node: BlockNode | AccountNode) -> _Step:
-        return _Step(
-            node.label,
-            lambda _keys, _now: check_identity(self._spec, node.adapter),
-        )
+        return _Step(node.label, lambda _keys, _now: check_identity(self._spec, node.adapter))
 
-    def _ask_node(
-        self, node: BlockNode, _keys: Sequence[bytes], now: datetime
-    ) -> Compared:
+    def _ask_node(self, node: BlockNode, _keys: Sequence[bytes], now: datetime) -> Compared:
         found, through = compare_node(
-            self._spec,
-            node,
-            owner=self._owner,
-            read_through=self._read_through.get(node.label),
-            now=now,
+            self._spec, node, owner=self._owner, read_through=self._read_through.get(node.label), now=now
         )
         self._read_through[node.label] = through
         return found
 
-    def _ask_ledger(
-        self, ledger: Ledger, keys: Sequence[bytes], now: datetime
-    ) -> Compared:
+    def _ask_ledger(self, ledger: Ledger, keys: Sequence[bytes], now: datetime) -> Compared:
         sound = [n for n in self._block_nodes if n.label not in self._failed]
         return compare_ledger(
-            self._spec,
-            ledger,
-            (sound or self._block_nodes)[0],
-            keys=keys,
-            owner=self._owner,
-            now=now,
+            self._spec, ledger, (sound or self._block_nodes)[0], keys=keys, owner=self._owner, now=now
         )
 
-    def _ask_accounts(
-        self, node: AccountNode, keys: Sequence[bytes], now: datetime
-    ) -> Compared:
+    def _ask_accounts(self, node: AccountNode, keys: Sequence[bytes], now: datetime) -> Compared:
         turns = self._account_turns.setdefault(node.label, {})
-        found = compare_accounts(
-            self._spec, node, keys=keys, last_turns=turns, owner=self._owner, now=now
-        )
+        found = compare_accounts(self._spec, node, keys=keys, last_turns=turns, owner=self._owner, now=now)
         turns |= dict.fromkeys(keys, now)
         return found
 

@@ -12,16 +12,10 @@ from wallets.chains.base import ChainAdapter, ChainError, ChainMismatchError
 from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor, SourceDifference
 from wallets.networks import reads_accounts
-from wallets.reconciliation.sources import (
-    account_nodes,
-    block_nodes,
-)
+from wallets.reconciliation.sources import account_nodes, block_nodes
 from wallets.selectors import chain_statuses
 from wallets.states import ChainStatus
-from wallets.watchers.account_turns import (
-    AccountAges,
-    account_ages,
-)
+from wallets.watchers.account_turns import AccountAges, account_ages
 from wallets.watchers.demand import is_expected
 
 PATIENCE_SECONDS: Final = 5.0
@@ -150,11 +144,7 @@ class _Question(threading.Thread):
             else:
                 is_ours = self._genesis_hash in {"", genesis_hash}
                 self._answer = NodeReport(
-                    self._label,
-                    is_ours,
-                    head.block.height,
-                    took,
-                    "" if is_ours else "has another first block",
+                    self._label, is_ours, head.block.height, took, "" if is_ours else "has another first block"
                 )
 
     def _told(self, *, is_ours: bool | None = None, error: str) -> NodeReport:
@@ -164,23 +154,16 @@ class _Question(threading.Thread):
         return round((time.monotonic() - self._begun) * 1000)
 
 
-def _ask_nodes(
-    specs: Sequence[ChainSpec], cursors: dict[str, ChainCursor]
-) -> dict[str, list[NodeReport]]:
+def _ask_nodes(specs: Sequence[ChainSpec], cursors: dict[str, ChainCursor]) -> dict[str, list[NodeReport]]:
     questions = {
         spec.name: [
             _Question(node.label, node.adapter, _genesis_hash(cursors.get(spec.name)))
-            for node in (
-                account_nodes(spec) if reads_accounts(spec) else block_nodes(spec)
-            )
+            for node in (account_nodes(spec) if reads_accounts(spec) else block_nodes(spec))
         ]
         for spec in specs
     }
     until = time.monotonic() + PATIENCE_SECONDS
-    return {
-        chain: [question.answer(until=until) for question in asked]
-        for chain, asked in questions.items()
-    }
+    return {chain: [question.answer(until=until) for question in asked] for chain, asked in questions.items()}
 
 
 def _genesis_hash(cursor: ChainCursor | None) -> str:

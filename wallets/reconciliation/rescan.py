@@ -26,23 +26,12 @@ from wallets.models import EPOCH, AccountCursor, ChainCursor
 from wallets.networks import reads_accounts
 from wallets.reconciliation.comparison import since_given
 from wallets.selectors import watched_keys
-from wallets.transfers.service import (
-    NewTransfer,
-    record_transfers,
-)
+from wallets.transfers.service import NewTransfer, record_transfers
 from wallets.watchers.account_ingest import account_facts
 from wallets.watchers.budget import Budget
-from wallets.watchers.owners import (
-    Facts,
-    Owners,
-    record_facts,
-)
+from wallets.watchers.owners import Facts, Owners, record_facts
 from wallets.watchers.readings import read_window
-from wallets.watchers.windows import (
-    LARGEST_WINDOW,
-    WindowSize,
-    window_end,
-)
+from wallets.watchers.windows import LARGEST_WINDOW, WindowSize, window_end
 
 Say = Callable[[str], None]
 _LONG_BLOCKS: Final = 10
@@ -64,9 +53,7 @@ class Rescanned:
     failures: Sequence[str] = ()
 
 
-def rescan(
-    spec: ChainSpec, *, first: int, last: int | None, now: datetime, say: Say
-) -> Rescanned:
+def rescan(spec: ChainSpec, *, first: int, last: int | None, now: datetime, say: Say) -> Rescanned:
     """Read a chain again from a height on, as `rescan_blocks` and `rescan_accounts` do. Raises RescanError, ChainError."""
     with closing(spec.family.open_adapter(spec, open_pool(spec))) as adapter:
         if not reads_accounts(spec):
@@ -86,13 +73,7 @@ def rescan(
 
 
 def rescan_blocks(
-    spec: ChainSpec,
-    adapter: BlockAdapter,
-    *,
-    first: int,
-    last: int | None,
-    now: datetime,
-    say: Say,
+    spec: ChainSpec, adapter: BlockAdapter, *, first: int, last: int | None, now: datetime, say: Say
 ) -> Rescanned:
     """Read blocks again from `first` on, up to the last read and final one. Raises RescanError, ChainError."""
     cursor, head = _known_chain(spec, adapter)
@@ -106,9 +87,7 @@ def rescan_blocks(
     while at <= end:
         until = min(window_end(at, window, head_height=head.block.height), end)
         try:
-            reading = read_window(
-                adapter, at, until, head=head, hint=hint, owners=owners
-            )
+            reading = read_window(adapter, at, until, head=head, hint=hint, owners=owners)
         except RangeTooLargeError:
             if window == 1:
                 raise
@@ -154,10 +133,7 @@ def rescan_accounts(
             failures.append(f"{', '.join(one.address for one in group)}: {error}")
             continue
         known = {bytes(one.key): one.height or 0 for one in group}
-        facts = account_facts(
-            spec.name,
-            [_between(one, first, min(end, known[one.key])) for one in found],
-        )
+        facts = account_facts(spec.name, [_between(one, first, min(end, known[one.key])) for one in found])
         seen += len(facts.payments)
         new += _record(facts, now=now)
         say(f"{spec.name}: read {start + len(group)} of {len(cursors)} accounts")
@@ -175,12 +151,7 @@ def _known_chain(spec: ChainSpec, adapter: ChainAdapter) -> tuple[int, Head]:
 
 
 def _reread(
-    spec: ChainSpec,
-    adapter: AccountAdapter,
-    group: Sequence[AccountCursor],
-    *,
-    first: int,
-    head: Head,
+    spec: ChainSpec, adapter: AccountAdapter, group: Sequence[AccountCursor], *, first: int, head: Head
 ) -> list[AccountReading]:
     """Read accounts to the head, or as far as the node returns; large ones are read in parts."""
     accounts = [_from_height(spec, cursor, first) for cursor in group]

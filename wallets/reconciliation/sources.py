@@ -19,11 +19,7 @@ from wallets.chains.base import (
 )
 from wallets.chains.rpc.client import Node
 from wallets.chains.specs import ChainSpec
-from wallets.watchers.windows import (
-    LARGEST_WINDOW,
-    WindowSize,
-    window_end,
-)
+from wallets.watchers.windows import LARGEST_WINDOW, WindowSize, window_end
 
 
 class Ledger(Protocol):
@@ -37,9 +33,7 @@ class Ledger(Protocol):
     def requests(self) -> int:
         """Return how many requests were sent so far."""
 
-    def transfers(
-        self, keys: Collection[bytes], first: BlockRef, last: BlockRef
-    ) -> list[TokenTransfer]:
+    def transfers(self, keys: Collection[bytes], first: BlockRef, last: BlockRef) -> list[TokenTransfer]:
         """Return all transfers to these accounts in these blocks.
 
         Raises ChainMismatchError if it knows another block at the end, and ChainError for other errors of the source.
@@ -57,13 +51,7 @@ class BlockNode:
     adapter: BlockAdapter
 
     def transfers(
-        self,
-        first: int,
-        last: BlockRef,
-        *,
-        head: Head,
-        hint: Hint | None,
-        ours: OursAsker,
+        self, first: int, last: BlockRef, *, head: Head, hint: Hint | None, ours: OursAsker
     ) -> list[TokenTransfer]:
         """Read blocks whole, up to one that the caller knows by its hash. Raises ChainError.
 
@@ -111,18 +99,12 @@ class Witness:
 
 def block_nodes(spec: ChainSpec) -> list[BlockNode]:
     """Return each node of a chain that is read by blocks, without asking it."""
-    return [
-        BlockNode(label, cast("BlockAdapter", adapter))
-        for label, adapter in _open_alone(spec)
-    ]
+    return [BlockNode(label, cast("BlockAdapter", adapter)) for label, adapter in _open_alone(spec)]
 
 
 def account_nodes(spec: ChainSpec) -> list[AccountNode]:
     """Return each node of a chain that is read by account, without asking it."""
-    return [
-        AccountNode(label, cast("AccountAdapter", adapter))
-        for label, adapter in _open_alone(spec)
-    ]
+    return [AccountNode(label, cast("AccountAdapter", adapter)) for label, adapter in _open_alone(spec)]
 
 
 def witnesses(spec: ChainSpec) -> list[Witness]:

@@ -11,12 +11,7 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Model, QuerySet
 
-from gateway.core.api.keyset import (
-    PAGE_ROWS,
-    KeysetPage,
-    page_ahead,
-    page_behind,
-)
+from gateway.core.api.keyset import PAGE_ROWS, KeysetPage, page_ahead, page_behind
 
 M = TypeVar("M", bound=Model)
 
@@ -51,22 +46,14 @@ def newer_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
     return ahead.exclude(block_time=moment, pk__lte=key)
 
 
-def newest_page(
-    found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAGE_ROWS
-) -> KeysetPage[M]:
+def newest_page(found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAGE_ROWS) -> KeysetPage[M]:
     """Return the page for `before` or `after` of a query string. Other parameters are kept in the links."""
     before, after = _parse(query.get("before", "")), _parse(query.get("after", ""))
     if after is not None:
         ahead = newer_than(found, after.moment, after.key).order_by(*_OLDEST_FIRST)
         return page_ahead(ahead, query, mark=_mark, rows=rows)
     behind = older_than(found, before.moment, before.key) if before else found
-    return page_behind(
-        behind.order_by(*NEWEST_FIRST),
-        query,
-        mark=_mark,
-        rows=rows,
-        is_first=before is None,
-    )
+    return page_behind(behind.order_by(*NEWEST_FIRST), query, mark=_mark, rows=rows, is_first=before is None)
 
 
 def _parse(text: str) -> _Mark | None:

@@ -4,10 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from gateway.core.api.fields import refuse
-from gateway.core.api.pagination import (
-    parse_text,
-    parse_time,
-)
+from gateway.core.api.pagination import parse_text, parse_time
 from wallets.networks import chains
 from wallets.states import Direction
 

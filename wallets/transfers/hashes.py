@@ -52,8 +52,4 @@ def _parts(text: str) -> Iterator[str]:
 def _read(text: str) -> dict[str, str]:
     """Return the chains' spellings; empty if the text is not a hash."""
     found = {family: family.transaction_hash(text) for family in registry.FAMILIES}
-    return {
-        facts.name: written
-        for facts in registry.CHAINS
-        if (written := found[facts.family]) is not None
-    }
+    return {facts.name: written for facts in registry.CHAINS if (written := found[facts.family]) is not None}

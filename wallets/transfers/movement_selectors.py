@@ -11,10 +11,7 @@ from gateway.core.api.keyset import CHUNK_ROWS
 from gateway.core.api.pagination import Page
 from wallets.models import WatchedDay, WatchedMovement, WatchedWallet
 from wallets.states import Direction
-from wallets.transfers.block_pages import (
-    NEWEST_FIRST,
-    older_than,
-)
+from wallets.transfers.block_pages import NEWEST_FIRST, older_than
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +27,7 @@ class MovementFilter:
     until: datetime | None = None
 
 
-def movements_wanted(
-    wallet: WatchedWallet, wanted: MovementFilter
-) -> QuerySet[WatchedMovement]:
+def movements_wanted(wallet: WatchedWallet, wanted: MovementFilter) -> QuerySet[WatchedMovement]:
     """Return the movements that match a filter, including those that a reorg removed."""
     found = WatchedMovement.objects.filter(wallet=wallet)
     if wanted.token:
@@ -46,9 +41,7 @@ def movements_wanted(
     return found
 
 
-def movement_page(
-    wallet: WatchedWallet, wanted: MovementFilter, page: Page
-) -> list[WatchedMovement]:
+def movement_page(wallet: WatchedWallet, wanted: MovementFilter, page: Page) -> list[WatchedMovement]:
     """Return a page of movements, newest first. Raises InvalidRequestError for an unknown starting_after."""
     found, offset = movements_wanted(wallet, wanted), page.offset
     if page.starting_after is not None:
@@ -57,9 +50,7 @@ def movement_page(
     return list(found.order_by(*NEWEST_FIRST)[offset : offset + page.limit])
 
 
-def movement_rows(
-    wallet: WatchedWallet, wanted: MovementFilter
-) -> Iterator[WatchedMovement]:
+def movement_rows(wallet: WatchedWallet, wanted: MovementFilter) -> Iterator[WatchedMovement]:
     """Yield all movements, newest first, in chunks by key: constant memory, no transaction stays open."""
     found = rest = movements_wanted(wallet, wanted)
     while chunk := list(rest.order_by(*NEWEST_FIRST)[:CHUNK_ROWS]):
@@ -83,7 +74,5 @@ def _named(wallet: WatchedWallet, public_id: str) -> WatchedMovement:
     mine = WatchedMovement.objects.filter(wallet=wallet)
     found = mine.filter(public_id=public_id).first()
     if found is None:
-        raise InvalidRequestError(
-            "starting_after names no movement of this wallet.", param="starting_after"
-        )
+        raise InvalidRequestError("starting_after names no movement of this wallet.", param="starting_after")
     return found

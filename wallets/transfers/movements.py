@@ -102,14 +102,7 @@ def record_movements(movements: Iterable[NewMovement], *, now: datetime) -> list
     Idempotent; one that a reorg had orphaned is revived in its new block.
     """
     once = {
-        (
-            one.wallet_id,
-            one.told.tx_hash,
-            one.told.position,
-            one.told.token,
-            one.direction,
-        ): one
-        for one in movements
+        (one.wallet_id, one.told.tx_hash, one.told.position, one.told.token, one.direction): one for one in movements
     }
     found = list(once.values())
     columns: dict[str, Any] = {
@@ -128,13 +121,7 @@ def record_outflows(outflows: Iterable[NewOutflow], *, now: datetime) -> list[in
     return _record(_RECORD_OUTFLOWS, columns, [one.told for one in found], now=now)
 
 
-def _record(
-    statement: str,
-    columns: dict[str, Any],
-    told: Sequence[TokenTransfer],
-    *,
-    now: datetime,
-) -> list[int]:
+def _record(statement: str, columns: dict[str, Any], told: Sequence[TokenTransfer], *, now: datetime) -> list[int]:
     if not told:
         return []
     columns |= {name: [getattr(one, name) for one in told] for name in _TOLD_COLUMNS}

@@ -24,9 +24,7 @@ It locks them and skips those that another worker has locked.
 """
 
 
-def process_queue(
-    purpose: ClaimKind, decide: Decide, *, now: datetime, batch: int = BATCH
-) -> int:
+def process_queue(purpose: ClaimKind, decide: Decide, *, now: datetime, batch: int = BATCH) -> int:
     """Decide every queued transfer of a purpose; return how many there were. Safe to run concurrently.
 
     Transfers that another worker has locked are left for the next run.
@@ -37,9 +35,7 @@ def process_queue(
     return total
 
 
-def _process_batch(
-    purpose: ClaimKind, decide: Decide, *, now: datetime, batch: int
-) -> int:
+def _process_batch(purpose: ClaimKind, decide: Decide, *, now: datetime, batch: int) -> int:
     """Decide a batch; if that fails, decide each of its transfers alone, so that a failing one blocks no other merchant."""
     queued = Transfer.objects.queued(purpose)
     try:
@@ -52,9 +48,7 @@ def _process_batch(
         return sum(_process_one(queued.filter(pk=pk), decide, pk, now) for pk in keys)
 
 
-def _process_one(
-    queued: TransferQuerySet, decide: Decide, pk: int, now: datetime
-) -> int:
+def _process_one(queued: TransferQuerySet, decide: Decide, pk: int, now: datetime) -> int:
     try:
         return decide(queued)
     except (OperationalError, InterfaceError):
@@ -75,10 +69,7 @@ def insert_claims(*, transfer: str, kind: ClaimKind, now: str, source: str) -> s
 
 _CLAIM: Final = {
     kind: insert_claims(
-        transfer="id",
-        kind=kind,
-        now="%(now)s::timestamptz",
-        source="unnest(%(ids)b::bigint[]) AS t(id)",
+        transfer="id", kind=kind, now="%(now)s::timestamptz", source="unnest(%(ids)b::bigint[]) AS t(id)"
     )
     for kind in ClaimKind
 }
@@ -100,12 +91,7 @@ def claim_transfers(ids: Sequence[int], kind: ClaimKind, *, now: datetime) -> No
 
 
 def take_off_queue(
-    ids: Sequence[int],
-    *,
-    decided: Sequence[int],
-    postponed: Sequence[int],
-    now: datetime,
-    later: datetime,
+    ids: Sequence[int], *, decided: Sequence[int], postponed: Sequence[int], now: datetime, later: datetime
 ) -> None:
     """Remove transfers from the queue, whose locks the caller holds; those that are `postponed` return after `later`."""
     parameters = {"ids": ids, "decided": decided, "postponed": postponed}

@@ -75,13 +75,10 @@ def record_transfers(transfers: Sequence[NewTransfer], *, now: datetime) -> list
     if not transfers:
         return []
     columns: dict[str, Any] = {
-        name: [getattr(transfer, name) for transfer in transfers]
-        for name in NewTransfer.__dataclass_fields__
+        name: [getattr(transfer, name) for transfer in transfers] for name in NewTransfer.__dataclass_fields__
     }
     columns["units"] = [Decimal(transfer.units) for transfer in transfers]
-    columns["labels"] = [
-        orjson.dumps(transfer.labels).decode() for transfer in transfers
-    ]
+    columns["labels"] = [orjson.dumps(transfer.labels).decode() for transfer in transfers]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_RECORD, columns | {"now": now})
         ids = [pk for (pk,) in cursor]
@@ -134,9 +131,7 @@ def revive_transfers(ids: Sequence[int], *, now: datetime) -> int:
     return _change(_REVIVE, ids, now)
 
 
-def _change(
-    statement: str, ids: Sequence[int], now: datetime, *, mode: Mode = Mode.TEST
-) -> int:
+def _change(statement: str, ids: Sequence[int], now: datetime, *, mode: Mode = Mode.TEST) -> int:
     if not ids:
         return 0
     with transaction.atomic(), connection.cursor() as cursor:
@@ -183,9 +178,7 @@ def confirm_through(chain: str, height: int, *, now: datetime) -> int:
     """
     spec = chain_spec(chain)
     limits = {"large": spec.large_units, "finer": spec.finer_tokens}
-    return _change_range(
-        _CONFIRM_THROUGH, {"chain": chain, "height": height, "now": now} | limits
-    )
+    return _change_range(_CONFIRM_THROUGH, {"chain": chain, "height": height, "now": now} | limits)
 
 
 def orphan_above(
@@ -197,9 +190,7 @@ def orphan_above(
 ) -> int:
     """Orphan a chain's transfers above `height`; return how many were lost. Their rows stay."""
     values = [state.value for state in states]
-    return _change_range(
-        _ORPHAN_ABOVE, {"chain": chain, "height": height, "states": values, "now": now}
-    )
+    return _change_range(_ORPHAN_ABOVE, {"chain": chain, "height": height, "states": values, "now": now})
 
 
 def _change_range(statement: str, parameters: dict[str, Any]) -> int:

@@ -7,11 +7,7 @@ import structlog
 
 from accounts.fees.days import FEE_DAYS
 from gateway.core import daily_totals
-from gateway.core.daily_totals import (
-    SumDifference,
-    SumTable,
-    days_of,
-)
+from gateway.core.daily_totals import SumDifference, SumTable, days_of
 
 log = structlog.get_logger(__name__)
 
@@ -40,14 +36,10 @@ WATCHED_DAYS: Final = SumTable(
 DAY_TABLES: Final = (FEE_DAYS, TRANSFER_DAYS, WATCHED_DAYS)
 
 
-def day_differences(
-    *, since: date = date.min, until: date = date.max
-) -> list[SumDifference]:
+def day_differences(*, since: date = date.min, until: date = date.max) -> list[SumDifference]:
     """Compare the days `since <= day < until` for all merchants; change nothing."""
     return [
-        difference
-        for table in DAY_TABLES
-        for difference in daily_totals.compare_days(table, since=since, until=until)
+        difference for table in DAY_TABLES for difference in daily_totals.compare_days(table, since=since, until=until)
     ]
 
 

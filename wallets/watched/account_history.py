@@ -7,19 +7,10 @@ from datetime import UTC, datetime, time, timedelta
 from django.conf import settings
 from django.db import transaction
 
-from wallets.chains.base import (
-    Account,
-    AccountAdapter,
-    AccountReading,
-    AccountTimes,
-    ChainError,
-)
+from wallets.chains.base import Account, AccountAdapter, AccountReading, AccountTimes, ChainError
 from wallets.chains.specs import ChainSpec
 from wallets.models import WatchedWallet
-from wallets.transfers.movements import (
-    NewMovement,
-    record_movements,
-)
+from wallets.transfers.movements import NewMovement, record_movements
 from wallets.watched.turns import check_lease, next_group, write_turn
 from wallets.watchers.account_ingest import account_facts
 
@@ -32,14 +23,7 @@ _MOST_REQUESTS = 100
 class AccountHistory:
     """Reads histories of one chain, each from its oldest block, several wallets at once."""
 
-    def __init__(
-        self,
-        spec: ChainSpec,
-        adapter: AccountAdapter,
-        times: AccountTimes,
-        *,
-        owner: str,
-    ) -> None:
+    def __init__(self, spec: ChainSpec, adapter: AccountAdapter, times: AccountTimes, *, owner: str) -> None:
         self._spec = spec
         self._adapter = adapter
         self._times = times
@@ -67,9 +51,7 @@ class AccountHistory:
         found = next_group(self._spec.name, most=self._at_once, span=None)
         return list({bytes(one.key): one for one in reversed(found)}.values())
 
-    def read(
-        self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime
-    ) -> bool:
+    def read(self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime) -> bool:
         """Read further in some accounts and write it; return whether one advanced. Raises ChainError, LeaseLostError.
 
         Movements that are not final are recorded too; the watcher follows reorgs.
@@ -91,30 +73,15 @@ class AccountHistory:
             record_movements(movements, now=now)
             heights = [reading.through.height for reading in readings]
             write_turn(wallets, heights, now=now)
-        return any(
-            reading.through.height > account.height
-            for reading, account in zip(readings, accounts, strict=True)
-        )
+        return any(reading.through.height > account.height for reading, account in zip(readings, accounts, strict=True))
 
-    def _movements(
-        self, wallets: Sequence[WatchedWallet], readings: Sequence[AccountReading]
-    ) -> Sequence[NewMovement]:
+    def _movements(self, wallets: Sequence[WatchedWallet], readings: Sequence[AccountReading]) -> Sequence[NewMovement]:
         """Return the movements within the blocks of these histories."""
         spans = {
-            bytes(wallet.key): range(
-                wallet.history_from or 0, (wallet.history_until or 0) + 1
-            )
-            for wallet in wallets
+            bytes(wallet.key): range(wallet.history_from or 0, (wallet.history_until or 0) + 1) for wallet in wallets
         }
         own = [
-            replace(
-                reading,
-                transfers=[
-                    told
-                    for told in reading.transfers
-                    if told.block_height in spans[reading.key]
-                ],
-            )
+            replace(reading, transfers=[told for told in reading.transfers if told.block_height in spans[reading.key]])
             for reading in readings
         ]
         return account_facts(self._spec.name, own).movements
@@ -124,9 +91,7 @@ class AccountHistory:
         if height not in self._since:
             self._remember(height, self._times.at(height).time)
         since = self._since[height]
-        return Account(
-            bytes(wallet.key), wallet.address, height, since, most=_MOST_REQUESTS
-        )
+        return Account(bytes(wallet.key), wallet.address, height, since, most=_MOST_REQUESTS)
 
     def _remember(self, height: int, since: datetime) -> None:
         if len(self._since) >= _REMEMBERED:

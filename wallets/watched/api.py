@@ -10,45 +10,20 @@ from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
 from accounts.models import Merchant
-from gateway.core.api.errors import (
-    ConflictError,
-    NotFoundError,
-)
-from gateway.core.api.pagination import (
-    list_body,
-    parse_page,
-)
+from gateway.core.api.errors import ConflictError, NotFoundError
+from gateway.core.api.pagination import list_body, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from gateway.core.web.client_address import address_or_none
 from wallets.models import WatchedWallet
-from wallets.transfers.movement_selectors import (
-    movement_page,
-    movement_total,
-)
+from wallets.transfers.movement_selectors import movement_page, movement_total
 from wallets.watched import schemas
-from wallets.watched.lists import (
-    wallet_page,
-    wallets_wanted,
-    watched_wallet,
-)
-from wallets.watched.payloads import (
-    movement_payload,
-    wallet_payload,
-)
-from wallets.watched.queries import (
-    parse_changes,
-    parse_movement_filter,
-    parse_wallet_filter,
-    parse_watch,
-)
+from wallets.watched.lists import wallet_page, wallets_wanted, watched_wallet
+from wallets.watched.payloads import movement_payload, wallet_payload
+from wallets.watched.queries import parse_changes, parse_movement_filter, parse_wallet_filter, parse_watch
 from wallets.watched.selectors import balances_of
-from wallets.watched.service import (
-    change_watched_wallet,
-    remove_watched_wallet,
-    watch_wallet,
-)
+from wallets.watched.service import change_watched_wallet, remove_watched_wallet, watch_wallet
 
 WALLETS = Limit("wallets", 60)
 
@@ -124,10 +99,7 @@ class WatchedWalletViewSet(ApiViewSet):
         operation_id="changeWatchedWallet",
         tags=["Watched wallets"],
         request=schemas.WatchedWalletChanges,
-        responses={
-            200: schemas.WatchedWallet,
-            **schemas.errors(400, 401, 404, 413, 415, 429),
-        },
+        responses={200: schemas.WatchedWallet, **schemas.errors(400, 401, 404, 413, 415, 429)},
     )
     def partial_update(self, request: Request, wallet_id: str) -> Response:
         """Update a watched wallet.
@@ -138,20 +110,14 @@ class WatchedWalletViewSet(ApiViewSet):
         wanted = parse_changes(wallet, json_body(request))
         try:
             changed = change_watched_wallet(
-                wallet,
-                label=wanted.label,
-                tags=wanted.tags,
-                now=timezone.now(),
-                **_doer(request),
+                wallet, label=wanted.label, tags=wanted.tags, now=timezone.now(), **_doer(request)
             )
         except ConflictError as error:
             raise _gone() from error
         return Response(_wallet_object(changed))
 
     @extend_schema(
-        operation_id="unwatchWallet",
-        tags=["Watched wallets"],
-        responses={204: None, **schemas.errors(401, 404, 429)},
+        operation_id="unwatchWallet", tags=["Watched wallets"], responses={204: None, **schemas.errors(401, 404, 429)}
     )
     def destroy(self, request: Request, wallet_id: str) -> Response:
         """Stop watching a wallet.

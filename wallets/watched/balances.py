@@ -30,9 +30,7 @@ class DueBalance:
 class Balances:
     """Reads balances on one chain: never read ones first, then the oldest."""
 
-    def __init__(
-        self, spec: ChainSpec, holdings: HoldingsReader, *, owner: str
-    ) -> None:
+    def __init__(self, spec: ChainSpec, holdings: HoldingsReader, *, owner: str) -> None:
         self._spec = spec
         self._holdings = holdings
         self._owner = owner
@@ -82,14 +80,8 @@ _WRITE = """
 """
 
 
-def _write(
-    due: Sequence[DueBalance], held: Holdings, *, is_local: bool, now: datetime
-) -> None:
-    rows = [
-        (one.wallet_id, token, Decimal(units))
-        for one in due
-        for token, units in held.units[one.key].items()
-    ]
+def _write(due: Sequence[DueBalance], held: Holdings, *, is_local: bool, now: datetime) -> None:
+    rows = [(one.wallet_id, token, Decimal(units)) for one in due for token, units in held.units[one.key].items()]
     wallets, tokens, amounts = (list(column) for column in zip(*rows, strict=True))
     parameters: dict[str, Any] = {
         "wallets": wallets,

@@ -7,27 +7,13 @@ from typing import Final
 from django.conf import settings
 from django.db import transaction
 
-from wallets.chains.base import (
-    BlockAdapter,
-    ChainUnavailableError,
-    Head,
-    Hint,
-    RangeTooLargeError,
-    Reading,
-)
+from wallets.chains.base import BlockAdapter, ChainUnavailableError, Head, Hint, RangeTooLargeError, Reading
 from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor, WatchedWallet
-from wallets.transfers.movements import (
-    confirm_movements,
-    record_movements,
-)
+from wallets.transfers.movements import confirm_movements, record_movements
 from wallets.watched.turns import check_lease, next_group, write_turn
 from wallets.watchers.owners import Owners
-from wallets.watchers.windows import (
-    LARGEST_WINDOW,
-    WindowSize,
-    window_end,
-)
+from wallets.watchers.windows import LARGEST_WINDOW, WindowSize, window_end
 
 MOST_TOGETHER: Final = 500
 """How many wallets every node accepts as alternatives, with Tron's two spellings of each."""
@@ -51,9 +37,7 @@ class BlockHistory:
         """Return the wallets whose turn it is; one window contains their next blocks."""
         return next_group(self._spec.name, most=MOST_TOGETHER, span=self._window)
 
-    def read(
-        self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime
-    ) -> bool:
+    def read(self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime) -> bool:
         """Read the next window of some wallets and write it; return whether there was one.
 
         Only final blocks are read: the watcher reads those that a reorg may replace. Local chains may stand still for ever,
@@ -82,17 +66,13 @@ class BlockHistory:
         wanted = max(wallet.history_until or 0 for wallet in wallets)
         return min(end, limit, wanted)
 
-    def _ask(
-        self, first: int, last: int, wallets: Sequence[WatchedWallet], head: Head
-    ) -> Reading:
+    def _ask(self, first: int, last: int, wallets: Sequence[WatchedWallet], head: Head) -> Reading:
         """Read a window, or as much of its beginning as the node returns at once."""
         keys = frozenset(bytes(wallet.key) for wallet in wallets)
         hint = Hint(keys, keys)
         while True:
             try:
-                reading = self._adapter.read(
-                    first, last, head=head, hint=hint, ours=keys.intersection
-                )
+                reading = self._adapter.read(first, last, head=head, hint=hint, ours=keys.intersection)
             except RangeTooLargeError:
                 if first == last:
                     raise

@@ -7,10 +7,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from accounts.states import Mode
-from gateway.core.api.errors import (
-    InvalidRequestError,
-    NotFoundError,
-)
+from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page
 from wallets.models import WatchedWallet
 
@@ -61,9 +58,7 @@ def wallet_page(wanted: WalletFilter, page: Page) -> list[WatchedWallet]:
         seen = rows.filter(public_id=page.starting_after)
         key = seen.values_list("pk", flat=True).first()
         if key is None:
-            raise InvalidRequestError(
-                "starting_after names no wallet of yours.", param="starting_after"
-            )
+            raise InvalidRequestError("starting_after names no wallet of yours.", param="starting_after")
         found, offset = found.filter(pk__lt=key), 0
     return list(found.order_by("-pk")[offset : offset + page.limit])
 

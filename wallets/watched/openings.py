@@ -32,11 +32,7 @@ class Openings:
     def tick(self, *, now: datetime) -> int:
         """Open the histories whose end is known; return how many. Raises ChainError."""
         self._forget_replaced()
-        waiting = list(
-            importing(self._spec.name)
-            .filter(history_until=None)
-            .order_by("pk")[:_AT_ONCE]
-        )
+        waiting = list(importing(self._spec.name).filter(history_until=None).order_by("pk")[:_AT_ONCE])
         read_at = self._read_at({bytes(wallet.key) for wallet in waiting})
         ready: dict[int, list[int]] = {}
         for wallet in waiting:

@@ -48,22 +48,14 @@ class History(Protocol):
     def next_group(self) -> list[WatchedWallet]:
         """Return the wallets whose turn it is."""
 
-    def read(
-        self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime
-    ) -> bool:
+    def read(self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime) -> bool:
         """Read further and write it; return whether one advanced. Raises ChainError, LeaseLostError."""
 
 
 class WatchedWallets:
     """Reads histories and balances on one chain, while `owner` has its lease, over its own connections."""
 
-    def __init__(
-        self,
-        spec: ChainSpec,
-        *,
-        owner: str,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, spec: ChainSpec, *, owner: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._spec = spec
         self._owner = owner
         self._clock = clock
@@ -71,14 +63,8 @@ class WatchedWallets:
         self._adapter: ChainAdapter = spec.family.open_adapter(spec, pool)
         self._history = _open_history(spec, self._adapter, pool, owner)
         self._openings = Openings(spec, self._history.first_block)
-        self._balances = Balances(
-            spec, spec.family.open_holdings(spec, pool), owner=owner
-        )
-        self._budget = Budget(
-            int(spec.requests_per_minute * SHARE),
-            spent=lambda: pool.requests,
-            clock=clock,
-        )
+        self._balances = Balances(spec, spec.family.open_holdings(spec, pool), owner=owner)
+        self._budget = Budget(int(spec.requests_per_minute * SHARE), spent=lambda: pool.requests, clock=clock)
         self._genesis, self._identity_due = "", 0.0
         self._due, self._failures = 0.0, 0
         self._is_balances_turn = False
@@ -103,9 +89,7 @@ class WatchedWallets:
 
     def _is_reader(self) -> bool:
         """Whether we hold the chain's lease, and know its first block."""
-        begun = ChainCursor.objects.filter(chain=self._spec.name).exclude(
-            genesis_hash=""
-        )
+        begun = ChainCursor.objects.filter(chain=self._spec.name).exclude(genesis_hash="")
         with transaction.atomic():
             return is_held(self._spec.name, self._owner) and begun.exists()
 
@@ -156,9 +140,7 @@ class WatchedWallets:
         self._due = self._clock() + min(rest, _LONGEST_REST)
 
 
-def _open_history(
-    spec: ChainSpec, adapter: ChainAdapter, pool: RpcPool, owner: str
-) -> History:
+def _open_history(spec: ChainSpec, adapter: ChainAdapter, pool: RpcPool, owner: str) -> History:
     if not reads_accounts(spec):
         return BlockHistory(spec, cast("BlockAdapter", adapter), owner=owner)
     times = spec.family.open_times(spec, pool)

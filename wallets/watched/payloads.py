@@ -31,9 +31,7 @@ CSV_HEADER: Final = (
 _ALL: Final = 100
 
 
-def wallet_payload(
-    wallet: WatchedWallet, balances: Mapping[str, WatchedBalance]
-) -> dict[str, Any]:
+def wallet_payload(wallet: WatchedWallet, balances: Mapping[str, WatchedBalance]) -> dict[str, Any]:
     """Return the API's object for a wallet; `balances` are its own, by token."""
     progress = history_progress(wallet)
     return {
@@ -81,9 +79,7 @@ def movement_payload(movement: WatchedMovement) -> dict[str, Any]:
 def csv_cells(movements: Iterable[WatchedMovement]) -> Iterator[tuple[object, ...]]:
     """Return the lines of a file; amounts are numbers there."""
     for movement in movements:
-        line = movement_payload(movement) | {
-            "amount": Decimal(format_units(movement.units, movement.decimals))
-        }
+        line = movement_payload(movement) | {"amount": Decimal(format_units(movement.units, movement.decimals))}
         yield tuple(line[name] for name in CSV_HEADER)
 
 

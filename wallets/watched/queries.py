@@ -5,21 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts.states import Mode
-from gateway.core.api.fields import (
-    missing,
-    refuse,
-)
+from gateway.core.api.fields import missing, refuse
 from gateway.core.api.pagination import parse_text
 from wallets.models import WatchedWallet
 from wallets.models.watched import TAG_LENGTH
 from wallets.networks import accepted_tokens
-from wallets.transfers.filters import (
-    Query,
-    parse_chain,
-    parse_direction,
-    parse_span,
-    parse_token,
-)
+from wallets.transfers.filters import Query, parse_chain, parse_direction, parse_span, parse_token
 from wallets.transfers.movement_selectors import MovementFilter
 from wallets.watched.lists import WalletFilter
 from wallets.watched.service import LABEL_LENGTH
@@ -48,10 +39,7 @@ class WatchChanges:
 def parse_watch(body: Body) -> NewWatch:
     """Parse the address to watch."""
     return NewWatch(
-        chain=_required(body, "chain"),
-        address=_required(body, "address"),
-        label=_label(body),
-        tags=_tags(body),
+        chain=_required(body, "chain"), address=_required(body, "address"), label=_label(body), tags=_tags(body)
     )
 
 
@@ -60,10 +48,7 @@ def parse_changes(wallet: WatchedWallet, body: Body) -> WatchChanges:
     for name, present in (("chain", wallet.chain), ("address", wallet.address)):
         if body.get(name) not in (None, present):
             raise refuse(name, f"{name} cannot be changed; watch another wallet.")
-    return WatchChanges(
-        label=_label(body) if "label" in body else None,
-        tags=_tags(body) if "tags" in body else None,
-    )
+    return WatchChanges(label=_label(body) if "label" in body else None, tags=_tags(body) if "tags" in body else None)
 
 
 def parse_wallet_filter(merchant_id: int, mode: Mode, query: Query) -> WalletFilter:
@@ -76,10 +61,7 @@ def parse_movement_filter(query: Query) -> MovementFilter:
     """Parse the filters of a list of movements."""
     since, until = parse_span(query)
     return MovementFilter(
-        token=parse_token(query, known=accepted_tokens()),
-        direction=parse_direction(query),
-        since=since,
-        until=until,
+        token=parse_token(query, known=accepted_tokens()), direction=parse_direction(query), since=since, until=until
     )
 
 

@@ -3,11 +3,7 @@
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers as s
 
-from gateway.core.api.openapi import (
-    PAGE_PARAMETERS,
-    errors,
-    paginated,
-)
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from wallets.models.watched import MOST_TAGS, TAG_LENGTH
 from wallets.states import Direction, TransferState, WatchStatus
 from wallets.watched.service import LABEL_LENGTH
@@ -31,12 +27,8 @@ WALLET_PARAMETERS = [
 MOVEMENT_PARAMETERS = [
     OpenApiParameter("token", str),
     OpenApiParameter("direction", str, enum=list(Direction.values)),
-    OpenApiParameter(
-        "from", str, description="ISO 8601, inclusive; by block time. UTC."
-    ),
-    OpenApiParameter(
-        "to", str, description="ISO 8601, exclusive; a date is its midnight."
-    ),
+    OpenApiParameter("from", str, description="ISO 8601, inclusive; by block time. UTC."),
+    OpenApiParameter("to", str, description="ISO 8601, exclusive; a date is its midnight."),
     *PAGE_PARAMETERS,
 ]
 
@@ -62,33 +54,22 @@ class NewWatchedWallet(WatchedWalletChanges):
     """Body of `POST /wallets`."""
 
     chain = s.CharField()
-    address = s.CharField(
-        help_text="Checked by the chain's own checksum, and answered in its canonical form."
-    )
+    address = s.CharField(help_text="Checked by the chain's own checksum, and answered in its canonical form.")
 
 
 class Balances(s.Serializer[None]):
     """What a wallet held when its chain was last asked, with six decimals."""
 
-    USDC = s.CharField(
-        allow_null=True,
-        help_text="Null where the chain has no such token, or was not asked yet.",
-    )
+    USDC = s.CharField(allow_null=True, help_text="Null where the chain has no such token, or was not asked yet.")
     USDT = s.CharField(allow_null=True)
 
 
 class History(s.Serializer[None]):
     """How much is known of a wallet's past."""
 
-    progress = s.IntegerField(
-        min_value=0, max_value=100, help_text="Per cent; 100 once all of it is read."
-    )
-    since = s.DateTimeField(
-        help_text="From when on movements are known once progress is 100."
-    )
-    error = s.CharField(
-        allow_null=True, help_text="Why it does not go on, in words; it is tried again."
-    )
+    progress = s.IntegerField(min_value=0, max_value=100, help_text="Per cent; 100 once all of it is read.")
+    since = s.DateTimeField(help_text="From when on movements are known once progress is 100.")
+    error = s.CharField(allow_null=True, help_text="Why it does not go on, in words; it is tried again.")
 
 
 class WatchedWallet(s.Serializer[None]):
@@ -119,9 +100,7 @@ class Movement(s.Serializer[None]):
     amount = s.CharField(help_text="Never negative; six decimals.")
     tx_hash = s.CharField()
     position = s.IntegerField()
-    counterparty_address = s.CharField(
-        help_text="Where it came from, or where it went."
-    )
+    counterparty_address = s.CharField(help_text="Where it came from, or where it went.")
     status = s.ChoiceField(choices=TransferState.choices)
     block_time = s.DateTimeField()
     confirmed_at = s.DateTimeField(allow_null=True)

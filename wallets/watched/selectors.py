@@ -33,9 +33,7 @@ def history_progress(wallet: WatchedWallet) -> int | None:
     return min(max(read * 100 // blocks, 0), 99)
 
 
-def balances_of(
-    wallets: Iterable[WatchedWallet],
-) -> dict[int, dict[str, WatchedBalance]]:
+def balances_of(wallets: Iterable[WatchedWallet]) -> dict[int, dict[str, WatchedBalance]]:
     """Return the last read balances by wallet (primary key) and token; empty before the first reading."""
     found: dict[int, dict[str, WatchedBalance]] = {wallet.pk: {} for wallet in wallets}
     rows = WatchedBalance.objects.filter(wallet__in=found).order_by("token")
@@ -44,9 +42,7 @@ def balances_of(
     return found
 
 
-def balance_days(
-    wallet: WatchedWallet, *, days: int, today: date
-) -> dict[str, list[tuple[date, int]]]:
+def balance_days(wallet: WatchedWallet, *, days: int, today: date) -> dict[str, list[tuple[date, int]]]:
     """Return, by token, a wallet's balance at the end of each of the last days (UTC), in base units, oldest first.
 
     It is the last read balance less the movements since each day. Days before the first known one are left out, as are
@@ -105,9 +101,7 @@ _MOVED = """
 """
 
 
-def _moved_by_day(
-    wallet: WatchedWallet, *, since: date
-) -> Mapping[str, Mapping[date, int]]:
+def _moved_by_day(wallet: WatchedWallet, *, since: date) -> Mapping[str, Mapping[date, int]]:
     found: dict[str, dict[date, int]] = defaultdict(dict)
     with connection.cursor() as cursor:
         cursor.execute(_MOVED, {"wallet": wallet.pk, "since": since})

@@ -10,17 +10,11 @@ from django.db import transaction
 from accounts.audit.service import record
 from accounts.models import Merchant, User
 from accounts.states import Mode
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.models.watched import MOST_TAGS, TAG_LENGTH
 from wallets.networks import chain_spec
-from wallets.receiving.service import (
-    named_chain,
-    typed_address,
-)
+from wallets.receiving.service import named_chain, typed_address
 from wallets.states import WatchStatus
 
 MOST_WATCHED: Final = 10_000
@@ -62,21 +56,14 @@ def watch_wallet(
     canonical = typed_address(spec, address)
     # Concurrent calls wait here, so that neither the limit nor the address is passed twice.
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
-    watched = WatchedWallet.objects.filter(
-        merchant=merchant, mode=mode, removed_at=None
-    )
+    watched = WatchedWallet.objects.filter(merchant=merchant, mode=mode, removed_at=None)
     key = spec.family.address_key(canonical)
     present = watched.filter(chain=chain, key=key).first()
     if present is not None:
         return present, False
     if watched.count() >= MOST_WATCHED:
-        raise ConflictError(
-            f"{MOST_WATCHED} wallets are watched; remove one first.",
-            code="capacity_exhausted",
-        )
-    wallet = _begin(
-        merchant, mode, chain, canonical, key, clean_label(label), clean_tags(tags), now
-    )
+        raise ConflictError(f"{MOST_WATCHED} wallets are watched; remove one first.", code="capacity_exhausted")
+    wallet = _begin(merchant, mode, chain, canonical, key, clean_label(label), clean_tags(tags), now)
     record(
         merchant,
         action="watched_wallet.added",
@@ -131,12 +118,7 @@ def change_watched_wallet(
 
 @transaction.atomic
 def remove_watched_wallet(
-    wallet: WatchedWallet,
-    *,
-    actor: User | None = None,
-    actor_label: str = "",
-    now: datetime,
-    client: str | None = None,
+    wallet: WatchedWallet, *, actor: User | None = None, actor_label: str = "", now: datetime, client: str | None = None
 ) -> WatchedWallet:
     """Stop watching a wallet; its records stay. Raises ConflictError if that was done already."""
     wallet = _locked(wallet)
@@ -156,22 +138,11 @@ def remove_watched_wallet(
 
 
 def _begin(
-    merchant: Merchant,
-    mode: Mode,
-    chain: str,
-    address: str,
-    key: bytes,
-    label: str,
-    tags: list[str],
-    now: datetime,
+    merchant: Merchant, mode: Mode, chain: str, address: str, key: bytes, label: str, tags: list[str], now: datetime
 ) -> WatchedWallet:
     has_history = mode == Mode.LIVE and settings.WALLET_HISTORY_DAYS > 0
-    rows = WatchedWallet.objects.filter(
-        merchant=merchant, mode=mode, chain=chain, key=key
-    )
-    wallet = rows.order_by("-pk").first() or WatchedWallet(
-        merchant=merchant, mode=mode, chain=chain, key=key
-    )
+    rows = WatchedWallet.objects.filter(merchant=merchant, mode=mode, chain=chain, key=key)
+    wallet = rows.order_by("-pk").first() or WatchedWallet(merchant=merchant, mode=mode, chain=chain, key=key)
     begun = {
         "address": address,
         "label": label,
@@ -203,9 +174,7 @@ def clean_tags(tags: Iterable[str]) -> list[str]:
         if text:
             kept.setdefault(text.casefold(), text)
     if len(kept) > MOST_TAGS:
-        raise InvalidRequestError(
-            f"A wallet has {MOST_TAGS} tags at most.", param="tags"
-        )
+        raise InvalidRequestError(f"A wallet has {MOST_TAGS} tags at most.", param="tags")
     return list(kept.values())
 
 
@@ -219,9 +188,7 @@ def _text(text: str, *, param: str, most: int) -> str:
 
 def _hold_nothing(wallet: WatchedWallet, *, now: datetime) -> None:
     WatchedBalance.objects.bulk_create(
-        WatchedBalance(
-            wallet=wallet, token=token.symbol, units=0, height=0, read_at=now
-        )
+        WatchedBalance(wallet=wallet, token=token.symbol, units=0, height=0, read_at=now)
         for token in chain_spec(wallet.chain).accepted_tokens
     )
 

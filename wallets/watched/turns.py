@@ -8,33 +8,19 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
 from accounts.states import Mode
-from wallets.chains.base import (
-    ChainError,
-    ChainUnavailableError,
-    RangeTooLargeError,
-)
+from wallets.chains.base import ChainError, ChainUnavailableError, RangeTooLargeError
 from wallets.models import ChainCursor, WatchedWallet
 from wallets.states import WatchStatus
-from wallets.watchers.leases import (
-    LeaseLostError,
-    is_held,
-)
+from wallets.watchers.leases import LeaseLostError, is_held
 
 UNAVAILABLE: Final = "The network's nodes do not answer. It is tried again."
-TOO_MUCH: Final = (
-    "The network's nodes give less at once than was asked for. It is tried again."
-)
+TOO_MUCH: Final = "The network's nodes give less at once than was asked for. It is tried again."
 UNSOUND: Final = "The network's nodes answered wrongly. It is tried again."
 
 
 def importing(chain: str) -> QuerySet[WatchedWallet]:
     """Return a chain's watched wallets with an incomplete history."""
-    return WatchedWallet.objects.filter(
-        chain=chain,
-        mode=Mode.LIVE,
-        removed_at=None,
-        status=WatchStatus.IMPORTING,
-    )
+    return WatchedWallet.objects.filter(chain=chain, mode=Mode.LIVE, removed_at=None, status=WatchStatus.IMPORTING)
 
 
 def next_group(chain: str, *, most: int, span: int | None) -> list[WatchedWallet]:
@@ -62,27 +48,14 @@ _WRITE: Final = """
 """
 
 
-def write_turn(
-    wallets: Sequence[WatchedWallet], heights: Sequence[int], *, now: datetime
-) -> None:
+def write_turn(wallets: Sequence[WatchedWallet], heights: Sequence[int], *, now: datetime) -> None:
     """Write each wallet's progress in the caller's transaction, never back; complete ones become active."""
-    parameters: dict[str, Any] = {
-        "ids": [wallet.pk for wallet in wallets],
-        "heights": list(heights),
-        "now": now,
-    }
+    parameters: dict[str, Any] = {"ids": [wallet.pk for wallet in wallets], "heights": list(heights), "now": now}
     with connection.cursor() as cursor:
         cursor.execute(_WRITE, parameters)
 
 
-def note_failure(
-    chain: str,
-    wallets: Sequence[WatchedWallet],
-    error: ChainError,
-    *,
-    owner: str,
-    now: datetime,
-) -> None:
+def note_failure(chain: str, wallets: Sequence[WatchedWallet], error: ChainError, *, owner: str, now: datetime) -> None:
     """Record why a turn failed, and let the others have theirs. Raises LeaseLostError.
 
     The error's own text is not used: it names the operator's nodes.

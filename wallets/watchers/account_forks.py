@@ -8,10 +8,7 @@ from typing import Final
 
 from wallets.chains.base import Account, AccountAdapter, AccountReading, Head
 from wallets.chains.specs import ChainSpec
-from wallets.watchers.account_trails import (
-    Recorded,
-    Trail,
-)
+from wallets.watchers.account_trails import Recorded, Trail
 
 _FLOORS_SECONDS: Final = 5.0
 
@@ -45,11 +42,7 @@ class AccountForks:
     """
 
     def __init__(
-        self,
-        spec: ChainSpec,
-        adapter: AccountAdapter,
-        *,
-        clock: Callable[[], float] = time.monotonic,
+        self, spec: ChainSpec, adapter: AccountAdapter, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._clock = clock
         self._payments = Trail(spec, adapter, of_movements=False)
@@ -68,23 +61,14 @@ class AccountForks:
         floor = self._floors.get(account.key)
         if floor is None:
             return account
-        return replace(
-            account,
-            height=min(account.height, floor.height),
-            time=min(account.time, floor.time),
-        )
+        return replace(account, height=min(account.height, floor.height), time=min(account.time, floor.time))
 
-    def look(
-        self, readings: Sequence[AccountReading], *, head: Head, now: datetime
-    ) -> Missing:
+    def look(self, readings: Sequence[AccountReading], *, head: Head, now: datetime) -> Missing:
         """Return the facts that are missing after these accounts were read."""
         if self._clock() >= self._floors_due:
             self._floors_due = self._clock() + _FLOORS_SECONDS
             self._floors = self._find_floors(head, now)
-        return Missing(
-            *self._payments.look(readings, head=head),
-            *self._movements.look(readings, head=head),
-        )
+        return Missing(*self._payments.look(readings, head=head), *self._movements.look(readings, head=head))
 
     def _find_floors(self, head: Head, now: datetime) -> dict[bytes, Account]:
         floors: dict[bytes, Account] = {}

@@ -11,33 +11,13 @@ from wallets.chains.base import AccountReading, Head
 from wallets.chains.specs import ChainSpec
 from wallets.models import EPOCH, ChainCursor
 from wallets.states import Direction
-from wallets.transfers.movements import (
-    NewMovement,
-    confirm_movements,
-    orphan_lost_movements,
-)
-from wallets.transfers.service import (
-    confirm_through,
-    orphan_lost,
-)
+from wallets.transfers.movements import NewMovement, confirm_movements, orphan_lost_movements
+from wallets.transfers.service import confirm_through, orphan_lost
 from wallets.watchers.account_forks import Missing
 from wallets.watchers.demand import idle_seconds
-from wallets.watchers.ingest import (
-    Pulse,
-    known_through,
-    lower_accounts,
-    vouch,
-    write_pulse,
-)
-from wallets.watchers.leases import (
-    Lease,
-    fenced,
-)
-from wallets.watchers.owners import (
-    Facts,
-    Owners,
-    record_facts,
-)
+from wallets.watchers.ingest import Pulse, known_through, lower_accounts, vouch, write_pulse
+from wallets.watchers.leases import Lease, fenced
+from wallets.watchers.owners import Facts, Owners, record_facts
 
 # By EXCEPT, which compares each wallet once. As an anti join it compared each with each until PostgreSQL had analysed the
 # tables: five seconds for ten thousand new wallets.
@@ -136,9 +116,7 @@ def account_facts(chain: str, readings: Sequence[AccountReading]) -> Facts:
     return Facts(
         payments=owners.payments(one for key, one in told if one.recipient_key == key),
         movements=[
-            one
-            for one in owners.movements(dict.fromkeys(one for _, one in told))
-            if (_own_key(one), one.told) in told
+            one for one in owners.movements(dict.fromkeys(one for _, one in told)) if (_own_key(one), one.told) in told
         ],
     )
 
@@ -232,9 +210,7 @@ def _take_back(chain: str, missing: Missing, *, now: datetime) -> None:
         lower_accounts(chain, one.fact.block_height - 1, keys=[one.key])
 
 
-def _cursor(
-    lease: Lease, spec: ChainSpec, head: Head, accounts_read_at: datetime
-) -> None:
+def _cursor(lease: Lease, spec: ChainSpec, head: Head, accounts_read_at: datetime) -> None:
     begun = head.block.height + 1 if spec.start_block is None else spec.start_block
     ChainCursor.objects.filter(chain=lease.chain).update(
         height=head.block.height,

@@ -113,13 +113,7 @@ class AccountReads:
 class AccountReader:
     """Reads accounts through an adapter. Learned group sizes and turns are kept between passes."""
 
-    def __init__(
-        self,
-        adapter: AccountAdapter,
-        budget: Budget,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, adapter: AccountAdapter, budget: Budget, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._adapter = adapter
         self._budget = budget
         self._clock = clock
@@ -137,12 +131,7 @@ class AccountReader:
         return max(int(self._budget.capacity / 2), 2)
 
     def read(
-        self,
-        expected: Sequence[Account],
-        others: Sequence[Account],
-        watched: Sequence[Account] = (),
-        *,
-        head: Head,
+        self, expected: Sequence[Account], others: Sequence[Account], watched: Sequence[Account] = (), *, head: Head
     ) -> AccountReads:
         """Read as many as the budget and some seconds allow, at least one group: expected ones first.
 
@@ -165,9 +154,7 @@ class AccountReader:
         if reads.is_failure:
             reads.broken = dict.fromkeys(reads.broken, "")
         elif reads.leaves_watched:
-            reads.broken |= dict.fromkeys(
-                reads.broken.keys() & {one.key for one in watched}, ""
-            )
+            reads.broken |= dict.fromkeys(reads.broken.keys() & {one.key for one in watched}, "")
         # Reads from the remaining budget do not bring the next pass forward while payments are expected.
         reads.is_complete = not waiting and not (spare and not expected)
         if not reads.is_complete:
@@ -196,13 +183,7 @@ class AccountReader:
         groups = ceil(expected / self._at_once) * _EVERY / (_EVERY - 1)
         return min(1 + groups * group_cost, self._budget.capacity)
 
-    def _read_group(
-        self,
-        queue: deque[_Group],
-        spare: deque[_Group],
-        reads: AccountReads,
-        head: Head,
-    ) -> None:
+    def _read_group(self, queue: deque[_Group], spare: deque[_Group], reads: AccountReads, head: Head) -> None:
         """Read the next group; a failing one is split in two, to be read last."""
         group = queue.popleft()
         reads.groups += 1
@@ -228,10 +209,7 @@ class AccountReader:
         return readings
 
     def _groups(
-        self,
-        expected: Sequence[Account],
-        others: Sequence[Account],
-        watched: Sequence[Account],
+        self, expected: Sequence[Account], others: Sequence[Account], watched: Sequence[Account]
     ) -> tuple[deque[_Group], deque[_Group]]:
         """Return the groups of this pass, and those for the remaining budget."""
         found: deque[_Group] = deque()
@@ -250,9 +228,7 @@ class AccountReader:
             found.append(queue.popleft())
         return found, spare
 
-    def _cut(
-        self, accounts: Sequence[Account], *, is_watched: bool = False
-    ) -> Iterator[_Group]:
+    def _cut(self, accounts: Sequence[Account], *, is_watched: bool = False) -> Iterator[_Group]:
         size = self._watched_at_once if is_watched else self._at_once
         for start in range(0, len(accounts), size):
             yield _Group(accounts[start : start + size], is_watched)
@@ -260,9 +236,7 @@ class AccountReader:
     def _learn(self, reads: AccountReads) -> None:
         """Use smaller groups after a failure: the budget may not suffice to find its cause in one pass."""
         self._at_once = self._next_size(self._at_once, reads.error)
-        self._watched_at_once = self._next_size(
-            self._watched_at_once, reads.watched_error
-        )
+        self._watched_at_once = self._next_size(self._watched_at_once, reads.watched_error)
 
     def _next_size(self, size: int, error: ChainError | None) -> int:
         if error is not None:

@@ -8,23 +8,13 @@ from typing import Any, Final
 import structlog
 
 from accounts.states import Mode
-from wallets.chains.base import (
-    Account,
-    AccountAdapter,
-    AccountReading,
-    ChainError,
-    Head,
-    TokenTransfer,
-)
+from wallets.chains.base import Account, AccountAdapter, AccountReading, ChainError, Head, TokenTransfer
 from wallets.chains.family import ChainFamily
 from wallets.chains.specs import ChainSpec
 from wallets.models import ReceivingWallet, Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.watchers.ingest import BEFORE_GENESIS
-from wallets.watchers.recorded import (
-    as_told,
-    movement_as_told,
-)
+from wallets.watchers.recorded import as_told, movement_as_told
 
 log = structlog.get_logger(__name__)
 
@@ -69,9 +59,7 @@ class Recorded:
 class Trail:
     """Finds recent facts of one table that were not listed again, and asks for each once after it is final."""
 
-    def __init__(
-        self, spec: ChainSpec, adapter: AccountAdapter, *, of_movements: bool
-    ) -> None:
+    def __init__(self, spec: ChainSpec, adapter: AccountAdapter, *, of_movements: bool) -> None:
         self._spec = spec
         self._adapter = adapter
         self._of_movements = of_movements
@@ -83,9 +71,7 @@ class Trail:
         """Reset to the initial state."""
         self._settled.clear()
 
-    def look(
-        self, readings: Sequence[AccountReading], *, head: Head
-    ) -> tuple[Sequence[Recorded], Sequence[Recorded]]:
+    def look(self, readings: Sequence[AccountReading], *, head: Head) -> tuple[Sequence[Recorded], Sequence[Recorded]]:
         """Return facts that no node knows, and those that could not be checked, after accounts were read."""
         missing = self._missing(readings, head)
         if not missing or not head.agreed:
@@ -106,9 +92,7 @@ class Trail:
             time = fact.block_time - timedelta(minutes=1)
             yield Account(one.key, one.wallet.address, fact.block_height - 1, time)
 
-    def _missing(
-        self, readings: Sequence[AccountReading], head: Head
-    ) -> list[Recorded]:
+    def _missing(self, readings: Sequence[AccountReading], head: Head) -> list[Recorded]:
         told = {name for reading in readings for name in _names(reading)}
         through = {reading.key: reading.through.height for reading in readings}
         found = self._recent(head, [TransferState.DETECTED, TransferState.CONFIRMED])
@@ -124,15 +108,9 @@ class Trail:
 
     def _lost(self, missing: Sequence[Recorded]) -> list[Recorded]:
         finalized = self._adapter.finalized()
-        answers = self._adapter.lost(
-            [one.as_told(self._spec.family) for one in missing]
-        )
+        answers = self._adapter.lost([one.as_told(self._spec.family) for one in missing])
         pairs = list(zip(missing, answers, strict=True))
-        self._settled |= {
-            one.fact.pk
-            for one, is_lost in pairs
-            if not is_lost and one.fact.block_height <= finalized
-        }
+        self._settled |= {one.fact.pk for one, is_lost in pairs if not is_lost and one.fact.block_height <= finalized}
         return [one for one, is_lost in pairs if is_lost]
 
     def _recent(self, head: Head, states: Sequence[TransferState]) -> list[Recorded]:

@@ -9,10 +9,7 @@ from django.db import connection
 
 from wallets.chains.base import Account
 from wallets.chains.specs import ChainSpec
-from wallets.watchers.demand import (
-    STILL_COMING,
-    idle_seconds,
-)
+from wallets.watchers.demand import STILL_COMING, idle_seconds
 
 MOST_EXPECTED: Final = 5_000
 """The maximum of accounts read in one pass; more take turns."""
@@ -71,9 +68,7 @@ _DUE = """
 """
 
 
-def due_accounts(
-    spec: ChainSpec, *, now: datetime, most_others: int
-) -> list[DueAccount]:
+def due_accounts(spec: ChainSpec, *, now: datetime, most_others: int) -> list[DueAccount]:
     """Return expected accounts, then at most `most_others` of both other kinds that are due; oldest first."""
     idle = timedelta(seconds=idle_seconds(spec))
     parameters: dict[str, Any] = {

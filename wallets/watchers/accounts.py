@@ -18,37 +18,15 @@ from wallets.chains.rpc.client import Call
 from wallets.chains.rpc.notices import MOST
 from wallets.chains.specs import ChainSpec
 from wallets.watchers.account_forks import AccountForks
-from wallets.watchers.account_ingest import (
-    commit_accounts,
-    lacks_accounts,
-    lacks_watched,
-    note_turns,
-    open_accounts,
-)
-from wallets.watchers.account_reads import (
-    AccountReader,
-    AccountReads,
-)
-from wallets.watchers.account_turns import (
-    DueAccount,
-    Turn,
-    due_accounts,
-)
+from wallets.watchers.account_ingest import commit_accounts, lacks_accounts, lacks_watched, note_turns, open_accounts
+from wallets.watchers.account_reads import AccountReader, AccountReads
+from wallets.watchers.account_turns import DueAccount, Turn, due_accounts
 from wallets.watchers.budget import Budget
-from wallets.watchers.demand import (
-    is_expected,
-    pause_seconds,
-)
+from wallets.watchers.demand import is_expected, pause_seconds
 from wallets.watchers.heads import check_not_far_behind, head_check
 from wallets.watchers.ingest import Pulse
-from wallets.watchers.leases import (
-    Lease,
-    fenced,
-)
-from wallets.watchers.passes import (
-    ChainWatcher,
-    Outcome,
-)
+from wallets.watchers.leases import Lease, fenced
+from wallets.watchers.passes import ChainWatcher, Outcome
 
 log = structlog.get_logger(__name__)
 
@@ -61,18 +39,11 @@ class AccountWatcher(ChainWatcher):
     """Reads one chain's accounts under the lease, as many per pass as the request budget allows."""
 
     def __init__(
-        self,
-        spec: ChainSpec,
-        adapter: AccountAdapter,
-        *,
-        owner: str,
-        clock: Callable[[], float] = time.monotonic,
+        self, spec: ChainSpec, adapter: AccountAdapter, *, owner: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(spec, adapter, owner=owner, clock=clock)
         self._adapter = adapter
-        self._budget = Budget(
-            spec.requests_per_minute, spent=lambda: adapter.requests, clock=clock
-        )
+        self._budget = Budget(spec.requests_per_minute, spent=lambda: adapter.requests, clock=clock)
         self._reader = AccountReader(adapter, self._budget, clock=clock)
         self._forks = AccountForks(spec, adapter, clock=clock)
         # How much budget the next pass needs.
@@ -153,21 +124,13 @@ class AccountWatcher(ChainWatcher):
         # Another node may have reported a newer block before.
         ready = [one for one in due if one.account.height <= head.block.height]
         expected, others, watched = (
-            [self._forks.from_where(one.account) for one in ready if one.turn is turn]
-            for turn in Turn
+            [self._forks.from_where(one.account) for one in ready if one.turn is turn] for turn in Turn
         )
         most = self._reader.most_for_one
         watched = [replace(account, most=most) for account in watched]
         return self._reader.read(expected, others, watched, head=head)
 
-    def _commit(
-        self,
-        lease: Lease,
-        due: Sequence[DueAccount],
-        reads: AccountReads,
-        head: Head,
-        now: datetime,
-    ) -> None:
+    def _commit(self, lease: Lease, due: Sequence[DueAccount], reads: AccountReads, head: Head, now: datetime) -> None:
         missing = self._forks.look(reads.readings, head=head, now=now)
         pulse = self._next_pulse(reads, head, now)
         final_height = self._adapter.final_height(head, read_height=head.block.height)
@@ -184,21 +147,13 @@ class AccountWatcher(ChainWatcher):
         self._meter.wrote(pulse.usage)
         self._to_final = self._seconds_to_final(due, reads, head, final_height)
         for key, error in reads.broken.items():
-            log.error(
-                "account not read", chain=self.spec.name, key=key.hex(), error=error
-            )
+            log.error("account not read", chain=self.spec.name, key=key.hex(), error=error)
         if lost := (*missing.lost, *missing.lost_moved):
             log.warning("reorganisation", chain=self.spec.name, transfers=len(lost))
         if new:
             log.info("transfers found", chain=self.spec.name, count=new)
 
-    def _seconds_to_final(
-        self,
-        due: Sequence[DueAccount],
-        reads: AccountReads,
-        head: Head,
-        final_height: int,
-    ) -> float:
+    def _seconds_to_final(self, due: Sequence[DueAccount], reads: AccountReads, head: Head, final_height: int) -> float:
         """Return how long the next expected payment of these takes to be final; infinite without one.
 
         Also infinite if the chain has not grown since the last pass, and no sooner than the budget allows: otherwise a chain
@@ -231,17 +186,12 @@ class AccountWatcher(ChainWatcher):
         pause = max(pause, self._budget.seconds_until(self._wanted))
         return self._pulse(head, now=now, pause=pause, reads=len(reads.readings))
 
-    def _read_through(
-        self, due: Sequence[DueAccount], reads: AccountReads, now: datetime
-    ) -> datetime:
+    def _read_through(self, due: Sequence[DueAccount], reads: AccountReads, now: datetime) -> datetime:
         """Return up to when every expected account is read; a newly expected one counts from now on."""
         done = {reading.key for reading in reads.readings}
         done |= {key for key, reason in reads.broken.items() if reason}
         expected = [one for one in due if one.turn is Turn.EXPECTED]
-        since = {
-            one.account.key: self._expected_since.get(one.account.key, now)
-            for one in expected
-        }
+        since = {one.account.key: self._expected_since.get(one.account.key, now) for one in expected}
         self._expected_since = since
         waiting = [
             max(one.known_through or since[one.account.key], since[one.account.key])

@@ -16,31 +16,17 @@ from wallets.chains.base import (
     ReorgDuringReadError,
 )
 from wallets.chains.specs import ChainSpec
-from wallets.forwarders.factory import (
-    FactoryError,
-    Rpc,
-    check_factory,
-)
+from wallets.forwarders.factory import FactoryError, Rpc, check_factory
 from wallets.models import Block
 from wallets.selectors import watched_keys
 from wallets.watchers import ingest
 from wallets.watchers.demand import pause_seconds
 from wallets.watchers.leases import Lease
 from wallets.watchers.owners import Owners
-from wallets.watchers.passes import (
-    ChainWatcher,
-    Outcome,
-)
+from wallets.watchers.passes import ChainWatcher, Outcome
 from wallets.watchers.readings import read_window
-from wallets.watchers.reorgs import (
-    find_fork,
-    reaches_down_to,
-    stored_hash,
-)
-from wallets.watchers.windows import (
-    WindowSize,
-    window_end,
-)
+from wallets.watchers.reorgs import find_fork, reaches_down_to, stored_hash
+from wallets.watchers.windows import WindowSize, window_end
 
 log = structlog.get_logger(__name__)
 
@@ -90,25 +76,17 @@ class Watcher(ChainWatcher):
         ingest.begin(lease, block)
         return Outcome.AHEAD
 
-    def _at_or_behind(
-        self, lease: Lease, height: int, head: Head, now: datetime
-    ) -> Outcome:
+    def _at_or_behind(self, lease: Lease, height: int, head: Head, now: datetime) -> Outcome:
         """Handle a head that is not above the cursor: a lagging node, or a chain that lost its tip."""
         if not lease.block_hash:
             return self._adopt(lease, height, head)
-        known = (
-            lease.block_hash
-            if head.block.height == height
-            else stored_hash(self.spec.name, head.block.height)
-        )
+        known = lease.block_hash if head.block.height == height else stored_hash(self.spec.name, head.block.height)
         if known == head.block.hash:
             # The node will catch up; until then the chain does not count as read to its head.
             return Outcome.IDLE
         if known is None and not reaches_down_to(self.spec.name, head.block.height):
             # Most likely a spare node that is far behind, not a reorg.
-            raise ChainUnavailableError(
-                f"the nodes know no block above {head.block.height}"
-            )
+            raise ChainUnavailableError(f"the nodes know no block above {head.block.height}")
         return self._follow_fork(lease, height, head, now)
 
     def _adopt(self, lease: Lease, height: int, head: Head) -> Outcome:
@@ -118,9 +96,7 @@ class Watcher(ChainWatcher):
         ingest.begin(lease, head.block)
         return Outcome.AHEAD
 
-    def _read_next(
-        self, lease: Lease, first: int, head: Head, now: datetime
-    ) -> Outcome:
+    def _read_next(self, lease: Lease, first: int, head: Head, now: datetime) -> Outcome:
         last = window_end(first, lease.window, head_height=head.block.height)
         owners = Owners(self.spec.name)
         try:
@@ -143,13 +119,9 @@ class Watcher(ChainWatcher):
         self._commit(lease, reading, owners, head, now)
         return Outcome.AHEAD if last < head.block.height else Outcome.IDLE
 
-    def _commit(
-        self, lease: Lease, reading: Reading, owners: Owners, head: Head, now: datetime
-    ) -> None:
+    def _commit(self, lease: Lease, reading: Reading, owners: Owners, head: Head, now: datetime) -> None:
         is_last = reading.last == head.block.height
-        pulse = self._pulse(
-            head, now=now, pause=pause_seconds(self.spec, now=now) if is_last else 0.0
-        )
+        pulse = self._pulse(head, now=now, pause=pause_seconds(self.spec, now=now) if is_last else 0.0)
         facts = owners.facts(reading.transfers)
         new = ingest.commit_reading(
             lease,
@@ -157,9 +129,7 @@ class Watcher(ChainWatcher):
             reading=reading,
             facts=facts,
             final_height=self._adapter.final_height(head, read_height=reading.last),
-            window=self._sizes.after_success(
-                lease.window, read=reading.last - reading.first + 1
-            ),
+            window=self._sizes.after_success(lease.window, read=reading.last - reading.first + 1),
             pulse=pulse,
         )
         self._meter.wrote(pulse.usage)
@@ -167,12 +137,8 @@ class Watcher(ChainWatcher):
             known = len(facts.payments) - new
             log.info("transfers seen again", chain=self.spec.name, count=known)
 
-    def _commit_idle(
-        self, lease: Lease, height: int, head: Head, now: datetime
-    ) -> None:
-        pulse = self._pulse(
-            head, now=now, pause=pause_seconds(self.spec, now=now), reads=0
-        )
+    def _commit_idle(self, lease: Lease, height: int, head: Head, now: datetime) -> None:
+        pulse = self._pulse(head, now=now, pause=pause_seconds(self.spec, now=now), reads=0)
         final = self._adapter.final_height(head, read_height=height)
         ingest.commit_idle(lease, self.spec, final_height=final, pulse=pulse)
         self._meter.wrote(pulse.usage)
@@ -182,9 +148,7 @@ class Watcher(ChainWatcher):
         ingest.commit_window(lease, window)
         log.info("smaller window", chain=self.spec.name, blocks=window)
 
-    def _follow_fork(
-        self, lease: Lease, height: int, head: Head, now: datetime
-    ) -> Outcome:
+    def _follow_fork(self, lease: Lease, height: int, head: Head, now: datetime) -> Outcome:
         """Rewind to the fork, or stop the chain if it is deeper than finality."""
         if not self._is_same_chain(lease, now):
             return Outcome.AHEAD
@@ -204,9 +168,7 @@ class Watcher(ChainWatcher):
         log.warning("reorganisation", chain=self.spec.name, depth=depth, transfers=lost)
         return Outcome.AHEAD
 
-    def _halt(
-        self, lease: Lease, fork: Block | None, height: int, now: datetime
-    ) -> None:
+    def _halt(self, lease: Lease, fork: Block | None, height: int, now: datetime) -> None:
         depth = "unknown depth" if fork is None else f"depth {height - fork.height}"
         reason = f"reorganisation of {depth} at height {height}, deeper than final: see manage.py resume_chain"
         ingest.halt(lease, reason, now=now, above=fork.height if fork else None)

@@ -15,11 +15,7 @@ class Budget:
     """A token bucket of requests. Requests beyond it are owed, and waited for."""
 
     def __init__(
-        self,
-        per_minute: int,
-        *,
-        spent: Callable[[], int],
-        clock: Callable[[], float] = time.monotonic,
+        self, per_minute: int, *, spent: Callable[[], int], clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Start full. `spent` counts all requests so far, `clock` seconds."""
         self.capacity = per_minute * _AT_ONCE
@@ -53,9 +49,7 @@ class Usage:
 class Meter:
     """Counts requests for reports."""
 
-    def __init__(
-        self, *, spent: Callable[[], int], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, *, spent: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
         """Start at the number `spent` so far."""
         self._spent = spent
         self._clock = clock

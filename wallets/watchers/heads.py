@@ -6,13 +6,7 @@ Nothing in an account's listing shows which block it ends at, so a false height 
 from datetime import datetime, timedelta
 from typing import Final
 
-from wallets.chains.base import (
-    BlockRef,
-    ChainUnavailableError,
-    HeadCheck,
-    MalformedAnswerError,
-    any_head,
-)
+from wallets.chains.base import BlockRef, ChainUnavailableError, HeadCheck, MalformedAnswerError, any_head
 from wallets.chains.specs import ChainSpec
 from wallets.watchers.leases import Lease
 
@@ -43,9 +37,7 @@ def head_check(spec: ChainSpec, lease: Lease, *, now: datetime) -> HeadCheck:
             return
         passed = max(block.time - lease.head_time, timedelta()) + _SLACK
         if block.height - lease.head > _blocks_in(passed, spec) * _MOST_PACE:
-            raise MalformedAnswerError(
-                f"a node's newest block {block.height} is too far above {lease.head}"
-            )
+            raise MalformedAnswerError(f"a node's newest block {block.height} is too far above {lease.head}")
 
     return check
 
@@ -54,9 +46,7 @@ def check_not_far_behind(spec: ChainSpec, lease: Lease, block: BlockRef) -> None
     """Raise ChainUnavailableError for a newest block far below the cursor: if it is true, nothing is read any more."""
     behind = (lease.height or 0) - block.height
     if behind > _blocks_in(_MOST_BEHIND, spec):
-        raise ChainUnavailableError(
-            f"the nodes' newest block {block.height} is {behind} below the last one read"
-        )
+        raise ChainUnavailableError(f"the nodes' newest block {block.height} is {behind} below the last one read")
 
 
 def _blocks_in(time: timedelta, spec: ChainSpec) -> int:

@@ -16,24 +16,11 @@ from wallets.models import AccountCursor, Block, ChainCursor, Transfer
 from wallets.networks import chains
 from wallets.states import TransferState
 from wallets.transfers.doubts import tell_of_halt
-from wallets.transfers.movements import (
-    confirm_movements,
-    detach_movements,
-    orphan_movements,
-)
-from wallets.transfers.service import (
-    confirm_through,
-    orphan_above,
-)
+from wallets.transfers.movements import confirm_movements, detach_movements, orphan_movements
+from wallets.transfers.service import confirm_through, orphan_above
 from wallets.watchers.budget import Usage
-from wallets.watchers.leases import (
-    Lease,
-    fenced,
-)
-from wallets.watchers.owners import (
-    Facts,
-    record_facts,
-)
+from wallets.watchers.leases import Lease, fenced
+from wallets.watchers.owners import Facts, record_facts
 
 LEAST_KEPT_BLOCKS = 256
 """Hashes are kept this far below the head: deeper than any reorg that is followed."""
@@ -63,9 +50,7 @@ def begin(lease: Lease, block: BlockRef) -> None:
     """Start reading a chain after `block`."""
     with fenced(lease):
         _keep_blocks(lease.chain, [block])
-        _cursor(lease).update(
-            height=block.height, block_hash=block.hash, first_height=block.height + 1
-        )
+        _cursor(lease).update(height=block.height, block_hash=block.hash, first_height=block.height + 1)
 
 
 def begin_at_height(lease: Lease, height: int) -> None:
@@ -75,14 +60,7 @@ def begin_at_height(lease: Lease, height: int) -> None:
 
 
 def commit_reading(
-    lease: Lease,
-    spec: ChainSpec,
-    *,
-    reading: Reading,
-    facts: Facts,
-    final_height: int,
-    window: int,
-    pulse: Pulse,
+    lease: Lease, spec: ChainSpec, *, reading: Reading, facts: Facts, final_height: int, window: int, pulse: Pulse
 ) -> int:
     """Write a whole window and advance the cursor; return how many payments were new. Raises LeaseLostError."""
     head, now = pulse.head, pulse.now
@@ -92,18 +70,14 @@ def commit_reading(
         _keep_blocks(spec.name, [b for b in reading.blocks if b.height > lowest])
         Block.objects.filter(chain=spec.name, height__lte=lowest).delete()
         confirm(spec.name, final_height, now=now)
-        _cursor(lease).update(
-            height=reading.last, block_hash=reading.blocks[-1].hash, window=window
-        )
+        _cursor(lease).update(height=reading.last, block_hash=reading.blocks[-1].hash, window=window)
         write_pulse(lease, pulse)
         if reading.last == head.block.height:
             vouch(lease, spec, pulse)
     return new
 
 
-def commit_idle(
-    lease: Lease, spec: ChainSpec, *, final_height: int, pulse: Pulse
-) -> None:
+def commit_idle(lease: Lease, spec: ChainSpec, *, final_height: int, pulse: Pulse) -> None:
     """Record that the chain was read to its head without anything new. Raises LeaseLostError."""
     with fenced(lease):
         confirm(lease.chain, final_height, now=pulse.now)
@@ -130,9 +104,7 @@ def rewind(lease: Lease, fork: Block, *, now: datetime) -> int:
         orphan_movements(lease.chain, fork.height, now=now)
         Block.objects.filter(chain=lease.chain, height__gt=fork.height).delete()
         # Blocks mined instead may contain payments in time: nothing counts as known until they are read.
-        _cursor(lease).update(
-            height=fork.height, block_hash=fork.hash, read_through_at=None
-        )
+        _cursor(lease).update(height=fork.height, block_hash=fork.hash, read_through_at=None)
     return lost
 
 
@@ -147,9 +119,9 @@ def reset(lease: Lease, genesis_hash: str, *, now: datetime) -> int:
         lost = orphan_above(lease.chain, -1, now=now, states=unsure)
         orphan_movements(lease.chain, -1, now=now, states=unsure)
         detach_movements(lease.chain, BEFORE_GENESIS)
-        Transfer.objects.filter(
-            chain=lease.chain, mode=Mode.LIVE, state=TransferState.CONFIRMED
-        ).update(block_height=BEFORE_GENESIS)
+        Transfer.objects.filter(chain=lease.chain, mode=Mode.LIVE, state=TransferState.CONFIRMED).update(
+            block_height=BEFORE_GENESIS
+        )
         Block.objects.filter(chain=lease.chain).delete()
         AccountCursor.objects.filter(chain=lease.chain).delete()
         _cursor(lease).update(
@@ -184,9 +156,7 @@ def halt(lease: Lease, reason: str, *, now: datetime, above: int | None = None) 
     `above` is the last block that is surely in it, if one is known.
     """
     with fenced(lease):
-        _cursor(lease).update(
-            halted_reason=reason[:200], halted_at=now, doubted_above=above
-        )
+        _cursor(lease).update(halted_reason=reason[:200], halted_at=now, doubted_above=above)
         tell_of_halt(lease.chain, reason, now=now)
 
 
@@ -221,9 +191,7 @@ _LOWER = """
 """
 
 
-def lower_accounts(
-    chain: str, height: int, *, keys: Sequence[bytes] | None = None
-) -> None:
+def lower_accounts(chain: str, height: int, *, keys: Sequence[bytes] | None = None) -> None:
     """Have accounts read again from above `height`: all of the chain's, or those in `keys`.
 
     A block's time is unknown from its height; the time set is early enough.

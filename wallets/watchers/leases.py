@@ -29,9 +29,7 @@ _FAIL = """
 """
 
 
-def take_lease(
-    chain: str, owner: str, *, seconds: float = LEASE_SECONDS
-) -> Lease | None:
+def take_lease(chain: str, owner: str, *, seconds: float = LEASE_SECONDS) -> Lease | None:
     """Take or renew the lease; None while another watcher has it."""
     return _leases.take(chain, owner, seconds=seconds)
 

@@ -8,16 +8,8 @@ from accounts.states import Mode
 from wallets.chains.base import TokenTransfer
 from wallets.selectors import Owner, Watch, owners_of, watches_of
 from wallets.states import Direction
-from wallets.transfers.movements import (
-    NewMovement,
-    NewOutflow,
-    record_movements,
-    record_outflows,
-)
-from wallets.transfers.service import (
-    NewTransfer,
-    record_transfers,
-)
+from wallets.transfers.movements import NewMovement, NewOutflow, record_movements, record_outflows
+from wallets.transfers.service import NewTransfer, record_transfers
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +54,7 @@ class Owners:
         """Return all facts to record from these transfers; unrelated ones are left out."""
         self._ask_about(transfers)
         return Facts(
-            payments=self.payments(transfers),
-            movements=self.movements(transfers),
-            outflows=self.outflows(transfers),
+            payments=self.payments(transfers), movements=self.movements(transfers), outflows=self.outflows(transfers)
         )
 
     def payments(self, transfers: Iterable[TokenTransfer]) -> list[NewTransfer]:
@@ -74,11 +64,7 @@ class Owners:
         """
         told = list(transfers)
         self._ask_about(told)
-        return [
-            self.owned(one)
-            for one in told
-            if one.recipient_key in self._owners and not self._is_sweep(one)
-        ]
+        return [self.owned(one) for one in told if one.recipient_key in self._owners and not self._is_sweep(one)]
 
     def movements(self, transfers: Iterable[TokenTransfer]) -> list[NewMovement]:
         """Return movements of watched wallets, once for each watcher."""
@@ -87,10 +73,7 @@ class Owners:
         return [
             NewMovement(watch.wallet_id, watch.merchant_id, direction, one)
             for one in told
-            for direction, key in (
-                (Direction.IN, one.recipient_key),
-                (Direction.OUT, one.sender_key),
-            )
+            for direction, key in ((Direction.IN, one.recipient_key), (Direction.OUT, one.sender_key))
             for watch in self._watches.get(key, ())
         ]
 
@@ -99,9 +82,7 @@ class Owners:
         told = list(transfers)
         self._ask_about(told)
         return [
-            NewOutflow(deposit_id, one)
-            for one in told
-            if (deposit_id := self._deposit_of(one.sender_key)) is not None
+            NewOutflow(deposit_id, one) for one in told if (deposit_id := self._deposit_of(one.sender_key)) is not None
         ]
 
     def deposits_among(self, keys: Iterable[bytes]) -> frozenset[bytes]:
@@ -134,9 +115,7 @@ class Owners:
         )
 
     def _ask_about(self, transfers: Iterable[TokenTransfer]) -> None:
-        self.ours(
-            key for one in transfers for key in (one.recipient_key, one.sender_key)
-        )
+        self.ours(key for one in transfers for key in (one.recipient_key, one.sender_key))
 
     def _is_sweep(self, transfer: TokenTransfer) -> bool:
         return (

@@ -14,10 +14,7 @@ from wallets.chains.rpc.client import Call
 from wallets.chains.specs import ChainSpec
 from wallets.watchers import ingest
 from wallets.watchers.budget import Meter
-from wallets.watchers.demand import (
-    idle_seconds,
-    is_expected,
-)
+from wallets.watchers.demand import idle_seconds, is_expected
 from wallets.watchers.ingest import Pulse
 from wallets.watchers.leases import (
     LEASE_SECONDS,
@@ -45,12 +42,7 @@ class ChainWatcher(ABC):
     """Reads one chain under the lease. A pass does one thing and writes it in one transaction, or nothing."""
 
     def __init__(
-        self,
-        spec: ChainSpec,
-        adapter: ChainAdapter,
-        *,
-        owner: str,
-        clock: Callable[[], float] = time.monotonic,
+        self, spec: ChainSpec, adapter: ChainAdapter, *, owner: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.spec = spec
         self._chain = adapter
@@ -121,13 +113,9 @@ class ChainWatcher(ABC):
 
     def _allow_for(self, seconds: float) -> None:
         """Request a lease that outlasts such passes; otherwise watchers on slow nodes would keep taking it from each other."""
-        self._lease_seconds = min(
-            max(LEASE_SECONDS, 2 * seconds), LONGEST_LEASE_SECONDS
-        )
+        self._lease_seconds = min(max(LEASE_SECONDS, 2 * seconds), LONGEST_LEASE_SECONDS)
 
-    def _pulse(
-        self, head: Head, *, now: datetime, pause: float, reads: int = 1
-    ) -> Pulse:
+    def _pulse(self, head: Head, *, now: datetime, pause: float, reads: int = 1) -> Pulse:
         due_at = now + timedelta(seconds=pause)
         return Pulse(head, now, due_at, self._meter.usage(), reads)
 

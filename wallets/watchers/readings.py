@@ -2,25 +2,12 @@
 
 from collections.abc import Sequence
 
-from wallets.chains.base import (
-    BlockAdapter,
-    Head,
-    Hint,
-    Reading,
-    ReorgDuringReadError,
-    TokenTransfer,
-)
+from wallets.chains.base import BlockAdapter, Head, Hint, Reading, ReorgDuringReadError, TokenTransfer
 from wallets.watchers.owners import Owners
 
 
 def read_window(
-    adapter: BlockAdapter,
-    first: int,
-    last: int,
-    *,
-    head: Head,
-    hint: Hint | None,
-    owners: Owners,
+    adapter: BlockAdapter, first: int, last: int, *, head: Head, hint: Hint | None, owners: Owners
 ) -> Reading:
     """Read a window whole. Raises ChainError.
 
@@ -36,9 +23,7 @@ def read_window(
         return reading
     since = min(one.block_height for one in told if one.recipient_key in fresh)
     # By both sides: a header shows that an address is in its block, but not on which side.
-    passed_on = adapter.read(
-        since, last, head=head, hint=Hint(fresh, fresh), ours=owners.ours
-    )
+    passed_on = adapter.read(since, last, head=head, hint=Hint(fresh, fresh), ours=owners.ours)
     return _merged(reading, passed_on)
 
 
@@ -55,11 +40,6 @@ def _merged(reading: Reading, more: Reading) -> Reading:
     )
 
 
-def _once(
-    transfers: Sequence[TokenTransfer], more: Sequence[TokenTransfer]
-) -> list[TokenTransfer]:
+def _once(transfers: Sequence[TokenTransfer], more: Sequence[TokenTransfer]) -> list[TokenTransfer]:
     known = {(one.tx_hash, one.position) for one in transfers}
-    return [
-        *transfers,
-        *(one for one in more if (one.tx_hash, one.position) not in known),
-    ]
+    return [*transfers, *(one for one in more if (one.tx_hash, one.position) not in known)]

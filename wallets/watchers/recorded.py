@@ -8,13 +8,7 @@ from wallets.states import Direction
 
 def as_told(transfer: Transfer, family: ChainFamily) -> TokenTransfer:
     """Return a recorded transfer as its chain reported it."""
-    return _told(
-        transfer,
-        family,
-        sender=transfer.sender,
-        recipient=transfer.recipient,
-        labels=tuple(transfer.labels),
-    )
+    return _told(transfer, family, sender=transfer.sender, recipient=transfer.recipient, labels=tuple(transfer.labels))
 
 
 def movement_as_told(movement: WatchedMovement, family: ChainFamily) -> TokenTransfer:
@@ -26,12 +20,7 @@ def movement_as_told(movement: WatchedMovement, family: ChainFamily) -> TokenTra
 
 
 def _told(
-    fact: Transfer | WatchedMovement,
-    family: ChainFamily,
-    *,
-    sender: str,
-    recipient: str,
-    labels: tuple[str, ...] = (),
+    fact: Transfer | WatchedMovement, family: ChainFamily, *, sender: str, recipient: str, labels: tuple[str, ...] = ()
 ) -> TokenTransfer:
     return TokenTransfer(
         chain=fact.chain,

@@ -11,9 +11,7 @@ def find_fork(adapter: BlockAdapter, chain: str, *, below: int) -> Block | None:
 
     Raises ChainError.
     """
-    stored = list(
-        Block.objects.filter(chain=chain, height__lte=below).order_by("-height")
-    )
+    stored = list(Block.objects.filter(chain=chain, height__lte=below).order_by("-height"))
     for start in range(0, len(stored), _STEP):
         part = stored[start : start + _STEP]
         present = adapter.blocks([block.height for block in part])
@@ -30,8 +28,4 @@ def reaches_down_to(chain: str, height: int) -> bool:
 
 def stored_hash(chain: str, height: int) -> str | None:
     """Return the stored hash of a block; None if there is none."""
-    return (
-        Block.objects.filter(chain=chain, height=height)
-        .values_list("hash", flat=True)
-        .first()
-    )
+    return Block.objects.filter(chain=chain, height=height).values_list("hash", flat=True).first()

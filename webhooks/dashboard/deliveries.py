@@ -8,11 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.errors import ConflictError
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.pretty_json import indented
@@ -28,16 +24,9 @@ from webhooks.dashboard.delivery_list import (
 )
 from webhooks.dashboard.forms import RangeForm
 from webhooks.dashboard.words import TABS
-from webhooks.delivery.retries import (
-    retriable,
-    retry,
-    retry_range,
-)
+from webhooks.delivery.retries import retriable, retry, retry_range
 from webhooks.models import Delivery
-from webhooks.outbox.delivery_pages import (
-    DeliveryWalk,
-    event_types,
-)
+from webhooks.outbox.delivery_pages import DeliveryWalk, event_types
 from webhooks.states import DeliveryStatus
 
 Tab = tuple[str, str, bool, int | None]
@@ -65,13 +54,7 @@ def deliveries(request: SeatedRequest) -> HttpResponse:
 def _tabs(seat: Seat, wanted: Wanted) -> list[Tab]:
     address = seat.url("dashboard_deliveries")
     return [
-        (
-            label,
-            f"{address}?{wanted.query(status)}",
-            status == (wanted.status or ""),
-            None,
-        )
-        for status, label in TABS
+        (label, f"{address}?{wanted.query(status)}", status == (wanted.status or ""), None) for status, label in TABS
     ]
 
 
@@ -108,19 +91,12 @@ def retry_one(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
     """Send a delivery again, at once."""
     found = _found(request.seat, delivery_id)
     try:
-        retry(
-            found,
-            now=timezone.now(),
-            actor=request.user,
-            address=address_or_none(request),
-        )
+        retry(found, now=timezone.now(), actor=request.user, address=address_or_none(request))
     except ConflictError as error:
         messages.error(request, error.message)
     else:
         messages.success(request, "It is being sent again.")
-    return HttpResponseRedirect(
-        request.seat.url("dashboard_delivery", delivery_id=delivery_id)
-    )
+    return HttpResponseRedirect(request.seat.url("dashboard_delivery", delivery_id=delivery_id))
 
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
@@ -165,11 +141,7 @@ def _retry_range(request: SeatedRequest, form: RangeForm) -> HttpResponse:
 
 def _walk(seat: Seat, form: RangeForm) -> DeliveryWalk:
     return DeliveryWalk(
-        seat.merchant.pk,
-        seat.mode,
-        form.statuses,
-        since=form.cleaned_data["since"],
-        until=form.cleaned_data["until"],
+        seat.merchant.pk, seat.mode, form.statuses, since=form.cleaned_data["since"], until=form.cleaned_data["until"]
     )
 
 
@@ -180,11 +152,7 @@ def _last_day() -> dict[str, object]:
 
 
 def _range_page(
-    request: SeatedRequest,
-    form: RangeForm,
-    *,
-    status: int = 200,
-    count: int | None = None,
+    request: SeatedRequest, form: RangeForm, *, status: int = 200, count: int | None = None
 ) -> HttpResponse:
     context = {"form": form, "count": count}
     return render(request, "dashboard/webhooks/range.html", context, status=status)

@@ -9,18 +9,9 @@ from urllib.parse import urlencode
 from django.db.models import QuerySet
 
 from accounts.team.seats import Seat
-from webhooks.dashboard.words import (
-    DELIVERIES,
-    Badge,
-    result_of,
-    trouble_of,
-)
+from webhooks.dashboard.words import DELIVERIES, Badge, result_of, trouble_of
 from webhooks.models import Attempt, Delivery
-from webhooks.outbox.delivery_pages import (
-    DeliveryWalk,
-    Position,
-    delivery_keys,
-)
+from webhooks.outbox.delivery_pages import DeliveryWalk, Position, delivery_keys
 from webhooks.outbox.events import SAMPLE_PREFIX
 from webhooks.states import DeliveryStatus
 
@@ -106,9 +97,7 @@ def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
         return ListPage(listed(_found(seat, wanted)), "", "")
     before = _position(seat, query.get("before", ""))
     after = _position(seat, query.get("after", ""))
-    keys = delivery_keys(
-        wanted.walk(seat), rows=PAGE_ROWS + 1, before=before, after=after
-    )
+    keys = delivery_keys(wanted.walk(seat), rows=PAGE_ROWS + 1, before=before, after=after)
     has_more, keys = len(keys) > PAGE_ROWS, keys[:PAGE_ROWS]
     rows = list(deliveries_of(seat).filter(pk__in=keys).order_by("-created_at", "-pk"))
     if not rows:

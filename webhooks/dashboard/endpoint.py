@@ -8,15 +8,8 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.secrets import SecretUnreadableError
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal
@@ -33,14 +26,8 @@ from webhooks.dashboard.queries import (
 )
 from webhooks.dashboard.snippets import SNIPPETS
 from webhooks.endpoints.samples import send_sample
-from webhooks.endpoints.secrets import (
-    roll_secret,
-    show_secret,
-)
-from webhooks.endpoints.service import (
-    enable_endpoint,
-    set_default_url,
-)
+from webhooks.endpoints.secrets import roll_secret, show_secret
+from webhooks.endpoints.service import enable_endpoint, set_default_url
 from webhooks.models import Endpoint
 
 _MOST_TROUBLED = 20
@@ -81,12 +68,7 @@ def set_url(request: SeatedRequest) -> HttpResponse:
 def enable(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
     """Enable a disabled endpoint."""
     endpoint = _endpoint(request.seat, endpoint_id)
-    enable_endpoint(
-        endpoint,
-        now=timezone.now(),
-        actor=request.user,
-        address=address_or_none(request),
-    )
+    enable_endpoint(endpoint, now=timezone.now(), actor=request.user, address=address_or_none(request))
     messages.success(request, "The endpoint is on. Held events are being sent.")
     return _to_desk(request.seat)
 
@@ -96,18 +78,11 @@ def test_event(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
     """Send a test event to an endpoint and redirect to its result."""
     endpoint = _endpoint(request.seat, endpoint_id)
     try:
-        delivery = send_sample(
-            endpoint,
-            now=timezone.now(),
-            actor=request.user,
-            address=address_or_none(request),
-        )
+        delivery = send_sample(endpoint, now=timezone.now(), actor=request.user, address=address_or_none(request))
     except ConflictError as error:
         messages.error(request, error.message)
         return _to_desk(request.seat)
-    return HttpResponseRedirect(
-        request.seat.url("dashboard_delivery", delivery_id=delivery.public_id)
-    )
+    return HttpResponseRedirect(request.seat.url("dashboard_delivery", delivery_id=delivery.public_id))
 
 
 @seated(post=Act.MANAGE_WEBHOOKS, fresh=True)
@@ -116,10 +91,7 @@ def secret(request: SeatedRequest) -> HttpResponse:
     """Show the secret. No other response contains it."""
     try:
         secret = show_secret(
-            request.seat.merchant,
-            now=timezone.now(),
-            actor=request.user,
-            address=address_or_none(request),
+            request.seat.merchant, now=timezone.now(), actor=request.user, address=address_or_none(request)
         )
     except SecretUnreadableError:
         words = "The secret cannot be read with this installation's keys. Rotate it."
@@ -133,10 +105,7 @@ def secret(request: SeatedRequest) -> HttpResponse:
 def roll(request: SeatedRequest) -> HttpResponse:
     """Rotate the secret and show the new one; the old one signs for another day."""
     secret = roll_secret(
-        request.seat.merchant,
-        now=timezone.now(),
-        actor=request.user,
-        address=address_or_none(request),
+        request.seat.merchant, now=timezone.now(), actor=request.user, address=address_or_none(request)
     )
     return _secret_page(request, secret, is_new=True)
 

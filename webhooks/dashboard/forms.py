@@ -39,9 +39,7 @@ class UrlForm(forms.Form):
 class _Moment(forms.DateTimeField):
     """A minute, in UTC."""
 
-    widget = forms.DateTimeInput(
-        format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local"}
-    )
+    widget = forms.DateTimeInput(format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local"})
 
     def clean(self, value: Any) -> datetime:
         """Return the time, within this century."""

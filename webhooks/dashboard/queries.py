@@ -12,10 +12,7 @@ from accounts.team.seats import Seat
 from webhooks.dashboard.words import Badge, health_of
 from webhooks.endpoints.secrets import ROLLED
 from webhooks.models import TROUBLED, Delivery, Endpoint, SigningSecret
-from webhooks.outbox.delivery_pages import (
-    DeliveryWalk,
-    delivery_keys,
-)
+from webhooks.outbox.delivery_pages import DeliveryWalk, delivery_keys
 from webhooks.states import DeliveryStatus
 
 PAGE_ROWS: Final = 20

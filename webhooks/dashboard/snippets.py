@@ -63,8 +63,4 @@ function is_genuine(string $header, string $body, string $secret): bool
 }
 """
 
-SNIPPETS: Final = (
-    Snippet("Python", _PYTHON),
-    Snippet("Node.js", _NODE),
-    Snippet("PHP", _PHP),
-)
+SNIPPETS: Final = (Snippet("Python", _PYTHON), Snippet("Node.js", _NODE), Snippet("PHP", _PHP))

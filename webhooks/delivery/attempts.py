@@ -79,9 +79,7 @@ def record(outcomes: Sequence[Outcome], *, troubled: Collection[int] = ()) -> No
 
     `troubled` names endpoints that were failing: a success must update their health, as every failure does.
     """
-    news = set(troubled) | {
-        o.claimed.endpoint for o in outcomes if not o.answer.succeeded
-    }
+    news = set(troubled) | {o.claimed.endpoint for o in outcomes if not o.answer.succeeded}
     # Endpoints are locked before deliveries, as everywhere.
     endpoints = _locked_endpoints(outcomes, news)
     _record_deliveries(outcomes)
@@ -93,9 +91,7 @@ def record(outcomes: Sequence[Outcome], *, troubled: Collection[int] = ()) -> No
         _record_health(endpoint, tries[endpoint.pk])
 
 
-def _locked_endpoints(
-    outcomes: Sequence[Outcome], news: Collection[int]
-) -> list[Endpoint]:
+def _locked_endpoints(outcomes: Sequence[Outcome], news: Collection[int]) -> list[Endpoint]:
     wanted = {outcome.claimed.endpoint for outcome in outcomes} & set(news)
     if not wanted:
         return []
@@ -171,14 +167,7 @@ def _record_health(endpoint: Endpoint, outcomes: Sequence[Outcome]) -> None:
     endpoint.next_probe_at = _next_probe(endpoint) if health.on_probation else None
     if health.failing_since is None:
         endpoint.owner_told_at = None
-    endpoint.save(
-        update_fields=[
-            "consecutive_failures",
-            "failing_since",
-            "next_probe_at",
-            "owner_told_at",
-        ]
-    )
+    endpoint.save(update_fields=["consecutive_failures", "failing_since", "next_probe_at", "owner_told_at"])
     if reason:
         last = max(outcome.ended_at for outcome in outcomes)
         disable_endpoint(endpoint, reason=reason, now=last)

@@ -12,14 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 from accounts.models import Merchant
 from gateway.core.secrets import SecretUnreadableError, unseal
 from webhooks.delivery import claims
-from webhooks.delivery.claims import (
-    Claimed,
-    Room,
-)
-from webhooks.endpoints.secrets import (
-    ensure_secret,
-    sealed_secrets,
-)
+from webhooks.delivery.claims import Claimed, Room
+from webhooks.endpoints.secrets import ensure_secret, sealed_secrets
 from webhooks.health import PROBATION_AFTER
 
 log = structlog.get_logger(__name__)
@@ -84,11 +78,7 @@ def claim_batch(demand: Demand, *, now: datetime) -> Batch:
         claimed = claims.due_deliveries(demand.sender, rooms, held=demand.held, now=now)
     found = Counter(delivery.endpoint for delivery in claimed)
     filled = {key for key, room in rooms.items() if found[key] >= room.count}
-    filled |= {
-        delivery.endpoint
-        for delivery in claimed
-        if delivery.endpoint_failures >= PROBATION_AFTER
-    }
+    filled |= {delivery.endpoint for delivery in claimed if delivery.endpoint_failures >= PROBATION_AFTER}
     after = max(taken) if len(taken) == demand.limit and taken else 0
     return Batch(taken, lost, _with_secrets(claimed, now), filled, after)
 
@@ -120,11 +110,7 @@ def _with_secrets(claimed: Iterable[Claimed], now: datetime) -> list[Work]:
     claimed = list(claimed)
     merchants = {delivery.merchant for delivery in claimed}
     secrets = _secrets(merchants, now) if merchants else {}
-    return [
-        Work(delivery, secrets[delivery.merchant])
-        for delivery in claimed
-        if delivery.merchant in secrets
-    ]
+    return [Work(delivery, secrets[delivery.merchant]) for delivery in claimed if delivery.merchant in secrets]
 
 
 def _secrets(merchants: Collection[int], now: datetime) -> dict[int, list[str]]:
@@ -135,9 +121,7 @@ def _secrets(merchants: Collection[int], now: datetime) -> dict[int, list[str]]:
             if merchant in sealed:
                 found[merchant] = [_unsealed(token) for token in sealed[merchant]]
             else:
-                found[merchant] = [
-                    ensure_secret(Merchant.objects.get(pk=merchant), now=now)
-                ]
+                found[merchant] = [ensure_secret(Merchant.objects.get(pk=merchant), now=now)]
         except (SecretUnreadableError, ImproperlyConfigured) as error:
             # Our fault, not the endpoint's: its deliveries wait until the operator fixes the keys.
             log.error("cannot sign webhooks", merchant=merchant, error=str(error))

@@ -148,13 +148,7 @@ def promote_due(*, now: datetime) -> int:
 
 
 def take_endpoints(
-    sender: str,
-    *,
-    now: datetime,
-    lease: timedelta,
-    after: int = 0,
-    limit: int = 100,
-    passed_over: Collection[int] = (),
+    sender: str, *, now: datetime, lease: timedelta, after: int = 0, limit: int = 100, passed_over: Collection[int] = ()
 ) -> dict[int, int]:
     """Lease endpoints that have due deliveries and no sender; return their ids with their merchants'.
 
@@ -173,16 +167,9 @@ def take_endpoints(
         return {endpoint: merchant for endpoint, merchant, _ in cursor}
 
 
-def renew(
-    sender: str, endpoints: Collection[int], *, now: datetime, lease: timedelta
-) -> set[int]:
+def renew(sender: str, endpoints: Collection[int], *, now: datetime, lease: timedelta) -> set[int]:
     """Renew leases; return the endpoints that this sender still holds."""
-    parameters: dict[str, Any] = {
-        "sender": sender,
-        "endpoints": list(endpoints),
-        "now": now,
-        "until": now + lease,
-    }
+    parameters: dict[str, Any] = {"sender": sender, "endpoints": list(endpoints), "now": now, "until": now + lease}
     with connection.cursor() as cursor:
         cursor.execute(_RENEW, parameters)
         return {endpoint for endpoint, _ in cursor}
@@ -195,9 +182,7 @@ def release(sender: str, endpoints: Collection[int]) -> None:
         cursor.execute(_RELEASE, parameters)
 
 
-def due_deliveries(
-    sender: str, rooms: Mapping[int, Room], *, held: Sequence[int], now: datetime
-) -> list[Claimed]:
+def due_deliveries(sender: str, rooms: Mapping[int, Room], *, held: Sequence[int], now: datetime) -> list[Claimed]:
     """Return due deliveries of endpoints this sender serves, oldest first, without those it holds."""
     parameters: dict[str, Any] = {
         "sender": sender,

@@ -5,10 +5,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from webhooks.delivery.batches import (
-    ENDPOINT_ROOM,
-    Work,
-)
+from webhooks.delivery.batches import ENDPOINT_ROOM, Work
 from webhooks.delivery.claims import Room
 from webhooks.health import PROBATION_AFTER
 from webhooks.schedule import Answer

@@ -13,10 +13,7 @@ from gateway.core import bell
 from gateway.core.api.errors import ConflictError
 from gateway.core.times import iso
 from webhooks.models import Delivery, Endpoint
-from webhooks.outbox.delivery_pages import (
-    DeliveryWalk,
-    delivery_keys,
-)
+from webhooks.outbox.delivery_pages import DeliveryWalk, delivery_keys
 from webhooks.outbox.events import BELL
 from webhooks.states import DeliveryStatus
 
@@ -26,13 +23,7 @@ RETRIED = (DeliveryStatus.FAILED, DeliveryStatus.PENDING)
 
 
 @transaction.atomic
-def retry(
-    delivery: Delivery,
-    *,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
-) -> None:
+def retry(delivery: Delivery, *, now: datetime, actor: User | None = None, address: str | None = None) -> None:
     """Send a delivery again at once, in any status, and restart its schedule.
 
     With an `actor`, the retry is audited. Raises ConflictError while its endpoint is disabled.
@@ -91,13 +82,9 @@ def retriable(walk: DeliveryWalk) -> QuerySet[Delivery]:
     """Return the deliveries of a walk that can be sent again. Raises ConflictError if there are more than MOST_RETRIED."""
     keys = delivery_keys(walk, rows=MOST_RETRIED + 1)
     if len(keys) > MOST_RETRIED:
-        raise ConflictError(
-            f"There are more than {MOST_RETRIED:,} deliveries. Choose a shorter time."
-        )
+        raise ConflictError(f"There are more than {MOST_RETRIED:,} deliveries. Choose a shorter time.")
     # A delivery that succeeded since the query stays delivered.
-    return Delivery.objects.filter(
-        pk__in=keys, status__in=walk.statuses, endpoint__disabled_at=None
-    )
+    return Delivery.objects.filter(pk__in=keys, status__in=walk.statuses, endpoint__disabled_at=None)
 
 
 def _start_afresh(deliveries: QuerySet[Delivery], now: datetime) -> int:
@@ -107,17 +94,9 @@ def _start_afresh(deliveries: QuerySet[Delivery], now: datetime) -> int:
     )
     probed = list(waiting.order_by("pk").values_list("pk", flat=True))
     Endpoint.objects.filter(pk__in=probed).update(next_probe_at=now)
-    keys = list(
-        deliveries.select_for_update(of=("self",))
-        .order_by("pk")
-        .values_list("pk", flat=True)
-    )
+    keys = list(deliveries.select_for_update(of=("self",)).order_by("pk").values_list("pk", flat=True))
     changed = Delivery.objects.filter(pk__in=keys).update(
-        status=DeliveryStatus.PENDING,
-        tries=0,
-        next_attempt_at=now,
-        is_due=True,
-        finished_at=None,
+        status=DeliveryStatus.PENDING, tries=0, next_attempt_at=now, is_due=True, finished_at=None
     )
     transaction.on_commit(lambda: bell.ring(BELL))
     return changed

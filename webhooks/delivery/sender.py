@@ -19,24 +19,10 @@ from django.utils import timezone
 from gateway.core.bell import Listener
 from gateway.core.tracing import step
 from webhooks.delivery import claims
-from webhooks.delivery.attempts import (
-    Outcome,
-    record,
-)
-from webhooks.delivery.batches import (
-    Batch,
-    Demand,
-    Work,
-    claim_batch,
-)
-from webhooks.delivery.endpoints import (
-    Roster,
-    Served,
-)
-from webhooks.delivery.transport import (
-    Response,
-    Transport,
-)
+from webhooks.delivery.attempts import Outcome, record
+from webhooks.delivery.batches import Batch, Demand, Work, claim_batch
+from webhooks.delivery.endpoints import Roster, Served
+from webhooks.delivery.transport import Response, Transport
 from webhooks.outbox.events import BELL, SAMPLE_PREFIX
 from webhooks.schedule import Answer
 from webhooks.signatures import sign
@@ -194,9 +180,7 @@ class Sender:
         headers = _headers(work, started_at)
         try:
             with step("webhook sent", claimed.subject_id or claimed.event_id):
-                response = await self._transport.post(
-                    claimed.url, claimed.body, headers, now=started_at
-                )
+                response = await self._transport.post(claimed.url, claimed.body, headers, now=started_at)
         except Exception:  # a lane that dies would keep its endpoint waiting for ever
             log.exception("a webhook could not be sent", delivery=claimed.delivery_id)
             response = Response(Answer(None, error="internal"), {})
@@ -266,12 +250,8 @@ class Sender:
             await self._in_database(threads, _disconnect)
             threads.shutdown()
 
-    async def _in_database(
-        self, threads: ThreadPoolExecutor, query: Callable[[], T]
-    ) -> T:
-        return await asyncio.get_running_loop().run_in_executor(
-            threads, _on_good_connection, query
-        )
+    async def _in_database(self, threads: ThreadPoolExecutor, query: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(threads, _on_good_connection, query)
 
 
 def _on_good_connection(query: Callable[[], T]) -> T:
@@ -296,9 +276,4 @@ def _headers(work: Work, at: datetime) -> dict[str, str]:
         "X-Service-Event": claimed.event_type,
         "X-Service-Delivery": claimed.delivery_id,
         **({"X-Service-Sample": "true"} if is_sample else {}),
-    } | sign(
-        claimed.body,
-        message_id=claimed.event_id,
-        timestamp=int(at.timestamp()),
-        secrets=work.secrets,
-    )
+    } | sign(claimed.body, message_id=claimed.event_id, timestamp=int(at.timestamp()), secrets=work.secrets)

@@ -27,16 +27,7 @@ _CONNECTIONS = 2_000
 # Lookups cannot be cancelled: each slow name server blocks a thread, and some must stay free.
 _LOOKUP_THREADS = 64
 
-_KEPT_HEADERS = (
-    "Content-Type",
-    "Content-Length",
-    "Date",
-    "Location",
-    "Retry-After",
-    "Server",
-    "Via",
-    "X-Request-Id",
-)
+_KEPT_HEADERS = ("Content-Type", "Content-Length", "Date", "Location", "Retry-After", "Server", "Via", "X-Request-Id")
 _KEPT_HEADER_LENGTH = 200
 
 Lookup = Callable[..., list[tuple[Any, ...]]]
@@ -73,12 +64,7 @@ class CheckingResolver(AbstractResolver):
             require_allowed(address[0], loopback_allowed=self._loopback_allowed)
         return [
             ResolveResult(
-                hostname=host,
-                host=address[0],
-                port=port,
-                family=kind,
-                proto=protocol,
-                flags=socket.AI_NUMERICHOST,
+                hostname=host, host=address[0], port=port, family=kind, proto=protocol, flags=socket.AI_NUMERICHOST
             )
             for kind, _, protocol, _, address in found
         ]
@@ -129,11 +115,7 @@ class Transport:
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={
-                "User-Agent": self._user_agent,
-                "Accept": "*/*",
-                "Accept-Encoding": "identity",
-            },
+            headers={"User-Agent": self._user_agent, "Accept": "*/*", "Accept-Encoding": "identity"},
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
             auto_decompress=False,
             trust_env=False,
@@ -144,9 +126,7 @@ class Transport:
         await self._session.close()
         await self._resolver.close()
 
-    async def post(
-        self, url: str, body: bytes, headers: Mapping[str, str], *, now: datetime
-    ) -> Response:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, now: datetime) -> Response:
         """POST once and return the result by the deadline. Never raises for errors of the other side."""
         received = _Received()
         try:
@@ -168,12 +148,8 @@ class Transport:
             # The other side may have just closed a kept connection; that is not a failure of the endpoint.
             await self._post(url, body, headers, received)
 
-    async def _post(
-        self, url: str, body: bytes, headers: Mapping[str, str], received: "_Received"
-    ) -> None:
-        request = self._session.post(
-            url, data=body, headers=headers, allow_redirects=False
-        )
+    async def _post(self, url: str, body: bytes, headers: Mapping[str, str], received: "_Received") -> None:
+        request = self._session.post(url, data=body, headers=headers, allow_redirects=False)
         async with request as response:
             received.status = response.status
             received.headers = response.headers
@@ -196,9 +172,7 @@ class _Received:
     def response(self, now: datetime) -> Response:
         retry_after = parse_retry_after(self.headers.get("Retry-After"), now=now)
         kept = {
-            name: _storable(self.headers[name][:_KEPT_HEADER_LENGTH])
-            for name in _KEPT_HEADERS
-            if name in self.headers
+            name: _storable(self.headers[name][:_KEPT_HEADER_LENGTH]) for name in _KEPT_HEADERS if name in self.headers
         }
         text = _storable(self.body[:BODY_LIMIT].decode(errors="replace"))
         return Response(Answer(self.status, retry_after=retry_after), kept, text)
@@ -213,9 +187,7 @@ def error_class(error: Exception) -> str:
     """Return a word for why there was no answer; it may be shown to the merchant."""
     if isinstance(error, TimeoutError):
         return "timeout"
-    if isinstance(
-        error, (aiohttp.ClientSSLError, aiohttp.ClientConnectorCertificateError)
-    ):
+    if isinstance(error, (aiohttp.ClientSSLError, aiohttp.ClientConnectorCertificateError)):
         return "tls_failed"
     if isinstance(error, aiohttp.ClientConnectorError):
         return _connect_error_class(error)

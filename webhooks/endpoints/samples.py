@@ -19,11 +19,7 @@ from gateway.core.ids import new_code, new_id
 from gateway.core.money import format_token, format_usd
 from gateway.core.times import iso
 from webhooks.models import Delivery, Endpoint
-from webhooks.outbox.events import (
-    SAMPLE_PREFIX,
-    NewEvent,
-    publish,
-)
+from webhooks.outbox.events import SAMPLE_PREFIX, NewEvent, publish
 from webhooks.states import DeliveryStatus
 
 SAMPLE_TYPE = "checkout.completed"
@@ -37,18 +33,14 @@ _SENDER = "0x" + "00" * 20
 
 
 @transaction.atomic
-def send_sample(
-    endpoint: Endpoint, *, now: datetime, actor: User, address: str | None = None
-) -> Delivery:
+def send_sample(endpoint: Endpoint, *, now: datetime, actor: User, address: str | None = None) -> Delivery:
     """Queue a test event to an endpoint; return its delivery, or that of an earlier one still waiting.
 
     Raises ConflictError while the endpoint is disabled.
     """
     # One at a time: a double click shows the first event's result.
     endpoint = (
-        Endpoint.objects.select_for_update(no_key=True, of=("self",))
-        .select_related("merchant")
-        .get(pk=endpoint.pk)
+        Endpoint.objects.select_for_update(no_key=True, of=("self",)).select_related("merchant").get(pk=endpoint.pk)
     )
     if endpoint.disabled_at is not None:
         raise ConflictError("The endpoint is disabled. Enable it first.")
@@ -63,16 +55,11 @@ def _waiting(endpoint: Endpoint) -> Delivery | None:
     pending = Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.PENDING)
     # With more waiting behind it, a second one does no harm.
     newest = list(pending.order_by("-pk").values_list("pk", flat=True)[:_LOOKED_AT])
-    samples = Delivery.objects.filter(
-        pk__in=newest,
-        event__public_id__startswith=SAMPLE_PREFIX,
-    )
+    samples = Delivery.objects.filter(pk__in=newest, event__public_id__startswith=SAMPLE_PREFIX)
     return samples.order_by("-pk").first()
 
 
-def _record(
-    endpoint: Endpoint, now: datetime, actor: User, address: str | None
-) -> None:
+def _record(endpoint: Endpoint, now: datetime, actor: User, address: str | None) -> None:
     record(
         endpoint.merchant,
         action="webhook_sample.sent",

@@ -24,9 +24,7 @@ def secrets_of(merchant: Merchant, *, now: datetime) -> list[str]:
     return [unseal(token) for token in sealed]
 
 
-def sealed_secrets(
-    merchant_ids: Iterable[int], *, now: datetime
-) -> dict[int, list[bytes]]:
+def sealed_secrets(merchant_ids: Iterable[int], *, now: datetime) -> dict[int, list[bytes]]:
     """Return the valid secrets of several merchants, still encrypted, current ones first."""
     valid = Q(expires_at=None) | Q(expires_at__gt=now)
     rows = (
@@ -45,26 +43,15 @@ def ensure_secret(merchant: Merchant, *, now: datetime) -> str:
     current = SigningSecret.objects.filter(merchant=merchant, expires_at=None)
     if not current.exists():
         # A concurrent insert may come first; then its secret is used.
-        SigningSecret.objects.bulk_create(
-            [_sealed(merchant, now)], ignore_conflicts=True
-        )
+        SigningSecret.objects.bulk_create([_sealed(merchant, now)], ignore_conflicts=True)
     return unseal(bytes(current.get().sealed))
 
 
 @transaction.atomic
-def show_secret(
-    merchant: Merchant, *, now: datetime, actor: User, address: str | None = None
-) -> str:
+def show_secret(merchant: Merchant, *, now: datetime, actor: User, address: str | None = None) -> str:
     """Return the current secret to a person, and audit that. Raises SecretUnreadableError."""
     secret = ensure_secret(merchant, now=now)
-    record(
-        merchant,
-        action="webhook_secret.shown",
-        actor=actor,
-        object_id=merchant.public_id,
-        now=now,
-        address=address,
-    )
+    record(merchant, action="webhook_secret.shown", actor=actor, object_id=merchant.public_id, now=now, address=address)
     return secret
 
 
@@ -79,9 +66,7 @@ def roll_secret(
 ) -> str:
     """Rotate: create a new current secret and return it; the old one keeps signing for `overlap`."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
-    SigningSecret.objects.filter(merchant=merchant, expires_at=None).update(
-        expires_at=now + overlap
-    )
+    SigningSecret.objects.filter(merchant=merchant, expires_at=None).update(expires_at=now + overlap)
     row = _sealed(merchant, now)
     row.save()
     record(
@@ -99,9 +84,7 @@ def roll_secret(
 def reseal_secrets(*, dry_run: bool = False) -> Resealed:
     """Encrypt every stored secret under the first of ENCRYPTION_KEYS; return how many there were of each kind."""
     counted = Resealed()
-    for secret_id, sealed in SigningSecret.objects.order_by("pk").values_list(
-        "pk", "sealed"
-    ):
+    for secret_id, sealed in SigningSecret.objects.order_by("pk").values_list("pk", "sealed"):
         renewed = counted.renew(bytes(sealed))
         if renewed is not None and not dry_run:
             SigningSecret.objects.filter(pk=secret_id).update(sealed=renewed)

@@ -11,10 +11,7 @@ from accounts.models import Merchant, User
 from accounts.states import Mode
 from accounts.team.owners import mail_owners
 from gateway.core import bell
-from gateway.core.web_urls import (
-    check_destination,
-    url_policy,
-)
+from gateway.core.web_urls import check_destination, url_policy
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import Delivery, Endpoint
 from webhooks.outbox.events import BELL, lock_stream
@@ -28,13 +25,7 @@ TELL_AFTER = (timedelta(hours=24), timedelta(hours=72))
 
 @transaction.atomic
 def set_default_url(
-    merchant: Merchant,
-    *,
-    mode: Mode,
-    url: str,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
+    merchant: Merchant, *, mode: Mode, url: str, now: datetime, actor: User | None = None, address: str | None = None
 ) -> Endpoint | None:
     """Send the mode's events to `url` unless a checkout names another; if empty, stop sending them.
 
@@ -68,9 +59,7 @@ def set_default_url(
     return endpoint
 
 
-def _mail_change(
-    merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User
-) -> None:
+def _mail_change(merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User) -> None:
     mail_owners(
         merchant.pk,
         key=f"webhook_url:{merchant.pk}:{mode}:{now.isoformat()}",
@@ -82,15 +71,10 @@ def _mail_change(
     )
 
 
-def _default_endpoint(
-    merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User | None
-) -> Endpoint:
+def _default_endpoint(merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User | None) -> Endpoint:
     # A stronger lock, as update_or_create takes, would keep publishers waiting; one may hold the counter that enabling needs.
     endpoint, _ = Endpoint.objects.select_for_update(no_key=True).get_or_create(
-        merchant=merchant,
-        mode=mode,
-        url=url,
-        defaults={"is_default": True, "created_at": now},
+        merchant=merchant, mode=mode, url=url, defaults={"is_default": True, "created_at": now}
     )
     if not endpoint.is_default:
         endpoint.is_default = True
@@ -101,18 +85,14 @@ def _default_endpoint(
 
 
 @transaction.atomic
-def disable_endpoint(
-    endpoint: Endpoint, *, reason: str, now: datetime, actor: User | None = None
-) -> None:
+def disable_endpoint(endpoint: Endpoint, *, reason: str, now: datetime, actor: User | None = None) -> None:
     """Disable an endpoint; waiting deliveries are held. Idempotent."""
     changed = Endpoint.objects.filter(pk=endpoint.pk, disabled_at=None).update(
         disabled_at=now, disabled_reason=reason, next_probe_at=None
     )
     if not changed:
         return
-    Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.PENDING).update(
-        status=DeliveryStatus.HELD
-    )
+    Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.PENDING).update(status=DeliveryStatus.HELD)
     record(
         endpoint.merchant,
         action="webhook_endpoint.disabled",
@@ -125,11 +105,7 @@ def disable_endpoint(
 
 @transaction.atomic
 def enable_endpoint(
-    endpoint: Endpoint,
-    *,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
+    endpoint: Endpoint, *, now: datetime, actor: User | None = None, address: str | None = None
 ) -> None:
     """Enable an endpoint, and send at once what was held. Idempotent."""
     changed = (
@@ -172,9 +148,7 @@ def tell_owners(*, now: datetime) -> int:
 def _tell_of(endpoint: Endpoint, now: datetime) -> bool:
     """Queue the mails and mark them as sent in one transaction, so that two sweeps mail only once."""
     marked = Endpoint.objects.filter(
-        pk=endpoint.pk,
-        failing_since=endpoint.failing_since,
-        owner_told_at=endpoint.owner_told_at,
+        pk=endpoint.pk, failing_since=endpoint.failing_since, owner_told_at=endpoint.owner_told_at
     ).update(owner_told_at=now)
     if marked:
         _mail_owners(endpoint, now)
@@ -184,10 +158,7 @@ def _tell_of(endpoint: Endpoint, now: datetime) -> bool:
 def _failing_untold(now: datetime) -> list[Endpoint]:
     first, second = TELL_AFTER
     never = Q(failing_since__lte=now - first, owner_told_at=None)
-    again = Q(
-        failing_since__lte=now - second,
-        owner_told_at__lt=F("failing_since") + second,
-    )
+    again = Q(failing_since__lte=now - second, owner_told_at__lt=F("failing_since") + second)
     rows = Endpoint.objects.filter(never | again, disabled_at=None)
     return list(rows.select_related("merchant").order_by("pk"))
 

@@ -50,9 +50,7 @@ ORDER BY found.created_at {order}, found.id {order} LIMIT %(rows)s::bigint
 """
 _NEWEST_FIRST: Final = _KEYS.format(kinds=_KINDS, order="DESC")
 _OLDEST_FIRST: Final = _KEYS.format(kinds=_KINDS, order="ASC")
-_TYPES: Final = (
-    f"{_KINDS} SELECT DISTINCT event_type FROM kind WHERE event_type <> '' ORDER BY 1"  # noqa: S608 - put together from constants
-)
+_TYPES: Final = f"{_KINDS} SELECT DISTINCT event_type FROM kind WHERE event_type <> '' ORDER BY 1"  # noqa: S608 - put together from constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +69,7 @@ Position = tuple[datetime, int]
 
 
 def delivery_keys(
-    walk: DeliveryWalk,
-    *,
-    rows: int,
-    before: Position | None = None,
-    after: Position | None = None,
+    walk: DeliveryWalk, *, rows: int, before: Position | None = None, after: Position | None = None
 ) -> list[int]:
     """Return the keys of at most `rows` deliveries, newest first; with `after` those next to it, oldest first.
 
@@ -106,8 +100,4 @@ def event_types(walk: DeliveryWalk) -> list[str]:
 
 
 def _parameters(walk: DeliveryWalk) -> dict[str, Any]:
-    return {
-        "merchant": walk.merchant_id,
-        "mode": str(walk.mode),
-        "statuses": [str(status) for status in walk.statuses],
-    }
+    return {"merchant": walk.merchant_id, "mode": str(walk.mode), "statuses": [str(status) for status in walk.statuses]}

@@ -122,10 +122,7 @@ def publish(events: Sequence[NewEvent], *, now: datetime) -> list[Event]:
         keys = {public_id: key for key, public_id in cursor}
         for row, _ in rows:
             row.pk = keys[row.public_id]
-        cursor.execute(
-            _ADVANCE_COUNTERS,
-            _stream_columns(last) | {"values": list(last.values())},
-        )
+        cursor.execute(_ADVANCE_COUNTERS, _stream_columns(last) | {"values": list(last.values())})
         if _insert_deliveries(rows, now):
             transaction.on_commit(partial(bell.ring, BELL))
     return [row for row, _ in rows]
@@ -147,10 +144,7 @@ def _lock_counters(streams: Iterable[Stream]) -> dict[Stream, int]:
 
 def _stream_columns(streams: Iterable[Stream]) -> dict[str, Any]:
     keys = list(streams)
-    return {
-        "merchants": [merchant_id for merchant_id, _ in keys],
-        "modes": [mode for _, mode in keys],
-    }
+    return {"merchants": [merchant_id for merchant_id, _ in keys], "modes": [mode for _, mode in keys]}
 
 
 def _unknown(events: Sequence[NewEvent]) -> list[NewEvent]:
@@ -165,9 +159,7 @@ def _unknown(events: Sequence[NewEvent]) -> list[NewEvent]:
     return list(once.values())
 
 
-def _numbered(
-    events: Iterable[NewEvent], last: dict[Stream, int], now: datetime
-) -> list[tuple[Event, NewEvent]]:
+def _numbered(events: Iterable[NewEvent], last: dict[Stream, int], now: datetime) -> list[tuple[Event, NewEvent]]:
     rows = []
     for event in events:
         stream = (event.merchant_id, str(event.mode))
@@ -219,11 +211,7 @@ def _event_columns(rows: Sequence[tuple[Event, NewEvent]]) -> dict[str, Any]:
 
 def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) -> int:
     endpoints = _endpoints([event for _, event in rows], now)
-    wanted = [
-        (row, endpoint)
-        for row, event in rows
-        if (endpoint := endpoints.get(_address(event))) is not None
-    ]
+    wanted = [(row, endpoint) for row, event in rows if (endpoint := endpoints.get(_address(event))) is not None]
     if wanted:
         with connection.cursor() as cursor:
             columns: dict[str, Any] = {
@@ -250,10 +238,7 @@ def _endpoints(events: Sequence[NewEvent], now: datetime) -> dict[Address, int]:
     missing = [key for key in sorted(addresses - known.keys()) if key[2]]
     if missing:
         Endpoint.objects.bulk_create(
-            [
-                Endpoint(merchant_id=merchant, mode=mode, url=url, created_at=now)
-                for merchant, mode, url in missing
-            ],
+            [Endpoint(merchant_id=merchant, mode=mode, url=url, created_at=now) for merchant, mode, url in missing],
             ignore_conflicts=True,
         )
         known |= _known_endpoints(missing)

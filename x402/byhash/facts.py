@@ -19,11 +19,7 @@ from x402.errors import ProofUnknownError
 from x402.heads import HEADS
 from x402.inputs import Proof
 from x402.models import Authorization
-from x402.rules import (
-    IN_HAND,
-    Candidate,
-    Facts,
-)
+from x402.rules import IN_HAND, Candidate, Facts
 from x402.states import AuthorizationState
 
 # Transactions that no node of their chain knew a moment ago. Chains that did not answer are not stored.
@@ -47,9 +43,7 @@ _Moves = set[tuple[str, str, int]]
 _Books = dict[tuple[str, int, str], _Known]
 
 
-def facts_from_chain(
-    proof: Proof, *, merchant_id: int, now: datetime, meanwhile: Callable[[], None]
-) -> Facts:
+def facts_from_chain(proof: Proof, *, merchant_id: int, now: datetime, meanwhile: Callable[[], None]) -> Facts:
     """Ask a node of the chain, and run `meanwhile` until it answers.
 
     A transaction unknown a moment ago is not asked for again. Raises ProofUnknownError if no node answers, or the
@@ -81,9 +75,7 @@ def _unknown(proof: Proof) -> Facts:
     return Facts(pay_to=proof.pay_to, is_known=False, succeeded=False, candidates=())
 
 
-def _facts(
-    looked: Lookup, found: FoundTransaction, pay_to: str, awaited: _Moves
-) -> Facts:
+def _facts(looked: Lookup, found: FoundTransaction, pay_to: str, awaited: _Moves) -> Facts:
     waits = found.succeeded and found.block_height is None
     books = _books(found)
     return Facts(
@@ -92,10 +84,7 @@ def _facts(
         is_known=not waits,
         succeeded=found.succeeded,
         candidates=[
-            replace(
-                _candidate(one, looked, found, books),
-                is_awaited=(one.token, one.sender, one.units) in awaited,
-            )
+            replace(_candidate(one, looked, found, books), is_awaited=(one.token, one.sender, one.units) in awaited)
             for one in found.transfers
         ],
         other_movements=any(move.token is None for move in found.movements),
@@ -108,8 +97,7 @@ def _awaited(proof: Proof, *, now: datetime) -> _Moves:
     An authorisation that has no lease and was never sent does not count: its payer may have paid separately since.
     """
     open_ones = Authorization.objects.filter(
-        Q(state=AuthorizationState.SENT)
-        | Q(state=AuthorizationState.TAKEN, taken_until__gte=now),
+        Q(state=AuthorizationState.SENT) | Q(state=AuthorizationState.TAKEN, taken_until__gte=now),
         mode=Mode.LIVE,
         chain=proof.chain,
         pay_to=proof.pay_to,
@@ -142,15 +130,11 @@ def _books(found: FoundTransaction) -> _Books:
         for tx_hash, position, recipient, transfer_id, is_used in cursor:
             key = (tx_hash, position, recipient)
             known = books.get(key, _Known())
-            books[key] = _Known(
-                transfer_id or known.transfer_id, is_used or known.is_used
-            )
+            books[key] = _Known(transfer_id or known.transfer_id, is_used or known.is_used)
     return books
 
 
-def _candidate(
-    one: TokenTransfer, looked: Lookup, found: FoundTransaction, books: _Books
-) -> Candidate:
+def _candidate(one: TokenTransfer, looked: Lookup, found: FoundTransaction, books: _Books) -> Candidate:
     key = (one.tx_hash, one.position, one.recipient)
     transfer_id, is_used = books.get(key, _Known())
     depth = 1 if looked.head is None else looked.head - one.block_height + 1

@@ -10,18 +10,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from gateway.core import json
-from gateway.core.api.fields import (
-    missing,
-    refuse,
-    text_in,
-)
+from gateway.core.api.fields import missing, refuse, text_in
 from gateway.core.money import TOKEN_DECIMALS, to_units
 from wallets.chains.base import AddressError
 from wallets.networks import address_on, chain_spec, chains
-from wallets.transfers.hashes import (
-    UnreadableHashError,
-    spellings,
-)
+from wallets.transfers.hashes import UnreadableHashError, spellings
 from x402.inputs import FAILING, SCHEME, Proof, Requirements, VerifyRequest
 from x402.models import RESOURCE_LENGTH
 from x402.states import Reason
@@ -139,16 +132,10 @@ def _units(body: Body, path: str) -> int:
             "amount_not_string",
         )
     if isinstance(value, str) and _ENDLESS.fullmatch(value):
-        raise refuse(
-            path,
-            f"{path} must have at most {_MOST_DIGITS} digits before the point.",
-            "amount_out_of_range",
-        )
+        raise refuse(path, f"{path} must have at most {_MOST_DIGITS} digits before the point.", "amount_out_of_range")
     if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
         raise refuse(
-            path,
-            f'{path} must look like "0.01": digits, at most {TOKEN_DECIMALS} decimals.',
-            "amount_invalid",
+            path, f'{path} must look like "0.01": digits, at most {TOKEN_DECIMALS} decimals.', "amount_invalid"
         )
     units = to_units(Decimal(value))
     if units == 0:

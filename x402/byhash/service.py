@@ -16,30 +16,16 @@ from x402 import rules
 from x402.byhash.facts import facts_from_chain
 from x402.byhash.sightings import note_sighting
 from x402.byhash.signatures import is_signed_by_payer
-from x402.byhash.testmode import (
-    asked_for,
-    simulated,
-)
+from x402.byhash.testmode import asked_for, simulated
 from x402.errors import ProofUnknownError
 from x402.inputs import Proof, VerifyRequest
 from x402.payloads import invalid_payload
-from x402.payments.addresses import (
-    expect_machines,
-    is_paid_at,
-)
+from x402.payments.addresses import expect_machines, is_paid_at
 from x402.payments.answers import kept_answer
 from x402.payments.books import read_books
-from x402.payments.claims import (
-    Caller,
-    use_recorded,
-    use_up,
-)
+from x402.payments.claims import Caller, use_recorded, use_up
 from x402.payments.large import awaits_second_node
-from x402.rules import (
-    Candidate,
-    Facts,
-    Verdict,
-)
+from x402.rules import Candidate, Facts, Verdict
 from x402.states import Reason
 
 __all__ = ["Caller", "verify"]
@@ -68,9 +54,7 @@ def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str
     return invalid_payload(request.proof.tx_hash, verdict)
 
 
-def _unused(
-    caller: Caller, request: VerifyRequest, paid: Candidate, *, now: datetime
-) -> Verdict:
+def _unused(caller: Caller, request: VerifyRequest, paid: Candidate, *, now: datetime) -> Verdict:
     """Return why a payment that was judged to pay was not used up."""
     merchant, mode = caller.merchant_id, caller.mode
     if not awaits_second_node(merchant, mode, request, paid, now):
@@ -80,25 +64,18 @@ def _unused(
     return rules.UNVOUCHED
 
 
-def _judge_claims(
-    caller: Caller, request: VerifyRequest, *, now: datetime
-) -> Verdict | None:
+def _judge_claims(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict | None:
     """Return the verdict on the request's own claims, its signature included; None if it must be looked up."""
     proof, wanted = request.proof, request.requirements
     if caller.mode == Mode.TEST and (asked := asked_for(proof)):
         return asked
-    is_paid_there = is_paid_at(
-        caller.merchant_id, caller.mode, proof.chain, proof.pay_to, now=now
-    )
+    is_paid_there = is_paid_at(caller.merchant_id, caller.mode, proof.chain, proof.pay_to, now=now)
     if refusal := rules.judge_claims(proof, wanted, is_paid_there=is_paid_there):
         return refusal
     if is_signed_by_payer(proof, wanted) is False:
         return _wrong_payer("The signature is not the payer's over this payment.")
     if not is_accepted(proof.chain, proof.token):
-        return Verdict(
-            reason=Reason.WRONG_TOKEN,
-            message="This token is not accepted on this chain.",
-        )
+        return Verdict(reason=Reason.WRONG_TOKEN, message="This token is not accepted on this chain.")
     return None
 
 
@@ -148,16 +125,11 @@ def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
     return verdict
 
 
-def _ask_chain(
-    merchant_id: int, proof: Proof, now: datetime, *, meanwhile: Callable[[], None]
-) -> Facts:
+def _ask_chain(merchant_id: int, proof: Proof, now: datetime, *, meanwhile: Callable[[], None]) -> Facts:
     """Ask a node about an unrecorded transaction. Raises UnavailableError."""
     try:
-        return facts_from_chain(
-            proof, merchant_id=merchant_id, now=now, meanwhile=meanwhile
-        )
+        return facts_from_chain(proof, merchant_id=merchant_id, now=now, meanwhile=meanwhile)
     except ProofUnknownError as error:
         raise UnavailableError(
-            f"{proof.chain} cannot be asked just now; the payment is not refused, ask again.",
-            code="chain_unavailable",
+            f"{proof.chain} cannot be asked just now; the payment is not refused, ask again.", code="chain_unavailable"
         ) from error

@@ -5,10 +5,7 @@ from typing import Any, Final
 
 from django.db import connection
 
-from gateway.core.api.rate_limits import (
-    Limit,
-    hit,
-)
+from gateway.core.api.rate_limits import Limit, hit
 from x402.inputs import Proof
 
 PER_DAY: Final = Limit("x402.sightings", 10_000, seconds=86_400)
@@ -25,11 +22,6 @@ def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
     """Store when a merchant first asked about a transaction; later calls change nothing."""
     if hit(PER_DAY, str(merchant_id), now=now.timestamp()).exceeded:
         return
-    parameters: dict[str, Any] = {
-        "merchant": merchant_id,
-        "chain": proof.chain,
-        "tx_hash": proof.tx_hash,
-        "now": now,
-    }
+    parameters: dict[str, Any] = {"merchant": merchant_id, "chain": proof.chain, "tx_hash": proof.tx_hash, "now": now}
     with connection.cursor() as cursor:
         cursor.execute(_NOTE, parameters)

@@ -10,9 +10,7 @@ from wallets.networks import chain_spec
 from x402.inputs import Proof, Requirements
 
 _NAME: Final = "x402 payment proof"
-_TYPES: Final[Types] = {
-    "Proof": {"transaction": "string", "payTo": "string", "resource": "string"}
-}
+_TYPES: Final[Types] = {"Proof": {"transaction": "string", "payTo": "string", "resource": "string"}}
 
 
 def message_of(proof: Proof, wanted: Requirements) -> str:
@@ -33,11 +31,7 @@ def proof_digest(proof: Proof, wanted: Requirements, *, chain_id: int) -> bytes:
     return typed_digest(
         _TYPES,
         {"name": _NAME, "version": "1", "chainId": chain_id},
-        {
-            "transaction": proof.tx_hash,
-            "payTo": proof.pay_to,
-            "resource": wanted.resource,
-        },
+        {"transaction": proof.tx_hash, "payTo": proof.pay_to, "resource": wanted.resource},
     )
 
 
@@ -50,9 +44,5 @@ def is_signed_by_payer(proof: Proof, wanted: Requirements) -> bool | None:
     if spec.family.signs_typed_data and spec.chain_id is not None:
         digests.append(proof_digest(proof, wanted, chain_id=spec.chain_id))
     return spec.family.is_signed_by(
-        proof.payer,
-        message_of(proof, wanted).encode(),
-        proof.signature,
-        public_key=proof.public_key,
-        digests=digests,
+        proof.payer, message_of(proof, wanted).encode(), proof.signature, public_key=proof.public_key, digests=digests
     )

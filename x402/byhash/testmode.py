@@ -5,10 +5,7 @@ from typing import Final
 
 from wallets.chains.registry import facts_of
 from x402.inputs import FAILING, Proof
-from x402.rules import (
-    Candidate,
-    Verdict,
-)
+from x402.rules import Candidate, Verdict
 from x402.states import Reason
 
 _MAY_CHANGE: Final = frozenset({Reason.NOT_FOUND, Reason.NOT_CONFIRMED})

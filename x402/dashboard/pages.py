@@ -11,11 +11,7 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.keyset import keyset_page
 from gateway.core.csv_files import csv_response
 from gateway.core.web.client_address import address_or_none
@@ -27,14 +23,8 @@ from x402.dashboard.snippets import EXAMPLE_CHAIN, snippets, verify_call
 from x402.dashboard.sums import machine_sums
 from x402.dashboard.words import STATUSES
 from x402.payloads import CSV_HEADER, csv_rows
-from x402.payments.addresses import (
-    known_pay_to,
-    pay_to_everywhere,
-)
-from x402.payments.requirements import (
-    requires_signature,
-    set_requirements,
-)
+from x402.payments.addresses import known_pay_to, pay_to_everywhere
+from x402.payments.requirements import requires_signature, set_requirements
 from x402.selectors import PaymentFilter, payments_of
 from x402.states import PaymentStatus
 
@@ -131,21 +121,11 @@ def _query(wanted: PaymentFilter) -> str:
 
 
 def _on_base(places: list[Place]) -> str | None:
-    return next(
-        (
-            str(place.address)
-            for place in places
-            if place.chain == EXAMPLE_CHAIN and place.address
-        ),
-        None,
-    )
+    return next((str(place.address) for place in places if place.chain == EXAMPLE_CHAIN and place.address), None)
 
 
 def _tabs(seat: Seat, current: str) -> list[tuple[str, str, bool, int | None]]:
     return [
         (label, seat.url(route), route == current, None)
-        for route, label in (
-            ("dashboard_x402", "Payments"),
-            ("dashboard_x402_setup", "Set up"),
-        )
+        for route, label in (("dashboard_x402", "Payments"), ("dashboard_x402_setup", "Set up"))
     ]

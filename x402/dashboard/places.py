@@ -6,21 +6,11 @@ from enum import StrEnum
 from accounts.states import Mode
 from accounts.team.seats import Seat
 from wallets.chains.specs import ChainSpec
-from wallets.dashboard.rows import (
-    MarkedAddress,
-    PendingChange,
-    marked,
-    newest_changes,
-    pending_of,
-)
+from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
 from wallets.networks import chains
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
-from x402.payments.addresses import (
-    known_everywhere,
-    payable_chains,
-    settles_directly,
-)
+from x402.payments.addresses import known_everywhere, payable_chains, settles_directly
 
 
 class Missing(StrEnum):
@@ -58,15 +48,10 @@ def places_of(seat: Seat) -> list[Place]:
     """Return a line for each of the six networks, by priority."""
     found = known_everywhere(seat.merchant.pk, seat.mode)
     changes = newest_changes(seat.merchant, ClaimKind.X402)
-    return [
-        _place(seat, spec, found.get(name), pending_of(changes.get(name)))
-        for name, spec in chains().items()
-    ]
+    return [_place(seat, spec, found.get(name), pending_of(changes.get(name))) for name, spec in chains().items()]
 
 
-def _place(
-    seat: Seat, spec: ChainSpec, address: str | None, pending: PendingChange | None
-) -> Place:
+def _place(seat: Seat, spec: ChainSpec, address: str | None, pending: PendingChange | None) -> Place:
     missing = Missing.NOTHING if address else _missing(seat, spec)
     explorer = spec.explorer_address if address and seat.mode == Mode.LIVE else None
     return Place(

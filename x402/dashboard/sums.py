@@ -12,10 +12,7 @@ from django.db.models.functions import TruncDate
 from accounts.states import Mode
 from accounts.team.seats import Seat
 from gateway.core.money import from_units
-from settlements.books.figures import (
-    Figures,
-    figures_of,
-)
+from settlements.books.figures import Figures, figures_of
 from settlements.dashboard.sums import Sums, sums_from
 from wallets.models import TransferDay
 from wallets.states import ClaimKind, TransferState
@@ -48,16 +45,9 @@ def machine_sums(seat: Seat) -> Sums:
 
 def _direct(seat: Seat) -> Iterator[Figures]:
     rows = TransferDay.objects.filter(
-        merchant=seat.merchant,
-        mode=seat.mode,
-        claim=ClaimKind.X402,
-        state=TransferState.CONFIRMED,
+        merchant=seat.merchant, mode=seat.mode, claim=ClaimKind.X402, state=TransferState.CONFIRMED
     )
-    return (
-        figures
-        for figures in _grouped(rows)
-        if settles_directly(figures.chain) and figures.received
-    )
+    return (figures for figures in _grouped(rows) if settles_directly(figures.chain) and figures.received)
 
 
 def _simulated(seat: Seat) -> Iterator[Figures]:
@@ -94,16 +84,10 @@ def machine_days(seat: Seat, *, since: date, until: date) -> list[MachineSum]:
 
 def _from_transfers(seat: Seat, since: date, until: date) -> list[MachineSum]:
     kept = TransferDay.objects.filter(
-        merchant=seat.merchant,
-        mode=seat.mode,
-        day__gte=since,
-        day__lte=until,
-        claim=ClaimKind.X402,
+        merchant=seat.merchant, mode=seat.mode, day__gte=since, day__lte=until, claim=ClaimKind.X402
     )
     standing = kept.exclude(state=TransferState.ORPHANED)
-    grouped = standing.values("day", "chain").annotate(
-        number=Sum("count"), sum=Sum("units")
-    )
+    grouped = standing.values("day", "chain").annotate(number=Sum("count"), sum=Sum("units"))
     return [_sum(row) for row in grouped.order_by()]
 
 
@@ -114,9 +98,7 @@ def _from_simulated(seat: Seat, since: date, until: date) -> list[MachineSum]:
         verified_at__gte=_midnight(since),
         verified_at__lt=_midnight(until + timedelta(days=1)),
     )
-    grouped = found.values("chain", day=TruncDate("verified_at")).annotate(
-        number=Count("pk"), sum=Sum("units")
-    )
+    grouped = found.values("chain", day=TruncDate("verified_at")).annotate(number=Count("pk"), sum=Sum("units"))
     return [_sum(row) for row in grouped.order_by()]
 
 

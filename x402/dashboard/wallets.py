@@ -9,36 +9,21 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import SeatedRequest, seated
 from gateway.core.api.errors import ConflictError
 from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.pages import cancel_here
-from wallets.dashboard.proofs import (
-    ProofPages,
-    ask_for_proof,
-    look_up,
-    proof_page,
-    refuse_without_factor,
-)
+from wallets.dashboard.proofs import ProofPages, ask_for_proof, look_up, proof_page, refuse_without_factor
 from wallets.dashboard.rows import marked
 from wallets.dashboard.words import told_of
 from wallets.networks import chains
 from wallets.receiving.changes import request_wallet
 from wallets.receiving.claims import ProofRequiredError
-from wallets.receiving.forms import (
-    ComparedForm,
-    WalletForm,
-)
+from wallets.receiving.forms import ComparedForm, WalletForm
 from wallets.receiving.inspection import Inspected
 from wallets.states import ClaimKind
-from x402.payments.addresses import (
-    known_pay_to,
-    settles_directly,
-)
+from x402.payments.addresses import known_pay_to, settles_directly
 
 _PAGES: Final = ProofPages(
     ClaimKind.X402,
@@ -63,9 +48,7 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     found = look_up(request, spec, form.cleaned_data["address"], form)
     if isinstance(found, int):
         return _ask(request, spec, form, status=found)
-    again = ComparedForm(
-        initial={"address": found.address}, chain=chain, title=spec.title
-    )
+    again = ComparedForm(initial={"address": found.address}, chain=chain, title=spec.title)
     return _compare(request, spec, again, found)
 
 
@@ -132,29 +115,14 @@ def _spec(chain: str) -> ChainSpec:
     return spec
 
 
-def _ask(
-    request: SeatedRequest, spec: ChainSpec, form: WalletForm, status: int = 200
-) -> HttpResponse:
+def _ask(request: SeatedRequest, spec: ChainSpec, form: WalletForm, status: int = 200) -> HttpResponse:
     present = known_pay_to(request.seat.merchant.pk, Mode.LIVE, spec.name)
-    context = {
-        "chain": spec,
-        "form": form,
-        "present": marked(present) if present else None,
-    }
+    context = {"chain": spec, "form": form, "present": marked(present) if present else None}
     return render(request, "dashboard/x402/wallet.html", context, status=status)
 
 
 def _compare(
-    request: SeatedRequest,
-    spec: ChainSpec,
-    form: ComparedForm,
-    found: Inspected,
-    status: int = 200,
+    request: SeatedRequest, spec: ChainSpec, form: ComparedForm, found: Inspected, status: int = 200
 ) -> HttpResponse:
-    context = {
-        "chain": spec,
-        "form": form,
-        "address": marked(found.address),
-        "warning": found.warning,
-    }
+    context = {"chain": spec, "form": form, "address": marked(found.address), "warning": found.warning}
     return render(request, "dashboard/x402/compare.html", context, status=status)

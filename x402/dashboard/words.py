@@ -13,6 +13,4 @@ STATUSES: Final = MappingProxyType(
         PaymentStatus.REVERSED: Badge("Reversed", "bad"),
     }
 )
-PROTOCOLS: Final = MappingProxyType(
-    {Protocol.HASH: "By hash", Protocol.EXACT: "Signed (exact)"}
-)
+PROTOCOLS: Final = MappingProxyType({Protocol.HASH: "By hash", Protocol.EXACT: "Signed (exact)"})

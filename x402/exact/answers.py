@@ -36,15 +36,11 @@ def settled(request: StandardRequest, tx_hash: str, payment_id: str) -> dict[str
     return answer if request.version == 1 else answer | {"amount": str(request.units)}
 
 
-def failed(
-    request: StandardRequest, reason: str, message: str = "", *, tx_hash: str = ""
-) -> dict[str, Any]:
+def failed(request: StandardRequest, reason: str, message: str = "", *, tx_hash: str = "") -> dict[str, Any]:
     """Return the response that it did not, or not yet: then with the transaction in progress."""
     spoken = request.spoken(reason)
     payer = request.signed.payer
-    return unsettled(spoken, message, network=request.network, payer=payer) | {
-        "transaction": tx_hash
-    }
+    return unsettled(spoken, message, network=request.network, payer=payer) | {"transaction": tx_hash}
 
 
 def used(request: StandardRequest, *, tx_hash: str = "") -> dict[str, Any]:
@@ -62,9 +58,7 @@ def overdrawn(request: StandardRequest) -> dict[str, Any]:
     balance = reasons.INSUFFICIENT_BALANCE
     reason = reasons.PERMIT2_BALANCE if request.signed.is_permit2 else balance
     return failed(
-        request,
-        reason,
-        "Other payments of this payer are on their way, and the balance does not cover this one too.",
+        request, reason, "Other payments of this payer are on their way, and the balance does not cover this one too."
     )
 
 
@@ -77,9 +71,7 @@ def in_words_of(request: StandardRequest, kept: dict[str, Any]) -> dict[str, Any
     return kept | {"network": request.network}
 
 
-def unsettled(
-    reason: str, message: str = "", *, network: str, payer: str = ""
-) -> dict[str, Any]:
+def unsettled(reason: str, message: str = "", *, network: str, payer: str = "") -> dict[str, Any]:
     """Return the response to an invalid payment."""
     told = {"errorMessage": message, "payer": payer}
     answer = {"success": False, "errorReason": reason, "transaction": ""}
@@ -98,9 +90,7 @@ def refused_settle(error: RefusedPaymentError, network: str) -> dict[str, Any]:
 
 def pending(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
     """Return the response that a transaction was sent and is not in a block yet; a repeated request continues."""
-    message = (
-        "The transaction was sent and is in no block yet; settle again to learn of it."
-    )
+    message = "The transaction was sent and is in no block yet; settle again to learn of it."
     return failed(request, reasons.PENDING, message, tx_hash=tx_hash)
 
 
@@ -117,18 +107,13 @@ def trouble(request: StandardRequest) -> dict[str, Any]:
 
 def unverified(payer: str) -> dict[str, Any]:
     """Return the response if no node can say whether a payment would settle."""
-    message = (
-        "The chain cannot be asked just now: the payment is not refused, ask again."
-    )
+    message = "The chain cannot be asked just now: the payment is not refused, ask again."
     return invalid(reasons.UNEXPECTED_VERIFY, message, payer=payer)
 
 
 def unready(payer: str) -> dict[str, Any]:
     """Return the response if a good payment cannot be sent now, because our gas account may not or cannot pay for it."""
-    message = (
-        "Payments on this network cannot be sent just now: the payment is not refused, ask"
-        " again."
-    )
+    message = "Payments on this network cannot be sent just now: the payment is not refused, ask again."
     return invalid(reasons.UNEXPECTED_VERIFY, message, payer=payer)
 
 

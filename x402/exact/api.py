@@ -9,18 +9,10 @@ from rest_framework.response import Response
 from accounts.keys.authentication import principal_of_request
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.wire import json_body
-from gateway.core.web.visits import (
-    call_again,
-    is_client_gone,
-    visit_of,
-    watch_client,
-)
+from gateway.core.web.visits import call_again, is_client_gone, visit_of, watch_client
 from x402.exact.settlement import settle_standard
 from x402.exact.verification import verify_standard
-from x402.exact.waiters import (
-    CalledAgainError,
-    Waiting,
-)
+from x402.exact.waiters import CalledAgainError, Waiting
 from x402.idempotency import idempotency_key
 from x402.payments.claims import Caller
 
@@ -50,12 +42,7 @@ def settle_answer(request: Request) -> Response | None:
         waiting = visit.setdefault(_WAITING, Waiting(in_thread=False))
     watch_client(asker)
     try:
-        told = settle_standard(
-            *asked,
-            clock=timezone.now,
-            waiting=waiting,
-            is_gone=lambda: is_client_gone(asker),
-        )
+        told = settle_standard(*asked, clock=timezone.now, waiting=waiting, is_gone=lambda: is_client_gone(asker))
         return Response(told)
     except CalledAgainError as error:
         response = Response()
@@ -69,9 +56,7 @@ def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
     if "x402Version" not in body and not body.keys() >= _PARTS:
         return None
     if "payment" in body:
-        raise InvalidRequestError(
-            "A body has either payment or x402Version, not both.", param="x402Version"
-        )
+        raise InvalidRequestError("A body has either payment or x402Version, not both.", param="x402Version")
     principal = principal_of_request(request)
     key = idempotency_key(request)
     return Caller(principal.merchant_id, principal.mode, key), body

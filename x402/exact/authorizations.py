@@ -45,9 +45,7 @@ def left_open(*, now: datetime) -> QuerySet[Authorization]:
     """Return authorisations that were sent and have no current lease; recently checked ones last."""
     rows = Authorization.objects.filter(_is_free(now), state=AuthorizationState.SENT)
     looked_at = F("taken_until").asc(nulls_first=True)
-    return rows.select_related("transaction__account", "payment").order_by(
-        looked_at, "pk"
-    )
+    return rows.select_related("transaction__account", "payment").order_by(looked_at, "pk")
 
 
 def mined_after_all(*, now: datetime) -> QuerySet[Authorization]:
@@ -64,14 +62,9 @@ def mined_after_all(*, now: datetime) -> QuerySet[Authorization]:
     return rows.select_related("transaction__account", "payment").order_by("pk")
 
 
-def claim(
-    merchant_id: int, request: StandardRequest, *, now: datetime
-) -> Authorization:
+def claim(merchant_id: int, request: StandardRequest, *, now: datetime) -> Authorization:
     """Lease an authorisation, creating its row if it is new. Raises TakenElsewhereError."""
-    values = _terms(merchant_id, request) | {
-        "taken_until": now + LEASE,
-        "pending": {"version": request.version},
-    }
+    values = _terms(merchant_id, request) | {"taken_until": now + LEASE, "pending": {"version": request.version}}
     try:
         with transaction.atomic():
             return Authorization.objects.create(
@@ -87,15 +80,11 @@ def claim(
         return _claim_known(merchant_id, request, values, now)
 
 
-def _claim_known(
-    merchant_id: int, request: StandardRequest, values: dict[str, Any], now: datetime
-) -> Authorization:
+def _claim_known(merchant_id: int, request: StandardRequest, values: dict[str, Any], now: datetime) -> Authorization:
     row = _rows(request).first()
     # An authorisation that failed before anything was sent may be tried again, also by another merchant.
     failed = Q(state=AuthorizationState.FAILED, transaction=None, tx_hash="")
-    free = failed | (
-        Q(state=AuthorizationState.TAKEN, merchant=merchant_id) & _is_free(now)
-    )
+    free = failed | (Q(state=AuthorizationState.TAKEN, merchant=merchant_id) & _is_free(now))
     changed = values | {"state": AuthorizationState.TAKEN, "answer": None}
     # The time for which it blocks a similar transfer counts from now.
     changed |= {"created_at": now}
@@ -133,9 +122,7 @@ def forget_unsent(*, now: datetime) -> int:
 
     A new request would start again with or without the row.
     """
-    ledgers = GasTransaction.objects.filter(
-        purpose=Purpose.X402, reference=Cast(OuterRef("pk"), CharField())
-    )
+    ledgers = GasTransaction.objects.filter(purpose=Purpose.X402, reference=Cast(OuterRef("pk"), CharField()))
     rows = Authorization.objects.filter(
         _is_free(now),
         ~Exists(ledgers),
@@ -158,9 +145,7 @@ def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> GasAtte
 
 def disown(row: Authorization, made: GasTransaction) -> None:
     """Detach a transaction that certainly no node has: the authorisation may be begun anew."""
-    rows = Authorization.objects.filter(
-        pk=row.pk, transaction=made, state=AuthorizationState.SENT, payment=None
-    )
+    rows = Authorization.objects.filter(pk=row.pk, transaction=made, state=AuthorizationState.SENT, payment=None)
     unsent = {"state": AuthorizationState.TAKEN, "transaction": None, "tx_hash": ""}
     rows.update(**unsent, taken_until=None)
     row.transaction, row.tx_hash = None, ""
@@ -203,9 +188,7 @@ def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) ->
     return bool(caller.key) and repeated.exists()
 
 
-def give_back_success(
-    caller: Caller, request: StandardRequest, *, now: datetime
-) -> None:
+def give_back_success(caller: Caller, request: StandardRequest, *, now: datetime) -> None:
     """Take back the success that a request claimed at `now`, because its seller closed the connection."""
     claimed = _rows_for(caller, request).filter(served_at=now, served_key=caller.key)
     claimed.update(served_at=None, served_key="")
@@ -221,9 +204,7 @@ def may_begin_anew(row: Authorization, *, now: datetime) -> bool:
 
 def has_ended(row: Authorization) -> bool:
     """Whether an authorisation's response is final. One that a reorg reopened before it was served is waited for again."""
-    return row.answer is not None and not (
-        row.state == AuthorizationState.SENT and row.served_at is None
-    )
+    return row.answer is not None and not (row.state == AuthorizationState.SENT and row.served_at is None)
 
 
 def is_unanswered(row: Authorization) -> bool:
@@ -235,28 +216,17 @@ def is_unanswered(row: Authorization) -> bool:
 def _rows_for(caller: Caller, request: StandardRequest) -> QuerySet[Authorization]:
     rows = _rows(request, caller.mode)
     # Simulated ones are separate for each merchant.
-    return (
-        rows.filter(merchant=caller.merchant_id) if caller.mode == Mode.TEST else rows
-    )
+    return rows.filter(merchant=caller.merchant_id) if caller.mode == Mode.TEST else rows
 
 
 def _rows(request: StandardRequest, mode: Mode = Mode.LIVE) -> QuerySet[Authorization]:
     return Authorization.objects.filter(
-        mode=mode,
-        chain=request.spec.name,
-        token=request.token,
-        payer=request.signed.payer,
-        nonce=request.signed.nonce,
+        mode=mode, chain=request.spec.name, token=request.token, payer=request.signed.payer, nonce=request.signed.nonce
     )
 
 
 def _terms(merchant_id: int, request: StandardRequest) -> dict[str, Any]:
-    return {
-        "merchant_id": merchant_id,
-        "pay_to": request.pay_to,
-        "units": request.units,
-        "resource": request.resource,
-    }
+    return {"merchant_id": merchant_id, "pay_to": request.pay_to, "units": request.units, "resource": request.resource}
 
 
 def _is_held(row: Authorization, now: datetime) -> bool:

@@ -95,9 +95,7 @@ _lock: Final = Lock()
 _watches: Final[dict[str, _Watch]] = {}
 
 
-def next_block(
-    spec: ChainSpec, *, at_least: float, at_most: float, every: float
-) -> "Future[None]":
+def next_block(spec: ChainSpec, *, at_least: float, at_most: float, every: float) -> "Future[None]":
     """Return a future that is done with the chain's next block, within `at_least` and `at_most` seconds.
 
     Nodes are asked `every` so many seconds.

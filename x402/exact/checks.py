@@ -41,9 +41,7 @@ def refuse_new(caller: Caller, request: StandardRequest, *, now: datetime) -> No
     try:
         refuse_if_closed(caller.merchant_id)
     except ConflictError as error:
-        raise RefusedPaymentError(
-            reasons.INVALID_REQUIREMENTS, str(error), payer=request.signed.payer
-        ) from error
+        raise RefusedPaymentError(reasons.INVALID_REQUIREMENTS, str(error), payer=request.signed.payer) from error
     refuse_late(request, now=now)
 
 
@@ -52,6 +50,4 @@ def refuse_late(request: StandardRequest, *, now: datetime) -> None:
     wait = max(_LEAST_TIME, _BLOCKS * request.spec.block_seconds)
     if request.signed.valid_before < now.timestamp() + wait:
         payer = request.signed.payer
-        raise RefusedPaymentError(
-            reasons.VALID_BEFORE, "There is too little time left.", payer=payer
-        )
+        raise RefusedPaymentError(reasons.VALID_BEFORE, "There is too little time left.", payer=payer)

@@ -16,14 +16,8 @@ from wallets.chains.base import AddressError
 from wallets.chains.specs import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
-from x402.exact.inputs import (
-    Body,
-    StandardRequest,
-)
-from x402.exact.networks import (
-    VERSIONS,
-    chain_called,
-)
+from x402.exact.inputs import Body, StandardRequest
+from x402.exact.networks import VERSIONS, chain_called
 from x402.exact.rails import rail_of
 from x402.inputs import SCHEME
 from x402.models import RESOURCE_LENGTH
@@ -64,9 +58,7 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
         raise RefusedPaymentError(reasons.UNSUPPORTED_SCHEME)
     spec = chain_called(asked.network, version, mode)
     if spec is None:
-        raise RefusedPaymentError(
-            reasons.INVALID_NETWORK, "Payments on this network are not settled here."
-        )
+        raise RefusedPaymentError(reasons.INVALID_NETWORK, "Payments on this network are not settled here.")
     if not _AMOUNT.fullmatch(asked.amount):
         name = _AMOUNTS[version]
         raise _requirements(f"{name} must be a whole number of base units.")
@@ -113,9 +105,7 @@ def _first(wanted: Body, told: Body) -> _Asked:
     return _same(wanted, told, told, amount, wanted["resource"])
 
 
-def _same(
-    wanted: Body, accepted: Body, told: Body, amount: str, resource: str
-) -> _Asked:
+def _same(wanted: Body, accepted: Body, told: Body, amount: str, resource: str) -> _Asked:
     """Return the requirements, if the payer's payload names the same scheme and network."""
     payload = _object(told, "payload", reasons.INVALID_PAYLOAD)
     if accepted["scheme"] != wanted["scheme"]:

@@ -42,9 +42,7 @@ class Stranger:
     request: StandardRequest
     funded_by: FundedBy
 
-    def refuse_related(
-        self, costs: FailedCosts, share: Decimal, *, now: datetime
-    ) -> None:
+    def refuse_related(self, costs: FailedCosts, share: Decimal, *, now: datetime) -> None:
         """Raise StrangersFailedError if the payer is related to those that just failed, or failures cost much of the share."""
         if (costs.day + costs.open) * STRANGERS_PART > share:
             raise StrangersFailedError("failures cost half of the merchant's share")
@@ -69,9 +67,7 @@ class Stranger:
         return {payer, funder} - {""}
 
 
-def _failed_payers(
-    merchant_id: int, request: StandardRequest, now: datetime
-) -> Sequence[str]:
+def _failed_payers(merchant_id: int, request: StandardRequest, now: datetime) -> Sequence[str]:
     """Return the payers whose payments to a merchant failed at our cost within an hour, the newest first."""
     rows = Authorization.objects.filter(
         Q(transaction__isnull=False) | Q(network_fee__gt=0),

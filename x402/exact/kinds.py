@@ -4,15 +4,8 @@ from typing import Any
 
 from accounts.states import Mode
 from wallets.chains.specs import ChainSpec
-from x402.exact.networks import (
-    VERSIONS,
-    listed_network_of,
-    offered_chains,
-)
-from x402.exact.rails import (
-    RAILS,
-    rail_of,
-)
+from x402.exact.networks import VERSIONS, listed_network_of, offered_chains
+from x402.exact.rails import RAILS, rail_of
 from x402.inputs import SCHEME
 from x402.payments.addresses import payable_chains
 
@@ -30,9 +23,7 @@ def supported_payload(mode: Mode, *, merchant_id: int) -> dict[str, Any]:
     return {"kinds": kinds, "extensions": [], "signers": signers}
 
 
-def _kind(
-    spec: ChainSpec, version: int, mode: Mode, merchant_id: int
-) -> dict[str, Any] | None:
+def _kind(spec: ChainSpec, version: int, mode: Mode, merchant_id: int) -> dict[str, Any] | None:
     network = listed_network_of(spec, version)
     if network is None:
         return None

@@ -7,10 +7,7 @@ from accounts.states import Mode
 from wallets.chains.registry import facts_of
 from wallets.chains.specs import ChainSpec
 from wallets.networks import chains
-from x402.exact.rails import (
-    has_rail,
-    rail_of,
-)
+from x402.exact.rails import has_rail, rail_of
 
 VERSIONS: Final = (1, 2)
 
@@ -23,9 +20,7 @@ def network_of(spec: ChainSpec, version: int) -> str | None:
 def listed_network_of(spec: ChainSpec, version: int) -> str | None:
     """Return the same where a version's published clients know it; a client may refuse a whole list over an unknown name."""
     facts = facts_of(spec.name)
-    known = {
-        one.x402_name for one in (facts.mainnet, facts.testnet) if one.is_x402_known
-    }
+    known = {one.x402_name for one in (facts.mainnet, facts.testnet) if one.is_x402_known}
     name = network_of(spec, version)
     return name if version != 1 or name in known else None
 

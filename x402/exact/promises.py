@@ -10,10 +10,7 @@ from typing import Any, Final
 
 from django.db import connection
 
-from x402.exact.errors import (
-    BalanceUnknownError,
-    OverdrawnError,
-)
+from x402.exact.errors import BalanceUnknownError, OverdrawnError
 from x402.models import Authorization
 
 # Older settlements are included in every node's balance.
@@ -48,9 +45,7 @@ def must_ask_balance(row: Authorization, *, now: datetime) -> bool:
     return _others(row, now, 0)[0] > 0
 
 
-def refuse_overdrawn(
-    row: Authorization, balance: Balance | None, *, now: datetime
-) -> None:
+def refuse_overdrawn(row: Authorization, balance: Balance | None, *, now: datetime) -> None:
     """Raise OverdrawnError if a payer's balance does not cover an authorisation beside the open ones.
 
     Call it in the transaction that stores what is sent: a lock on payer and token lets a second request see the first

@@ -9,12 +9,7 @@ from accounts.states import Mode
 from settlements.gas.keys import GasKeyError
 from wallets.chains.family import ChainFamily
 from x402.exact.evm.rail import EvmRail
-from x402.exact.inputs import (
-    Body,
-    Clock,
-    Signed,
-    StandardRequest,
-)
+from x402.exact.inputs import Body, Clock, Signed, StandardRequest
 from x402.exact.solana.rail import SolanaRail
 from x402.models import Authorization
 
@@ -61,40 +56,26 @@ class Rail(Protocol):
         """Return the checked fields of the requirements' `extra`. Raises RefusedPaymentError."""
         ...
 
-    def read_signed(
-        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
-    ) -> Signed:
+    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> Signed:
         """Return a payer's signed payment, checked. Raises RefusedPaymentError."""
         ...
 
-    def verify(
-        self, request: StandardRequest, *, merchant_id: int, clock: Clock
-    ) -> Answer:
+    def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:
         """Return the response whether a merchant's authorisation would settle now. Nothing is sent."""
         ...
 
-    def begin(
-        self,
-        request: StandardRequest,
-        take: Callable[[], Authorization],
-        *,
-        clock: Clock,
-    ) -> Answer:
+    def begin(self, request: StandardRequest, take: Callable[[], Authorization], *, clock: Clock) -> Answer:
         """Check, lease and send an authorisation; return its result, or that it is in progress.
 
         Raises TakenElsewhereError.
         """
         ...
 
-    def go_on(
-        self, row: Authorization, request: StandardRequest, *, clock: Clock
-    ) -> Answer:
+    def go_on(self, row: Authorization, request: StandardRequest, *, clock: Clock) -> Answer:
         """Check the result of a sent authorisation, and send it again if that may help; the caller holds the row's lease."""
         ...
 
-    def finish(
-        self, row: Authorization, request: StandardRequest, *, clock: Clock
-    ) -> None:
+    def finish(self, row: Authorization, request: StandardRequest, *, clock: Clock) -> None:
         """End an authorisation without a waiting request, once the chain shows its result. Raises ChainError."""
         ...
 

@@ -6,10 +6,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accounts.fees.service import (
-    CompletedPayment,
-    charge,
-)
+from accounts.fees.service import CompletedPayment, charge
 from accounts.states import FeeKind, Mode
 from gateway.core.money import from_units
 from wallets.models import Transfer, TransferClaim
@@ -17,10 +14,7 @@ from wallets.states import ClaimKind, TransferState
 from x402.exact import answers
 from x402.exact.authorizations import is_same
 from x402.exact.errors import TakenElsewhereError
-from x402.exact.inputs import (
-    Executed,
-    StandardRequest,
-)
+from x402.exact.inputs import Executed, StandardRequest
 from x402.models import Authorization, X402Payment
 from x402.payments.addresses import expect_machines
 from x402.payments.transfers import bring_back
@@ -36,9 +30,7 @@ class Payer:
     request: StandardRequest
 
 
-def settle_row(
-    row: Authorization, request: StandardRequest, executed: Executed, *, now: datetime
-) -> dict[str, Any]:
+def settle_row(row: Authorization, request: StandardRequest, executed: Executed, *, now: datetime) -> dict[str, Any]:
     """End an authorisation that moved its money; return the success response, which one request may get.
 
     A payment by it that a reorg removed is restored at its new place.
@@ -96,9 +88,7 @@ def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> str:
     """Store a test's settled authorisation; return the payment's id. Idempotent."""
     request, payment = payer.request, record(payer, executed, now=now)
     if payment is None:
-        known = X402Payment.objects.filter(
-            merchant=payer.merchant_id, mode=payer.mode, chain=request.spec.name
-        )
+        known = X402Payment.objects.filter(merchant=payer.merchant_id, mode=payer.mode, chain=request.spec.name)
         return known.get(tx_hash=executed.tx_hash).public_id
     Authorization.objects.create(
         merchant_id=payer.merchant_id,
@@ -127,11 +117,7 @@ def _lock_reversed(row: Authorization) -> X402Payment | None:
 
 
 def _return_payment(
-    locked: Authorization,
-    payment: X402Payment,
-    request: StandardRequest,
-    executed: Executed,
-    now: datetime,
+    locked: Authorization, payment: X402Payment, request: StandardRequest, executed: Executed, now: datetime
 ) -> None:
     if (payment.tx_hash, payment.position) == (executed.tx_hash, executed.position):
         # Its place until its watcher sees it again, and confirms it.
@@ -151,18 +137,11 @@ def _move(payment: X402Payment, executed: Executed, now: datetime) -> None:
     payment.tx_hash, payment.position = executed.tx_hash, executed.position
     payment.block_height, payment.block_time = executed.height, now
     payment.transfer = None
-    payment.save(
-        update_fields=[
-            *("tx_hash", "position", "block_height", "block_time"),
-            "transfer",
-        ]
-    )
+    payment.save(update_fields=[*("tx_hash", "position", "block_height", "block_time"), "transfer"])
     _claim_transfer(payment, now)
 
 
-def _settle(
-    locked: Authorization, request: StandardRequest, executed: Executed
-) -> None:
+def _settle(locked: Authorization, request: StandardRequest, executed: Executed) -> None:
     locked.tx_hash = executed.tx_hash
     locked.state, locked.taken_until = AuthorizationState.SETTLED, None
     payment_id = locked.payment.public_id if locked.payment else ""
@@ -170,9 +149,7 @@ def _settle(
     locked.save(update_fields=["payment", "tx_hash", "state", "taken_until", "answer"])
 
 
-def _answer_to(
-    ended: Authorization, row: Authorization, request: StandardRequest
-) -> dict[str, Any]:
+def _answer_to(ended: Authorization, row: Authorization, request: StandardRequest) -> dict[str, Any]:
     """Return the kept response to the request that owns the payment; another request may own it by now.
 
     `row` is the request's own copy.
@@ -238,8 +215,6 @@ def _claim_transfer(payment: X402Payment, now: datetime) -> None:
     if transfer_id is None:
         expect_machines(payment.merchant_id, now=now)
         return
-    TransferClaim.objects.create(
-        transfer_id=transfer_id, kind=ClaimKind.X402, claimed_at=now
-    )
+    TransferClaim.objects.create(transfer_id=transfer_id, kind=ClaimKind.X402, claimed_at=now)
     payment.transfer_id = transfer_id
     payment.save(update_fields=["transfer"])

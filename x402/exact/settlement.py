@@ -22,35 +22,14 @@ from x402.exact.authorizations import (
     release,
     take_over,
 )
-from x402.exact.checks import (
-    refuse_new,
-    refuse_others,
-)
-from x402.exact.errors import (
-    RefusedPaymentError,
-    TakenElsewhereError,
-)
-from x402.exact.forms import (
-    network_in,
-    parse_standard,
-)
-from x402.exact.inputs import (
-    Body,
-    Clock,
-    StandardRequest,
-)
+from x402.exact.checks import refuse_new, refuse_others
+from x402.exact.errors import RefusedPaymentError, TakenElsewhereError
+from x402.exact.forms import network_in, parse_standard
+from x402.exact.inputs import Body, Clock, StandardRequest
 from x402.exact.rails import rail_of
-from x402.exact.shares import (
-    SETTLING,
-    may_ask,
-    refuse_failing,
-)
+from x402.exact.shares import SETTLING, may_ask, refuse_failing
 from x402.exact.testmode import settle_simulated
-from x402.exact.waiters import (
-    CalledAgainError,
-    Waiting,
-    asking,
-)
+from x402.exact.waiters import CalledAgainError, Waiting, asking
 from x402.models import Authorization
 from x402.payments.claims import Caller
 
@@ -81,13 +60,7 @@ def settle_standard(
     return told
 
 
-def _settle(
-    caller: Caller,
-    body: Body,
-    clock: Clock,
-    waiting: Waiting,
-    is_gone: Callable[[], bool],
-) -> Answer:
+def _settle(caller: Caller, body: Body, clock: Clock, waiting: Waiting, is_gone: Callable[[], bool]) -> Answer:
     try:
         request = parse_standard(body, caller.mode)
         refuse_others(caller, request, now=clock())
@@ -107,9 +80,7 @@ def _settle(
     return told
 
 
-def _carried_out(
-    caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting
-) -> Answer:
+def _carried_out(caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting) -> Answer:
     if caller.mode == Mode.LIVE:
         return _Settling(caller, request, clock, waiting).answer()
     refuse_new(caller, request, now=clock())
@@ -119,9 +90,7 @@ def _carried_out(
 class _Settling:
     """One request's part in carrying out an authorisation."""
 
-    def __init__(
-        self, caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting
-    ) -> None:
+    def __init__(self, caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting) -> None:
         self._caller = caller
         self._request = request
         self._clock = clock
@@ -166,9 +135,7 @@ class _Settling:
         if may_ask(SETTLING, merchant_id, spec, now=self._clock()):
             with asking(spec.name) as is_asked:
                 if is_asked:
-                    return self._rail.begin(
-                        self._request, self._claim, clock=self._clock
-                    )
+                    return self._rail.begin(self._request, self._claim, clock=self._clock)
         return answers.trouble(self._request)
 
     def _claim(self) -> Authorization:
@@ -185,9 +152,7 @@ class _Settling:
             if self._is_in_hand:
                 self._waiting.for_turn(self._request.spec)
             else:
-                self._waiting.for_block(
-                    self._request.spec, questions=self._rail.questions
-                )
+                self._waiting.for_block(self._request.spec, questions=self._rail.questions)
             told = self._look(find(self._request))
         return told
 

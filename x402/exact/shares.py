@@ -11,10 +11,7 @@ from django.conf import settings
 from django.db import connection
 
 from accounts.states import Mode
-from gateway.core.api.rate_limits import (
-    Limit,
-    hit,
-)
+from gateway.core.api.rate_limits import Limit, hit
 from settlements.errors import NoGasError
 from settlements.gas.ledger import COSTS
 from settlements.gas.policy import gas_policy
@@ -95,9 +92,7 @@ class Payer(Protocol):
     @property
     def request(self) -> StandardRequest: ...
 
-    def refuse_related(
-        self, costs: "FailedCosts", share: Decimal, *, now: datetime
-    ) -> None:
+    def refuse_related(self, costs: "FailedCosts", share: Decimal, *, now: datetime) -> None:
         """Raise StrangersFailedError if it is related to those that just failed."""
         ...
 
@@ -115,9 +110,7 @@ def refuse_greedy(stranger: Payer, *, payment: int, now: datetime) -> None:
     # The sweep finishes open ones that are older.
     asked = ((_FAILED, now - WINDOW), (_OPEN, now - _DAY))
     lately, open_now = _sums(merchant_id, chain, asked)
-    costs = FailedCosts(
-        day=max(failed, lately), lately=lately, open=open_now, payment=payment
-    )
+    costs = FailedCosts(day=max(failed, lately), lately=lately, open=open_now, payment=payment)
     try:
         refuse_failed(costs, share, chain)
     except StrangersFailedError:
@@ -180,13 +173,9 @@ def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
     most = max(part, few)
     doubted = costs.open if costs.day > part else 0
     if costs.lately + doubted > most:
-        raise StrangersFailedError(
-            f"too many payments of the merchant failed on {chain} just now"
-        )
+        raise StrangersFailedError(f"too many payments of the merchant failed on {chain} just now")
     if costs.open * OPEN_PART > share:
-        raise NoGasError(
-            f"too many payments of the merchant are on their way on {chain}"
-        )
+        raise NoGasError(f"too many payments of the merchant are on their way on {chain}")
 
 
 def may_ask(share: int, merchant_id: int, spec: ChainSpec, *, now: datetime) -> bool:
@@ -226,11 +215,7 @@ def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
         )
 
 
-@cached(
-    TTLCache(maxsize=10_000, ttl=10.0),
-    key=lambda merchant_id, chain, now: (merchant_id, chain),
-    lock=Lock(),
-)
+@cached(TTLCache(maxsize=10_000, ttl=10.0), key=lambda merchant_id, chain, now: (merchant_id, chain), lock=Lock())
 def _of_a_day(merchant_id: int, chain: str, now: datetime) -> tuple[int, int]:
     """Return the cost in wei of a merchant's successful and failed transactions of the last day.
 
@@ -239,9 +224,7 @@ def _of_a_day(merchant_id: int, chain: str, now: datetime) -> tuple[int, int]:
     return _sums(merchant_id, chain, ((_GOOD, now - _DAY), (_FAILED, now - _DAY)))
 
 
-def _sums(
-    merchant_id: int, chain: str, asked: tuple[_Asked, _Asked]
-) -> tuple[int, int]:
+def _sums(merchant_id: int, chain: str, asked: tuple[_Asked, _Asked]) -> tuple[int, int]:
     """Return two sums of costs, each with its condition and since its moment, by one statement."""
     (first, begins), (second, since) = asked
     parameters: list[Any] = [merchant_id, chain, begins, merchant_id, chain, since]

@@ -11,21 +11,10 @@ import structlog
 
 from wallets.chains.base import ChainError
 from wallets.networks import chain_spec
-from x402.exact import (
-    answers,
-    reasons,
-)
-from x402.exact.authorizations import (
-    left_open,
-    mined_after_all,
-    step_back,
-    take_over,
-)
+from x402.exact import answers, reasons
+from x402.exact.authorizations import left_open, mined_after_all, step_back, take_over
 from x402.exact.errors import TakenElsewhereError
-from x402.exact.inputs import (
-    Signed,
-    StandardRequest,
-)
+from x402.exact.inputs import Signed, StandardRequest
 from x402.exact.networks import network_of
 from x402.exact.rails import rail_of
 from x402.exact.records import fail_row

@@ -7,19 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from accounts.states import Mode
-from x402.exact import (
-    answers,
-    reasons,
-)
-from x402.exact.inputs import (
-    Executed,
-    StandardRequest,
-)
+from x402.exact import answers, reasons
+from x402.exact.inputs import Executed, StandardRequest
 from x402.exact.rails import rail_of
-from x402.exact.records import (
-    Payer,
-    record_simulated,
-)
+from x402.exact.records import Payer, record_simulated
 from x402.payments.claims import Caller
 
 
@@ -30,9 +21,7 @@ def verify_simulated(request: StandardRequest) -> dict[str, Any]:
     return answers.valid(request)
 
 
-def settle_simulated(
-    caller: Caller, request: StandardRequest, *, now: datetime
-) -> dict[str, Any]:
+def settle_simulated(caller: Caller, request: StandardRequest, *, now: datetime) -> dict[str, Any]:
     """Return the response to a test's settlement, with a hash that exists on no chain."""
     if _fails(request):
         return answers.failed(request, reasons.INSUFFICIENT_BALANCE)

@@ -82,9 +82,7 @@ class Waiting:
             self._until = now + RECEIPT_SECONDS
         left = max(self._until - now, 0.0)
         every = longest_pause(spec, questions=1, waiting=1)
-        after = next_block(
-            spec, at_least=min(at_least, left), at_most=min(at_most, left), every=every
-        )
+        after = next_block(spec, at_least=min(at_least, left), at_most=min(at_most, left), every=every)
         if not self._in_thread:
             raise CalledAgainError(after)
         after.result()
@@ -104,9 +102,7 @@ class _Places:
             now = time.monotonic()
             if not self._is_free(chain):
                 self._taken = {
-                    one: (name, since)
-                    for one, (name, since) in self._taken.items()
-                    if now - since < _LOST_SECONDS
+                    one: (name, since) for one, (name, since) in self._taken.items() if now - since < _LOST_SECONDS
                 }
                 if not self._is_free(chain):
                     return False
@@ -167,9 +163,7 @@ def has_place(chain: str) -> bool:
     return _places.is_free(chain)
 
 
-def longest_pause(
-    spec: ChainSpec, *, questions: int = 1, waiting: int | None = None
-) -> float:
+def longest_pause(spec: ChainSpec, *, questions: int = 1, waiting: int | None = None) -> float:
     """Return the seconds between two looks of a waiting request, which send this many requests.
 
     All waiting requests of this process together use a quarter of a public node's limit.

@@ -15,10 +15,7 @@ from django.urls import reverse
 from accounts.models import Merchant
 from accounts.states import Mode
 from wallets.chains.evm.address import address_key as evm_key
-from wallets.forwarders.addresses import (
-    checksum,
-    deposit_key,
-)
+from wallets.forwarders.addresses import checksum, deposit_key
 from wallets.models import EPOCH, ChainCursor, DepositAddress, ReceivingWallet
 from wallets.networks import chain_spec, chains, watched_chains
 from wallets.selectors import receiving_wallets
@@ -69,9 +66,7 @@ def settles_directly(chain: str) -> bool:
     return not chain_spec(chain).family.has_forwarders
 
 
-def is_paid_at(
-    merchant_id: int, mode: Mode, chain: str, address: str, *, now: datetime
-) -> bool:
+def is_paid_at(merchant_id: int, mode: Mode, chain: str, address: str, *, now: datetime) -> bool:
     """Whether a merchant's machines pay at an address in canonical form, or did until recently."""
     if address == pay_to(merchant_id, mode, chain):
         return True
@@ -79,14 +74,10 @@ def is_paid_at(
 
 
 def _was_paid_at(merchant_id: int, chain: str, address: str, *, now: datetime) -> bool:
-    retired = ReceivingWallet.objects.filter(
-        merchant=merchant_id, chain=chain, retired_at__gt=now - LATELY
-    )
+    retired = ReceivingWallet.objects.filter(merchant=merchant_id, chain=chain, retired_at__gt=now - LATELY)
     if not chain_spec(chain).family.has_forwarders:
         return retired.of_machines().filter(address=address).exists()
-    forwarders = Forwarder.objects.filter(
-        merchant=merchant_id, deposit__key=evm_key(address)
-    )
+    forwarders = Forwarder.objects.filter(merchant=merchant_id, deposit__key=evm_key(address))
     destinations = forwarders.values("destination")
     return retired.of_checkouts().filter(key__in=destinations).exists()
 
@@ -137,9 +128,7 @@ def _make_forwarder(merchant_id: int, destination: bytes) -> bytes:
                 # Only `expect_machines` marks expected payments; the address itself is watched permanently.
                 watched_until=EPOCH,
             )
-            Forwarder.objects.create(
-                merchant_id=merchant_id, deposit=deposit, destination=destination
-            )
+            Forwarder.objects.create(merchant_id=merchant_id, deposit=deposit, destination=destination)
     except IntegrityError:
         # Another process was faster: its forwarder is the merchant's.
         rows = Forwarder.objects.filter(merchant=merchant_id, destination=destination)
@@ -155,11 +144,7 @@ def expect_machines(merchant_id: int, *, now: datetime) -> None:
     _expect(merchant_id, now)
 
 
-@cached(
-    TTLCache(_MOST_REMEMBERED, _AGAIN_AFTER_SECONDS),
-    key=lambda merchant_id, now: merchant_id,
-    lock=Lock(),
-)
+@cached(TTLCache(_MOST_REMEMBERED, _AGAIN_AFTER_SECONDS), key=lambda merchant_id, now: merchant_id, lock=Lock())
 def _expect(merchant_id: int, now: datetime) -> None:
     _expect_at_forwarders(merchant_id, now)
     _expect_at_wallets(merchant_id, now)
@@ -175,11 +160,7 @@ def _expect_at_forwarders(merchant_id: int, now: datetime) -> None:
 
 def _expect_at_wallets(merchant_id: int, now: datetime) -> None:
     """On exact-amount chains the wallets set the pace; on Ethereum the checkouts' wallet does."""
-    exact = [
-        name
-        for name, spec in chains().items()
-        if spec.family.has_forwarders and spec.exact_amount_required
-    ]
+    exact = [name for name, spec in chains().items() if spec.family.has_forwarders and spec.exact_amount_required]
     wallets = ReceivingWallet.objects.filter(
         Q(expected_until=None) | Q(expected_until__lt=now + _DAY),
         Q(purpose=ClaimKind.X402) | Q(chain__in=exact),
@@ -202,9 +183,7 @@ def known_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
     return _everywhere(merchant_id, mode, known_pay_to)
 
 
-def _everywhere(
-    merchant_id: int, mode: Mode, where: Callable[[int, Mode, str], str | None]
-) -> dict[str, str]:
+def _everywhere(merchant_id: int, mode: Mode, where: Callable[[int, Mode, str], str | None]) -> dict[str, str]:
     names = list(chains()) if mode == Mode.TEST else payable_chains()
     found = {name: where(merchant_id, mode, name) for name in names}
     return {name: address for name, address in found.items() if address is not None}
@@ -228,8 +207,4 @@ def payable_chains() -> list[str]:
     """Return the chains that are read; those with forwarders only if the factory is deployed."""
     rows = ChainCursor.objects.filter(factory_ok=True)
     with_factory = set(rows.values_list("chain", flat=True))
-    return [
-        spec.name
-        for spec in watched_chains()
-        if not spec.family.has_forwarders or spec.name in with_factory
-    ]
+    return [spec.name for spec in watched_chains() if not spec.family.has_forwarders or spec.name in with_factory]

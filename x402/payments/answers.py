@@ -18,15 +18,11 @@ def kept_answer(caller: Caller, request: VerifyRequest) -> dict[str, Any] | None
     """
     if not caller.key:
         return None
-    kept = KeptAnswer.objects.filter(
-        merchant=caller.merchant_id, mode=caller.mode, key=caller.key
-    ).first()
+    kept = KeptAnswer.objects.filter(merchant=caller.merchant_id, mode=caller.mode, key=caller.key).first()
     if kept is None:
         return None
     if bytes(kept.digest) != request.digest:
-        raise ConflictError(
-            "This Idempotency-Key was used for another body.", code="duplicate"
-        )
+        raise ConflictError("This Idempotency-Key was used for another body.", code="duplicate")
     answer: dict[str, Any] = kept.answer
     return answer
 

@@ -9,11 +9,7 @@ from django.db import connection
 
 from wallets.networks import is_accepted
 from x402.inputs import Proof
-from x402.rules import (
-    IN_HAND,
-    Candidate,
-    Facts,
-)
+from x402.rules import IN_HAND, Candidate, Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +68,7 @@ def read_books(merchant_id: int, proof: Proof, *, now: datetime) -> Books:
         cursor.execute(_READ, parameters)
         rows = cursor.fetchall()
     candidates = [_candidate(proof.chain, row) for row in rows if row[2] is not None]
-    facts = Facts(
-        pay_to=proof.pay_to,
-        is_known=bool(candidates),
-        succeeded=True,
-        candidates=candidates,
-    )
+    facts = Facts(pay_to=proof.pay_to, is_known=bool(candidates), succeeded=True, candidates=candidates)
     return Books(facts, seen_at=rows[0][0], requires_signature=rows[0][1])
 
 

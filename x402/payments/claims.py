@@ -20,16 +20,9 @@ from x402.inputs import VerifyRequest
 from x402.models import KeptAnswer
 from x402.payloads import valid_payload
 from x402.payments.addresses import settles_directly
-from x402.payments.books import (
-    IS_AWAITED,
-    IS_RECORDED,
-)
+from x402.payments.books import IS_AWAITED, IS_RECORDED
 from x402.payments.large import IS_BELIEVED, limit_for, turn_of_payer
-from x402.rules import (
-    IN_HAND,
-    OLDEST,
-    Candidate,
-)
+from x402.rules import IN_HAND, OLDEST, Candidate
 from x402.states import PaymentStatus, Protocol
 
 
@@ -108,9 +101,7 @@ _USE_JUDGED: Final = _USE.format(paid=_JUDGED, **_PARTS)
 _USE_RECORDED: Final = _USE.format(paid=_RECORDED, **_PARTS)
 
 
-def use_recorded(
-    caller: Caller, request: VerifyRequest, *, now: datetime
-) -> dict[str, Any] | None:
+def use_recorded(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str, Any] | None:
     """Use up a payment that its watcher recorded, if nothing speaks against it; return the valid response.
 
     None only means that a closer look is needed. The request's claims and signature were checked before. The result agrees
@@ -129,9 +120,7 @@ def use_recorded(
     return _use(_USE_RECORDED, caller, request, parameters, now)
 
 
-def use_up(
-    caller: Caller, request: VerifyRequest, paid: Candidate, *, now: datetime
-) -> dict[str, Any] | None:
+def use_up(caller: Caller, request: VerifyRequest, paid: Candidate, *, now: datetime) -> dict[str, Any] | None:
     """Use up a payment that was judged to pay, and return the valid response; None if another request was faster.
 
     The other request has the same payment, or the same Idempotency-Key. None also for a part of a large sum that waits.
@@ -150,11 +139,7 @@ def use_up(
 
 
 def _use(
-    statement: str,
-    caller: Caller,
-    request: VerifyRequest,
-    paid: dict[str, Any],
-    now: datetime,
+    statement: str, caller: Caller, request: VerifyRequest, paid: dict[str, Any], now: datetime
 ) -> dict[str, Any] | None:
     public_id = new_id("x4p")
     answer = valid_payload(request.proof.tx_hash, public_id, now=now)
@@ -163,10 +148,7 @@ def _use(
     parameters |= {"public_id": public_id, "answer": orjson.dumps(answer).decode()}
     try:
         # Runs without a transaction around it if nothing is added up: that would take more round trips.
-        with (
-            turn_of_payer(caller.merchant_id, request, large=limit["large"]),
-            connection.cursor() as cursor,
-        ):
+        with turn_of_payer(caller.merchant_id, request, large=limit["large"]), connection.cursor() as cursor:
             cursor.execute(statement, parameters)
             used = cursor.fetchone()
     except IntegrityError:
@@ -186,9 +168,7 @@ def _use(
     return told
 
 
-def _newer_head(
-    chain: str, mode: Mode, head_at: datetime | None, now: datetime
-) -> int | None:
+def _newer_head(chain: str, mode: Mode, head_at: datetime | None, now: datetime) -> int | None:
     """Return a fresh head of a chain if its watcher's is too old for a response; None if there is none."""
     if mode == Mode.TEST or head_at is None:
         return None
@@ -202,9 +182,7 @@ def _newer_head(
 def _keep(caller: Caller, answer: dict[str, Any]) -> None:
     """Keep the response for repetitions, with the same count."""
     if caller.key:
-        KeptAnswer.objects.filter(
-            merchant=caller.merchant_id, mode=caller.mode, key=caller.key
-        ).update(answer=answer)
+        KeptAnswer.objects.filter(merchant=caller.merchant_id, mode=caller.mode, key=caller.key).update(answer=answer)
 
 
 def _payment(caller: Caller, request: VerifyRequest, now: datetime) -> dict[str, Any]:

@@ -10,10 +10,7 @@ from gateway.core import json
 from gateway.core.money import format_units
 from gateway.core.times import iso
 from wallets.networks import chain_spec
-from webhooks.outbox.events import (
-    NewEvent,
-    publish,
-)
+from webhooks.outbox.events import NewEvent, publish
 from x402.models import X402Payment
 from x402.payloads import payment_payload
 
@@ -32,9 +29,7 @@ mail if it does.
 """
 
 
-def tell(
-    *, reversed_: Sequence[X402Payment], returned: Sequence[X402Payment], now: datetime
-) -> None:
+def tell(*, reversed_: Sequence[X402Payment], returned: Sequence[X402Payment], now: datetime) -> None:
     """Queue events, and mails for reversals, in the caller's transaction and as its last step."""
     for payment in reversed_:
         _mail(payment, now)
@@ -42,9 +37,7 @@ def tell(
     publish(events, now=now)
 
 
-def _events(
-    payments: Iterable[X402Payment], what: str, now: datetime
-) -> Iterable[NewEvent]:
+def _events(payments: Iterable[X402Payment], what: str, now: datetime) -> Iterable[NewEvent]:
     for payment in payments:
         yield NewEvent(
             merchant_id=payment.merchant_id,

@@ -56,9 +56,7 @@ def limit_for(mode: Mode, request: VerifyRequest) -> dict[str, Any]:
 
 
 @contextmanager
-def turn_of_payer(
-    merchant_id: int, request: VerifyRequest, *, large: int | None
-) -> Iterator[None]:
+def turn_of_payer(merchant_id: int, request: VerifyRequest, *, large: int | None) -> Iterator[None]:
     """Let a payer's payments to a seller be used one after the other, where each must see the sum of those before it."""
     if large is None:
         yield
@@ -69,9 +67,7 @@ def turn_of_payer(
         yield
 
 
-def awaits_second_node(
-    merchant_id: int, mode: Mode, request: VerifyRequest, paid: Candidate, now: datetime
-) -> bool:
+def awaits_second_node(merchant_id: int, mode: Mode, request: VerifyRequest, paid: Candidate, now: datetime) -> bool:
     """Whether a payment is part of a large sum and not vouched for yet; a second node is asked for its word then."""
     limit = limit_for(mode, request)
     if limit["large"] is None:

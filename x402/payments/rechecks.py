@@ -13,10 +13,7 @@ from wallets.models import AccountCursor, ChainCursor
 from wallets.networks import chain_spec, chains, reads_accounts
 from wallets.transfers.queue import put_on_queue
 from x402.models import X402Payment
-from x402.payments.transfers import (
-    follow_transfers,
-    reverse,
-)
+from x402.payments.transfers import follow_transfers, reverse
 
 PATIENCE: Final = timedelta(minutes=15)
 """How long a watcher that read past a payment without recording it has to read it again."""
@@ -57,12 +54,7 @@ def recheck_payments(*, now: datetime) -> int:
 
 def _recheck_chain(chain: str, now: datetime) -> int:
     rows = X402Payment.objects.filter(
-        mode=Mode.LIVE,
-        chain=chain,
-        transfer=None,
-        final_at=None,
-        reversed_at=None,
-        verified_at__lt=now - _SOON,
+        mode=Mode.LIVE, chain=chain, transfer=None, final_at=None, reversed_at=None, verified_at__lt=now - _SOON
     )
     found = rows.order_by("pk")[:_MOST_AT_ONCE]
     return _reverse([one.pk for one in found if _is_gone(one, now)], now)

@@ -17,12 +17,7 @@ def requires_signature(merchant_id: int) -> bool:
 
 @transaction.atomic
 def set_requirements(
-    merchant: Merchant,
-    *,
-    requires_signature: bool,
-    actor: User | None,
-    now: datetime,
-    client: str | None = None,
+    merchant: Merchant, *, requires_signature: bool, actor: User | None, now: datetime, client: str | None = None
 ) -> None:
     """Set whether payers must sign, from the next verification on. `client` is the caller's network address."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)

@@ -34,9 +34,7 @@ def follow_transfers(*, now: datetime, batch: int = BATCH) -> int:
 
     Transfers without a payment stay verifiable.
     """
-    return process_queue(
-        ClaimKind.X402, lambda queued: _follow(queued, now), now=now, batch=batch
-    )
+    return process_queue(ClaimKind.X402, lambda queued: _follow(queued, now), now=now, batch=batch)
 
 
 @transaction.atomic
@@ -58,9 +56,7 @@ def _payments_of(transfers: Sequence[Transfer]) -> dict[_Key, X402Payment]:
     if not transfers:
         return {}
     rows = X402Payment.objects.filter(
-        mode=Mode.LIVE,
-        chain__in={one.chain for one in transfers},
-        tx_hash__in={one.tx_hash for one in transfers},
+        mode=Mode.LIVE, chain__in={one.chain for one in transfers}, tx_hash__in={one.tx_hash for one in transfers}
     )
     locked = rows.order_by("pk").select_for_update(no_key=True)
     return {(one.chain, one.tx_hash, one.position): one for one in locked}
@@ -72,9 +68,7 @@ def _is_of(payment: X402Payment, transfer: Transfer) -> bool:
     return same == (transfer.merchant_id, transfer.recipient, transfer.token)
 
 
-def _paid_otherwise(
-    payments: Iterable[X402Payment], transfer: Transfer
-) -> X402Payment | None:
+def _paid_otherwise(payments: Iterable[X402Payment], transfer: Transfer) -> X402Payment | None:
     """Return the payment that one release verified as a sum, and another recorded in parts, or the other way round.
 
     The first part stands for the sum, and the sum for the first part: a transfer pays once. While releases differ, a further
@@ -89,9 +83,7 @@ def _paid_otherwise(
         and _is_of(one, transfer)
     ]
     # The one that is linked already comes first.
-    found = min(
-        of_it, key=lambda one: (one.transfer_id is None, one.position), default=None
-    )
+    found = min(of_it, key=lambda one: (one.transfer_id is None, one.position), default=None)
     if found is None or found.transfer_id or _stands_for(transfer, found):
         return found
     return None
@@ -188,10 +180,7 @@ class _Change:
         """Write everything, and the merchants' events."""
         X402Payment.objects.bulk_update(self.changed, _WRITTEN)
         TransferClaim.objects.bulk_create(
-            [
-                TransferClaim(transfer=one, kind=ClaimKind.X402, claimed_at=now)
-                for one in self.linked
-            ],
+            [TransferClaim(transfer=one, kind=ClaimKind.X402, claimed_at=now) for one in self.linked],
             ignore_conflicts=True,
         )
         _reopen(self.reversed)
@@ -217,11 +206,7 @@ def _close(payments: Iterable[X402Payment]) -> None:
     _turn(payments, AuthorizationState.SENT, AuthorizationState.SETTLED)
 
 
-def _turn(
-    payments: Iterable[X402Payment],
-    before: AuthorizationState,
-    after: AuthorizationState,
-) -> None:
+def _turn(payments: Iterable[X402Payment], before: AuthorizationState, after: AuthorizationState) -> None:
     ids = sorted(payment.pk for payment in payments)
     if ids:
         rows = Authorization.objects.filter(payment__in=ids, state=before)

@@ -8,10 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from accounts.brand.logos import MAX_UPLOAD_BYTES
-from accounts.brand.service import (
-    BrandingChanges,
-    change_branding,
-)
+from accounts.brand.service import BrandingChanges, change_branding
 from accounts.models import Merchant
 from gateway.core.api.errors import GatewayError
 
@@ -38,10 +35,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no merchant {options['merchant']}.")
         try:
             branding = change_branding(
-                merchant,
-                changes=_changes(options),
-                now=timezone.now(),
-                actor_label="manage.py brand_merchant",
+                merchant, changes=_changes(options), now=timezone.now(), actor_label="manage.py brand_merchant"
             )
         except GatewayError as error:
             raise CommandError(error.message) from error
@@ -53,9 +47,7 @@ class Command(BaseCommand):
 
 def _changes(options: dict[str, Any]) -> BrandingChanges:
     names = ("display_name", "accent", "support_url", "terms_url", "return_label")
-    changes: dict[str, Any] = {
-        name: options[name] for name in names if options[name] is not None
-    }
+    changes: dict[str, Any] = {name: options[name] for name in names if options[name] is not None}
     if options["logo"] is not None:
         changes["logo"] = _read(options["logo"]) if options["logo"] else b""
     return cast("BrandingChanges", changes)

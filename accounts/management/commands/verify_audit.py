@@ -6,11 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from accounts.audit.chain import (
-    AuditHead,
-    missing_heads,
-    verify_audit_log,
-)
+from accounts.audit.chain import AuditHead, missing_heads, verify_audit_log
 
 
 class Command(BaseCommand):
@@ -43,20 +39,14 @@ class Command(BaseCommand):
                 self.stdout.write(f"{head.chain} {head.number} {head.digest}")
         if faults:
             raise CommandError("\n".join(faults))
-        self.stdout.write(
-            f"{report.entries} entries in {len(report.heads)} chains are whole."
-        )
+        self.stdout.write(f"{report.entries} entries in {len(report.heads)} chains are whole.")
 
 
 def _read_heads(file: Path) -> list[AuditHead]:
     """Read the lines that --heads writes; its last line, the number of entries, may be included."""
     try:
         lines = [line.split() for line in file.read_text().splitlines()]
-        heads = [
-            AuditHead(int(line[0]), int(line[1]), line[2])
-            for line in lines
-            if line and line[1] != "entries"
-        ]
+        heads = [AuditHead(int(line[0]), int(line[1]), line[2]) for line in lines if line and line[1] != "entries"]
     except (OSError, ValueError, IndexError) as error:
         raise CommandError(f"{file} holds no heads: {error}") from error
     if not heads:

@@ -8,14 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from checkouts.lifecycle.counts import day_of
-from checkouts.lifecycle.totals import (
-    differences,
-    rebuild,
-)
-from wallets.transfers.totals import (
-    day_differences,
-    rebuild_days,
-)
+from checkouts.lifecycle.totals import differences, rebuild
+from wallets.transfers.totals import day_differences, rebuild_days
 
 _DAY = timedelta(days=1)
 
@@ -35,14 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--until", type=date.fromisoformat, metavar="DAY")
         parser.add_argument("--repair", action="store_true")
 
-    def handle(
-        self,
-        *args: Any,
-        since: date | None,
-        until: date | None,
-        repair: bool,
-        **options: Any,
-    ) -> None:
+    def handle(self, *args: Any, since: date | None, until: date | None, repair: bool, **options: Any) -> None:
         """Compare, and repair if asked. Raises CommandError if differences remain."""
         yesterday = day_of(timezone.now()) - _DAY
         first = since or until or yesterday

@@ -4,10 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gateway.core.api.errors import (
-    GatewayError,
-    RateLimitError,
-)
+from gateway.core.api.errors import GatewayError, RateLimitError
 from gateway.core.web.client_address import limited_as
 
 # A shop's or a mobile network's customers may share an address; a page is open in a few tabs at most.
@@ -38,10 +35,7 @@ class Admission:
     @contextmanager
     def admit(self, checkout_id: int, address: str) -> Iterator[None]:
         """Count a stream while the block runs. Raises StreamsFullError and RateLimitError."""
-        limits: dict[str | int, int] = {
-            checkout_id: PER_PAGE,
-            limited_as(address): PER_ADDRESS,
-        }
+        limits: dict[str | int, int] = {checkout_id: PER_PAGE, limited_as(address): PER_ADDRESS}
         if self._open >= self._most:
             raise StreamsFullError("Too many pages are open.")
         if any(self._counts[key] >= most for key, most in limits.items()):

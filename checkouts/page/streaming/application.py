@@ -13,15 +13,8 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from checkouts.page.limits import STATUS
 from checkouts.page.streaming.admission import Admission
-from checkouts.page.streaming.facts import (
-    PageFacts,
-    find_page,
-    read_facts,
-)
-from checkouts.page.streaming.hub import (
-    Hub,
-    Stream,
-)
+from checkouts.page.streaming.facts import PageFacts, find_page, read_facts
+from checkouts.page.streaming.hub import Hub, Stream
 from checkouts.page.streaming.listener import listen
 from checkouts.page.streaming.requests import (
     Receive,
@@ -61,9 +54,7 @@ class Desk:
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
 
-    async def ask(
-        self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def ask(self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a query in the thread and return its result. Its exceptions are raised here."""
         loop = asyncio.get_running_loop()
         call = partial(question, *args, **kwargs)
@@ -86,9 +77,7 @@ class StreamApplication:
         self._hub = Hub(lambda ids: self._looking.ask(read_facts, ids))
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def __call__(
-        self, scope: Mapping[str, Any], receive: Receive, send: Send
-    ) -> None:
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request, or run the server's lifespan."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
@@ -106,9 +95,7 @@ class StreamApplication:
         self._hub.end()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _answer(
-        self, scope: Mapping[str, Any], receive: Receive, send: Send
-    ) -> None:
+    async def _answer(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         try:
             request = parse_request(scope)
             await self._serve(request, receive, send)
@@ -119,9 +106,7 @@ class StreamApplication:
             unavailable = errors.UnavailableError("Please try again.", code="internal")
             await refuse(send, scope, unavailable)
 
-    async def _serve(
-        self, request: StreamRequest, receive: Receive, send: Send
-    ) -> None:
+    async def _serve(self, request: StreamRequest, receive: Receive, send: Send) -> None:
         """Open the requested stream. Raises GatewayError and DatabaseError before anything was sent."""
         checkout_id, is_final = await self._opening.ask(_admit, request)
         headers = start_message(200, _STREAM_HEADERS, origin=request.origin)

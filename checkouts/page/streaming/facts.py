@@ -60,8 +60,7 @@ class PageFacts(NamedTuple):
     def is_counting(self) -> bool:
         """Whether each new block may change it."""
         return any(
-            transfer.state == TransferState.DETECTED
-            and transfer.confirmations < transfer.required
+            transfer.state == TransferState.DETECTED and transfer.confirmations < transfer.required
             for transfer in self.transfers
         )
 
@@ -81,9 +80,7 @@ def read_facts(checkout_ids: Sequence[int]) -> dict[int, PageFacts]:
         return {row[0]: _facts(row, statuses, now) for row in cursor}
 
 
-def _facts(
-    row: tuple[Any, ...], statuses: dict[str, ChainStatus], now: datetime
-) -> PageFacts:
+def _facts(row: tuple[Any, ...], statuses: dict[str, ChainStatus], now: datetime) -> PageFacts:
     _, mode, status, exception, received, expires_at, offered, reservation, seen = row
     # Simulated money does not depend on the chains' state.
     depends_on_chains = mode == Mode.LIVE and status in _TAKES_MONEY
@@ -94,9 +91,7 @@ def _facts(
         is_over=now >= expires_at,
         reservation=reservation,
         transfers=tuple(_seen(*one) for one in orjson.loads(seen or b"[]")),
-        chains=tuple(
-            (chain, statuses.get(chain, ChainStatus.OK)) for chain in sorted(offered)
-        )
+        chains=tuple((chain, statuses.get(chain, ChainStatus.OK)) for chain in sorted(offered))
         if depends_on_chains
         else (),
     )

@@ -125,9 +125,7 @@ class Hub:
         return {
             checkout_id
             for checkout_id, page in self._pages.items()
-            if checkout_id % SLICES == turn
-            or page.facts is None
-            or page.facts.is_counting
+            if checkout_id % SLICES == turn or page.facts is None or page.facts.is_counting
         }
 
     async def _look(self, checkout_ids: set[int]) -> None:

@@ -8,10 +8,7 @@ from django.conf import settings
 from django.db import connection
 from psycopg.conninfo import make_conninfo
 
-from checkouts.lifecycle.bells import (
-    CHANNEL,
-    rung_ids,
-)
+from checkouts.lifecycle.bells import CHANNEL, rung_ids
 from checkouts.page.streaming.hub import Hub
 
 log = structlog.get_logger(__name__)
@@ -34,10 +31,7 @@ async def listen(hub: Hub) -> None:
 async def _listen_once(hub: Hub) -> None:
     # The database name from Django's settings, which tests change.
     where = make_conninfo(
-        settings.DATABASE_DIRECT_URL,
-        dbname=connection.settings_dict["NAME"],
-        connect_timeout=5,
-        **_KEEPALIVES,
+        settings.DATABASE_DIRECT_URL, dbname=connection.settings_dict["NAME"], connect_timeout=5, **_KEEPALIVES
     )
     async with await psycopg.AsyncConnection.connect(where, autocommit=True) as bell:
         await bell.execute(f"LISTEN {CHANNEL}")

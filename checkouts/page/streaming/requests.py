@@ -75,19 +75,14 @@ def our_origin(scope: Mapping[str, Any]) -> str:
     return origin if origin in {f"{p.scheme}://{p.netloc}" for p in parts} else ""
 
 
-def start_message(
-    status: int, headers: Mapping[str, str], *, origin: str = ""
-) -> Message:
+def start_message(status: int, headers: Mapping[str, str], *, origin: str = "") -> Message:
     """Return the first message of a response; `origin` may read it from another origin."""
     allowed = {"Access-Control-Allow-Origin": origin} if origin else {}
     every = {**_EVERY_ANSWER, **allowed, **headers}
     return {
         "type": "http.response.start",
         "status": status,
-        "headers": [
-            (name.lower().encode(), value.encode("latin-1"))
-            for name, value in every.items()
-        ],
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in every.items()],
     }
 
 
@@ -96,9 +91,7 @@ def body_message(body: bytes, *, more: bool = False) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-async def refuse(
-    send: Send, scope: Mapping[str, Any], error: errors.GatewayError
-) -> None:
+async def refuse(send: Send, scope: Mapping[str, Any], error: errors.GatewayError) -> None:
     """Answer with an error envelope that our own pages may read."""
     body = json.dumps(error.body())
     headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}

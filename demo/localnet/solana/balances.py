@@ -8,10 +8,7 @@ from solders.account import Account
 from solders.litesvm import LiteSVM
 from solders.pubkey import Pubkey
 
-from demo.localnet.solana.programs import (
-    TOKEN,
-    TOKEN_2022,
-)
+from demo.localnet.solana.programs import TOKEN, TOKEN_2022
 
 _ACCOUNT_BYTES: Final = 165
 _MINT_BYTES: Final = 82
@@ -52,9 +49,7 @@ def parsed_mint(account: Account) -> dict[str, Any] | None:
     if account.owner not in (TOKEN, TOKEN_2022) or len(data) < _MINT_BYTES:
         return None
     authority = str(Pubkey(data[4:36]))
-    freezer = (
-        str(Pubkey(data[50:82])) if int.from_bytes(data[46:50], "little") else None
-    )
+    freezer = str(Pubkey(data[50:82])) if int.from_bytes(data[46:50], "little") else None
     info = {
         "mintAuthority": authority,
         "supply": str(int.from_bytes(data[36:44], "little")),
@@ -73,9 +68,7 @@ def mint_data(authority: Pubkey, *, decimals: int) -> bytes:
     return some + bytes(authority) + bytes(8) + bytes([decimals, 1]) + none + bytes(32)
 
 
-def token_balances(
-    svm: LiteSVM, accounts: Sequence[Account | None]
-) -> list[dict[str, Any]]:
+def token_balances(svm: LiteSVM, accounts: Sequence[Account | None]) -> list[dict[str, Any]]:
     """The token accounts among a transaction's accounts, as nodes write them."""
     return [
         {

@@ -142,9 +142,7 @@ class Ledger:
         tokens_before = token_balances(self.svm, before)
         result = self.svm.send_transaction(transaction)
         failed = isinstance(result, FailedTransactionMetadata)
-        meta = (
-            result.meta() if isinstance(result, FailedTransactionMetadata) else result
-        )
+        meta = result.meta() if isinstance(result, FailedTransactionMetadata) else result
         # One that never ran, for want of money for its fee, gets into no block.
         if failed and not meta.logs():
             return
@@ -155,9 +153,7 @@ class Ledger:
             transaction=transaction,
             keys=keys,
             loaded=loaded,
-            err=error_json(result.err())
-            if isinstance(result, FailedTransactionMetadata)
-            else None,
+            err=error_json(result.err()) if isinstance(result, FailedTransactionMetadata) else None,
             result=meta,
             before=before,
             after=after,
@@ -168,9 +164,7 @@ class Ledger:
         for key in set(keys):
             self._by_account[str(key)].append(landed)
 
-    def _loaded(
-        self, transaction: VersionedTransaction
-    ) -> tuple[list[Pubkey], list[Pubkey]]:
+    def _loaded(self, transaction: VersionedTransaction) -> tuple[list[Pubkey], list[Pubkey]]:
         """The accounts that a transaction takes from lookup tables: those it writes, and those it reads."""
         written: list[Pubkey] = []
         read: list[Pubkey] = []

@@ -12,30 +12,10 @@ from solders.pubkey import Pubkey
 from solders.transaction_metadata import FailedTransactionMetadata
 
 from demo.localnet.errors import NodeError
-from demo.localnet.solana.balances import (
-    amount_json,
-    mint_data,
-    parsed_mint,
-    token_account_of,
-)
-from demo.localnet.solana.ledger import (
-    HASH_SLOTS,
-    Landed,
-    Ledger,
-)
-from demo.localnet.solana.programs import (
-    CLOCK,
-    LOOKUP_TABLES,
-    SYSTEM,
-    token_account,
-)
-from demo.localnet.solana.rendering import (
-    ENCODINGS,
-    memo_summary,
-    meta_json,
-    transaction_json,
-    version,
-)
+from demo.localnet.solana.balances import amount_json, mint_data, parsed_mint, token_account_of
+from demo.localnet.solana.ledger import HASH_SLOTS, Landed, Ledger
+from demo.localnet.solana.programs import CLOCK, LOOKUP_TABLES, SYSTEM, token_account
+from demo.localnet.solana.rendering import ENCODINGS, memo_summary, meta_json, transaction_json, version
 from demo.localnet.solana.slots import COMMITMENTS
 
 INVALID_PARAMS: Final = -32602
@@ -108,9 +88,7 @@ class Methods:
         last = {"blockhash": blockhash, "lastValidBlockHeight": slot + HASH_SLOTS}
         return self._in_context(last, options)
 
-    def rpc_get_minimum_balance_for_rent_exemption(
-        self, size: int, options: Options | None = None
-    ) -> int:
+    def rpc_get_minimum_balance_for_rent_exemption(self, size: int, options: Options | None = None) -> int:
         return self.ledger.svm.minimum_balance_for_rent_exemption(size)
 
     def rpc_get_balance(self, key: str, options: Options | None = None) -> Any:
@@ -120,24 +98,18 @@ class Methods:
     def rpc_get_account_info(self, key: str, options: Options | None = None) -> Any:
         return self._in_context(self._account_json(key, options or {}), options)
 
-    def rpc_get_multiple_accounts(
-        self, keys: list[str], options: Options | None = None
-    ) -> Any:
+    def rpc_get_multiple_accounts(self, keys: list[str], options: Options | None = None) -> Any:
         accounts = [self._account_json(key, options or {}) for key in keys]
         return self._in_context(accounts, options)
 
-    def rpc_get_token_account_balance(
-        self, key: str, options: Options | None = None
-    ) -> Any:
+    def rpc_get_token_account_balance(self, key: str, options: Options | None = None) -> Any:
         svm = self.ledger.svm
         token = token_account_of(svm, svm.get_account(Pubkey.from_string(key)))
         if token is None:
             raise NodeError(INVALID_PARAMS, "Invalid param: not a token account", None)
         return self._in_context(amount_json(token.units, token.decimals), options)
 
-    def rpc_get_token_accounts_by_owner(
-        self, owner: str, chosen: Options, options: Options | None = None
-    ) -> Any:
+    def rpc_get_token_accounts_by_owner(self, owner: str, chosen: Options, options: Options | None = None) -> Any:
         """Only associated token accounts of one mint: LiteSVM cannot search its accounts."""
         mint = Pubkey.from_string(chosen["mint"])
         account = self.ledger.svm.get_account(mint)
@@ -148,9 +120,7 @@ class Methods:
         accounts = [{"pubkey": str(key), "account": found}] if found else []
         return self._in_context(accounts, options)
 
-    def rpc_get_signatures_for_address(
-        self, key: str, options: Options | None = None
-    ) -> list[Any]:
+    def rpc_get_signatures_for_address(self, key: str, options: Options | None = None) -> list[Any]:
         options = options or {}
         limit = options.get("limit", _MOST_LISTED)
         if not 1 <= limit <= _MOST_LISTED:
@@ -164,21 +134,15 @@ class Methods:
         else:
             start = 0
         end = named.index(last) if (last := options.get("until")) in named else None
-        return [
-            self._listed_json(landed) for landed in islice(listed[start:end], limit)
-        ]
+        return [self._listed_json(landed) for landed in islice(listed[start:end], limit)]
 
-    def rpc_get_signature_statuses(
-        self, signatures: list[str], options: Options | None = None
-    ) -> Any:
+    def rpc_get_signature_statuses(self, signatures: list[str], options: Options | None = None) -> Any:
         if len(signatures) > _MOST_STATUSES:
             raise NodeError(INVALID_PARAMS, "Too many inputs provided; max 256", None)
         statuses = [self._status_json(signature) for signature in signatures]
         return self._in_context(statuses, {"commitment": "processed"})
 
-    def rpc_get_transaction(
-        self, signature: str, options: Options | str | None = None
-    ) -> Any:
+    def rpc_get_transaction(self, signature: str, options: Options | str | None = None) -> Any:
         asked = {"encoding": options} if isinstance(options, str) else options or {}
         encoding = asked.get("encoding", "json")
         if encoding not in ENCODINGS:
@@ -203,28 +167,21 @@ class Methods:
         raw = base64.b64decode(text) if is_base64 else base58.b58decode(text)
         return self.ledger.send(raw, skip_preflight=options.get("skipPreflight", False))
 
-    def rpc_simulate_transaction(
-        self, text: str, options: Options | None = None
-    ) -> Any:
+    def rpc_simulate_transaction(self, text: str, options: Options | None = None) -> Any:
         """Only without signatures' verification, as a facilitator asks it."""
         asked = options or {}
         if asked.get("encoding") != "base64" or asked.get("sigVerify"):
             raise ValueError("only base64, and no signatures")
         err, units = self.ledger.simulate(
-            base64.b64decode(text, validate=True),
-            any_blockhash=asked.get("replaceRecentBlockhash", False),
+            base64.b64decode(text, validate=True), any_blockhash=asked.get("replaceRecentBlockhash", False)
         )
         value = {"err": err, "logs": [], "accounts": None, "unitsConsumed": units}
         return self._in_context(value, options)
 
-    def rpc_is_blockhash_valid(
-        self, blockhash: str, options: Options | None = None
-    ) -> Any:
+    def rpc_is_blockhash_valid(self, blockhash: str, options: Options | None = None) -> Any:
         return self._in_context(self.ledger.is_recent(blockhash), options)
 
-    def rpc_request_airdrop(
-        self, key: str, lamports: int, options: Options | None = None
-    ) -> str:
+    def rpc_request_airdrop(self, key: str, lamports: int, options: Options | None = None) -> str:
         result = self.ledger.svm.airdrop(Pubkey.from_string(key), lamports)
         if isinstance(result, FailedTransactionMetadata):
             raise NodeError(-32603, "Internal error: the airdrop failed", None)
@@ -259,9 +216,7 @@ class Methods:
         self.ledger.slots.rewind(to)
         return gone
 
-    def rpc_sim_create_mint(
-        self, key: str, authority: str, program: str, decimals: int
-    ) -> None:
+    def rpc_sim_create_mint(self, key: str, authority: str, program: str, decimals: int) -> None:
         """Put a token where a real one is."""
         data = mint_data(Pubkey.from_string(authority), decimals=decimals)
         self._put(key, data, owner=Pubkey.from_string(program))
@@ -327,13 +282,7 @@ class Methods:
         return {"program": "spl-token", "space": len(account.data), "parsed": parsed}
 
     def _clock_data(self, slot: int) -> bytes:
-        numbers = [
-            slot,
-            0,
-            slot // _SLOTS_PER_EPOCH,
-            0,
-            self.ledger.slots.time_of(slot),
-        ]
+        numbers = [slot, 0, slot // _SLOTS_PER_EPOCH, 0, self.ledger.slots.time_of(slot)]
         return b"".join(number.to_bytes(8, "little") for number in numbers)
 
     def _listed_json(self, landed: Landed) -> dict[str, Any]:

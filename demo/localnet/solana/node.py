@@ -17,16 +17,10 @@ from solders.message import Message, MessageV0
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
-from demo.localnet.errors import (
-    NodeError,
-    NodeStartError,
-)
+from demo.localnet.errors import NodeError, NodeStartError
 from demo.localnet.process import JsonRpcNode
 from demo.localnet.solana import programs
-from demo.localnet.solana.programs import (
-    TOKEN,
-    TOKEN_2022,
-)
+from demo.localnet.solana.programs import TOKEN, TOKEN_2022
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 USDC: Final = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
@@ -75,11 +69,7 @@ class SolanaNode(JsonRpcNode):
     def start(self) -> Self:
         """Start the node and return once it answers, with USDC and a payer on it. Raises NodeStartError."""
         process = self._process = subprocess.Popen(  # noqa: S603 - no shell
-            self.command(),
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            self.command(), cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         with cast("IO[bytes]", process.stdout) as output:
             found = re.match(rb"Listening on 127\.0\.0\.1:(\d+)$", output.readline())
@@ -138,9 +128,7 @@ class SolanaNode(JsonRpcNode):
         gone: list[str] = self.rpc("sim_rewind", to)
         return gone
 
-    def create_token(
-        self, mint: str | None = None, *, decimals: int = 6, program: Pubkey = TOKEN
-    ) -> str:
+    def create_token(self, mint: str | None = None, *, decimals: int = 6, program: Pubkey = TOKEN) -> str:
         """Make a token at an address, or at a new one; return its address. Token-2022 is the other `program`."""
         mint = mint or str(Keypair().pubkey())
         authority = str(self.payer.pubkey())
@@ -150,9 +138,7 @@ class SolanaNode(JsonRpcNode):
     def create_fee_token(self, *, basis_points: int) -> str:
         """Make a Token-2022 token that keeps so much of each transfer back; return its address."""
         mint, payer = Keypair(), self.payer.pubkey()
-        instructions = programs.create_fee_mint(
-            payer, mint.pubkey(), basis_points=basis_points, lamports=10**8
-        )
+        instructions = programs.create_fee_mint(payer, mint.pubkey(), basis_points=basis_points, lamports=10**8)
         self.send(*instructions, signers=[mint])
         return str(mint.pubkey())
 
@@ -160,9 +146,7 @@ class SolanaNode(JsonRpcNode):
         """Make a table of accounts, for Format."""
         table = Keypair().pubkey()
         self.rpc("sim_createLookupTable", str(table), list(keys))
-        return AddressLookupTableAccount(
-            table, [Pubkey.from_string(key) for key in keys]
-        )
+        return AddressLookupTableAccount(table, [Pubkey.from_string(key) for key in keys])
 
     def airdrop(self, owner: str, lamports: int = _LAMPORTS) -> None:
         """Give SOL."""
@@ -175,19 +159,11 @@ class SolanaNode(JsonRpcNode):
         account = programs.token_account(to, mint, program)
         return self.send(
             programs.create_account(payer, to, mint, program=program),
-            programs.mint_to(
-                account, units, mint=mint, authority=payer, program=program
-            ),
+            programs.mint_to(account, units, mint=mint, authority=payer, program=program),
         )
 
     def pay(
-        self,
-        owner: str,
-        units: int,
-        *,
-        token: str = USDC,
-        references: Sequence[str] = (),
-        memo: str | None = None,
+        self, owner: str, units: int, *, token: str = USDC, references: Sequence[str] = (), memo: str | None = None
     ) -> str:
         """Send a token from the payer, signed and confirmed; return the signature. Raises NodeError if it is refused."""
         return self.pay_all([Payment(owner, units, token, references)], memo=memo)
@@ -202,11 +178,7 @@ class SolanaNode(JsonRpcNode):
     ) -> str:
         """Make several transfers in one transaction, as `pay` does. Another payer needs SOL and tokens of its own."""
         payer = payer or self.payer
-        instructions = [
-            instruction
-            for payment in payments
-            for instruction in self._transfer(payer.pubkey(), payment)
-        ]
+        instructions = [instruction for payment in payments for instruction in self._transfer(payer.pubkey(), payment)]
         if memo is not None:
             instructions.append(programs.memo(memo))
         return self.send(*instructions, payer=payer, written=written)
@@ -220,9 +192,7 @@ class SolanaNode(JsonRpcNode):
         """Send a payment that lands in a block and fails there, its transfer undone; return the signature."""
         payments = [Payment(owner, units, token), Payment(owner, _MOST_UNITS, token)]
         instructions = [
-            instruction
-            for payment in payments
-            for instruction in self._transfer(self.payer.pubkey(), payment)
+            instruction for payment in payments for instruction in self._transfer(self.payer.pubkey(), payment)
         ]
         return self.send(*instructions, skip_preflight=True)
 
@@ -238,16 +208,12 @@ class SolanaNode(JsonRpcNode):
 
         `signers` are those who sign beside the payer.
         """
-        signed = self.sign(
-            instructions, payer=payer or self.payer, signers=signers, written=written
-        )
+        signed = self.sign(instructions, payer=payer or self.payer, signers=signers, written=written)
         signature = self.submit(signed, skip_preflight=skip_preflight)
         self.advance()
         return signature
 
-    def submit(
-        self, signed: VersionedTransaction, *, skip_preflight: bool = False
-    ) -> str:
+    def submit(self, signed: VersionedTransaction, *, skip_preflight: bool = False) -> str:
         """Send a signed transaction, which lands in the newest slot; return the signature. Raises NodeError."""
         text = base64.b64encode(bytes(signed)).decode()
         options = {"encoding": "base64", "skipPreflight": skip_preflight}
@@ -267,20 +233,14 @@ class SolanaNode(JsonRpcNode):
         blockhash = Hash.from_string(recent["value"]["blockhash"])
         message: Message | MessageV0
         if written.version == 0:
-            message = MessageV0.try_compile(
-                payer.pubkey(), list(instructions), list(written.tables), blockhash
-            )
+            message = MessageV0.try_compile(payer.pubkey(), list(instructions), list(written.tables), blockhash)
         else:
-            message = Message.new_with_blockhash(
-                list(instructions), payer.pubkey(), blockhash
-            )
+            message = Message.new_with_blockhash(list(instructions), payer.pubkey(), blockhash)
         return VersionedTransaction(message, [payer, *signers])
 
     def balance(self, owner: str, *, token: str = USDC) -> int:
         """What an owner's associated token account holds, in base units."""
-        account = self.rpc(
-            "getAccountInfo", self.token_account(owner, token=token), _PARSED
-        )["value"]
+        account = self.rpc("getAccountInfo", self.token_account(owner, token=token), _PARSED)["value"]
         info = account["data"]["parsed"]["info"] if account else None
         return int(info["tokenAmount"]["amount"]) if info else 0
 

@@ -27,9 +27,7 @@ def token_account(owner: Pubkey, mint: Pubkey, program: Pubkey = TOKEN) -> Pubke
     return Pubkey.find_program_address(seeds, ASSOCIATED)[0]
 
 
-def create_account(
-    payer: Pubkey, owner: Pubkey, mint: Pubkey, *, program: Pubkey
-) -> Instruction:
+def create_account(payer: Pubkey, owner: Pubkey, mint: Pubkey, *, program: Pubkey) -> Instruction:
     """Make the owner's associated token account where it is missing, at the payer's cost."""
     accounts = [
         AccountMeta(payer, is_signer=True, is_writable=True),
@@ -62,29 +60,17 @@ def transfer(
     return Instruction(program, data, accounts)
 
 
-def mint_to(
-    account: Pubkey, units: int, *, mint: Pubkey, authority: Pubkey, program: Pubkey
-) -> Instruction:
+def mint_to(account: Pubkey, units: int, *, mint: Pubkey, authority: Pubkey, program: Pubkey) -> Instruction:
     """Make new units."""
-    accounts = [
-        _written(mint),
-        _written(account),
-        AccountMeta(authority, is_signer=True, is_writable=False),
-    ]
+    accounts = [_written(mint), _written(account), AccountMeta(authority, is_signer=True, is_writable=False)]
     data = bytes([_MINT_TO]) + units.to_bytes(8, "little")
     return Instruction(program, data, accounts)
 
 
-def create_fee_mint(
-    payer: Pubkey, mint: Pubkey, *, basis_points: int, lamports: int
-) -> list[Instruction]:
+def create_fee_mint(payer: Pubkey, mint: Pubkey, *, basis_points: int, lamports: int) -> list[Instruction]:
     """Make a Token-2022 mint that keeps a part of each transfer back; payer and mint sign. `lamports` are its rent."""
     account = CreateAccountParams(
-        from_pubkey=payer,
-        to_pubkey=mint,
-        lamports=lamports,
-        space=_FEE_MINT_BYTES,
-        owner=TOKEN_2022,
+        from_pubkey=payer, to_pubkey=mint, lamports=lamports, space=_FEE_MINT_BYTES, owner=TOKEN_2022
     )
     most = (2**64 - 1).to_bytes(8, "little")
     fee = bytes([_TRANSFER_FEE, 0, 0, 0]) + basis_points.to_bytes(2, "little") + most

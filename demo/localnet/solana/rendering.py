@@ -51,21 +51,14 @@ def meta_json(landed: Landed, encoding: str) -> dict[str, Any]:
         "computeUnitsConsumed": landed.result.compute_units_consumed(),
     }
     if encoding != "jsonParsed":
-        meta["loadedAddresses"] = {
-            "writable": _texts(written),
-            "readonly": _texts(read),
-        }
+        meta["loadedAddresses"] = {"writable": _texts(written), "readonly": _texts(read)}
     return meta
 
 
 def memo_summary(landed: Landed) -> str | None:
     """All memos, as listings write them; None where there are none."""
     instructions = landed.transaction.message.instructions
-    texts = [
-        bytes(one.data).decode()
-        for one in instructions
-        if landed.keys[one.program_id_index] == MEMO
-    ]
+    texts = [bytes(one.data).decode() for one in instructions if landed.keys[one.program_id_index] == MEMO]
     return "; ".join(f"[{len(text.encode())}] {text}" for text in texts) or None
 
 
@@ -94,17 +87,12 @@ def _parsed_message(landed: Landed) -> dict[str, Any]:
         "accountKeys": _parsed_keys(landed),
         "addressTableLookups": None if is_legacy else _lookups(landed.transaction),
         "recentBlockhash": str(message.recent_blockhash),
-        "instructions": [
-            _parsed_instruction(one, landed, None) for one in message.instructions
-        ],
+        "instructions": [_parsed_instruction(one, landed, None) for one in message.instructions],
     }
 
 
 def _parsed_keys(landed: Landed) -> list[dict[str, Any]]:
-    header, own = (
-        landed.transaction.message.header,
-        landed.transaction.message.account_keys,
-    )
+    header, own = (landed.transaction.message.header, landed.transaction.message.account_keys)
     signers, written = header.num_required_signatures, landed.loaded[0]
     written_signers = signers - header.num_readonly_signed_accounts
     written_others = len(own) - header.num_readonly_unsigned_accounts
@@ -142,9 +130,7 @@ def _inner_instructions(landed: Landed, encoding: str) -> list[dict[str, Any]]:
         {
             "index": place,
             "instructions": [
-                _parsed_instruction(one, landed, height)
-                if parsed
-                else _instruction(one, height)
+                _parsed_instruction(one, landed, height) if parsed else _instruction(one, height)
                 for one, height in _with_heights(group)
             ],
         }
@@ -167,9 +153,7 @@ def _instruction(instruction: Any, height: int | None) -> dict[str, Any]:
     }
 
 
-def _parsed_instruction(
-    instruction: Any, landed: Landed, height: int | None
-) -> dict[str, Any]:
+def _parsed_instruction(instruction: Any, landed: Landed, height: int | None) -> dict[str, Any]:
     program, data = landed.keys[instruction.program_id_index], bytes(instruction.data)
     written: dict[str, Any] = {"programId": str(program), "stackHeight": height}
     if program == MEMO:

@@ -38,9 +38,7 @@ class Server:
 
     def _confirmed(self, account: str) -> list[Landed]:
         ledger = self._methods.ledger
-        naming = self._worker.submit(
-            lambda: list(ledger.naming(account, until=ledger.slots.head("confirmed")))
-        )
+        naming = self._worker.submit(lambda: list(ledger.naming(account, until=ledger.slots.head("confirmed"))))
         return naming.result()
 
     def _answer(self, request: Any) -> Any:

@@ -8,11 +8,7 @@ SLOT_SECONDS: Final = 0.4
 FIRST_SLOT: Final = 1_000
 CONFIRMED_DEPTH: Final = 1
 FINALIZED_DEPTH: Final = 32 + CONFIRMED_DEPTH
-COMMITMENTS: Final = {
-    "processed": 0,
-    "confirmed": CONFIRMED_DEPTH,
-    "finalized": FINALIZED_DEPTH,
-}
+COMMITMENTS: Final = {"processed": 0, "confirmed": CONFIRMED_DEPTH, "finalized": FINALIZED_DEPTH}
 
 
 class Slots:

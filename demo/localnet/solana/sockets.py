@@ -53,9 +53,7 @@ class Sockets:
     def _newest(self, account: str) -> str:
         return next((one.signature for one in self._naming(account)), "")
 
-    def _push(
-        self, socket: ServerConnection, known: dict[int, tuple[str, str]]
-    ) -> None:
+    def _push(self, socket: ServerConnection, known: dict[int, tuple[str, str]]) -> None:
         for number, (account, last) in known.items():
             landed = self._naming(account)
             for one in takewhile(lambda one: one.signature != last, landed):  # noqa: B023 - used in this turn
@@ -64,11 +62,7 @@ class Sockets:
 
 
 def _notice(number: int, landed: Landed) -> dict[str, Any]:
-    value = {
-        "signature": landed.signature,
-        "err": landed.err,
-        "logs": landed.result.logs(),
-    }
+    value = {"signature": landed.signature, "err": landed.err, "logs": landed.result.logs()}
     result = {"context": {"slot": landed.slot}, "value": value}
     params = {"result": result, "subscription": number}
     return {"jsonrpc": "2.0", "method": "logsNotification", "params": params}

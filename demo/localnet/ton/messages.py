@@ -61,9 +61,7 @@ class TonWallet:
         """Derive the contract from the key."""
         key = Ed25519PrivateKey.from_private_bytes(self.seed)
         public = key.public_key().public_bytes_raw()
-        self._contract = WalletV4ContractR2(
-            public_key=public, private_key=self.seed + public, wc=0
-        )
+        self._contract = WalletV4ContractR2(public_key=public, private_key=self.seed + public, wc=0)
         raw = self._contract.address.to_string(False)
         self.address = TON_FAMILY.canonical_address(raw)
 
@@ -96,9 +94,7 @@ def _write_maybe_by_ref(message: Any, cell: Any) -> None:
 
 
 def _internal_message(envelope: Envelope) -> Any:
-    header = Contract.create_internal_message_header(
-        Address(envelope.to), envelope.nanotons, bounce=envelope.bounce
-    )
+    header = Contract.create_internal_message_header(Address(envelope.to), envelope.nanotons, bounce=envelope.bounce)
     return Contract.create_common_msg_info(header, None, envelope.body)
 
 

@@ -19,19 +19,9 @@ from urllib.parse import urlencode
 
 from tonsdk.contract.token.ft import JettonMinter, JettonWallet
 
-from demo.localnet.errors import (
-    NodeError,
-    NodeMissingError,
-    NodeStartError,
-)
+from demo.localnet.errors import NodeError, NodeMissingError, NodeStartError
 from demo.localnet.process import NodeProcess
-from demo.localnet.ton.messages import (
-    NANOTONS,
-    Envelope,
-    Payment,
-    TonWallet,
-    transfer_body,
-)
+from demo.localnet.ton.messages import NANOTONS, Envelope, Payment, TonWallet, transfer_body
 from wallets.chains.ton.family import TON_FAMILY
 
 FOLDER = Path(__file__).resolve().parent
@@ -167,9 +157,7 @@ class TonNode(NodeProcess):
         master = jetton or self.usdt
         self._control("mint", master=master, to=owner, units=str(units), admin=admin)
 
-    def create_wallet(
-        self, *, units: int = 0, nanotons: int = 100 * NANOTONS
-    ) -> TonWallet:
+    def create_wallet(self, *, units: int = 0, nanotons: int = 100 * NANOTONS) -> TonWallet:
         """Return a new wallet with coin and USDT."""
         wallet = TonWallet()
         if nanotons:
@@ -194,11 +182,7 @@ class TonNode(NodeProcess):
         return tx_hash
 
     def send(
-        self,
-        payments: Sequence[Payment],
-        *,
-        payer: TonWallet | None = None,
-        jetton: str | None = None,
+        self, payments: Sequence[Payment], *, payer: TonWallet | None = None, jetton: str | None = None
     ) -> list[str]:
         """Send up to four transfers by one signed message.
 
@@ -209,9 +193,7 @@ class TonNode(NodeProcess):
         envelopes = [self._envelope(each, sender, jetton) for each in payments]
         return self.send_envelopes(envelopes, payer=sender)
 
-    def send_envelopes(
-        self, envelopes: Sequence[Envelope], *, payer: TonWallet
-    ) -> list[str]:
+    def send_envelopes(self, envelopes: Sequence[Envelope], *, payer: TonWallet) -> list[str]:
         """Send any messages by one signed message; return what `send` does."""
         seqno = self.get("walletInformation", address=payer.address)["seqno"]
         boc = base64.b64encode(payer.sign(envelopes, seqno=seqno)).decode()
@@ -230,9 +212,7 @@ class TonNode(NodeProcess):
         rows = self.get("jetton/wallets", **query)["jetton_wallets"]
         return int(rows[0]["balance"]) if rows else 0
 
-    def _envelope(
-        self, payment: Payment, payer: TonWallet, jetton: str | None
-    ) -> Envelope:
+    def _envelope(self, payment: Payment, payer: TonWallet, jetton: str | None) -> Envelope:
         self._query_id += 1
         body = transfer_body(payment, response=payer.address, query_id=self._query_id)
         wallet = self.jetton_wallet(payer.address, jetton=jetton)
@@ -265,6 +245,4 @@ class TonNode(NodeProcess):
             if self._process is not None and self._process.poll() is not None:
                 raise NodeStartError(f"The TON node ended at once: {text[-500:]}")
             time.sleep(POLL_SECONDS)
-        raise NodeStartError(
-            f"The TON node did not start within {START_SECONDS:.0f} s."
-        )
+        raise NodeStartError(f"The TON node did not start within {START_SECONDS:.0f} s.")

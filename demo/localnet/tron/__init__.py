@@ -5,11 +5,7 @@ between it and us is our own reading of java-tron's source and TronGrid's docume
 fees, transaction ids made of Tron's own bytes, and block ids that begin with the height.
 """
 
-from demo.localnet.tron.node import (
-    TRON_CHAIN_ID,
-    USDT,
-    TronNode,
-)
+from demo.localnet.tron.node import TRON_CHAIN_ID, USDT, TronNode
 from demo.localnet.tron.rules import Rules
 
 __all__ = ["TRON_CHAIN_ID", "USDT", "Rules", "TronNode"]

@@ -6,10 +6,7 @@ python -m demo.localnet.tron --anvil-port 8548 --port 8549
 import argparse
 
 from demo.localnet.anvil import Anvil
-from demo.localnet.tron.node import (
-    TRON_CHAIN_ID,
-    TronNode,
-)
+from demo.localnet.tron.node import TRON_CHAIN_ID, TronNode
 
 
 def main() -> None:

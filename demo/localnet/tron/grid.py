@@ -11,16 +11,10 @@ from typing import Any
 
 from demo.localnet.abi import topic
 from demo.localnet.anvil import Anvil
-from demo.localnet.tron.addresses import (
-    to_base58,
-    to_hex,
-)
+from demo.localnet.tron.addresses import to_base58, to_hex
 from demo.localnet.tron.jsonrpc import JsonRpc
 from demo.localnet.tron.rules import Rules
-from demo.localnet.tron.transactions import (
-    InvalidTransactionError,
-    Mempool,
-)
+from demo.localnet.tron.transactions import InvalidTransactionError, Mempool
 
 TRANSFER = topic("Transfer(address,address,uint256)")
 APPROVAL = topic("Approval(address,address,uint256)")
@@ -107,15 +101,8 @@ class Grid:
         topics: list[list[Any]] = [[list(_KINDS), None, padded]]
         topics += [] if only_to else [[list(_KINDS), padded]]
         blocks = {"fromBlock": "0x0", "toBlock": hex(newest)}
-        found = [
-            log
-            for one in topics
-            for log in self._anvil.rpc("eth_getLogs", blocks | {"topics": one})
-        ]
-        by_place = {
-            (int(log["blockNumber"], 16), int(log["logIndex"], 16)): log
-            for log in found
-        }
+        found = [log for one in topics for log in self._anvil.rpc("eth_getLogs", blocks | {"topics": one})]
+        by_place = {(int(log["blockNumber"], 16), int(log["logIndex"], 16)): log for log in found}
         return [by_place[place] for place in sorted(by_place)]
 
     def _transaction(self, tx_id: str, *, newest: int) -> Any:
@@ -151,11 +138,7 @@ class Grid:
         if height > newest:
             return {}
         block = self._anvil.block(height)
-        raw = {
-            "number": height,
-            "parentHash": block["parentHash"][2:],
-            "timestamp": _milliseconds(block),
-        }
+        raw = {"number": height, "parentHash": block["parentHash"][2:], "timestamp": _milliseconds(block)}
         return {"blockID": block["hash"][2:], "block_header": {"raw_data": raw}}
 
 
@@ -188,11 +171,7 @@ def _row(log: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bare(log: Mapping[str, Any]) -> dict[str, Any]:
     """A log without Tron's prefix and without 0x."""
-    return {
-        "address": log["address"][2:],
-        "topics": [word[2:] for word in log["topics"]],
-        "data": log["data"][2:],
-    }
+    return {"address": log["address"][2:], "topics": [word[2:] for word in log["topics"]], "data": log["data"][2:]}
 
 
 def _prefixed(address: str) -> str:

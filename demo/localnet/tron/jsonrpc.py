@@ -116,10 +116,7 @@ class JsonRpc:
 
     def _range(self, question: Mapping[str, str]) -> dict[str, str]:
         head = hex(self._anvil.block_number())
-        ends = [
-            head if end == "latest" else self._height(end)
-            for end in (question["fromBlock"], question["toBlock"])
-        ]
+        ends = [head if end == "latest" else self._height(end) for end in (question["fromBlock"], question["toBlock"])]
         first, last = (int(end, 16) for end in ends)
         if first > last:
             raise RefusalError(INVALID_PARAMS, "please verify: fromBlock <= toBlock")

@@ -4,18 +4,9 @@ from types import TracebackType
 from typing import Self
 
 from demo.localnet import tokens
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
-from demo.localnet.funding import (
-    PAYER_UNITS,
-    payer,
-)
-from demo.localnet.tron.addresses import (
-    to_base58,
-    to_hex,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
+from demo.localnet.funding import PAYER_UNITS, payer
+from demo.localnet.tron.addresses import to_base58, to_hex
 from demo.localnet.tron.grid import Grid
 from demo.localnet.tron.jsonrpc import JsonRpc
 from demo.localnet.tron.rules import Rules
@@ -46,9 +37,7 @@ class TronNode:
     `rules` may be changed at any time. `anvil` makes blocks, forks and transactions.
     """
 
-    def __init__(
-        self, anvil: Anvil, *, port: int = 0, rules: Rules | None = None
-    ) -> None:
+    def __init__(self, anvil: Anvil, *, port: int = 0, rules: Rules | None = None) -> None:
         self.anvil = anvil
         self.rules = rules or Rules()
         rpc = JsonRpc(anvil, self.rules)
@@ -74,10 +63,7 @@ class TronNode:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._server.stop()
 

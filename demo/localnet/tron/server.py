@@ -6,19 +6,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from demo.localnet.tron.grid import (
-    BadRequestError,
-    Grid,
-)
+from demo.localnet.tron.grid import BadRequestError, Grid
 from demo.localnet.tron.jsonrpc import JsonRpc
-from demo.localnet.tron.rules import (
-    RateLimit,
-    Rules,
-)
+from demo.localnet.tron.rules import RateLimit, Rules
 
-_BUSY = {
-    "Error": "class java.lang.IllegalAccessException : lack of computing resources"
-}
+_BUSY = {"Error": "class java.lang.IllegalAccessException : lack of computing resources"}
 _BANNED = {
     "Success": False,
     "Error": "The key exceeds the frequency limit(15), and the query server is suspended for 30s",
@@ -55,9 +47,7 @@ class Server:
         """Answer in this thread, for a process of its own."""
         self._http.serve_forever()
 
-    def answer(
-        self, verb: str, target: str, key: str | None, body: bytes
-    ) -> tuple[int, Any]:
+    def answer(self, verb: str, target: str, key: str | None, body: bytes) -> tuple[int, Any]:
         """HTTP status and JSON for a request that came with this API key."""
         self.requests += 1
         if refusal := self._refusal(key):

@@ -106,12 +106,7 @@ class Mempool:
     def _execute(self, call: Fields) -> None:
         owner, contract = (f"0x{call[number][1:].hex()}" for number in (1, 2))
         self._anvil.rpc("anvil_impersonateAccount", owner)
-        wanted = {
-            "from": owner,
-            "to": contract,
-            "data": f"0x{call[4].hex()}",
-            "gas": hex(GAS),
-        }
+        wanted = {"from": owner, "to": contract, "data": f"0x{call[4].hex()}", "gas": hex(GAS)}
         try:
             tx_hash = self._anvil.rpc("eth_sendTransaction", wanted)
             # A reverted transfer is in a block too, and moves nothing.
@@ -125,8 +120,6 @@ def _signer(tx_id: bytes, signature: bytes) -> bytes:
     recovery = signature[64] - 27 if signature[64] >= 27 else signature[64]
     try:
         signed = Signature(signature[:64] + bytes([recovery]))
-        return bytes(
-            signed.recover_public_key_from_msg_hash(tx_id).to_canonical_address()
-        )
+        return bytes(signed.recover_public_key_from_msg_hash(tx_id).to_canonical_address())
     except (BadSignature, ValidationError):
         raise InvalidTransactionError("SIGERROR") from None

@@ -10,9 +10,7 @@ class GatewayError(Exception):
     type = "api_error"
     code: str | None = "internal"
 
-    def __init__(
-        self, message: str, *, param: str | None = None, code: str | None = None
-    ) -> None:
+    def __init__(self, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.param = param
@@ -21,14 +19,7 @@ class GatewayError(Exception):
 
     def body(self) -> dict[str, Any]:
         """Return the error envelope."""
-        return {
-            "error": {
-                "type": self.type,
-                "message": self.message,
-                "param": self.param,
-                "code": self.code,
-            }
-        }
+        return {"error": {"type": self.type, "message": self.message, "param": self.param, "code": self.code}}
 
     def headers(self) -> dict[str, str]:
         """Return the extra headers of the response."""

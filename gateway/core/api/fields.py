@@ -14,9 +14,7 @@ _INVISIBLE: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 _EMPTY_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 
-def refuse(
-    param: str, message: str, code: str = "parameter_invalid"
-) -> InvalidRequestError:
+def refuse(param: str, message: str, code: str = "parameter_invalid") -> InvalidRequestError:
     """Return the error for an invalid parameter."""
     return InvalidRequestError(message, param=param, code=code)
 
@@ -35,9 +33,7 @@ def text_in(body: Mapping[str, Any], name: str, longest: int) -> str:
         raise refuse(name, f"{name} must be a string.")
     check_characters(value, name)
     if len(value) > longest:
-        raise refuse(
-            name, f"{name} must be at most {longest} characters.", "parameter_too_long"
-        )
+        raise refuse(name, f"{name} must be at most {longest} characters.", "parameter_too_long")
     return value
 
 
@@ -54,9 +50,7 @@ def check_characters(text: str, name: str) -> None:
 
 def storable(text: str) -> bool:
     """Return whether PostgreSQL can store `text`: no NUL, no lone surrogate."""
-    return "\x00" not in text and (
-        text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
-    )
+    return "\x00" not in text and (text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text))
 
 
 def is_blank(text: str) -> bool:

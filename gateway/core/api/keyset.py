@@ -30,9 +30,7 @@ class KeysetPage(Generic[M]):
         return not self.newer
 
 
-def keyset_page(
-    found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAGE_ROWS
-) -> KeysetPage[M]:
+def keyset_page(found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAGE_ROWS) -> KeysetPage[M]:
     """Return the page that `before` or `after` of a query string asks for: the primary key of the last row seen.
 
     Anything else in the query string is kept in the links.
@@ -44,9 +42,7 @@ def keyset_page(
         return page_ahead(ahead, query, mark=mark, rows=rows)
     behind = found.filter(pk__lt=before) if before is not None else found
     is_first = before is None
-    return page_behind(
-        behind.order_by("-pk"), query, mark=mark, rows=rows, is_first=is_first
-    )
+    return page_behind(behind.order_by("-pk"), query, mark=mark, rows=rows, is_first=is_first)
 
 
 def page_behind(
@@ -64,11 +60,7 @@ def page_behind(
 
 
 def page_ahead(
-    ahead: QuerySet[M] | Sequence[M],
-    query: Mapping[str, str],
-    *,
-    mark: Callable[[M], object],
-    rows: int,
+    ahead: QuerySet[M] | Sequence[M], query: Mapping[str, str], *, mark: Callable[[M], object], rows: int
 ) -> KeysetPage[M]:
     """Return the next page of newer rows, oldest first; `mark` returns a row's position."""
     shown = list(ahead[: rows + 1])
@@ -94,12 +86,7 @@ def _key(text: str) -> int | None:
 
 
 def _page(
-    shown: Sequence[M],
-    query: Mapping[str, str],
-    mark: Callable[[M], object],
-    *,
-    has_newer: bool,
-    has_older: bool,
+    shown: Sequence[M], query: Mapping[str, str], mark: Callable[[M], object], *, has_newer: bool, has_older: bool
 ) -> KeysetPage[M]:
     if not shown:
         return KeysetPage([], "", "")

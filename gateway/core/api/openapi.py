@@ -5,38 +5,15 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import (
-    OpenApiParameter,
-    OpenApiResponse,
-    extend_schema_serializer,
-    inline_serializer,
-)
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema_serializer, inline_serializer
 from rest_framework import serializers as s
 
-from gateway.core.api.pagination import (
-    DEFAULT_LIMIT,
-    MAX_LIMIT,
-    MAX_OFFSET,
-)
+from gateway.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET
 
 PAGE_PARAMETERS = [
-    OpenApiParameter(
-        "limit",
-        {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": MAX_LIMIT,
-            "default": DEFAULT_LIMIT,
-        },
-    ),
-    OpenApiParameter(
-        "offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}
-    ),
-    OpenApiParameter(
-        "starting_after",
-        str,
-        description="Page by key: the id of the last object seen.",
-    ),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}),
+    OpenApiParameter("offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}),
+    OpenApiParameter("starting_after", str, description="Page by key: the id of the last object seen."),
     OpenApiParameter("include_total", bool, description="false leaves out `total`."),
 ]
 
@@ -72,29 +49,18 @@ class ErrorBody(s.Serializer[None]):
 def errors(*statuses: int) -> dict[int, OpenApiResponse]:
     """Return the error responses of a route. One that reads a body (413) may also answer 408 or 503."""
     told = {*statuses, 408, 503} if 413 in statuses else {*statuses}
-    return {
-        status: OpenApiResponse(ErrorBody, description=_MEANINGS[status])
-        for status in sorted(told)
-    }
+    return {status: OpenApiResponse(ErrorBody, description=_MEANINGS[status]) for status in sorted(told)}
 
 
 def paginated(name: str, item: type[s.Serializer[None]]) -> s.Serializer[Any]:
     """Return the shape of a page of `item`."""
-    fields = {
-        "total": s.IntegerField(required=False),
-        "limit": s.IntegerField(),
-        "offset": s.IntegerField(),
-    }
+    fields = {"total": s.IntegerField(required=False), "limit": s.IntegerField(), "offset": s.IntegerField()}
     return listed(name, item, **fields)
 
 
-def listed(
-    name: str, item: type[s.Serializer[None]], **fields: s.Field[Any, Any, Any, Any]
-) -> s.Serializer[Any]:
+def listed(name: str, item: type[s.Serializer[None]], **fields: s.Field[Any, Any, Any, Any]) -> s.Serializer[Any]:
     """Return the shape of an object with a list of `item` as `data`, and other fields."""
-    made: s.Serializer[Any] = inline_serializer(
-        name, {"data": item(many=True), **fields}
-    )
+    made: s.Serializer[Any] = inline_serializer(name, {"data": item(many=True), **fields})
     # Otherwise the response of the action `list` would be described as an array of these.
     extend_schema_serializer(many=False)(type(made))
     return made
@@ -113,9 +79,7 @@ class DescribedSchema(AutoSchema):
         return rest.strip() or first
 
     def _docstring(self) -> str:
-        method: Any = getattr(
-            self.view, getattr(self.view, "action", self.method.lower())
-        )
+        method: Any = getattr(self.view, getattr(self.view, "action", self.method.lower()))
         return inspect.getdoc(method) or ""
 
 

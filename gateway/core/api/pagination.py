@@ -51,15 +51,9 @@ def parse_time(query: Mapping[str, str], name: str) -> datetime | None:
     try:
         # A plus sign in a query string arrives as a space unless the client encoded it.
         moment = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
-        return (
-            moment.replace(tzinfo=UTC)
-            if moment.tzinfo is None
-            else moment.astimezone(UTC)
-        )
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise InvalidRequestError(
-            f"{name} must be an ISO 8601 time.", param=name
-        ) from error
+        raise InvalidRequestError(f"{name} must be an ISO 8601 time.", param=name) from error
 
 
 def list_body(data: list[Any], page: Page, total: int | None) -> dict[str, Any]:
@@ -70,17 +64,13 @@ def list_body(data: list[Any], page: Page, total: int | None) -> dict[str, Any]:
     return body | {"limit": page.limit, "offset": page.offset}
 
 
-def _integer(
-    query: Mapping[str, str], name: str, *, default: int, low: int, high: int
-) -> int:
+def _integer(query: Mapping[str, str], name: str, *, default: int, low: int, high: int) -> int:
     text = query.get(name)
     if not text:
         return default
     digits = text if text.isascii() and text.isdigit() and len(text) <= 10 else ""
     if not digits or not low <= int(digits) <= high:
-        raise InvalidRequestError(
-            f"{name} must be a whole number from {low} to {high}.", param=name
-        )
+        raise InvalidRequestError(f"{name} must be a whole number from {low} to {high}.", param=name)
     return int(digits)
 
 

@@ -14,16 +14,10 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
-from gateway.core.api import (
-    errors,
-    rate_limits,
-)
+from gateway.core.api import errors, rate_limits
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.wire import JsonRenderer
-from gateway.core.web.client_address import (
-    client_address,
-    limited_as,
-)
+from gateway.core.web.client_address import client_address, limited_as
 from gateway.core.web.visits import counted_before
 
 log = structlog.get_logger(__name__)
@@ -37,24 +31,14 @@ class ApiView(APIView):
     # Counted by the client's address where a request has no valid key. A route that needs none has its own, so that polling
     # it never makes a wrong key a 429.
     keyless_limit: ClassVar[Limit] = rate_limits.PER_ADDRESS
-    http_method_names = [
-        "get",
-        "head",
-        "post",
-        "put",
-        "patch",
-        "delete",
-    ]
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the key and count the request before anything else happens.
 
         Raises AuthenticationError, RateLimitError.
         """
-        request.accepted_renderer, request.accepted_media_type = (
-            JsonRenderer(),
-            "application/json",
-        )
+        request.accepted_renderer, request.accepted_media_type = (JsonRenderer(), "application/json")
         try:
             principal: Any = request.auth
         except errors.AuthenticationError:
@@ -64,8 +48,7 @@ class ApiView(APIView):
             count_address(request._request, self.keyless_limit)  # noqa: SLF001
             if self.key_required:
                 raise errors.AuthenticationError(
-                    "Send your API key as 'Authorization: Bearer <key>'.",
-                    code="key_missing",
+                    "Send your API key as 'Authorization: Bearer <key>'.", code="key_missing"
                 )
         else:
             _count(request._request, self.limit_now(), principal.key_id)  # noqa: SLF001
@@ -133,9 +116,7 @@ class RouteMissing(ApiView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Count the request, then refuse it, for any method. Raises NotFoundError."""
         super().initial(request, *args, **kwargs)
-        raise errors.NotFoundError(
-            f"There is no route {request.path}.", code="route_missing"
-        )
+        raise errors.NotFoundError(f"There is no route {request.path}.", code="route_missing")
 
 
 def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response:
@@ -144,9 +125,7 @@ def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response:
     if known is None:
         view = type(context.get("view")).__name__
         log.error("unhandled error in the API", view=view, exc_info=error)
-        known = errors.GatewayError(
-            "Something went wrong on our side. Please try again."
-        )
+        known = errors.GatewayError("Something went wrong on our side. Please try again.")
     headers = known.headers()
     if isinstance(error, drf.MethodNotAllowed):
         headers["Allow"] = ", ".join(context["view"].allowed_methods)
@@ -162,9 +141,7 @@ def _as_gateway_error(error: Exception) -> errors.GatewayError | None:
         case drf.MethodNotAllowed():
             return errors.MethodNotAllowedError("This route does not take that method.")
         case drf.UnsupportedMediaType():
-            return errors.MediaTypeError(
-                "Send the body as 'Content-Type: application/json'."
-            )
+            return errors.MediaTypeError("Send the body as 'Content-Type: application/json'.")
         case RequestDataTooBig():
             return errors.BodyTooLargeError("The request body is larger than 256 KB.")
         case SuspiciousOperation():

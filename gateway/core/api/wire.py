@@ -23,10 +23,7 @@ class JsonRenderer(BaseRenderer):
     render_style = "binary"
 
     def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
     ) -> bytes:
         """Return the response body."""
         if data is None:
@@ -39,9 +36,7 @@ class JsonParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Any = None
-    ) -> dict[str, Any]:
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:
         """Return the body's object. Raises InvalidRequestError, and RequestDataTooBig as Django does."""
         body = stream.body if isinstance(stream, HttpRequest) else stream.read()
         # Some programs on Windows write one.
@@ -49,13 +44,9 @@ class JsonParser(BaseParser):
         try:
             value = json.loads(body)
         except json.NotJsonError as error:
-            raise errors.InvalidRequestError(
-                "The request body is not valid JSON.", code="json_invalid"
-            ) from error
+            raise errors.InvalidRequestError("The request body is not valid JSON.", code="json_invalid") from error
         if not isinstance(value, dict):
-            raise errors.InvalidRequestError(
-                "The request body must be a JSON object.", code="json_invalid"
-            )
+            raise errors.InvalidRequestError("The request body must be a JSON object.", code="json_invalid")
         return value
 
 
@@ -67,9 +58,7 @@ class AlwaysJson(BaseContentNegotiation):
         media_type = request.content_type.partition(";")[0].strip().lower()
         return parsers[0] if media_type == "application/json" else None
 
-    def select_renderer(
-        self, request: Request, renderers: Any, format_suffix: str | None = None
-    ) -> Any:
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         """Return the JSON renderer."""
         return renderers[0], renderers[0].media_type
 

@@ -7,11 +7,4 @@ from gateway.core.embedded.errors import EnginesBusyError, EnginesError
 from gateway.core.embedded.supervisor import Engines, running_urls
 from gateway.core.embedded.urls import EngineUrls, celery_url
 
-__all__ = [
-    "EngineUrls",
-    "Engines",
-    "EnginesBusyError",
-    "EnginesError",
-    "celery_url",
-    "running_urls",
-]
+__all__ = ["EngineUrls", "Engines", "EnginesBusyError", "EnginesError", "celery_url", "running_urls"]

@@ -40,9 +40,7 @@ INITDB_OPTIONS = (
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
 )
-READY_LINE = (
-    7  # of postmaster.pid, LOCK_FILE_LINE_PM_STATUS in PostgreSQL's miscadmin.h
-)
+READY_LINE = 7  # of postmaster.pid, LOCK_FILE_LINE_PM_STATUS in PostgreSQL's miscadmin.h
 
 
 class Postgres:
@@ -77,13 +75,7 @@ class Postgres:
         account = initdb_account(self.layout.account)
         give(draft, account)
         self._initdb(draft, account)
-        single: list[str | Path] = [
-            self.binaries / "postgres",
-            "--single",
-            "-D",
-            draft,
-            "postgres",
-        ]
+        single: list[str | Path] = [self.binaries / "postgres", "--single", "-D", draft, "postgres"]
         self._run(single, account, stdin="CREATE DATABASE florin;\n")
         give(draft, self.layout.account)
         draft.rename(self.layout.pg_data)
@@ -101,9 +93,7 @@ class Postgres:
         finally:
             password_file.unlink()
 
-    def _run(
-        self, argv: Sequence[str | Path], account: Account, *, stdin: str = ""
-    ) -> None:
+    def _run(self, argv: Sequence[str | Path], account: Account, *, stdin: str = "") -> None:
         done = subprocess.run(  # noqa: S603 - no shell, our own arguments
             argv,
             input=stdin.encode(),

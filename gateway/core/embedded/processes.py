@@ -58,12 +58,7 @@ def run_as(account: Account | None) -> dict[str, Any]:
     """Return the keyword arguments of `subprocess` that switch to `account`."""
     if account is None or not account.switches:
         return {"umask": 0o077}
-    return {
-        "user": account.uid,
-        "group": account.gid,
-        "extra_groups": [],
-        "umask": 0o077,
-    }
+    return {"user": account.uid, "group": account.gid, "extra_groups": [], "umask": 0o077}
 
 
 def spawn(command: Command) -> subprocess.Popen[bytes]:
@@ -94,11 +89,7 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
 # Celery's pool may fork in the middle of a start. That process would keep open the pipe that reports the start's success,
 # and would block the start for as long as it lives.
 _SPAWNING = threading.RLock()
-os.register_at_fork(
-    before=_SPAWNING.acquire,
-    after_in_parent=_SPAWNING.release,
-    after_in_child=_SPAWNING.release,
-)
+os.register_at_fork(before=_SPAWNING.acquire, after_in_parent=_SPAWNING.release, after_in_child=_SPAWNING.release)
 
 
 def _open_private(path: str, flags: int) -> int:
@@ -133,24 +124,16 @@ class Keeper:
     One thread starts and watches the children, because the kernel ties their lives to the thread that started them.
     """
 
-    def __init__(
-        self, commands: Sequence[Command], *, told: Callable[[str], None]
-    ) -> None:
+    def __init__(self, commands: Sequence[Command], *, told: Callable[[str], None]) -> None:
         self._children = [_Child(command) for command in commands]
         self._told = told
         self._stopping = threading.Event()
-        self._thread = threading.Thread(
-            target=self._keep, name="florin-keeper", daemon=True
-        )
+        self._thread = threading.Thread(target=self._keep, name="florin-keeper", daemon=True)
 
     @property
     def pids(self) -> dict[str, int]:
         """Return the process ids of the children that are alive."""
-        return {
-            child.command.name: child.process.pid
-            for child in self._children
-            if child.process is not None
-        }
+        return {child.command.name: child.process.pid for child in self._children if child.process is not None}
 
     def exits(self, name: str) -> int:
         """Return how often the named child ended without being stopped."""

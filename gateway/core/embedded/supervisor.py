@@ -77,10 +77,7 @@ class Engines:
         return self.start()
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
 
@@ -108,9 +105,7 @@ class Engines:
         self.layout.open_data()
         valkey.create()
         postgres.create()
-        self._keeper = Keeper(
-            [valkey.command(), postgres.command()], told=logger.warning
-        )
+        self._keeper = Keeper([valkey.command(), postgres.command()], told=logger.warning)
         self._keeper.start()
         self._await(postgres, valkey)
         urls = EngineUrls(postgres.url, valkey.url)
@@ -146,11 +141,7 @@ class Engines:
         return f"{engine.name} does not start; the end of {log}:\n{tail}"
 
     def _write_state(self, urls: EngineUrls) -> None:
-        state = {
-            "database_url": urls.database_url,
-            "redis_url": urls.redis_url,
-            "supervisor": os.getpid(),
-        }
+        state = {"database_url": urls.database_url, "redis_url": urls.redis_url, "supervisor": os.getpid()}
         write_private(self.layout.state_file, json.dumps(state))
 
 

@@ -16,9 +16,7 @@ _SHORT_WAITS: Final = {
 }
 
 
-def databases(
-    url: str, replica_url: str, *, prepare: bool, test_suffix: str
-) -> dict[str, dict[str, Any]]:
+def databases(url: str, replica_url: str, *, prepare: bool, test_suffix: str) -> dict[str, dict[str, Any]]:
     """Return Django's DATABASES: the primary, and a replica if there is one."""
     primary = _database(url, prepare=prepare)
     primary["TEST"] = {"NAME": f"test_florin{test_suffix}"}
@@ -45,10 +43,5 @@ def _database(url: str, *, prepare: bool) -> dict[str, Any]:
         "CONN_HEALTH_CHECKS": True,
         # Server-side cursors would outlive their transactions in a session.
         "DISABLE_SERVER_SIDE_CURSORS": True,
-        "OPTIONS": {
-            **_SHORT_WAITS,
-            **server,
-            "server_side_binding": True,
-            "prepare_threshold": 2 if prepare else None,
-        },
+        "OPTIONS": {**_SHORT_WAITS, **server, "server_side_binding": True, "prepare_threshold": 2 if prepare else None},
     }

@@ -28,9 +28,7 @@ _ARE_LIMITED: Final = """
 """
 _FRESH_SECONDS = 1.0
 
-_OWN_LOADER: Any = psycopg.adapters.get_loader(
-    base.TIMESTAMPTZ_OID, psycopg.pq.Format.TEXT
-)
+_OWN_LOADER: Any = psycopg.adapters.get_loader(base.TIMESTAMPTZ_OID, psycopg.pq.Format.TEXT)
 
 
 class UtcLoader(psycopg.adapt.Loader):

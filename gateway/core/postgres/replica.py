@@ -120,9 +120,7 @@ def read_alias() -> str:
     return REPLICA if _reads.get() else DEFAULT_DB_ALIAS
 
 
-def from_primary(
-    read: Callable[Parameters, Result],
-) -> Callable[Parameters, Result]:
+def from_primary(read: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Let a function read the primary wherever it is called: what it returns is kept, and served to requests that decide."""
 
     @wraps(read)
@@ -133,9 +131,7 @@ def from_primary(
     return ask
 
 
-def reads_replica(
-    view: Callable[Parameters, Answer],
-) -> Callable[Parameters, Answer]:
+def reads_replica(view: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
     """Let a view that only reads read the replica, and tell its lag in a header of the answer.
 
     If the replica lags too much, or fails in the middle, the view reads the primary.

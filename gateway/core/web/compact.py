@@ -64,9 +64,7 @@ def compact_css(text: str) -> str:
     rcssmin 1.3 also removes the space before `:is(`, which changes a rule's meaning.
     """
     spaced = _CSS_SPACE.sub(" ", _CSS_COMMENT.sub("", text))
-    return (
-        _CSS_VALUE.sub(":", _CSS_AROUND.sub(r"\1", spaced)).replace(";}", "}").strip()
-    )
+    return _CSS_VALUE.sub(":", _CSS_AROUND.sub(r"\1", spaced)).replace(";}", "}").strip()
 
 
 def compact_js(text: str) -> str:

@@ -18,14 +18,7 @@ from gateway.core.web.signed_in import PREFIXES
 PARAMETER: Final = "lang"
 _LIST: Final = "languages"
 # Paths that buyers do not read. The API is English for all clients, and choosing a language would slow it down.
-_OTHERS: Final = (
-    "/api/",
-    "/healthz",
-    "/readyz",
-    "/metrics",
-    "/status.json",
-    *PREFIXES,
-)
+_OTHERS: Final = ("/api/", "/healthz", "/readyz", "/metrics", "/status.json", *PREFIXES)
 
 # Paths that follow from a page in another language.
 _KEPT: Final = ("chain", "token", "found")
@@ -96,10 +89,7 @@ def language_links(request: HttpRequest) -> dict[str, Any]:
 
 
 def _choices(kept: dict[str, str]) -> list[tuple[str, str, str]]:
-    return [
-        (code, str(name), _query(kept | {PARAMETER: code}))
-        for code, name in settings.LANGUAGES
-    ]
+    return [(code, str(name), _query(kept | {PARAMETER: code})) for code, name in settings.LANGUAGES]
 
 
 def _query(parameters: dict[str, str]) -> str:

@@ -36,10 +36,7 @@ class ApiMiddleware:
         return response
 
     def _complete(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        if (
-            response.status_code >= 400
-            and response["Content-Type"] != "application/json"
-        ):
+        if response.status_code >= 400 and response["Content-Type"] != "application/json":
             response = _envelope(response)
         if not hasattr(request, "rate_state"):
             response = _count_late(request, response)
@@ -72,9 +69,7 @@ class PagePolicyMiddleware(CSPMiddleware):
     JSON is never rendered, and building a policy costs 8 % of its response time.
     """
 
-    def process_response(
-        self, request: HttpRequest, response: HttpResponseBase
-    ) -> HttpResponseBase:
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Add the header to every response except the API's."""
         if request.path_info.startswith(API_PREFIX):
             return response
@@ -96,9 +91,7 @@ def _refuse(request: HttpRequest, error: errors.GatewayError) -> HttpResponse:
     if request.path_info.startswith(API_PREFIX):
         return _render(error)
     headers = error.headers()
-    return HttpResponse(
-        error.message, status=error.status, content_type="text/plain", headers=headers
-    )
+    return HttpResponse(error.message, status=error.status, content_type="text/plain", headers=headers)
 
 
 def _envelope(response: HttpResponse) -> HttpResponse:
@@ -123,8 +116,5 @@ def _error_of(status: int) -> errors.GatewayError:
 
 def _render(error: errors.GatewayError) -> HttpResponse:
     return HttpResponse(
-        json.dumps(error.body()),
-        status=error.status,
-        content_type="application/json",
-        headers=error.headers(),
+        json.dumps(error.body()), status=error.status, content_type="application/json", headers=error.headers()
     )

@@ -6,15 +6,9 @@ from collections.abc import Mapping
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from gateway.core.api import (
-    errors,
-    rate_limits,
-)
+from gateway.core.api import errors, rate_limits
 from gateway.core.api.rate_limits import Limit
-from gateway.core.web.client_address import (
-    client_address,
-    limited_as,
-)
+from gateway.core.web.client_address import client_address, limited_as
 
 
 def count_visit(request: HttpRequest, limit: Limit, code: str) -> None:
@@ -36,9 +30,7 @@ def too_many(request: HttpRequest, error: errors.RateLimitError) -> HttpResponse
     return uncached(render(request, "429.html", words, status=429), error.headers())
 
 
-def uncached(
-    response: HttpResponse, headers: Mapping[str, str] | None = None
-) -> HttpResponse:
+def uncached(response: HttpResponse, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """Return the response with headers, one of which forbids caching."""
     for name, value in (headers or {}).items():
         response[name] = value

@@ -8,9 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from prometheus_client import Histogram
 
 # A client may send any word as its method, and each label's value is kept for good.
-_METHODS: Final = frozenset(
-    {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-)
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 SECONDS: Final = Histogram(
     "florin_request_seconds",
     "Time to answer a request, by the pattern of its route.",
@@ -29,11 +27,9 @@ class RequestTimesMiddleware:
         """Answer the request."""
         began = perf_counter()
         response = self.get_response(request)
-        SECONDS.labels(
-            route_of(request),
-            method_of(request),
-            f"{response.status_code // 100}xx",
-        ).observe(perf_counter() - began)
+        SECONDS.labels(route_of(request), method_of(request), f"{response.status_code // 100}xx").observe(
+            perf_counter() - began
+        )
         return response
 
 

@@ -56,9 +56,7 @@ class SignedInPagesMiddleware:
             response[name] = value
         return response
 
-    def process_view(
-        self, request: HttpRequest, view: object, args: object, kwargs: object
-    ) -> HttpResponse | None:
+    def process_view(self, request: HttpRequest, view: object, args: object, kwargs: object) -> HttpResponse | None:
         """Call each inner middleware's `process_view`, as Django does. CSRF is checked here."""
         if not wants_login(request.path_info):
             return None
@@ -67,9 +65,7 @@ class SignedInPagesMiddleware:
                 return response
         return None
 
-    def process_exception(
-        self, request: HttpRequest, exception: Exception
-    ) -> HttpResponse | None:
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Let each inner middleware handle an exception, the innermost first."""
         if not wants_login(request.path_info):
             return None

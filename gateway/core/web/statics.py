@@ -6,10 +6,7 @@ from typing import Final
 from django.core.files.base import ContentFile, File
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-from gateway.core.web.compact import (
-    compact_css,
-    compact_js,
-)
+from gateway.core.web.compact import compact_css, compact_js
 
 _COMPACT: Final = {".css": compact_css, ".js": compact_js}
 # Third-party scripts, which may have strings over several lines.

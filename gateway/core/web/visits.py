@@ -33,9 +33,7 @@ def visit_of(request: HttpRequest) -> Visit | None:
     return visit
 
 
-def call_again(
-    request: HttpRequest, response: HttpResponseBase, after: "Future[None]"
-) -> None:
+def call_again(request: HttpRequest, response: HttpResponseBase, after: "Future[None]") -> None:
     """Tell the front to drop a response, and to call the view again once a future is done."""
     request.META[VISIT][_COUNTED] = request.rate_state  # type: ignore[attr-defined]
     response.later = after  # type: ignore[attr-defined]

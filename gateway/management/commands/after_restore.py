@@ -33,21 +33,9 @@ class Command(BaseCommand):
             help="the moment that the backup holds, with its offset: 2026-11-23T14:05:00+00:00",
         )
         parser.add_argument("--merchant", metavar="ID", help="whose checkouts: mer_…")
-        parser.add_argument(
-            "--checkouts",
-            type=Path,
-            metavar="FILE",
-            help="the ids of lost checkouts, one a line",
-        )
+        parser.add_argument("--checkouts", type=Path, metavar="FILE", help="the ids of lost checkouts, one a line")
 
-    def handle(
-        self,
-        *args: Any,
-        lost_from: str,
-        merchant: str | None,
-        checkouts: Path | None,
-        **options: Any,
-    ) -> None:
+    def handle(self, *args: Any, lost_from: str, merchant: str | None, checkouts: Path | None, **options: Any) -> None:
         """Record the restore and rescan. Raises CommandError for invalid arguments, and if a chain could not be rescanned."""
         now = timezone.now()
         since = _moment(lost_from, now)

@@ -25,10 +25,7 @@ class Command(BaseCommand):
         email, is_operator = options["email"], not options["dismiss"]
         try:
             changed = set_operator(
-                email,
-                is_operator=is_operator,
-                now=timezone.now(),
-                actor_label="manage.py appoint_operator",
+                email, is_operator=is_operator, now=timezone.now(), actor_label="manage.py appoint_operator"
             )
         except User.DoesNotExist as error:
             raise CommandError(f"No person has the login {email}.") from error

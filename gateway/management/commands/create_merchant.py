@@ -12,12 +12,7 @@ from django.utils import timezone
 
 from accounts.keys.service import create_api_key
 from accounts.login.people import create_person
-from accounts.merchants.service import (
-    BUYERS_MAY_RETRY,
-    MAILS_RECEIPTS,
-    create_merchant,
-    turn,
-)
+from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, create_merchant, turn
 from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core.api.errors import GatewayError
@@ -53,18 +48,12 @@ class Command(BaseCommand):
             metavar="CHAIN",
             help="confirm that the wallet on this chain is a contract which the merchant controls there, such as a Safe",
         )
+        parser.add_argument("--webhook-url", default="", help="the URL that receives events")
         parser.add_argument(
-            "--webhook-url", default="", help="the URL that receives events"
+            "--buyers-may-retry", action="store_true", help="let buyers restart an expired checkout at the same price"
         )
         parser.add_argument(
-            "--buyers-may-retry",
-            action="store_true",
-            help="let buyers restart an expired checkout at the same price",
-        )
-        parser.add_argument(
-            "--mail-receipts",
-            action="store_true",
-            help="mail a receipt to buyers with an e-mail address",
+            "--mail-receipts", action="store_true", help="mail a receipt to buyers with an e-mail address"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -79,44 +68,25 @@ class Command(BaseCommand):
         self.stdout.write(f"Created {merchant.public_id} ({merchant.name}).")
 
     def _create(
-        self,
-        options: dict[str, Any],
-        wallets: list[tuple[str, str]],
-        password: str,
-        now: datetime,
+        self, options: dict[str, Any], wallets: list[tuple[str, str]], password: str, now: datetime
     ) -> Merchant:
         if User.objects.filter(email__iexact=options["owner"]).exists():
-            raise CommandError(
-                f"A person with the address {options['owner']} already exists."
-            )
+            raise CommandError(f"A person with the address {options['owner']} already exists.")
         owner = create_person(options["owner"], password)
         merchant = create_merchant(name=options["name"], owner=owner, now=now)
-        for switch, option in (
-            (BUYERS_MAY_RETRY, "buyers_may_retry"),
-            (MAILS_RECEIPTS, "mail_receipts"),
-        ):
+        for switch, option in ((BUYERS_MAY_RETRY, "buyers_may_retry"), (MAILS_RECEIPTS, "mail_receipts")):
             turn(merchant, switch, to=options[option], now=now, actor=owner)
         for chain, address in wallets:
-            set_receiving_wallet(
-                merchant, chain=chain, address=address, now=now, actor=owner
-            )
+            set_receiving_wallet(merchant, chain=chain, address=address, now=now, actor=owner)
         if options["webhook_url"]:
             for mode in Mode:
-                set_default_url(
-                    merchant,
-                    mode=mode,
-                    url=options["webhook_url"],
-                    now=now,
-                    actor=owner,
-                )
+                set_default_url(merchant, mode=mode, url=options["webhook_url"], now=now, actor=owner)
         self._show_keys(merchant, owner, now)
         return merchant
 
     def _show_keys(self, merchant: Merchant, owner: User, now: datetime) -> None:
         for mode in Mode:
-            _, key = create_api_key(
-                merchant, mode=mode, name="first", now=now, actor=owner
-            )
+            _, key = create_api_key(merchant, mode=mode, name="first", now=now, actor=owner)
             self.stdout.write(f"{mode.label} key (shown once): {key}")
         self.stdout.write(f"Webhook secret: {ensure_secret(merchant, now=now)}")
 
@@ -126,9 +96,7 @@ def _inspected(wallet: str, options: dict[str, Any]) -> tuple[str, str]:
     chain, _, address = wallet.partition("=")
     found = inspect(chain, address, now=timezone.now())
     if found.warning and chain not in options["contract_wallet"]:
-        raise CommandError(
-            f"{found.warning} Confirm it with --contract-wallet {chain}."
-        )
+        raise CommandError(f"{found.warning} Confirm it with --contract-wallet {chain}.")
     return chain, found.address
 
 

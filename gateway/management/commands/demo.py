@@ -16,10 +16,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from demo.chains import LocalChains
-from demo.localnet.errors import (
-    NodeMissingError,
-    NodeStartError,
-)
+from demo.localnet.errors import NodeMissingError, NodeStartError
 from demo.machines.report_price import CHAIN as REPORT_CHAIN
 from demo.machines.report_price import PATH as REPORT_PATH
 from demo.nodes.base import LocalChain
@@ -27,15 +24,7 @@ from demo.nodes.solana_accounts import NETWORK_PAYER_KEY
 from demo.settings_file import Credentials, DemoSettings, write_environment
 from gateway.core.embedded import EnginesError
 from gateway.core.embedded.processes import Command as Program
-from gateway.processes.stack import (
-    HOST,
-    MANAGE,
-    Stack,
-    StackError,
-    free_port,
-    require_free_port,
-    until_signalled,
-)
+from gateway.processes.stack import HOST, MANAGE, Stack, StackError, free_port, require_free_port, until_signalled
 from wallets.chains.registry import CHAINS, family_called
 
 # The paid API's port is the one after the stream server's.
@@ -71,9 +60,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument(
-            "--no-chain", action="store_true", help="test mode only, no local chains"
-        )
+        parser.add_argument("--no-chain", action="store_true", help="test mode only, no local chains")
 
     def handle(self, *args: Any, port: int, no_chain: bool, **options: Any) -> None:
         """Start everything, print addresses and keys, wait for the signal."""
@@ -87,9 +74,7 @@ class Command(BaseCommand):
     def _run(self, var: Path, port: int, *, with_chains: bool) -> None:
         for needed in (port, port + 1):
             require_free_port(needed)
-        with self.stack(
-            var=var, port=port, say=self._say, environment=DEVELOPMENT
-        ) as stack:
+        with self.stack(var=var, port=port, say=self._say, environment=DEVELOPMENT) as stack:
             forget_real_chains(stack.environment)
             nodes = self.start_nodes(stack) if with_chains else None
             has_own_engines = stack.start_engines()
@@ -104,24 +89,16 @@ class Command(BaseCommand):
         """Start the local chains, or report why there are none."""
         first = stack.port + FIRST_NODE_PORT
         try:
-            nodes = LocalChains(
-                stack.var / "chains", port=lambda n: free_port(first + n)
-            )
+            nodes = LocalChains(stack.var / "chains", port=lambda n: free_port(first + n))
         except NodeMissingError:
             self._say(NO_NODE)
             return None
-        self._say(
-            f"Starting local chains: {_titles(node.name for node in nodes.nodes)}."
-        )
-        miner = stack.command(
-            "miner", sys.executable, "-m", "demo.nodes.miner", *nodes.mined_urls()
-        )
+        self._say(f"Starting local chains: {_titles(node.name for node in nodes.nodes)}.")
+        miner = stack.command("miner", sys.executable, "-m", "demo.nodes.miner", *nodes.mined_urls())
         stack.keep([*nodes.commands(stack.command), miner])
         return nodes
 
-    def _seed(
-        self, stack: Stack, chains: list[LocalChain], *, has_own_engines: bool
-    ) -> DemoSettings:
+    def _seed(self, stack: Stack, chains: list[LocalChain], *, has_own_engines: bool) -> DemoSettings:
         self._say("Bringing the database up to date.")
         path = stack.var / "demo.json"
         shop_url = f"http://{HOST}:{stack.port + 1}"
@@ -149,11 +126,7 @@ class Command(BaseCommand):
         }
         stack.start_services(
             *(
-                stack.command(
-                    name,
-                    *(sys.executable, "-m", module),
-                    *(str(port), str(stack.var / "demo.json")),
-                )
+                stack.command(name, *(sys.executable, "-m", module), *(str(port), str(stack.var / "demo.json")))
                 for name, (module, port) in services.items()
                 if port
             )
@@ -237,13 +210,10 @@ def sheet(demo: DemoSettings, var: Path) -> str:
 
 def _chain_lines(demo: DemoSettings) -> list[str]:
     lines = [
-        f"{TITLES[name]:<10} {chain['rpc_url']} ({', '.join(chain['tokens'])})"
-        for name, chain in demo.chains.items()
+        f"{TITLES[name]:<10} {chain['rpc_url']} ({', '.join(chain['tokens'])})" for name, chain in demo.chains.items()
     ]
     payers = {
-        chain["funded_private_key"]
-        for chain in demo.chains.values()
-        if family_called(chain["kind"]).has_forwarders
+        chain["funded_private_key"] for chain in demo.chains.values() if family_called(chain["kind"]).has_forwarders
     }
     known = "(a public test key: play money only)"
     return [*lines, *(f"{'Payer':<10} {payer} {known}" for payer in payers)]

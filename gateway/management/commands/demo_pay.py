@@ -10,12 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from demo.closed import closed_option
 from demo.gateway_api import GatewayError
-from demo.payments import (
-    Wish,
-    chain_entry,
-    pay_checkout,
-    pay_option,
-)
+from demo.payments import Wish, chain_entry, pay_checkout, pay_option
 from demo.settings_file import DemoSettings, read_settings
 from demo.wallets.base import ChainEntry, WalletError
 from wallets.chains.registry import CHAINS
@@ -43,14 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--comment", default="", help="on TON and Solana")
 
     def handle(
-        self,
-        *args: Any,
-        checkout_id: str,
-        chain: str,
-        token: str,
-        amount: str,
-        comment: str,
-        **options: Any,
+        self, *args: Any, checkout_id: str, chain: str, token: str, amount: str, comment: str, **options: Any
     ) -> None:
         """Pay the checkout. Raises CommandError with the reason if that fails."""
         wish = Wish(chain, token=token, amount=amount, comment=comment)

@@ -7,10 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from demo.machines import (
-    payer,
-    report_price,
-)
+from demo.machines import payer, report_price
 from demo.payments import chain_entry
 from demo.wallets.base import WalletError
 from gateway.management.commands.demo_pay import local_demo, refuse_real_money
@@ -27,9 +24,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         chains = [report_price.CHAIN]
-        parser.add_argument(
-            "--chain", default=report_price.CHAIN, metavar="NAME", choices=chains
-        )
+        parser.add_argument("--chain", default=report_price.CHAIN, metavar="NAME", choices=chains)
 
     def handle(self, *args: Any, chain: str, **options: Any) -> None:
         """Buy the report. Raises CommandError with the reason if that fails."""
@@ -37,9 +32,7 @@ class Command(BaseCommand):
         try:
             entry = chain_entry(demo, chain)
             refuse_real_money(entry)
-            bought = payer.buy(
-                demo.report_url, entry, most=Decimal("0.05"), say=self.stdout.write
-            )
+            bought = payer.buy(demo.report_url, entry, most=Decimal("0.05"), say=self.stdout.write)
         except WalletError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Report   {json.dumps(bought.report)}")

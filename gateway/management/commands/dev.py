@@ -12,10 +12,7 @@ from typing import Final
 from gateway.core.embedded.processes import Command as Program
 from gateway.management.commands.demo import Command as DemoCommand
 from gateway.management.commands.demo import DemoStack
-from gateway.processes.stack import (
-    ROOT,
-    web_arguments,
-)
+from gateway.processes.stack import ROOT, web_arguments
 
 DEBUG_SETTINGS: Final = "demo.debug.settings"
 # Only source folders are watched: PostgreSQL's files under var/ change all the time.
@@ -51,9 +48,7 @@ def watched_folders(root: Path = ROOT) -> list[Path]:
     return sorted(
         path
         for path in root.iterdir()
-        if path.is_dir()
-        and not path.name.startswith(".")
-        and path.name not in NOT_WATCHED
+        if path.is_dir() and not path.name.startswith(".") and path.name not in NOT_WATCHED
     )
 
 

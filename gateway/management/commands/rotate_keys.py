@@ -42,9 +42,7 @@ class Command(BaseCommand):
         webhooks.add_argument("merchants", nargs="+", metavar="MERCHANT")
         webhooks.add_argument("--hours", type=int, default=24)
         for kind in (encryption, gas, webhooks):
-            kind.add_argument(
-                "--dry-run", action="store_true", help="show, and change nothing"
-            )
+            kind.add_argument("--dry-run", action="store_true", help="show, and change nothing")
         kinds.add_parser("status")
 
     def handle(self, *args: Any, kind: str, **options: Any) -> None:
@@ -60,10 +58,7 @@ class Command(BaseCommand):
         self.stdout.write(f"SECRET_KEY has {fallbacks} fallbacks.")
 
     def _encryption(self, *, dry_run: bool, **_: Any) -> None:
-        kinds = {
-            "Webhook secrets": reseal_secrets(dry_run=dry_run),
-            "Second factors": reseal_factors(dry_run=dry_run),
-        }
+        kinds = {"Webhook secrets": reseal_secrets(dry_run=dry_run), "Second factors": reseal_factors(dry_run=dry_run)}
         done = "to be encrypted anew" if dry_run else "encrypted anew"
         for name, counted in kinds.items():
             self.stdout.write(
@@ -72,18 +67,11 @@ class Command(BaseCommand):
             )
         changed = sum(counted.older for counted in kinds.values())
         if changed and not dry_run:
-            record(
-                None,
-                action="encryption_keys.rotated",
-                after={"secrets": changed},
-                now=timezone.now(),
-            )
+            record(None, action="encryption_keys.rotated", after={"secrets": changed}, now=timezone.now())
         for line in _addresses():
             self.stdout.write(line)
         if any(counted.unreadable for counted in kinds.values()):
-            raise CommandError(
-                "Put the key that is missing back into ENCRYPTION_KEYS, and run this again."
-            )
+            raise CommandError("Put the key that is missing back into ENCRYPTION_KEYS, and run this again.")
 
     def _gas(self, *, address: str, dry_run: bool, **_: Any) -> None:
         chains = [spec.name for spec in forwarder_chains()]
@@ -91,9 +79,7 @@ class Command(BaseCommand):
             count = retire(address, chains=chains, now=timezone.now(), dry_run=dry_run)
         except NoGasError as error:
             raise CommandError(f"{error}.") from error
-        self.stdout.write(
-            f"{count} accounts {'would be' if dry_run else 'are'} retired."
-        )
+        self.stdout.write(f"{count} accounts {'would be' if dry_run else 'are'} retired.")
         self._say_gas()
 
     def _say_gas(self) -> None:
@@ -104,9 +90,7 @@ class Command(BaseCommand):
                 told += "; put its key back into GAS_KEYS until they are final"
             self.stdout.write(f"{told}.")
 
-    def _webhooks(
-        self, *, merchants: list[str], hours: int, dry_run: bool, **_: Any
-    ) -> None:
+    def _webhooks(self, *, merchants: list[str], hours: int, dry_run: bool, **_: Any) -> None:
         found = Merchant.objects.filter(public_id__in=merchants)
         if missing := set(merchants) - set(found.values_list("public_id", flat=True)):
             raise CommandError(f"There is no merchant {min(missing)}.")
@@ -123,9 +107,7 @@ class Command(BaseCommand):
 def _addresses() -> Iterator[str]:
     """Say since when no checkout's address follows from a key: a restore needs that key for lost checkouts from before."""
     newest: dict[int, str] = {}
-    rows = Checkout.objects.order_by("-pk").values_list(
-        "public_id", "deposit_nonce", "created_at"
-    )
+    rows = Checkout.objects.order_by("-pk").values_list("public_id", "deposit_nonce", "created_at")
     for public_id, nonce, created_at in rows[:_SEARCHED]:
         made = derivations(f"deposit:{public_id}")
         if bytes(nonce) in made:

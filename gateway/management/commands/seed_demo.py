@@ -25,34 +25,17 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("settings_file", type=Path, help="a former var/demo.json")
         parser.add_argument("webhook_url")
-        parser.add_argument(
-            "--own-engines",
-            action="store_true",
-            help="set the data of another release aside",
-        )
+        parser.add_argument("--own-engines", action="store_true", help="set the data of another release aside")
 
-    def handle(
-        self,
-        *args: Any,
-        settings_file: Path,
-        webhook_url: str,
-        own_engines: bool,
-        **options: Any,
-    ) -> None:
+    def handle(self, *args: Any, settings_file: Path, webhook_url: str, own_engines: bool, **options: Any) -> None:
         """Migrate and seed in one process: each start of Django takes time."""
         kept_as = ""
         if is_of_another_release():
             if not own_engines:
-                raise CommandError(
-                    "The database of DATABASE_URL is of another release of Florin: name an empty one."
-                )
+                raise CommandError("The database of DATABASE_URL is of another release of Florin: name an empty one.")
             kept_as = set_aside(now=timezone.now())
         call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
         with transaction.atomic():
-            credentials = seed_demo(
-                kept=kept_credentials(settings_file),
-                webhook_url=webhook_url,
-                now=timezone.now(),
-            )
+            credentials = seed_demo(kept=kept_credentials(settings_file), webhook_url=webhook_url, now=timezone.now())
         told = {"credentials": asdict(credentials), "kept_as": kept_as}
         self.stdout.write(json.dumps(told))

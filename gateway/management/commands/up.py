@@ -9,12 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway.core.embedded import EnginesError
-from gateway.processes.stack import (
-    MANAGE,
-    Stack,
-    StackError,
-    until_signalled,
-)
+from gateway.processes.stack import MANAGE, Stack, StackError, until_signalled
 
 
 class Command(BaseCommand):

@@ -11,13 +11,7 @@ from settlements.errors import NoGasError
 from settlements.gas.broadcast import gas_node
 from settlements.gas.ledger import open_transactions
 from settlements.gas.node import GasNode
-from settlements.gas.repair import (
-    Repair,
-    RepairError,
-    agreed_number,
-    plan_repair,
-    repair,
-)
+from settlements.gas.repair import Repair, RepairError, agreed_number, plan_repair, repair
 from settlements.models import GasAccount
 from settlements.sweeps.turns import forwarder_chains
 from wallets.chains.base import ChainError
@@ -40,15 +34,7 @@ class Command(BaseCommand):
         parser.add_argument("--resync", action="store_true")
         parser.add_argument("--yes", action="store_true", help="make the change")
 
-    def handle(
-        self,
-        *args: Any,
-        chain: str,
-        address: str,
-        resync: bool,
-        yes: bool,
-        **options: Any,
-    ) -> None:
+    def handle(self, *args: Any, chain: str, address: str, resync: bool, yes: bool, **options: Any) -> None:
         """Show, and repair if asked. Raises CommandError if that is impossible."""
         account = self._find(chain, address)
         try:
@@ -65,9 +51,7 @@ class Command(BaseCommand):
             raise CommandError(f"{chain} has no node or no forwarders.")
         found = GasAccount.objects.filter(chain=chain, address__iexact=address).first()
         if found is None or found.next_nonce is None:
-            raise CommandError(
-                "There is no such gas account, or it has sent nothing yet."
-            )
+            raise CommandError("There is no such gas account, or it has sent nothing yet.")
         return found
 
     def _show(self, account: GasAccount, told: Sequence[tuple[str, int]]) -> None:
@@ -80,20 +64,11 @@ class Command(BaseCommand):
         for label, number in told:
             self.stdout.write(f"{label}: {number} transactions in the chain.")
 
-    def _repair(
-        self,
-        account: GasAccount,
-        told: Sequence[tuple[str, int]],
-        node: GasNode,
-        *,
-        is_sure: bool,
-    ) -> None:
+    def _repair(self, account: GasAccount, told: Sequence[tuple[str, int]], node: GasNode, *, is_sure: bool) -> None:
         used = agreed_number(told)
         if not is_sure:
             found = plan_repair(account, used)
-            self.stdout.write(
-                f"With --yes, the account would continue with {_words(found)}. Nothing was changed."
-            )
+            self.stdout.write(f"With --yes, the account would continue with {_words(found)}. Nothing was changed.")
             return
         found = repair(account.pk, used, node=node, now=timezone.now())
         self.stdout.write(f"The account continues with {_words(found)}.")
@@ -103,6 +78,5 @@ def _words(found: Repair) -> str:
     if not found.holes:
         return f"nonce {found.next_nonce}"
     return (
-        f"nonce {found.next_nonce}, after {len(found.holes)} empty transactions "
-        f"({found.holes[0]} to {found.holes[-1]})"
+        f"nonce {found.next_nonce}, after {len(found.holes)} empty transactions ({found.holes[0]} to {found.holes[-1]})"
     )

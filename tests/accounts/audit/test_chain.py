@@ -49,9 +49,7 @@ def tamper(statement: str, *parameters: Any) -> None:
         cursor.execute(statement, parameters)
 
 
-def test_every_entry_is_sealed_in_the_chain_of_its_merchant(
-    entries: list[AuditEntry],
-) -> None:
+def test_every_entry_is_sealed_in_the_chain_of_its_merchant(entries: list[AuditEntry]) -> None:
     found = AuditSeal.objects.order_by("entry_id").values_list("chain", "number")
     one, other = entries[0].merchant_id, entries[2].merchant_id
     assert list(found) == [(one, 1), (one, 2), (other, 1), (0, 1), (one, 3)]
@@ -76,41 +74,27 @@ def test_every_entry_is_sealed_in_the_chain_of_its_merchant(
         ("UPDATE accounts_auditseal SET digest = '' WHERE entry_id = %s", "not fit"),
     ],
 )
-def test_whatever_is_changed_shows(
-    statement: str, fault: str, entries: list[AuditEntry]
-) -> None:
+def test_whatever_is_changed_shows(statement: str, fault: str, entries: list[AuditEntry]) -> None:
     tamper(statement, entries[1].pk)
     assert any(fault in words for words in verify_audit_log().faults)
     with pytest.raises(CommandError, match=fault):
         call_command("verify_audit")
 
 
-def test_a_part_that_was_taken_out_with_its_seals_shows(
-    entries: list[AuditEntry],
-) -> None:
+def test_a_part_that_was_taken_out_with_its_seals_shows(entries: list[AuditEntry]) -> None:
     for table, column in (("auditseal", "entry_id"), ("auditentry", "id")):
         tamper(f"DELETE FROM accounts_{table} WHERE {column} = %s", entries[1].pk)
     assert any("are missing" in words for words in verify_audit_log().faults)
 
 
-def test_the_database_refuses_to_change_entries_and_seals(
-    entries: list[AuditEntry],
-) -> None:
+def test_the_database_refuses_to_change_entries_and_seals(entries: list[AuditEntry]) -> None:
     for table in ("auditentry", "auditseal"):
-        for change in (
-            f"DELETE FROM accounts_{table}",
-            f"UPDATE accounts_{table} SET {COLUMN[table]}",
-        ):
-            with (
-                pytest.raises(DatabaseError, match="never changed"),
-                connection.cursor() as cursor,
-            ):
+        for change in (f"DELETE FROM accounts_{table}", f"UPDATE accounts_{table} SET {COLUMN[table]}"):
+            with pytest.raises(DatabaseError, match="never changed"), connection.cursor() as cursor:
                 cursor.execute(change)
 
 
-def test_without_the_triggers_entries_and_seals_would_change(
-    entries: list[AuditEntry],
-) -> None:
+def test_without_the_triggers_entries_and_seals_would_change(entries: list[AuditEntry]) -> None:
     """The negative control of the test above."""
     for table in ("auditseal", "auditentry"):
         tamper(f"UPDATE accounts_{table} SET {COLUMN[table].replace('7', '-number')}")
@@ -138,9 +122,7 @@ def test_what_is_rolled_back_leaves_no_gap(entries: list[AuditEntry]) -> None:
 def test_entries_written_at_the_same_moment_make_one_chain() -> None:
     merchant = make_merchant()
     with crew(8) as threads:
-        threads.together(
-            *[lambda: record(merchant, action="x", now=NOON) for _ in range(8)]
-        )
+        threads.together(*[lambda: record(merchant, action="x", now=NOON) for _ in range(8)])
     report = verify_audit_log()
     assert report.faults == []
     assert [head.number for head in report.heads] == [8]
@@ -166,18 +148,13 @@ def test_without_the_lock_two_entries_would_take_one_place_in_the_chain() -> Non
     merchant = make_merchant()
     with sealing_without_the_lock(), crew(2) as threads:
         with holding(LOCK_MERCHANT, merchant.pk):
-            both = [
-                threads.start(lambda: record(merchant, action="x", now=NOON))
-                for _ in range(2)
-            ]
+            both = [threads.start(lambda: record(merchant, action="x", now=NOON)) for _ in range(2)]
             wait_for_waiters(2)
         [refused] = [error for one in both if (error := one.exception(SECONDS))]
     assert "audit_seal_once" in str(refused)
 
 
-def test_the_command_tells_that_all_is_well_and_shows_the_heads(
-    entries: list[AuditEntry],
-) -> None:
+def test_the_command_tells_that_all_is_well_and_shows_the_heads(entries: list[AuditEntry]) -> None:
     out = io.StringIO()
     call_command("verify_audit", "--heads", stdout=out)
     assert "5 entries in 3 chains are whole." in out.getvalue()

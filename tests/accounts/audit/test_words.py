@@ -9,9 +9,7 @@ def test_a_known_act_has_its_words_and_another_one_reads_as_its_code() -> None:
 
 
 def test_what_is_the_same_is_not_told() -> None:
-    assert changed_values({"role": "owner", "a": 1}, {"role": "viewer", "a": 1}) == [
-        ("role", "owner", "viewer")
-    ]
+    assert changed_values({"role": "owner", "a": 1}, {"role": "viewer", "a": 1}) == [("role", "owner", "viewer")]
 
 
 def test_what_was_nothing_and_what_is_nothing_are_told_apart() -> None:
@@ -21,8 +19,4 @@ def test_what_was_nothing_and_what_is_nothing_are_told_apart() -> None:
 
 def test_switches_and_nested_values_can_be_read() -> None:
     told = changed_values(None, {"is_on": True, "was_on": False, "wörter": {"ä": 1}})
-    assert told == [
-        ("is on", None, "on"),
-        ("was on", None, "off"),
-        ("wörter", None, '{"ä": 1}'),
-    ]
+    assert told == [("is on", None, "on"), ("was on", None, "off"), ("wörter", None, '{"ä": 1}')]

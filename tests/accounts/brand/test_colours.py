@@ -7,17 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from accounts.brand.colours import (
-    DARK,
-    LIGHT,
-    READABLE,
-    VISIBLE,
-    Palette,
-    Scheme,
-    contrast,
-    is_colour,
-    palette,
-)
+from accounts.brand.colours import DARK, LIGHT, READABLE, VISIBLE, Palette, Scheme, contrast, is_colour, palette
 from tests.tree import ROOT
 
 SCHEMES = {"light": LIGHT, "dark": DARK}
@@ -38,9 +28,7 @@ TOKENS = tokens()
 
 def mixed(one: str, other: str, share: float) -> str:
     """CSS's color-mix in srgb: so much of one, the rest of the other."""
-    pairs = (
-        (int(one[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5)
-    )
+    pairs = ((int(one[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5))
     return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
 
 
@@ -69,9 +57,7 @@ def drawn_pairs(name: str, drawn: Palette) -> Iterator[tuple[str, str, float]]:
 def test_everything_drawn_keeps_its_contrast(name: str, accent: str) -> None:
     drawn = palette(accent, SCHEMES[name])
     short = [
-        (what, ground, needed)
-        for what, ground, needed in drawn_pairs(name, drawn)
-        if contrast(what, ground) < needed
+        (what, ground, needed) for what, ground, needed in drawn_pairs(name, drawn) if contrast(what, ground) < needed
     ]
     assert short == []
     assert drawn.fill == accent
@@ -80,19 +66,8 @@ def test_everything_drawn_keeps_its_contrast(name: str, accent: str) -> None:
 
 
 def test_the_rule_sees_a_colour_that_is_drawn_as_it_was_chosen() -> None:
-    plain = Palette(
-        fill="#ffff00",
-        hover="#ffff00",
-        ink="#ffffff",
-        soft="#ffff00",
-        text="#ffff00",
-        edge="#ffff00",
-    )
-    short = [
-        what
-        for what, ground, needed in drawn_pairs("light", plain)
-        if contrast(what, ground) < needed
-    ]
+    plain = Palette(fill="#ffff00", hover="#ffff00", ink="#ffffff", soft="#ffff00", text="#ffff00", edge="#ffff00")
+    short = [what for what, ground, needed in drawn_pairs("light", plain) if contrast(what, ground) < needed]
     assert len(short) > 10
 
 
@@ -105,9 +80,7 @@ def test_the_rule_sees_a_colour_that_is_drawn_as_it_was_chosen() -> None:
         ("#2440d8", "#2440d8", 1.0),
     ],
 )
-def test_contrast_is_what_the_guidelines_say(
-    one: str, other: str, ratio: float
-) -> None:
+def test_contrast_is_what_the_guidelines_say(one: str, other: str, ratio: float) -> None:
     assert contrast(one, other) == pytest.approx(ratio, abs=0.005)
     assert contrast(other, one) == contrast(one, other)
 

@@ -7,18 +7,9 @@ from typing import Any, cast
 import pytest
 from PIL import Image
 
-from accounts.brand.facts import (
-    Brand,
-    brand_of,
-    with_brand,
-)
-from accounts.brand.service import (
-    BrandingChanges,
-    change_branding,
-)
-from accounts.brand.styles import (
-    stylesheet_version,
-)
+from accounts.brand.facts import Brand, brand_of, with_brand
+from accounts.brand.service import BrandingChanges, change_branding
+from accounts.brand.styles import stylesheet_version
 from accounts.models import Branding, Merchant
 from checkouts.models import Checkout
 from tests.factories import NOON, make_checkout, make_merchant, make_user
@@ -46,13 +37,7 @@ def change(merchant: Merchant, **changes: Any) -> Branding:
 
 
 @pytest.mark.parametrize(
-    ("name", "mark"),
-    [
-        ("Halden Roasters", "HR"),
-        ("florin", "F"),
-        ("Ćevapi & Sons Ltd", "ĆS"),
-        ("***", ""),
-    ],
+    ("name", "mark"), [("Halden Roasters", "HR"), ("florin", "F"), ("Ćevapi & Sons Ltd", "ĆS"), ("***", "")]
 )
 def test_a_merchant_is_marked_by_its_initials(name: str, mark: str) -> None:
     assert Brand(name).mark == mark
@@ -66,9 +51,7 @@ def test_a_merchant_without_branding_has_its_name_and_nothing_else() -> None:
 
 def test_what_was_chosen_is_what_pages_show() -> None:
     merchant = make_merchant()
-    branding = change_branding(
-        merchant, changes={**FULL, "logo": a_logo()}, now=NOON, actor=make_user()
-    )
+    branding = change_branding(merchant, changes={**FULL, "logo": a_logo()}, now=NOON, actor=make_user())
     read = Merchant.objects.get(pk=merchant.pk)
     assert read.shown_name == "Halden"
     assert brand_of(read) == Brand(
@@ -91,9 +74,6 @@ def test_a_page_reads_the_brand_in_its_own_query_and_leaves_the_logo_where_it_is
     change(branded, logo=a_logo())
     codes = [make_checkout(merchant).code for merchant in (branded, make_merchant())]
     with django_assert_num_queries(2) as asked:
-        brands = [
-            brand_of(with_brand(Checkout.objects.all()).get(code=code).merchant)
-            for code in codes
-        ]
+        brands = [brand_of(with_brand(Checkout.objects.all()).get(code=code).merchant) for code in codes]
     assert [bool(brand.logo_digest) for brand in brands] == [True, False]
     assert '"logo"' not in asked.captured_queries[0]["sql"]

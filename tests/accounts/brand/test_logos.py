@@ -12,24 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, PngImagePlugin
 
-from accounts.brand.logos import (
-    MAX_BYTES,
-    MAX_PIXELS,
-    MAX_SCANS,
-    MAX_SIDE,
-    MAX_UPLOAD_BYTES,
-    LogoError,
-    redraw,
-)
+from accounts.brand.logos import MAX_BYTES, MAX_PIXELS, MAX_SCANS, MAX_SIDE, MAX_UPLOAD_BYTES, LogoError, redraw
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SVG = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>alert(1)</script></svg>"""
 RED = (200, 30, 40, 255)
 
 
-def a_picture(
-    size: tuple[int, int] = (64, 48), mode: str = "RGBA", colour: Any = RED
-) -> Image.Image:
+def a_picture(size: tuple[int, int] = (64, 48), mode: str = "RGBA", colour: Any = RED) -> Image.Image:
     return Image.new(mode, size, colour)
 
 
@@ -71,12 +61,7 @@ def a_bomb(width: int, height: int) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
     squeezer = zlib.compressobj(9)
     body = b"".join(squeezer.compress(b"\0" * 1_000_000) for _ in range(20))
-    return (
-        PNG
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", body + squeezer.flush())
-        + chunk(b"IEND", b"")
-    )
+    return PNG + chunk(b"IHDR", header) + chunk(b"IDAT", body + squeezer.flush()) + chunk(b"IEND", b"")
 
 
 def animated(kind: str) -> bytes:
@@ -91,9 +76,7 @@ GOOD: dict[str, Callable[[], bytes]] = {
     "bits": lambda: encoded(a_picture(mode="1", colour=1)),
     "sixteen-bits": lambda: encoded(a_picture(mode="I;16", colour=40_000)),
     "jpeg": lambda: encoded(a_picture(mode="RGB", colour=RED[:3]), "JPEG"),
-    "print-jpeg": lambda: encoded(
-        a_picture(mode="CMYK", colour=(10, 200, 30, 0)), "JPEG"
-    ),
+    "print-jpeg": lambda: encoded(a_picture(mode="CMYK", colour=(10, 200, 30, 0)), "JPEG"),
     "webp": lambda: encoded(a_picture(), "WEBP", lossless=True),
     "gif": lambda: encoded(a_picture(mode="P", colour=3), "GIF"),
     "animated-gif": lambda: animated("GIF"),
@@ -103,9 +86,7 @@ GOOD: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", GOOD)
-def test_every_kind_of_picture_comes_out_as_png_with_nothing_but_pixels(
-    kind: str,
-) -> None:
+def test_every_kind_of_picture_comes_out_as_png_with_nothing_but_pixels(kind: str) -> None:
     drawn = redraw(GOOD[kind]())
     assert opened(drawn).size == (64, 48)
     kinds = chunk_kinds(drawn)
@@ -149,9 +130,7 @@ def test_no_word_that_came_with_the_picture_gets_through() -> None:
     exif[0x010E] = "secret-description"
     picture = a_picture()
     picture.info["dpi"] = (72, 72)
-    sent = encoded(
-        picture, pnginfo=told, exif=exif, dpi=(72, 72), icc_profile=b"secret-profile"
-    )
+    sent = encoded(picture, pnginfo=told, exif=exif, dpi=(72, 72), icc_profile=b"secret-profile")
     assert b"secret-author" in sent
     drawn = redraw(sent + b"secret-tail")
     assert b"secret" not in drawn
@@ -176,9 +155,7 @@ def test_a_photograph_is_turned_upright() -> None:
     assert opened(redraw(lying)).size == (40, 60)
 
 
-def test_a_bomb_is_refused_before_it_is_decoded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bomb_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     def explode(*_: Any) -> None:
         pytest.fail("decoded")
 
@@ -193,9 +170,7 @@ def test_a_bomb_is_refused_before_it_is_decoded(
         redraw(a_bomb(100, MAX_PIXELS // 100))
 
 
-def test_a_jpeg_that_would_be_walked_over_a_thousand_times_is_refused_before_it_is_decoded() -> (
-    None
-):
+def test_a_jpeg_that_would_be_walked_over_a_thousand_times_is_refused_before_it_is_decoded() -> None:
     sent = encoded(a_picture(mode="RGB", colour="red"), "JPEG", progressive=True)
     scan = sent.index(b"\xff\xda")
     scans = sent[scan:].count(b"\xff\xda")
@@ -266,9 +241,7 @@ SAMPLES = [detailed(kind) for kind in ("PNG", "JPEG", "WEBP", "GIF")]
     cut=st.integers(0, 10_000),
 )
 @example(sample=SAMPLES[0], changes=[], cut=0)
-def test_no_damage_gets_past_it(
-    sample: bytes, changes: list[tuple[int, bytes]], cut: int
-) -> None:
+def test_no_damage_gets_past_it(sample: bytes, changes: list[tuple[int, bytes]], cut: int) -> None:
     damaged = bytearray(sample)
     for place, data in changes:
         at = place % len(damaged)

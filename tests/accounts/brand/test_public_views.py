@@ -9,16 +9,9 @@ from django.test import Client
 from PIL import Image
 
 from accounts.brand import public_views
-from accounts.brand.facts import (
-    brand_of,
-)
-from accounts.brand.service import (
-    BrandingChanges,
-    change_branding,
-)
-from accounts.brand.styles import (
-    stylesheet,
-)
+from accounts.brand.facts import brand_of
+from accounts.brand.service import BrandingChanges, change_branding
+from accounts.brand.styles import stylesheet
 from accounts.models import Branding, Merchant
 from gateway.core.api.rate_limits import Limit
 from tests.factories import NOON, make_merchant
@@ -64,9 +57,7 @@ def test_style_sheet_and_logo_are_kept_for_ever_and_can_do_nothing_else(
         assert client.post(path).status_code == 405
 
 
-def test_whoever_asks_too_often_is_asked_for_patience(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_asks_too_often_is_asked_for_patience(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     merchant = make_merchant()
     change(merchant, accent="#ffff00", logo=a_logo())
     monkeypatch.setattr(public_views, "BRAND", Limit("brand.none", 0))

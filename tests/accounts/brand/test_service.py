@@ -9,13 +9,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from PIL import Image
 
-from accounts.brand.facts import (
-    brand_of,
-)
-from accounts.brand.service import (
-    BrandingChanges,
-    change_branding,
-)
+from accounts.brand.facts import brand_of
+from accounts.brand.service import BrandingChanges, change_branding
 from accounts.models import AuditEntry, Branding, Merchant
 from gateway.core.api.errors import InvalidRequestError
 from tests.factories import NOON, make_merchant, make_user
@@ -48,9 +43,7 @@ def test_each_change_is_audited_with_what_was_there_before_and_no_logo() -> None
         BrandingChanges(accent="#112233", logo=a_logo(), return_label="Back"),
         BrandingChanges(accent="", logo=b""),
     ):
-        change_branding(
-            merchant, changes=changes, now=NOON, actor=owner, address="192.0.2.7"
-        )
+        change_branding(merchant, changes=changes, now=NOON, actor=owner, address="192.0.2.7")
     first, second, third = AuditEntry.objects.order_by("pk")
     digest = (first.after or {})["logo_digest"]
     assert first.before == {"accent": "", "logo_digest": ""}
@@ -58,9 +51,7 @@ def test_each_change_is_audited_with_what_was_there_before_and_no_logo() -> None
     assert second.after == {"return_label": "Back"}
     assert third.before == {"accent": "#112233", "logo_digest": digest}
     assert third.after == {"accent": "", "logo_digest": ""}
-    assert {entry.action for entry in (first, second, third)} == {
-        "merchant.branding_changed"
-    }
+    assert {entry.action for entry in (first, second, third)} == {"merchant.branding_changed"}
     assert first.actor == owner
     assert first.address == "192.0.2.7"
 
@@ -97,9 +88,7 @@ def test_saying_the_same_again_changes_nothing() -> None:
         ({"logo": b"<svg/>"}, "logo"),
     ],
 )
-def test_what_could_deceive_or_break_a_page_is_refused_whole(
-    changes: dict[str, Any], param: str
-) -> None:
+def test_what_could_deceive_or_break_a_page_is_refused_whole(changes: dict[str, Any], param: str) -> None:
     with pytest.raises(InvalidRequestError) as refused:
         change(make_merchant(), **({"return_label": "Back"} | changes))
     assert refused.value.param == param
@@ -107,10 +96,7 @@ def test_what_could_deceive_or_break_a_page_is_refused_whole(
     assert not AuditEntry.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["محمصة القهوة", "नमस्ते कॉफ़ी", "می\u200cخواهم", "咖啡", "👩‍🍳 Halden", "  Halden  "],
-)
+@pytest.mark.parametrize("name", ["محمصة القهوة", "नमस्ते कॉफ़ी", "می\u200cخواهم", "咖啡", "👩‍🍳 Halden", "  Halden  "])
 def test_names_of_every_writing_are_taken(name: str) -> None:
     assert change(make_merchant(), display_name=name).display_name == name.strip()
 
@@ -135,9 +121,7 @@ def test_only_the_present_version_is_served(client: Client) -> None:
     old = paths_of(merchant)
     change(merchant, accent="#112233", logo=a_logo("red"))
     present = paths_of(merchant)
-    elsewhere = [
-        path.replace(merchant.public_id, stranger.public_id) for path in present
-    ]
+    elsewhere = [path.replace(merchant.public_id, stranger.public_id) for path in present]
     for path in (*old, *elsewhere, "/brand/mer_1/0.css", f"{present[0]}/x"):
         assert client.get(path).status_code == 404, path
     change(merchant, logo=b"")

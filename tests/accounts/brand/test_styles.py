@@ -4,15 +4,8 @@ import re
 
 import pytest
 
-from accounts.brand.colours import (
-    DARK,
-    LIGHT,
-    is_colour,
-)
-from accounts.brand.styles import (
-    stylesheet,
-    stylesheet_version,
-)
+from accounts.brand.colours import DARK, LIGHT, is_colour
+from accounts.brand.styles import stylesheet, stylesheet_version
 from tests.tree import ROOT
 
 SCHEMES = {"light": LIGHT, "dark": DARK}
@@ -42,28 +35,14 @@ def test_the_grounds_are_those_of_the_style_sheet(name: str) -> None:
 
 
 @pytest.mark.parametrize("accent", NASTY)
-def test_the_style_sheet_holds_colours_of_six_digits_and_no_other_values(
-    accent: str,
-) -> None:
+def test_the_style_sheet_holds_colours_of_six_digits_and_no_other_values(accent: str) -> None:
     values = re.findall(r"[{;]--[a-z-]+:([^;}]+)", stylesheet(accent))
     assert len(values) == 12
     assert all(map(is_colour, values))
     assert stylesheet(accent).count("{") == stylesheet(accent).count("}")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "#fff",
-        "#FFFFFF",
-        "red",
-        "#ffffff;}",
-        "#ffffff\n",
-        "url(x)",
-        "#12345g",
-        " #ffffff",
-    ],
-)
+@pytest.mark.parametrize("text", ["#fff", "#FFFFFF", "red", "#ffffff;}", "#ffffff\n", "url(x)", "#12345g", " #ffffff"])
 def test_nothing_but_a_colour_gets_into_a_style_sheet(text: str) -> None:
     assert not is_colour(text)
     with pytest.raises(ValueError, match="not a colour"):

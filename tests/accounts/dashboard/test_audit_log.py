@@ -16,9 +16,7 @@ from tests.factories import NOON
 pytestmark = pytest.mark.django_db
 
 
-def note(
-    merchant: Merchant, action: str = "api_key.created", **facts: Any
-) -> AuditEntry:
+def note(merchant: Merchant, action: str = "api_key.created", **facts: Any) -> AuditEntry:
     return record(merchant, action=action, now=NOON, **facts)
 
 
@@ -29,18 +27,14 @@ def rows_of(answer: Any) -> list[list[str]]:
 
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("mode", Mode)
-def test_every_member_reads_the_same_log_in_both_modes(
-    merchant: Merchant, role: Role, mode: Mode
-) -> None:
+def test_every_member_reads_the_same_log_in_both_modes(merchant: Merchant, role: Role, mode: Mode) -> None:
     note(merchant, object_id="key_one")
     page = make_desk(merchant, role, mode).get("dashboard_audit_log").text
     assert "API key created" in page
     assert "key_one" in page
 
 
-def test_an_entry_says_who_from_where_before_and_after(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_an_entry_says_who_from_where_before_and_after(merchant: Merchant, owner: Desk) -> None:
     note(
         merchant,
         "merchant.retry_switched",
@@ -61,9 +55,7 @@ def test_an_entry_says_who_from_where_before_and_after(
         assert part in page
 
 
-def test_pages_go_from_the_newest_to_the_oldest_and_back(
-    merchant: Merchant, viewer: Desk
-) -> None:
+def test_pages_go_from_the_newest_to_the_oldest_and_back(merchant: Merchant, viewer: Desk) -> None:
     for number in range(60):
         note(merchant, object_id=f"obj-{number:02}")
     first = viewer.get("dashboard_audit_log")
@@ -75,9 +67,7 @@ def test_pages_go_from_the_newest_to_the_oldest_and_back(
     assert "obj-59" in newer.text
 
 
-def test_it_is_narrowed_by_person_and_by_action(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_it_is_narrowed_by_person_and_by_action(merchant: Merchant, owner: Desk) -> None:
     other = make_desk(merchant)
     note(merchant, actor=owner.user, object_id="obj-mine")
     note(merchant, "api_key.revoked", actor=owner.user, object_id="obj-gone")
@@ -96,9 +86,7 @@ def test_it_is_narrowed_by_person_and_by_action(
     assert shown("?action=%00") == {"obj-mine", "obj-gone", "obj-theirs", "obj-system"}
 
 
-def test_another_merchants_entries_are_not_there(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_another_merchants_entries_are_not_there(merchant: Merchant, owner: Desk) -> None:
     other = make_desk()
     note(other.merchant, actor=other.user, object_id="obj-theirs")
     query = f"?person={other.user.public_id}"
@@ -107,9 +95,7 @@ def test_another_merchants_entries_are_not_there(
     assert len(rows_of(owner.get("dashboard_audit_log_csv"))) == 1
 
 
-def test_the_file_has_what_the_page_is_narrowed_to_and_runs_nothing(
-    merchant: Merchant, viewer: Desk
-) -> None:
+def test_the_file_has_what_the_page_is_narrowed_to_and_runs_nothing(merchant: Merchant, viewer: Desk) -> None:
     note(merchant, object_id="=cmd|' /C calc'!A0", after={"name": "ä"})
     note(merchant, "api_key.revoked")
     answer = viewer.get("dashboard_audit_log_csv", "?action=api_key.created")
@@ -122,33 +108,18 @@ def test_the_file_has_what_the_page_is_narrowed_to_and_runs_nothing(
 
 def test_what_a_stranger_wrote_is_only_words(merchant: Merchant, viewer: Desk) -> None:
     script = "<script>alert(1)</script>"
-    note(
-        merchant,
-        script,
-        actor_label=script,
-        object_id=script,
-        before={script: script},
-        after={"x": [script]},
-    )
+    note(merchant, script, actor_label=script, object_id=script, before={script: script}, after={"x": [script]})
     query = "?person=%22%3E%3Cscript%3E&action=%22%3E%3Cscript%3Ealert(1)%3C/script%3E"
-    for page in (
-        viewer.get("dashboard_audit_log").text,
-        viewer.get("dashboard_audit_log", query).text,
-    ):
+    for page in (viewer.get("dashboard_audit_log").text, viewer.get("dashboard_audit_log", query).text):
         assert script not in page
         assert '"><script>' not in page
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_check_finds_what_was_changed_behind_the_log(
-    merchant: Merchant, viewer: Desk
-) -> None:
+def test_the_check_finds_what_was_changed_behind_the_log(merchant: Merchant, viewer: Desk) -> None:
     entry = note(merchant, object_id="key_one")
     other = note(make_desk().merchant)
-    assert (
-        "entries are as they were written"
-        in viewer.get("dashboard_audit_log_check").text
-    )
+    assert "entries are as they were written" in viewer.get("dashboard_audit_log_check").text
     tamper("UPDATE accounts_auditentry SET action = 'x' WHERE id = %s", other.pk)
     assert "outside Florin" not in viewer.get("dashboard_audit_log_check").text
     tamper("UPDATE accounts_auditentry SET action = 'x' WHERE id = %s", entry.pk)

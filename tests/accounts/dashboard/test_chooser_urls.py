@@ -4,10 +4,7 @@ import pytest
 
 from tests.routes import assert_leads_to
 
-PATHS = {
-    "/dashboard/": "dashboard",
-    "/dashboard/new/": "dashboard_new_merchant",
-}
+PATHS = {"/dashboard/": "dashboard", "/dashboard/new/": "dashboard_new_merchant"}
 
 
 @pytest.mark.parametrize(("path", "name"), PATHS.items())

@@ -14,9 +14,7 @@ def test_a_merchants_id_is_one() -> None:
     assert re.fullmatch(MerchantConverter.regex, make_merchant().public_id)
 
 
-@pytest.mark.parametrize(
-    "text", ["mer_", "mer_" + "0" * 25, "mer_" + "i" * 26, "usr_" + "0" * 26]
-)
+@pytest.mark.parametrize("text", ["mer_", "mer_" + "0" * 25, "mer_" + "i" * 26, "usr_" + "0" * 26])
 def test_other_text_is_none(text: str) -> None:
     assert re.fullmatch(MerchantConverter.regex, text) is None
 

@@ -53,18 +53,14 @@ def taken(desk: Desk) -> dict[str, list[list[str]]]:
     assert answer["Content-Type"] == "application/zip"
     archive = ZipFile(io.BytesIO(b"".join(answer.streaming_content)))
     assert archive.testzip() is None
-    return {
-        name.removesuffix(".csv"): rows_of(archive, name) for name in archive.namelist()
-    }
+    return {name.removesuffix(".csv"): rows_of(archive, name) for name in archive.namelist()}
 
 
 def rows_of(archive: ZipFile, name: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(archive.read(name).decode("utf-8-sig"))))
 
 
-def test_an_owner_takes_everything_of_both_modes_along(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_an_owner_takes_everything_of_both_modes_along(merchant: Merchant, owner: Desk) -> None:
     make_wallet(merchant)
     make_movement(watch(merchant, tags=["eu"]))
     live, test = make_checkout(merchant), make_checkout(merchant, mode=Mode.TEST)
@@ -72,10 +68,7 @@ def test_an_owner_takes_everything_of_both_modes_along(
     report = make_report(live)
     files = taken(owner)
     assert set(files) == FILES
-    assert [row[0] for row in files["checkouts"][1:]] == [
-        live.public_id,
-        test.public_id,
-    ]
+    assert [row[0] for row in files["checkouts"][1:]] == [live.public_id, test.public_id]
     assert len(files["transfers"]) == len(files["receiving_wallets"]) == 2
     assert files["buyer_reports"][1][2] == report.tx_hash
     assert files["watched_wallets"][1][5] == '["eu"]'
@@ -111,18 +104,11 @@ def test_no_secret_is_in_it(merchant: Merchant, owner: Desk) -> None:
     key, secret = make_key(merchant)
     checkout = make_checkout(merchant)
     text = str(taken(owner))
-    for hidden in (
-        secret,
-        bytes(key.digest).hex(),
-        checkout.deposit_nonce.hex(),
-        owner.user.password,
-    ):
+    for hidden in (secret, bytes(key.digest).hex(), checkout.deposit_nonce.hex(), owner.user.password):
         assert hidden not in text
 
 
-def test_what_would_run_in_a_spreadsheet_does_not(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_what_would_run_in_a_spreadsheet_does_not(merchant: Merchant, owner: Desk) -> None:
     make_checkout(merchant, description="=HYPERLINK(1)")
     header, row = taken(owner)["checkouts"]
     assert dict(zip(header, row, strict=True))["description"] == "'=HYPERLINK(1)"
@@ -135,9 +121,7 @@ def test_what_is_nested_is_json(merchant: Merchant, owner: Desk) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])
-def test_others_read_what_it_holds_and_take_nothing(
-    merchant: Merchant, role: Role
-) -> None:
+def test_others_read_what_it_holds_and_take_nothing(merchant: Merchant, role: Role) -> None:
     desk = make_desk(merchant, role)
     assert "An owner can download it" in desk.get("dashboard_data_export").text
     answer: Any = desk.post("dashboard_download_data")

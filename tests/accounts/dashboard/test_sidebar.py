@@ -68,9 +68,7 @@ def test_names_are_words_and_never_markup(owner: Desk) -> None:
     assert "<img src=x" not in page
 
 
-def test_a_page_costs_few_queries(
-    owner: Desk, viewer: Desk, django_assert_max_num_queries: Any
-) -> None:
+def test_a_page_costs_few_queries(owner: Desk, viewer: Desk, django_assert_max_num_queries: Any) -> None:
     owner.get("dashboard_team")
     # Session, person, seat, the page's two lists, the merchants to switch to, and what the sidebar counts.
     with django_assert_max_num_queries(9):

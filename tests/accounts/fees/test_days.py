@@ -7,26 +7,14 @@ from random import Random
 
 import pytest
 
-from accounts.fees.service import (
-    charge,
-    unvoid,
-    void,
-)
+from accounts.fees.service import charge, unvoid, void
 from accounts.models import FeeDay, FeeEntry
 from accounts.states import FeeKind
 from checkouts.tasks import check_totals_task
 from gateway.core.money import to_units
-from tests.accounts.fee_entries import (
-    charged,
-    completed,
-)
+from tests.accounts.fee_entries import charged, completed
 from tests.factories import NOON, make_merchant
-from wallets.transfers.totals import (
-    check_days,
-    day_differences,
-    fold_days,
-    rebuild_days,
-)
+from wallets.transfers.totals import check_days, day_differences, fold_days, rebuild_days
 
 pytestmark = pytest.mark.django_db
 
@@ -50,9 +38,7 @@ def raw() -> Sums:
     return {key: units for key, units in sums.items() if units}
 
 
-def test_whatever_is_charged_and_taken_back_the_days_are_what_the_entries_add_up_to() -> (
-    None
-):
+def test_whatever_is_charged_and_taken_back_the_days_are_what_the_entries_add_up_to() -> None:
     chance, merchants = Random(3), [make_merchant() for _ in range(2)]
     for _ in range(60):
         now = NOON + timedelta(hours=chance.randrange(-60, 60))

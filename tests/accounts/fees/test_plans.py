@@ -19,9 +19,7 @@ def put_on(merchant: Merchant, tier: FeeTier, rate: str) -> None:
 
 
 def plans_told(merchant: Merchant) -> int:
-    return AuditEntry.objects.filter(
-        merchant=merchant, action="merchant.plan_set"
-    ).count()
+    return AuditEntry.objects.filter(merchant=merchant, action="merchant.plan_set").count()
 
 
 def test_a_plan_is_set_and_audited_once() -> None:

@@ -7,19 +7,11 @@ import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
 from accounts.fees.plans import set_plan
-from accounts.fees.service import (
-    charge,
-    unvoid,
-    void,
-)
+from accounts.fees.service import charge, unvoid, void
 from accounts.models import FeeEntry, Merchant
 from accounts.states import FeeKind, FeeTier
 from gateway.core.money import from_units, to_units
-from tests.accounts.fee_entries import (
-    booked,
-    charged,
-    completed,
-)
+from tests.accounts.fee_entries import booked, charged, completed
 from tests.checkouts.schema import alter
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant
@@ -44,9 +36,7 @@ def merchant_at(rate: str) -> Merchant:
         ("25.000000", "0", "0.00"),
     ],
 )
-def test_a_fee_is_the_rate_of_what_was_received_to_a_millionth_of_a_dollar(
-    received: str, rate: str, fee: str
-) -> None:
+def test_a_fee_is_the_rate_of_what_was_received_to_a_millionth_of_a_dollar(received: str, rate: str, fee: str) -> None:
     entry = charged(merchant_at(rate), received)
     assert (entry.amount, entry.rate) == (Decimal(fee), Decimal(rate))
     assert (entry.received, entry.charged_at) == (Decimal(received), NOON)
@@ -68,11 +58,7 @@ def test_a_payment_is_charged_once_at_the_rate_of_when_it_completed() -> None:
     set_plan(merchant.pk, tier=FeeTier.SCALE, rate=scale, actor=boss, now=NOON)
     charge([payment, completed(merchant)], now=NOON + timedelta(days=1))
     first, second = FeeEntry.objects.order_by("pk")
-    assert (first.rate, first.amount, first.charged_at) == (
-        Decimal("0.015"),
-        Decimal("0.375056"),
-        NOON,
-    )
+    assert (first.rate, first.amount, first.charged_at) == (Decimal("0.015"), Decimal("0.375056"), NOON)
     assert (second.rate, second.amount) == (Decimal("0.007"), Decimal("0.175026"))
 
 
@@ -99,9 +85,7 @@ def test_without_the_constraint_a_payment_would_be_charged_twice() -> None:
     assert FeeEntry.objects.filter(subject_id=entry.subject_id).count() == 2
 
 
-def test_many_fees_are_one_statement_and_none_is_no_statement(
-    django_assert_num_queries: object,
-) -> None:
+def test_many_fees_are_one_statement_and_none_is_no_statement(django_assert_num_queries: object) -> None:
     payments = [completed(make_merchant()) for _ in range(3)]
     with django_assert_num_queries(1):  # type: ignore[operator]
         charge(payments, now=NOON)
@@ -134,9 +118,7 @@ def test_a_fee_is_taken_back_once_and_charged_again_as_it_was() -> None:
     assert (again.rate, again.chain) == (entry.rate, entry.chain)
 
 
-@pytest.mark.parametrize(
-    "change", ["UPDATE {} SET charged_at = now()", "DELETE FROM {}"]
-)
+@pytest.mark.parametrize("change", ["UPDATE {} SET charged_at = now()", "DELETE FROM {}"])
 def test_what_is_booked_is_never_changed(change: str) -> None:
     charged(make_merchant())
     statement = change.format("accounts_feeentry")
@@ -155,23 +137,15 @@ def test_what_is_booked_is_never_changed(change: str) -> None:
 
 @pytest.mark.parametrize(
     ("number", "sign", "rule"),
-    [
-        (1, 1, "fee_signed_by_number"),
-        (2, -1, "fee_signed_by_number"),
-        (0, 1, "fee_correction_says_of_what"),
-    ],
+    [(1, 1, "fee_signed_by_number"), (2, -1, "fee_signed_by_number"), (0, 1, "fee_correction_says_of_what")],
 )
-def test_the_database_knows_which_way_a_correction_goes(
-    number: int, sign: int, rule: str
-) -> None:
+def test_the_database_knows_which_way_a_correction_goes(number: int, sign: int, rule: str) -> None:
     entry = charged(make_merchant())
     values = {"subject_id": "another", "number": number, "corrects": entry}
     amounts = {"received": sign * entry.received, "amount": sign * entry.amount}
     rest = {name: getattr(entry, name) for name in ("kind", "chain", "token", "rate")}
     with pytest.raises(IntegrityError, match=rule), transaction.atomic():
-        FeeEntry.objects.create(
-            merchant=entry.merchant, charged_at=NOON, **values, **amounts, **rest
-        )
+        FeeEntry.objects.create(merchant=entry.merchant, charged_at=NOON, **values, **amounts, **rest)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -181,10 +155,7 @@ def test_nobody_waits_for_a_plan_that_is_being_changed() -> None:
     try:
         with transaction.atomic(), other.cursor() as changing:
             changing.execute("BEGIN")
-            changing.execute(
-                "SELECT FROM accounts_merchant WHERE id = %s FOR NO KEY UPDATE",
-                [merchant.pk],
-            )
+            changing.execute("SELECT FROM accounts_merchant WHERE id = %s FOR NO KEY UPDATE", [merchant.pk])
             with connection.cursor() as cursor:
                 cursor.execute("SET LOCAL lock_timeout = '2s'")
             charge([completed(merchant)], now=NOON)

@@ -10,10 +10,7 @@ from unittest import mock
 import pytest
 from django.utils import timezone
 
-from accounts.keys.authentication import (
-    Principal,
-    key_cache,
-)
+from accounts.keys.authentication import Principal, key_cache
 from accounts.keys.service import revoke_api_key
 from accounts.models import ApiKey
 from accounts.states import Mode
@@ -80,9 +77,7 @@ SPOILED = {
     "with more behind": lambda secret: secret + "x",
     "of the other mode": lambda secret: secret.replace("sk_live_", "sk_test_"),
     "of no mode": lambda secret: secret.replace("sk_live_", "sk_"),
-    "its digest": lambda secret: (
-        "sk_live_" + hashlib.sha256(secret.encode()).hexdigest()
-    ),
+    "its digest": lambda secret: "sk_live_" + hashlib.sha256(secret.encode()).hexdigest(),
 }
 
 
@@ -117,9 +112,7 @@ def test_a_key_in_constant_use_is_still_looked_up_again() -> None:
     start = time.monotonic()
     statuses = []
     for second in range(6):
-        with mock.patch(
-            "accounts.keys.authentication.time.monotonic", return_value=start + second
-        ):
+        with mock.patch("accounts.keys.authentication.time.monotonic", return_value=start + second):
             statuses.append(ask(f"Bearer {secret}").status)
         if second == 0:
             revoke_api_key(key, now=NOON)

@@ -6,10 +6,7 @@ from unittest import mock
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from accounts.keys.authentication import (
-    key_cache,
-    principal_of,
-)
+from accounts.keys.authentication import key_cache, principal_of
 from accounts.keys.service import revoke_api_key
 from accounts.merchants.service import create_merchant
 from accounts.models import ApiKey, AuditEntry, Membership, Merchant
@@ -31,11 +28,7 @@ def test_a_key_speaks_for_its_merchant_and_mode():
     merchant = make_merchant()
     key, secret = make_key(merchant, Mode.TEST)
     principal = principal_of(secret)
-    assert (principal.merchant_id, principal.mode, principal.key_id) == (
-        merchant.pk,
-        Mode.TEST,
-        key.public_id,
-    )
+    assert (principal.merchant_id, principal.mode, principal.key_id) == (merchant.pk, Mode.TEST, key.public_id)
 
 
 @contextmanager
@@ -46,9 +39,7 @@ def monotonic_shifted(seconds):
         yield
 
 
-def test_a_key_is_looked_up_once_while_the_cache_remembers_it(
-    django_assert_num_queries,
-):
+def test_a_key_is_looked_up_once_while_the_cache_remembers_it(django_assert_num_queries):
     _, secret = make_key(make_merchant())
     principal_of(secret)
     with django_assert_num_queries(0):
@@ -58,9 +49,7 @@ def test_a_key_is_looked_up_once_while_the_cache_remembers_it(
 def test_the_database_keeps_a_digest_and_never_the_key():
     key, secret = make_key(make_merchant())
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT row_to_json(k)::text FROM accounts_apikey k WHERE id = %s", [key.pk]
-        )
+        cursor.execute("SELECT row_to_json(k)::text FROM accounts_apikey k WHERE id = %s", [key.pk])
         row = cursor.fetchone()[0]
     assert secret not in row
     assert secret.removeprefix("sk_live_")[:8] not in row
@@ -72,17 +61,12 @@ def test_an_unknown_key_is_refused():
     assert refusal.value.code == "key_invalid"
 
 
-def test_a_revoked_key_is_refused_once_the_cache_forgot_it_within_five_seconds(
-    settings,
-):
+def test_a_revoked_key_is_refused_once_the_cache_forgot_it_within_five_seconds(settings):
     assert settings.API_KEY_CACHE_SECONDS < 5
     key, secret = make_key(make_merchant())
     principal_of(secret)
     revoke_api_key(key, now=NOON)
-    with (
-        monotonic_shifted(settings.API_KEY_CACHE_SECONDS),
-        pytest.raises(AuthenticationError) as refusal,
-    ):
+    with monotonic_shifted(settings.API_KEY_CACHE_SECONDS), pytest.raises(AuthenticationError) as refusal:
         principal_of(secret)
     assert refusal.value.code == "key_revoked"
 
@@ -98,16 +82,11 @@ def test_creating_and_revoking_are_audited_once_and_without_the_secret():
 
 
 @pytest.mark.parametrize(
-    "statement",
-    ["UPDATE accounts_auditentry SET action = 'x'", "DELETE FROM accounts_auditentry"],
+    "statement", ["UPDATE accounts_auditentry SET action = 'x'", "DELETE FROM accounts_auditentry"]
 )
 def test_audit_entries_cannot_be_changed(statement):
     make_key(make_merchant())
-    with (
-        pytest.raises(IntegrityError),
-        transaction.atomic(),
-        connection.cursor() as cursor,
-    ):
+    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement)
     assert AuditEntry.objects.count() == 1
 
@@ -115,9 +94,7 @@ def test_audit_entries_cannot_be_changed(statement):
 def test_a_plans_rate_is_the_plans():
     with pytest.raises(IntegrityError), transaction.atomic():
         Merchant.objects.create(name="m", fee_tier=FeeTier.GROWTH, fee_rate="0.001")
-    assert Merchant.objects.create(
-        name="m", fee_tier=FeeTier.CUSTOM, fee_rate="0.001"
-    ).pk
+    assert Merchant.objects.create(name="m", fee_tier=FeeTier.CUSTOM, fee_rate="0.001").pk
 
 
 def test_the_creator_owns_the_merchant():

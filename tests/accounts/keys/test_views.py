@@ -23,9 +23,7 @@ def secret_of(page: str) -> str:
 
 
 def asks_api(secret: str) -> int:
-    answer = Client().get(
-        "/api/v1/checkouts", headers={"authorization": f"Bearer {secret}"}
-    )
+    answer = Client().get("/api/v1/checkouts", headers={"authorization": f"Bearer {secret}"})
     return answer.status_code
 
 
@@ -137,9 +135,7 @@ def test_a_form_of_another_site_makes_no_key(owner: Desk) -> None:
     assert not ApiKey.objects.exists()
 
 
-def test_who_logged_in_long_ago_proves_it_again_and_the_key_is_made_then(
-    owner: Desk,
-) -> None:
+def test_who_logged_in_long_ago_proves_it_again_and_the_key_is_made_then(owner: Desk) -> None:
     stale = log_in(owner.user, fresh=False)
     answer = stale.post(owner.url("dashboard_create_key"), {"name": "shop"})
     assert answer["Location"].startswith("/account/reauthenticate/")

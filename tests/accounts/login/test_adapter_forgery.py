@@ -35,9 +35,7 @@ SIGNUP = "/account/signup/"
 def test_after_the_login_nobody_is_led_away(target: str, person: User) -> None:
     for where in (LOGIN, f"{LOGIN}?next={target}"):
         client = Client()
-        answer = client.post(
-            where, {"login": person.email, "password": PASSWORD, "next": target}
-        )
+        answer = client.post(where, {"login": person.email, "password": PASSWORD, "next": target})
         assert answer["Location"] == "/dashboard/"
     for path, field, safe in (
         ("/account/logout/", "x", LOGIN),
@@ -78,9 +76,7 @@ def test_a_form_from_elsewhere_is_refused(path: str, person: User) -> None:
         ({}, 403),
     ],
 )
-def test_over_https_a_form_says_where_it_comes_from(
-    headers: dict[str, str], status: int, person: User
-) -> None:
+def test_over_https_a_form_says_where_it_comes_from(headers: dict[str, str], status: int, person: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.get(LOGIN, secure=True)
     form = {
@@ -97,10 +93,7 @@ def test_a_form_from_elsewhere_changes_no_team() -> None:
     Membership.objects.create(merchant=merchant, user=user, role=Role.OWNER)
     client = log_in(user, enforce_csrf_checks=True)
     path = f"/dashboard/{merchant.public_id}/live/team/invite/"
-    assert (
-        client.post(path, {"email": "x@example.test", "role": "owner"}).status_code
-        == 403
-    )
+    assert client.post(path, {"email": "x@example.test", "role": "owner"}).status_code == 403
 
 
 def test_an_address_that_sends_too_much_is_asked_for_patience(settings: Any) -> None:
@@ -111,9 +104,7 @@ def test_an_address_that_sends_too_much_is_asked_for_patience(settings: Any) -> 
 
 
 @pytest.mark.parametrize("path", [LOGIN, SIGNUP, "/account/sessions/", "/dashboard/"])
-def test_pages_of_people_are_framed_by_nobody_and_kept_by_nobody(
-    path: str, person: User
-) -> None:
+def test_pages_of_people_are_framed_by_nobody_and_kept_by_nobody(path: str, person: User) -> None:
     answer = (log_in(person) if "s/" in path[-3:] else Client()).get(path)
     assert answer["X-Frame-Options"] == "DENY"
     assert "frame-ancestors 'none'" in answer["Content-Security-Policy"]
@@ -123,9 +114,7 @@ def test_pages_of_people_are_framed_by_nobody_and_kept_by_nobody(
 
 
 @pytest.mark.parametrize("path", ["/", "/c/unknown", "/api/v1/chains", "/healthz"])
-def test_buyers_and_machines_get_no_cookie_and_cost_no_session(
-    path: str, django_assert_max_num_queries: Any
-) -> None:
+def test_buyers_and_machines_get_no_cookie_and_cost_no_session(path: str, django_assert_max_num_queries: Any) -> None:
     client = Client()
     client.cookies[configured.SESSION_COOKIE_NAME] = "x" * 32
     with django_assert_max_num_queries(4) as asked:

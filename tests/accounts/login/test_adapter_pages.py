@@ -10,20 +10,12 @@ from django.urls import URLPattern, get_resolver
 from tests.dashboard.people import log_in, make_member
 from tests.factories import make_merchant
 
-ARGUMENTS = {
-    "pk": 1,
-    "session_id": 1,
-    "token": "x",
-    "uidb36": "1",
-    "key": "set-password",
-}
+ARGUMENTS = {"pk": 1, "session_id": 1, "token": "x", "uidb36": "1", "key": "set-password"}
 
 
 def account_paths() -> list[str]:
     """A path for each route under /account/."""
-    [found] = [
-        one for one in get_resolver().url_patterns if str(one.pattern) == "account/"
-    ]
+    [found] = [one for one in get_resolver().url_patterns if str(one.pattern) == "account/"]
     return sorted({f"/account/{path}" for path in _paths(found)})
 
 
@@ -62,6 +54,4 @@ def test_every_page_takes_a_form_that_makes_no_sense(path: str) -> None:
 
 
 def test_there_are_pages() -> None:
-    assert {"/account/login/", "/account/second-factor/totp/activate/"} <= set(
-        account_paths()
-    )
+    assert {"/account/login/", "/account/second-factor/totp/activate/"} <= set(account_paths())

@@ -57,10 +57,7 @@ def change_address(person: User, client: Client) -> Change:
     ],
 )
 def test_a_change_without_its_audit_entry_is_no_change(
-    prepare: Callable[[User, Client], Change],
-    action: str,
-    person: User,
-    monkeypatch: pytest.MonkeyPatch,
+    prepare: Callable[[User, Client], Change], action: str, person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = log_in(make_user("nobody@example.test"), raise_request_exception=False)
     if prepare is reset_password:
@@ -83,11 +80,7 @@ def test_a_change_without_its_audit_entry_is_no_change(
 def _credentials(person: User) -> tuple[str, str, list[tuple[str, bool]]]:
     person.refresh_from_db()
     addresses = EmailAddress.objects.filter(user=person).order_by("email")
-    return (
-        person.password,
-        person.email,
-        list(addresses.values_list("email", "primary")),
-    )
+    return (person.password, person.email, list(addresses.values_list("email", "primary")))
 
 
 def died(*arguments: Any, **more: Any) -> None:

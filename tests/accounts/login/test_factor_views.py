@@ -13,14 +13,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from accounts.models import AuditEntry, User
-from tests.accounts.logins import (
-    ACTIVATE,
-    is_logged_in,
-    last_mail,
-    link_in,
-    totp_code,
-    try_login,
-)
+from tests.accounts.logins import ACTIVATE, is_logged_in, last_mail, link_in, totp_code, try_login
 from tests.dashboard.people import PASSWORD, log_in
 from tests.factories import NOON
 
@@ -30,9 +23,7 @@ GOOD = "a long enough sentence"
 AUTHENTICATE = "/account/second-factor/authenticate/"
 
 
-def test_the_key_is_drawn_on_the_page_and_rests_encrypted(
-    person: User, key: str
-) -> None:
+def test_the_key_is_drawn_on_the_page_and_rests_encrypted(person: User, key: str) -> None:
     stored = Authenticator.objects.get(type="totp").data["secret"]
     assert key not in stored
     assert "authenticator app" in last_mail(person.email).text
@@ -40,13 +31,7 @@ def test_the_key_is_drawn_on_the_page_and_rests_encrypted(
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        "totp/activate/",
-        "totp/deactivate/",
-        "recovery-codes/generate/",
-        "webauthn/keys/1000000/remove/",
-    ],
+    "path", ["totp/activate/", "totp/deactivate/", "recovery-codes/generate/", "webauthn/keys/1000000/remove/"]
 )
 def test_a_change_without_its_audit_entry_is_no_change(
     path: str, person: User, monkeypatch: pytest.MonkeyPatch
@@ -92,9 +77,7 @@ def test_a_recovery_code_logs_in_once(person: User, key: str) -> None:
     assert not is_logged_in(second)
 
 
-def test_five_wrong_codes_lock_and_knowing_the_password_does_not_help(
-    person: User, key: str
-) -> None:
+def test_five_wrong_codes_lock_and_knowing_the_password_does_not_help(person: User, key: str) -> None:
     for _ in range(5):
         client = Client()
         try_login(person.email, PASSWORD, client)
@@ -123,9 +106,7 @@ def test_a_code_that_was_used_is_used_in_every_process(person: User, key: str) -
 PERIOD = timedelta(seconds=30)
 
 
-@pytest.mark.parametrize(
-    ("steps", "counts"), [(-2, False), (-1, True), (0, True), (1, False)]
-)
+@pytest.mark.parametrize(("steps", "counts"), [(-2, False), (-1, True), (0, True), (1, False)])
 def test_a_code_may_have_changed_in_the_app_while_it_was_typed(
     steps: int, counts: bool, person: User, key: str, time_machine: Any
 ) -> None:
@@ -136,9 +117,7 @@ def test_a_code_may_have_changed_in_the_app_while_it_was_typed(
     assert is_logged_in(client) is counts
 
 
-def test_a_reset_by_mail_gives_no_more_guesses_at_the_code(
-    person: User, key: str
-) -> None:
+def test_a_reset_by_mail_gives_no_more_guesses_at_the_code(person: User, key: str) -> None:
     client = Client()
     try_login(person.email, PASSWORD, client)
     for _ in range(5):
@@ -151,9 +130,7 @@ def test_a_reset_by_mail_gives_no_more_guesses_at_the_code(
     assert "Wait 15 minutes" in page
 
 
-def test_codes_cannot_be_guessed_where_it_is_asked_again_either(
-    person: User, key: str
-) -> None:
+def test_codes_cannot_be_guessed_where_it_is_asked_again_either(person: User, key: str) -> None:
     client = log_in(person, fresh=False)
     path = "/account/second-factor/reauthenticate/"
     for _ in range(5):
@@ -168,9 +145,7 @@ def test_changing_factors_asks_who_it_is(person: User, key: str) -> None:
         assert "/account/second-factor/reauthenticate/" in answer["Location"]
 
 
-def test_who_has_a_factor_proves_it_by_that_and_not_by_the_password(
-    person: User, key: str
-) -> None:
+def test_who_has_a_factor_proves_it_by_that_and_not_by_the_password(person: User, key: str) -> None:
     stale = log_in(person, fresh=False)
     answer = stale.post("/account/reauthenticate/", {"password": PASSWORD})
     assert answer["Location"] == "/account/second-factor/reauthenticate/"

@@ -7,9 +7,7 @@ from allauth.mfa.models import Authenticator
 
 from accounts.login.factors import use_up
 from accounts.models import User
-from tests.accounts.logins import (
-    totp_code,
-)
+from tests.accounts.logins import totp_code
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db

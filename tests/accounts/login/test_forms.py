@@ -13,14 +13,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry, Guesses, Membership, User
 from accounts.states import Role
 from mails.models import OutgoingMail
-from tests.accounts.logins import (
-    LOGIN,
-    code_in,
-    is_logged_in,
-    last_mail,
-    link_in,
-    try_login,
-)
+from tests.accounts.logins import LOGIN, code_in, is_logged_in, last_mail, link_in, try_login
 from tests.dashboard.people import PASSWORD, log_in, make_desk
 from tests.factories import make_user
 
@@ -55,9 +48,7 @@ def test_signing_up_leads_by_a_code_to_a_business_of_ones_own(client: Client) ->
 
 
 @pytest.mark.parametrize(
-    "email",
-    ["a" * 250 + "@b.example", "a@" + ("İ" * 60 + ".") * 4 + "example"],
-    ids=["as it is", "in lower case"],
+    "email", ["a" * 250 + "@b.example", "a@" + ("İ" * 60 + ".") * 4 + "example"], ids=["as it is", "in lower case"]
 )
 def test_an_address_that_is_too_long_is_refused(client: Client, email: str) -> None:
     assert "at most 254 characters" in sign_up(client, email).text
@@ -67,9 +58,7 @@ def test_an_address_that_is_too_long_is_refused(client: Client, email: str) -> N
     assert not OutgoingMail.objects.exists()
 
 
-def test_an_account_whose_address_was_not_proved_does_not_log_in(
-    client: Client,
-) -> None:
+def test_an_account_whose_address_was_not_proved_does_not_log_in(client: Client) -> None:
     sign_up(client)
     other = Client()
     try_login("new@example.test", GOOD, other)
@@ -91,17 +80,13 @@ def test_where_signup_is_closed_nobody_signs_up(client: Client, settings: Any) -
 
 
 @pytest.mark.parametrize("password", ["short", "password12", "new@example.test"])
-def test_a_password_that_is_easily_guessed_is_refused(
-    password: str, client: Client
-) -> None:
+def test_a_password_that_is_easily_guessed_is_refused(password: str, client: Client) -> None:
     form = {"email": "new@example.test", "password1": password}
     assert client.post(SIGNUP, form).status_code == 200
     assert not User.objects.exists()
 
 
-def test_signing_up_says_the_same_to_an_address_that_has_an_account(
-    person: User,
-) -> None:
+def test_signing_up_says_the_same_to_an_address_that_has_an_account(person: User) -> None:
     known, unknown = Client(), Client()
     answers = [sign_up(known, person.email), sign_up(unknown, "new@example.test")]
     assert len({(a.status_code, a["Location"]) for a in answers}) == 1
@@ -113,12 +98,9 @@ def test_signing_up_says_the_same_to_an_address_that_has_an_account(
 
 def test_resetting_says_the_same_to_an_address_that_nobody_has(person: User) -> None:
     answers = [
-        Client().post("/account/password/reset/", {"email": email})
-        for email in (person.email, "nobody@example.test")
+        Client().post("/account/password/reset/", {"email": email}) for email in (person.email, "nobody@example.test")
     ]
-    assert {(a.status_code, a["Location"]) for a in answers} == {
-        (302, "/account/password/reset/done/")
-    }
+    assert {(a.status_code, a["Location"]) for a in answers} == {(302, "/account/password/reset/done/")}
     assert "No account uses it" in last_mail("nobody@example.test").text
 
 
@@ -129,20 +111,13 @@ def stripped(page: str, email: str) -> str:
 
 
 def test_a_wrong_password_and_an_unknown_address_are_told_alike(person: User) -> None:
-    wrong, unknown = (
-        try_login(person.email, "wrong"),
-        try_login("nobody@example.test", "x"),
-    )
+    wrong, unknown = (try_login(person.email, "wrong"), try_login("nobody@example.test", "x"))
     assert (wrong.status_code, unknown.status_code) == (200, 200)
     assert "is wrong" in wrong.text
-    assert stripped(wrong.text, person.email) == stripped(
-        unknown.text, "nobody@example.test"
-    )
+    assert stripped(wrong.text, person.email) == stripped(unknown.text, "nobody@example.test")
 
 
-def test_a_wrong_password_and_an_unknown_address_take_alike_long(
-    settings: Any,
-) -> None:
+def test_a_wrong_password_and_an_unknown_address_take_alike_long(settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["accounts.login.hashers.LimitedArgon2Hasher"]
     person = make_user("ada@example.test")
 
@@ -203,9 +178,7 @@ def test_a_completed_reset_lifts_the_lock_and_ends_every_login(person: User) -> 
     client.post("/account/password/reset/", {"email": person.email})
     assert "Wait" in try_login(person.email, PASSWORD).text
     address = client.get(link_in(last_mail(person.email)))["Location"]
-    assert (
-        client.post(address, {"password1": GOOD, "password2": GOOD}).status_code == 302
-    )
+    assert client.post(address, {"password1": GOOD, "password2": GOOD}).status_code == 302
     try_login(person.email, GOOD, client)
     assert is_logged_in(client)
     assert not is_logged_in(elsewhere)
@@ -242,9 +215,7 @@ def test_whoever_drowns_a_mailbox_still_does_not_hide_a_change(person: User) -> 
 
 
 @pytest.mark.parametrize("name", ["Ada\n\nhttps://evil.example/", "Ada\u202egnp"])
-def test_a_persons_name_is_a_line_as_mails_to_strangers_quote_it(
-    name: str, client: Client
-) -> None:
+def test_a_persons_name_is_a_line_as_mails_to_strangers_quote_it(name: str, client: Client) -> None:
     form = {"name": name, "email": "new@example.test", "password1": GOOD}
     assert "one line of visible characters" in client.post(SIGNUP, form).text
     assert not User.objects.exists()
@@ -257,31 +228,23 @@ def test_a_form_that_was_left_is_not_sent_by_a_proof_for_a_page() -> None:
     asked = desk.get(name, chain=chain)
     assert left["Location"] == asked["Location"]
     proof = {"password": PASSWORD}
-    assert desk.client.post(asked["Location"], proof)["Location"] == desk.url(
-        name, chain=chain
-    )
+    assert desk.client.post(asked["Location"], proof)["Location"] == desk.url(name, chain=chain)
     desk = make_desk(fresh=False)
     left = desk.post(name, {"address": "none"}, chain=chain)
     assert desk.client.post(left["Location"], proof).status_code == 422
 
 
 @pytest.mark.parametrize(("minutes", "status"), [(14, 422), (15, 302)])
-def test_a_form_that_was_put_off_is_kept_for_fifteen_minutes(
-    minutes: int, status: int
-) -> None:
+def test_a_form_that_was_put_off_is_kept_for_fifteen_minutes(minutes: int, status: int) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         desk = make_desk(fresh=False)
-        left = desk.post(
-            "dashboard_receiving_wallet", {"address": "none"}, chain="ethereum"
-        )
+        left = desk.post("dashboard_receiving_wallet", {"address": "none"}, chain="ethereum")
         clock.shift(minutes * 60)
         answer = desk.client.post(left["Location"], {"password": PASSWORD})
         assert answer.status_code == status
 
 
-def test_changing_the_password_ends_other_logins_and_keeps_this_one(
-    person: User,
-) -> None:
+def test_changing_the_password_ends_other_logins_and_keeps_this_one(person: User) -> None:
     here, elsewhere = log_in(person), log_in(person)
     form = {"oldpassword": PASSWORD, "password1": GOOD, "password2": GOOD}
     assert here.post("/account/password/change/", form).status_code == 302
@@ -290,9 +253,7 @@ def test_changing_the_password_ends_other_logins_and_keeps_this_one(
     assert "was changed" in last_mail(person.email).subject
 
 
-def test_changing_the_address_takes_a_proof_of_person_and_address(
-    person: User,
-) -> None:
+def test_changing_the_address_takes_a_proof_of_person_and_address(person: User) -> None:
     form = {"email": "next@example.test", "action_add": ""}
     stale = log_in(person, fresh=False).post("/account/email/", form)
     assert "/account/reauthenticate/" in stale["Location"]
@@ -307,15 +268,9 @@ def test_changing_the_address_takes_a_proof_of_person_and_address(
 
 
 @pytest.mark.parametrize(
-    ("path", "field"),
-    [
-        ("/account/password/change/", "oldpassword"),
-        ("/account/reauthenticate/", "password"),
-    ],
+    ("path", "field"), [("/account/password/change/", "oldpassword"), ("/account/reauthenticate/", "password")]
 )
-def test_the_password_cannot_be_guessed_elsewhere_either(
-    path: str, field: str, person: User
-) -> None:
+def test_the_password_cannot_be_guessed_elsewhere_either(path: str, field: str, person: User) -> None:
     client = log_in(person)
     form = {"password1": GOOD, "password2": GOOD}
     for _ in range(5):

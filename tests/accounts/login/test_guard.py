@@ -11,10 +11,7 @@ from django.db.models import F
 
 from accounts.errors import LockedError
 from accounts.login import guard
-from accounts.login.guard import (
-    MOST_FAILURES,
-    Secret,
-)
+from accounts.login.guard import MOST_FAILURES, Secret
 from accounts.login.people import vouch_for
 from accounts.models import Guesses
 from gateway.core.api.rate_limits import Limit
@@ -26,9 +23,7 @@ AT_ONCE = 40
 EMAIL = "ada@example.test"
 
 
-def admitted(
-    email: str = EMAIL, secret: Secret = Secret.PASSWORD, **later: int
-) -> bool:
+def admitted(email: str = EMAIL, secret: Secret = Secret.PASSWORD, **later: int) -> bool:
     """Whether a guess is looked at, so much later than noon."""
     try:
         guard.admit(email, secret, now=NOON + timedelta(**later))
@@ -81,9 +76,7 @@ def test_knowing_the_password_does_not_help_to_guess_the_code() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    "other", ["ADA@example.test", " ada@example.test", "\u0131@x.test"]
-)
+@pytest.mark.parametrize("other", ["ADA@example.test", " ada@example.test", "\u0131@x.test"])
 def test_another_spelling_is_no_other_person(other: str) -> None:
     first = EMAIL if "ada" in other.lower() else "I@x.test"
     for _ in range(5):
@@ -116,18 +109,13 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return noted
 
     for name in ("verify", "encode"):
-        monkeypatch.setattr(
-            Argon2PasswordHasher, name, note(getattr(Argon2PasswordHasher, name))
-        )
+        monkeypatch.setattr(Argon2PasswordHasher, name, note(getattr(Argon2PasswordHasher, name)))
     return seen
 
 
 def guess_at_once(email: str) -> list[str]:
     """The pages that forty parallel wrong guesses got."""
-    guesses = [
-        lambda number=number: try_login(email, f"guess {number}").text
-        for number in range(AT_ONCE)
-    ]
+    guesses = [lambda number=number: try_login(email, f"guess {number}").text for number in range(AT_ONCE)]
     with crew(AT_ONCE) as threads:
         return threads.together(*guesses)
 
@@ -135,9 +123,7 @@ def guess_at_once(email: str) -> list[str]:
 @pytest.mark.concurrency
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_known", [True, False])
-def test_of_forty_guesses_at_once_five_are_looked_at(
-    is_known: bool, looked_at: list[str]
-) -> None:
+def test_of_forty_guesses_at_once_five_are_looked_at(is_known: bool, looked_at: list[str]) -> None:
     if is_known:
         vouch_for(make_user(EMAIL))
     looked_at.clear()
@@ -163,9 +149,7 @@ def test_counting_after_looking_would_let_more_guesses_through(
 def admit_by_reading_first(email: str, secret: Secret, *, now: Any) -> None:
     """What looks right until two come at once."""
     digest = guard._digest_of(email, secret)
-    row, _ = Guesses.objects.get_or_create(
-        digest=digest, defaults={"failures": 0, "last_at": now}
-    )
+    row, _ = Guesses.objects.get_or_create(digest=digest, defaults={"failures": 0, "last_at": now})
     _MEETING.wait(60)
     if row.failures >= MOST_FAILURES:
         raise LockedError(15)

@@ -59,12 +59,7 @@ print(json.dumps({"mb": grown / 1024, "seconds": seconds, "answers": answers}))
 def fifty_at_once(kind: str, environment: dict[str, str]) -> dict[str, Any]:
     """The memory and the time that fifty wrong passwords at once take, and how each was answered."""
     ran = subprocess.run(
-        [sys.executable, "-c", FIFTY, kind],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", FIFTY, kind], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     measured: dict[str, Any] = json.loads(ran.stdout)
     return measured
@@ -83,9 +78,7 @@ def environment() -> dict[str, str]:
 
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("kind", ["present", "older"])
-def test_fifty_logins_at_once_take_little_memory_and_time(
-    kind: str, environment: dict[str, str]
-) -> None:
+def test_fifty_logins_at_once_take_little_memory_and_time(kind: str, environment: dict[str, str]) -> None:
     took = fifty_at_once(kind, environment)
     assert took["mb"] < 200
     assert took["seconds"] < 15
@@ -95,9 +88,7 @@ def test_fifty_logins_at_once_take_little_memory_and_time(
     assert False in took["answers"]
 
 
-def test_four_hashes_are_made_at_once_and_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_four_hashes_are_made_at_once_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     hasher, done = hashers.LimitedArgon2Hasher(), threading.Event()
     older = Argon2PasswordHasher().encode("right", "saltsaltsalt")
     present = hasher.encode("right", "saltsaltsalt")
@@ -110,10 +101,7 @@ def test_four_hashes_are_made_at_once_and_no_more(
     monkeypatch.setattr(Argon2PasswordHasher, "verify", verify)
     # Nobody gives up before all have been counted.
     monkeypatch.setattr(hashers, "WAIT_SECONDS", 60.0)
-    threads = [
-        threading.Thread(target=hasher.verify, args=("wrong", encoded))
-        for encoded in [present, older] * 10
-    ]
+    threads = [threading.Thread(target=hasher.verify, args=("wrong", encoded)) for encoded in [present, older] * 10]
     for thread in threads:
         thread.start()
     queues = [pool._work_queue for pool in (hashers._present, hashers._older)]

@@ -38,9 +38,7 @@ def sign_up(client: Client, email: str) -> Any:
     return client.post("/account/signup/", {"email": email, "password1": GOOD})
 
 
-def test_a_guest_signs_up_though_it_is_closed_and_needs_no_code(
-    link: str, merchant: Merchant
-) -> None:
+def test_a_guest_signs_up_though_it_is_closed_and_needs_no_code(link: str, merchant: Merchant) -> None:
     client = Client()
     assert "Halden Roasters" in client.get(link).text
     sign_up(client, GUEST)

@@ -6,11 +6,7 @@ from pathlib import Path
 import allauth
 import pytest
 
-from accounts.login.mails import (
-    LETTERS,
-    MESSAGES,
-    letter,
-)
+from accounts.login.mails import LETTERS, MESSAGES, letter
 
 LIBRARY = Path(allauth.__file__).parent
 

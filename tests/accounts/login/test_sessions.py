@@ -51,9 +51,7 @@ def test_what_an_open_page_asks_by_itself_keeps_no_login(person: User) -> None:
         assert not is_logged_in(client)
 
 
-def test_a_login_ends_after_fourteen_days_however_much_it_is_used(
-    person: User,
-) -> None:
+def test_a_login_ends_after_fourteen_days_however_much_it_is_used(person: User) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         client = logged_in(person)
         for _ in range(27):
@@ -63,9 +61,7 @@ def test_a_login_ends_after_fourteen_days_however_much_it_is_used(
         assert not is_logged_in(client)
 
 
-def test_reading_pages_writes_now_and_then_only(
-    person: User, django_assert_max_num_queries: Any
-) -> None:
+def test_reading_pages_writes_now_and_then_only(person: User, django_assert_max_num_queries: Any) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
         client = logged_in(person)
         client.get(SESSIONS)

@@ -4,12 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from accounts.merchants.closure import (
-    REOPEN_WITHIN,
-    close_account,
-    refuse_if_closed,
-    reopen_account,
-)
+from accounts.merchants.closure import REOPEN_WITHIN, close_account, refuse_if_closed, reopen_account
 from accounts.models import AuditEntry
 from accounts.states import Role
 from gateway.core.api.errors import ConflictError

@@ -4,10 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from accounts.merchants.wallet_waits import (
-    apply_wallet_change_hours,
-    set_wallet_change_hours,
-)
+from accounts.merchants.wallet_waits import apply_wallet_change_hours, set_wallet_change_hours
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Role
 from gateway.core.api.errors import InvalidRequestError
@@ -30,9 +27,7 @@ def test_a_longer_wait_holds_at_once(merchant: Merchant) -> None:
 
 def test_a_shorter_wait_holds_once_the_present_one_is_over(merchant: Merchant) -> None:
     actor = merchant.memberships.filter(role=Role.OWNER)[0].user
-    set_wallet_change_hours(
-        merchant, hours=0, now=NOON, actor=actor, address="203.0.113.9"
-    )
+    set_wallet_change_hours(merchant, hours=0, now=NOON, actor=actor, address="203.0.113.9")
     assert OutgoingMail.objects.count() == 2
     assert apply_wallet_change_hours(now=DUE - timedelta(microseconds=1)) == 0
     assert ask_for_change(merchant).effective_at == DUE
@@ -43,9 +38,7 @@ def test_a_shorter_wait_holds_once_the_present_one_is_over(merchant: Merchant) -
     assert (entry.before, entry.address) == ({"hours": 24}, "203.0.113.9")
 
 
-def test_asking_for_a_shorter_wait_again_does_not_shorten_it_sooner_or_later(
-    merchant: Merchant,
-) -> None:
+def test_asking_for_a_shorter_wait_again_does_not_shorten_it_sooner_or_later(merchant: Merchant) -> None:
     set_wallet_change_hours(merchant, hours=1, now=NOON)
     later = NOON + timedelta(hours=5)
     changed = set_wallet_change_hours(merchant, hours=1, now=later)

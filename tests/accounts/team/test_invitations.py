@@ -19,10 +19,7 @@ from accounts.team.invitations import (
     invite,
     withdraw_invitation,
 )
-from accounts.team.service import (
-    change_role,
-    remove_member,
-)
+from accounts.team.service import change_role, remove_member
 from tests.accounts.logins import last_mail, link_in
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_user
@@ -42,9 +39,7 @@ def token_of(invitation: Invitation) -> str:
 def offer(db: Any, merchant: Merchant) -> Invitation:
     """A viewer's place for new@example.test."""
     owner = make_member(merchant)
-    return invite(
-        merchant, email="new@example.test", role=Role.VIEWER, actor=owner, now=NOON
-    )
+    return invite(merchant, email="new@example.test", role=Role.VIEWER, actor=owner, now=NOON)
 
 
 def test_an_invitation_names_its_secret_nowhere(offer: Invitation) -> None:
@@ -60,9 +55,7 @@ def test_an_invitation_ends_when_it_is_accepted_withdrawn_replaced_or_old(
     token, owner = token_of(offer), Membership.objects.get().user
     with pytest.raises(InvitationError):
         find_invitation(token, now=NOON + LASTS)
-    again = invite(
-        merchant, email="NEW@example.test", role=Role.ADMIN, actor=owner, now=NOON
-    )
+    again = invite(merchant, email="NEW@example.test", role=Role.ADMIN, actor=owner, now=NOON)
     with pytest.raises(InvitationError):
         find_invitation(token, now=NOON)
     withdraw_invitation(again, actor=owner, now=NOON)
@@ -70,9 +63,7 @@ def test_an_invitation_ends_when_it_is_accepted_withdrawn_replaced_or_old(
         find_invitation(token_of(again), now=NOON)
 
 
-def test_an_invitation_is_for_one_address_and_works_once(
-    offer: Invitation, merchant: Merchant
-) -> None:
+def test_an_invitation_is_for_one_address_and_works_once(offer: Invitation, merchant: Merchant) -> None:
     guest, thief = make_user("New@example.test"), make_user("thief@example.test")
     with pytest.raises(InvitationError, match="another e-mail address"):
         accept_invitation(offer, user=thief, now=NOON)
@@ -90,25 +81,11 @@ def test_a_link_we_did_not_sign_is_none(token: str, db: Any) -> None:
         find_invitation(token, now=NOON)
 
 
-def test_members_are_not_invited_and_one_address_has_one_open_invitation(
-    offer: Invitation, merchant: Merchant
-) -> None:
+def test_members_are_not_invited_and_one_address_has_one_open_invitation(offer: Invitation, merchant: Merchant) -> None:
     owner = Membership.objects.get().user
     with pytest.raises(TeamError, match="already in the team"):
-        invite(
-            merchant,
-            email=owner.email.upper(),
-            role=Role.VIEWER,
-            actor=owner,
-            now=NOON,
-        )
-    twin = Invitation(
-        merchant=merchant,
-        email=offer.email.upper(),
-        role=Role.VIEWER,
-        digest=b"x",
-        expires_at=NOON,
-    )
+        invite(merchant, email=owner.email.upper(), role=Role.VIEWER, actor=owner, now=NOON)
+    twin = Invitation(merchant=merchant, email=offer.email.upper(), role=Role.VIEWER, digest=b"x", expires_at=NOON)
     with pytest.raises(IntegrityError):
         twin.save()
 
@@ -157,6 +134,4 @@ def test_an_owner_sends_a_hundred_invitations_a_day(merchant: Merchant) -> None:
         sent.created_at = sent.ended_at = sent.expires_at = NOON
         sent.save()
     with pytest.raises(TeamError, match="limit of invitations"):
-        invite(
-            merchant, email="x@example.test", role=Role.VIEWER, actor=owner, now=NOON
-        )
+        invite(merchant, email="x@example.test", role=Role.VIEWER, actor=owner, now=NOON)

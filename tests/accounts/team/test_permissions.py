@@ -12,11 +12,7 @@ from django.urls import include, path, re_path, reverse
 
 from accounts.states import Mode, Role
 from accounts.team import seats
-from accounts.team.permissions import (
-    ROLE_ACTS,
-    Act,
-    may,
-)
+from accounts.team.permissions import ROLE_ACTS, Act, may
 from gateway.core.ids import new_id
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.dashboard.routes import Route, dashboard_routes
@@ -51,10 +47,7 @@ def _keys(settings: Any) -> None:
 
 def test_roles_are_those_of_the_contract() -> None:
     assert set(CONTRACT) == set(Act)
-    found = {
-        act: tuple(may(role, act) for role in (Role.OWNER, Role.ADMIN, Role.VIEWER))
-        for act in Act
-    }
+    found = {act: tuple(may(role, act) for role in (Role.OWNER, Role.ADMIN, Role.VIEWER)) for act in Act}
     assert found == CONTRACT
     assert set(ROLE_ACTS) == set(Role)
 
@@ -69,9 +62,7 @@ def test_every_act_is_one_that_some_route_takes() -> None:
     assert {act for route in SEATED for act in route.decision.acts.values()} == set(Act)
 
 
-def test_a_route_without_a_decision_is_found_wherever_it_is(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_route_without_a_decision_is_found_wherever_it_is(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the test before."""
 
     def forgotten(request: HttpRequest) -> HttpResponse:
@@ -144,9 +135,7 @@ def test_each_role_may_do_what_its_acts_allow_and_nothing_else(route: Route) -> 
 
 
 @pytest.mark.django_db
-def test_without_asking_for_the_role_a_viewer_would_do_what_owners_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_asking_for_the_role_a_viewer_would_do_what_owners_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control of the test above."""
     acts = {route: route.decision.acts.get("POST") for route in SEATED}
     route = next(route for route, act in acts.items() if act is Act.MANAGE_TEAM)
@@ -195,9 +184,7 @@ def test_the_path_says_which_mode_a_page_is_about(mode: Mode) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    "route", [route for route in SEATED if route.decision.fresh], ids=named
-)
+@pytest.mark.parametrize("route", [route for route in SEATED if route.decision.fresh], ids=named)
 def test_dangerous_acts_ask_again_who_it_is(route: Route) -> None:
     desk = make_desk(role=Role.OWNER, fresh=False)
     for method in route.decision.acts:

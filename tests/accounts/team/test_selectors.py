@@ -2,9 +2,7 @@
 
 import pytest
 
-from accounts.merchants.closure import (
-    close_account,
-)
+from accounts.merchants.closure import close_account
 from accounts.models import Membership
 from accounts.states import Role
 from accounts.team.selectors import merchants_of

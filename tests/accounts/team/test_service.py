@@ -10,19 +10,9 @@ import pytest
 from accounts.errors import InvitationError, TeamError
 from accounts.models import AuditEntry, Invitation, Membership, Merchant, User
 from accounts.states import Role
-from accounts.team import (
-    invitations,
-    service,
-)
-from accounts.team.invitations import (
-    accept_invitation,
-    find_invitation,
-    invite,
-)
-from accounts.team.service import (
-    change_role,
-    remove_member,
-)
+from accounts.team import invitations, service
+from accounts.team.invitations import accept_invitation, find_invitation, invite
+from accounts.team.service import change_role, remove_member
 from mails.models import OutgoingMail
 from tests.accounts.logins import last_mail, link_in
 from tests.concurrency.races import crew
@@ -63,9 +53,7 @@ def test_the_last_owner_can_neither_go_nor_be_made_less(merchant: Merchant) -> N
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])
-def test_who_is_no_owner_changes_no_team_and_may_go(
-    role: Role, merchant: Merchant
-) -> None:
+def test_who_is_no_owner_changes_no_team_and_may_go(role: Role, merchant: Merchant) -> None:
     owner, other = make_member(merchant), make_member(merchant, role)
     with pytest.raises(TeamError, match="no longer have permission to change"):
         remove_member(merchant, member=owner, actor=other, now=NOON)
@@ -76,9 +64,7 @@ def test_who_is_no_owner_changes_no_team_and_may_go(
 
 
 @pytest.mark.django_db
-def test_changes_are_audited_with_who_from_where_before_and_after(
-    merchant: Merchant,
-) -> None:
+def test_changes_are_audited_with_who_from_where_before_and_after(merchant: Merchant) -> None:
     owner, other = make_member(merchant), make_member(merchant, Role.VIEWER)
     change = partial(change_role, merchant, member=other, actor=owner, now=NOON)
     change(role=Role.ADMIN, address="192.0.2.7")
@@ -105,13 +91,9 @@ class TestRaces:
             return "done"
 
         with crew() as threads:
-            return threads.together(
-                partial(remove, one, two), partial(remove, two, one)
-            )
+            return threads.together(partial(remove, one, two), partial(remove, two, one))
 
-    def test_of_two_owners_who_remove_each_other_one_stays(
-        self, merchant: Merchant
-    ) -> None:
+    def test_of_two_owners_who_remove_each_other_one_stays(self, merchant: Merchant) -> None:
         for _ in range(5):
             Membership.objects.all().delete()
             answers = self.remove_each_other(merchant)
@@ -119,9 +101,7 @@ class TestRaces:
             assert "You no longer have permission to change this team." in answers
             assert owners(merchant) == 1
 
-    def test_without_the_lock_both_go(
-        self, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_without_the_lock_both_go(self, merchant: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
         """The control: the same, where each looks at the team before the other has changed it."""
         both = threading.Barrier(2)
 
@@ -134,13 +114,9 @@ class TestRaces:
         assert self.remove_each_other(merchant) == ["done", "done"]
         assert owners(merchant) == 0
 
-    def test_of_two_who_accept_at_once_one_gets_the_place(
-        self, merchant: Merchant
-    ) -> None:
+    def test_of_two_who_accept_at_once_one_gets_the_place(self, merchant: Merchant) -> None:
         owner, guest = make_member(merchant), make_user("new@example.test")
-        offer = invite(
-            merchant, email=guest.email, role=Role.VIEWER, actor=owner, now=NOON
-        )
+        offer = invite(merchant, email=guest.email, role=Role.VIEWER, actor=owner, now=NOON)
 
         def accept() -> str:
             try:
@@ -159,24 +135,13 @@ class TestRaces:
 
         def offer() -> None:
             with suppress(TeamError):
-                invite(
-                    merchant,
-                    email="back@example.test",
-                    role=Role.OWNER,
-                    actor=goes,
-                    now=NOON,
-                )
+                invite(merchant, email="back@example.test", role=Role.OWNER, actor=goes, now=NOON)
 
         with crew() as threads:
-            threads.together(
-                offer,
-                partial(remove_member, merchant, member=goes, actor=stays, now=NOON),
-            )
+            threads.together(offer, partial(remove_member, merchant, member=goes, actor=stays, now=NOON))
         return Invitation.objects.filter(invited_by=goes, ended_at=None).count()
 
-    def test_who_invites_while_removed_has_no_way_back(
-        self, merchant: Merchant
-    ) -> None:
+    def test_who_invites_while_removed_has_no_way_back(self, merchant: Merchant) -> None:
         assert [self.invite_while_removed(merchant) for _ in range(5)] == [0] * 5
 
     def test_without_the_lock_on_their_place_they_have_one(
@@ -196,16 +161,12 @@ class TestRaces:
 def offer(db: Any, merchant: Merchant) -> Invitation:
     """A viewer's place for new@example.test."""
     owner = make_member(merchant)
-    return invite(
-        merchant, email="new@example.test", role=Role.VIEWER, actor=owner, now=NOON
-    )
+    return invite(merchant, email="new@example.test", role=Role.VIEWER, actor=owner, now=NOON)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER, None])
-def test_nobody_invites_who_is_no_owner_any_more(
-    role: Role | None, merchant: Merchant
-) -> None:
+def test_nobody_invites_who_is_no_owner_any_more(role: Role | None, merchant: Merchant) -> None:
     owner, other = make_member(merchant), make_member(merchant)
     if role:
         change_role(merchant, member=other, role=role, actor=owner, now=NOON)
@@ -215,9 +176,7 @@ def test_nobody_invites_who_is_no_owner_any_more(
         invite(merchant, email="x@example.test", role=Role.OWNER, actor=other, now=NOON)
 
 
-def test_nobody_comes_by_the_offer_of_a_person_who_was_deactivated(
-    offer: Invitation,
-) -> None:
+def test_nobody_comes_by_the_offer_of_a_person_who_was_deactivated(offer: Invitation) -> None:
     token = token_of(offer)
     User.objects.update(is_active=False)
     with pytest.raises(InvitationError):

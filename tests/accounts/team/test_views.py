@@ -27,9 +27,7 @@ def test_a_viewer_sees_the_members_and_no_controls(owner: Desk, viewer: Desk) ->
 
 
 def test_an_invitation_is_mailed_and_audited(owner: Desk) -> None:
-    answer = owner.post(
-        "dashboard_invite", {"email": "new@example.test", "role": "admin"}
-    )
+    answer = owner.post("dashboard_invite", {"email": "new@example.test", "role": "admin"})
     assert answer.status_code == 302
     invitation = Invitation.objects.get()
     mail = OutgoingMail.objects.get()
@@ -46,9 +44,7 @@ def test_the_last_owner_cannot_leave(owner: Desk, admin: Desk) -> None:
     assert "needs an owner" in owner.get("dashboard_team").text
 
 
-def test_a_form_that_needs_proof_is_sent_on_after_the_password(
-    merchant: Merchant,
-) -> None:
+def test_a_form_that_needs_proof_is_sent_on_after_the_password(merchant: Merchant) -> None:
     desk = make_desk(merchant, fresh=False)
     form = {"email": "new@example.test", "role": "viewer"}
     asked = desk.post("dashboard_invite", form)
@@ -66,9 +62,7 @@ def test_a_member_gets_another_role(owner: Desk, viewer: Desk) -> None:
 
 
 @pytest.mark.parametrize("form", [{}, {"role": ""}, {"role": "god"}])
-def test_a_role_that_does_not_exist_is_not_given(
-    form: dict[str, str], owner: Desk, viewer: Desk
-) -> None:
+def test_a_role_that_does_not_exist_is_not_given(form: dict[str, str], owner: Desk, viewer: Desk) -> None:
     answer = owner.post("dashboard_set_role", form, user_id=viewer.user.public_id)
     assert answer.status_code == 404
     assert Membership.objects.get(user=viewer.user).role == Role.VIEWER
@@ -79,18 +73,14 @@ def test_a_removed_member_is_gone(owner: Desk, viewer: Desk) -> None:
     assert viewer.get("dashboard_team").status_code == 404
 
 
-def test_members_of_another_merchant_are_out_of_reach(
-    owner: Desk, stranger: Desk
-) -> None:
+def test_members_of_another_merchant_are_out_of_reach(owner: Desk, stranger: Desk) -> None:
     for name in ("dashboard_set_role", "dashboard_remove_member"):
         path = {"user_id": stranger.user.public_id}
         assert owner.post(name, {"role": "viewer"}, **path).status_code == 404
     assert Membership.objects.get(user=stranger.user).role == Role.OWNER
 
 
-def test_invitations_of_another_merchant_are_out_of_reach(
-    owner: Desk, stranger: Desk
-) -> None:
+def test_invitations_of_another_merchant_are_out_of_reach(owner: Desk, stranger: Desk) -> None:
     owner.post("dashboard_invite", {"email": "a@example.test", "role": "viewer"})
     path: dict[str, Any] = {"invitation_id": Invitation.objects.get().public_id}
     stranger.merchant = stranger.user.memberships.get().merchant
@@ -110,9 +100,7 @@ def test_invitations_of_another_merchant_are_out_of_reach(
         ("a@example.test\nBcc: b@example.test", "viewer", 422),
     ],
 )
-def test_an_invitation_that_makes_no_sense_is_not_sent(
-    email: str, role: str, status: int, owner: Desk
-) -> None:
+def test_an_invitation_that_makes_no_sense_is_not_sent(email: str, role: str, status: int, owner: Desk) -> None:
     answer = owner.post("dashboard_invite", {"email": email, "role": role})
     assert answer.status_code == status
     assert not Invitation.objects.exists()

@@ -8,12 +8,7 @@ from accounts.models import FiatInterest
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient, client_of
 
-ASKED = {
-    "email": "Ines@Halden.example",
-    "company": "Halden Roasters",
-    "country": "DE",
-    "monthly_volume": "50000",
-}
+ASKED = {"email": "Ines@Halden.example", "company": "Halden Roasters", "country": "DE", "monthly_volume": "50000"}
 
 
 def join(client: ApiClient, **changes: Any) -> Answer:
@@ -47,9 +42,7 @@ def test_an_address_is_all_that_is_needed(shop: ApiClient) -> None:
 
 
 @pytest.mark.django_db
-def test_a_repeat_finds_what_was_said_first_whatever_its_capitals(
-    shop: ApiClient,
-) -> None:
+def test_a_repeat_finds_what_was_said_first_whatever_its_capitals(shop: ApiClient) -> None:
     first = join(shop)
     again = join(shop, email="INES@halden.EXAMPLE", company="Another", country=None)
     assert (again.status, again.body) == (200, first.body)
@@ -87,9 +80,7 @@ def test_merchants_and_modes_have_lists_of_their_own(shop: ApiClient) -> None:
         ("monthly_volume", True, "amount_invalid"),
     ],
 )
-def test_what_cannot_be_understood_is_named(
-    shop: ApiClient, field: str, value: Any, code: str
-) -> None:
+def test_what_cannot_be_understood_is_named(shop: ApiClient, field: str, value: Any, code: str) -> None:
     assert join(shop, **{field: value}).refusal == (400, code, field)
     assert not FiatInterest.objects.exists()
 

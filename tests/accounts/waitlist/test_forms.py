@@ -11,9 +11,7 @@ from gateway.core.api.errors import InvalidRequestError
 
 
 def test_an_address_is_enough_and_its_host_has_no_capitals() -> None:
-    assert parse_interest({"email": " Ana@HALDEN.example "}) == Interest(
-        "Ana@halden.example", "", "", None
-    )
+    assert parse_interest({"email": " Ana@HALDEN.example "}) == Interest("Ana@halden.example", "", "", None)
 
 
 def test_a_volume_has_no_limit() -> None:

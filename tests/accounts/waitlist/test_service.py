@@ -44,9 +44,7 @@ def test_of_sixteen_at_once_one_gets_the_place(shop: ApiClient) -> None:
 
 
 @pytest.mark.django_db
-def test_without_its_constraint_an_address_would_have_two_places(
-    shop: ApiClient,
-) -> None:
+def test_without_its_constraint_an_address_would_have_two_places(shop: ApiClient) -> None:
     """The negative control: nothing but the constraint refuses the second row."""
     row = {"merchant": shop.merchant, "mode": Mode.LIVE, "created_at": NOON}
     FiatInterest.objects.create(email="ines@halden.example", **row)

@@ -4,9 +4,7 @@ import pytest
 
 from tests.routes import assert_leads_to
 
-PATHS = {
-    "/api/v1/waitlist/fiat": "waitlist-fiat",
-}
+PATHS = {"/api/v1/waitlist/fiat": "waitlist-fiat"}
 
 
 @pytest.mark.parametrize(("path", "name"), PATHS.items())

@@ -11,10 +11,7 @@ import pytest
 from django.db import connection
 
 from checkouts.attribution import candidates
-from checkouts.attribution.candidates import (
-    Arrival,
-    Surroundings,
-)
+from checkouts.attribution.candidates import Arrival, Surroundings
 from checkouts.attribution.deposit_rules import TransferFacts
 from checkouts.models import InboxItem, Payment
 from checkouts.states import CheckoutStatus
@@ -67,29 +64,21 @@ def till() -> Till:
         ("1000000.00", 1_010_000_000_000, True),
     ],
 )
-def test_every_price_within_tolerance_is_found_and_no_far_one(
-    till, price, units, expected
-):
+def test_every_price_within_tolerance_is_found_and_no_far_one(till, price, units, expected):
     checkout = till.checkout(price)
     assert (checkout.pk in found(till, units)) is expected
 
 
 def test_what_a_partly_paid_checkout_still_needs_is_found(till):
-    checkout = till.checkout(
-        status=CheckoutStatus.UNDERPAID, amount_received=Decimal("10.003700")
-    )
+    checkout = till.checkout(status=CheckoutStatus.UNDERPAID, amount_received=Decimal("10.003700"))
     assert found(till, 15 * DOLLAR) == {checkout.pk}
-    expired = till.checkout(
-        status=CheckoutStatus.EXPIRED, amount_received=Decimal("10.003700"), **ago(10)
-    )
+    expired = till.checkout(status=CheckoutStatus.EXPIRED, amount_received=Decimal("10.003700"), **ago(10))
     assert found(till, 15 * DOLLAR) == {checkout.pk, expired.pk}
 
 
 def test_digits_find_all_that_ask_for_money_and_rivals_with_these_digits(till):
     wanted = till.checkout(suffix=3_700)
-    rival = till.checkout(
-        "30.00", suffix=3_700, status=CheckoutStatus.EXPIRED, **ago(10)
-    )
+    rival = till.checkout("30.00", suffix=3_700, status=CheckoutStatus.EXPIRED, **ago(10))
     till.checkout(suffix=200)
     cheaper = till.checkout("15.00", suffix=3_700)
     till.checkout("40.00", suffix=3_700, status=CheckoutStatus.COMPLETED)
@@ -109,10 +98,7 @@ def test_who_expired_long_ago_is_not_looked_at(till):
 
 
 def test_the_last_holder_of_an_amount_is_known_when_nobody_holds_it(till):
-    older, old = (
-        till.checkout(status=CheckoutStatus.EXPIRED, **ago(minutes))
-        for minutes in (20_000, 10_000)
-    )
+    older, old = (till.checkout(status=CheckoutStatus.EXPIRED, **ago(minutes)) for minutes in (20_000, 10_000))
     for checkout in (older, old):
         reserve(checkout, 4_200, released_at=SOON)
     around = Surroundings([arrival(till, 25_004_200)], rival_span=SPAN)
@@ -130,13 +116,7 @@ def crowd() -> Till:
     for step in range(20):
         price = Decimal(25 + step)
         make_holders(till.merchant, range(1, 9_001, 9), price=price)
-        make_crowd(
-            till.merchant,
-            100,
-            price=price,
-            status=CheckoutStatus.EXPIRED,
-            expires_at=NOON - SPAN * 3,
-        )
+        make_crowd(till.merchant, 100, price=price, status=CheckoutStatus.EXPIRED, expires_at=NOON - SPAN * 3)
     make_holders(make_merchant(), range(1, 5_001))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE checkouts_checkout, checkouts_amountreservation")
@@ -177,9 +157,7 @@ def test_every_question_is_answered_from_an_index(monkeypatch, crowd):
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_two_hundred_payments_among_twenty_thousand_open_checkouts_take_a_moment(
-    crowd, capsys
-):
+def test_two_hundred_payments_among_twenty_thousand_open_checkouts_take_a_moment(crowd, capsys):
     """Round ones, shortened ones, short ones: what the exact amount does not decide."""
     for number in range(200):
         price = (25 + number % 20) * DOLLAR
@@ -188,9 +166,7 @@ def test_two_hundred_payments_among_twenty_thousand_open_checkouts_take_a_moment
     assert attribute() == 200
     took = time.perf_counter() - started
     with capsys.disabled():
-        sys.stdout.write(
-            f"\n{took * 5:.1f} ms a transfer among 20,000 open checkouts\n"
-        )
+        sys.stdout.write(f"\n{took * 5:.1f} ms a transfer among 20,000 open checkouts\n")
     assert InboxItem.objects.count() + Payment.objects.count() == 200
     assert took < 60
 

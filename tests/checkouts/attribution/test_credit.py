@@ -4,16 +4,7 @@ import pytest
 
 from checkouts.models import InboxItem, Payment
 from checkouts.states import CheckoutStatus
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    Watcher,
-    attribute,
-    credited,
-    fresh,
-    pay,
-    received,
-)
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, credited, fresh, pay, received
 from tests.factories import make_checkout
 from wallets.models import Transfer
 from wallets.states import ClaimKind, TransferState

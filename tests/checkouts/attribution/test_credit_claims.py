@@ -5,36 +5,22 @@ import pytest
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from tests.checkouts.schema import alter
-from tests.checkouts.watcher import (
-    SOON,
-    Watcher,
-    assert_set_aside,
-    attribute,
-    credited,
-    fresh,
-    pay,
-)
+from tests.checkouts.watcher import SOON, Watcher, assert_set_aside, attribute, credited, fresh, pay
 from tests.factories import make_checkout
 from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind
 
 pytestmark = pytest.mark.django_db
 
-CLAIM_KEY = (
-    "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey"
-)
+CLAIM_KEY = "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey"
 
-PAYMENT_KEY = (
-    "ALTER TABLE checkouts_payment DROP CONSTRAINT checkouts_payment_transfer_id_key"
-)
+PAYMENT_KEY = "ALTER TABLE checkouts_payment DROP CONSTRAINT checkouts_payment_transfer_id_key"
 
 
 def test_a_transfer_that_paid_for_something_else_is_not_credited():
     checkout = make_checkout()
     transfer = Watcher().sees(checkout)
-    TransferClaim.objects.create(
-        transfer=transfer, kind=ClaimKind.X402, claimed_at=SOON
-    )
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=SOON)
     attribute()
     assert credited(checkout) == 0
     assert_set_aside(transfer)
@@ -44,9 +30,7 @@ def test_without_the_claims_key_a_transfer_would_pay_twice():
     """The negative control of the test above."""
     checkout = make_checkout()
     transfer = Watcher().sees(checkout)
-    TransferClaim.objects.create(
-        transfer=transfer, kind=ClaimKind.X402, claimed_at=SOON
-    )
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=SOON)
     alter(CLAIM_KEY)
     attribute()
     claims = TransferClaim.objects.filter(transfer=transfer)
@@ -70,14 +54,9 @@ def reopen(checkout: Checkout) -> Checkout:
 
 @pytest.mark.parametrize(
     ("dropped", "refusal"),
-    [
-        ([PAYMENT_KEY], "wallets_transferclaim_pkey"),
-        ([CLAIM_KEY], "checkouts_payment_transfer_id_key"),
-    ],
+    [([PAYMENT_KEY], "wallets_transferclaim_pkey"), ([CLAIM_KEY], "checkouts_payment_transfer_id_key")],
 )
-def test_the_claim_and_the_payment_each_refuse_a_second_credit_alone(
-    dropped, refusal, caplog
-):
+def test_the_claim_and_the_payment_each_refuse_a_second_credit_alone(dropped, refusal, caplog):
     checkout = make_checkout()
     transfer = pay(checkout)
     other = reopen(checkout)

@@ -10,26 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Merchant
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
-from tests.checkouts.arrivals import (
-    Till,
-    ago,
-    early,
-    exact,
-    inbox_item,
-    memo,
-    payer_of,
-    reference_of,
-    reserve,
-)
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    attribute,
-    events_of,
-    fresh,
-    received,
-    status_of,
-)
+from tests.checkouts.arrivals import Till, ago, early, exact, inbox_item, memo, payer_of, reference_of, reserve
+from tests.checkouts.watcher import DOLLAR, SOON, attribute, events_of, fresh, received, status_of
 from tests.factories import make_checkout, make_merchant, make_transfer
 
 pytestmark = pytest.mark.django_db
@@ -42,9 +24,7 @@ def till() -> Till:
     return Till()
 
 
-def payer_of_sent(
-    till: Till, units: int = 25 * DOLLAR, **where: Any
-) -> Checkout | None:
+def payer_of_sent(till: Till, units: int = 25 * DOLLAR, **where: Any) -> Checkout | None:
     """Whom money is credited to that arrives now."""
     transfer = till.sees(units, **where)
     attribute()
@@ -78,10 +58,7 @@ def test_the_round_price_of_two_waits_with_both_as_candidates(till):
     item = inbox_item(transfer)
     assert (item.reason, item.checkout) == (InboxReason.AMBIGUOUS, None)
     assert item.status == InboxStatus.OPEN
-    assert {c["checkout"] for c in item.candidates} == {
-        first.public_id,
-        second.public_id,
-    }
+    assert {c["checkout"] for c in item.candidates} == {first.public_id, second.public_id}
     assert all(c["why_not"] for c in item.candidates)
     assert status_of(first) == status_of(second) == CheckoutStatus.PENDING
 
@@ -144,9 +121,7 @@ def be_cautious(till):
     Merchant.objects.filter(pk=till.merchant.pk).update(round_price_rivals=True)
 
 
-def test_a_round_payment_beside_a_checkout_that_expired_lately_is_credited_and_told(
-    till,
-):
+def test_a_round_payment_beside_a_checkout_that_expired_lately_is_credited_and_told(till):
     late = till.checkout(suffix=100, status=CheckoutStatus.EXPIRED, **ago(29))
     live = till.checkout(suffix=200)
     transfer = till.sees()
@@ -212,9 +187,7 @@ def test_a_third_round_payment_is_for_neither_of_two_that_are_covered(till):
     assert inbox_item(transfers[2]).reason == InboxReason.UNMATCHED
 
 
-def test_money_to_a_deposit_address_in_the_same_batch_counts_for_the_next_decision(
-    till,
-):
+def test_money_to_a_deposit_address_in_the_same_batch_counts_for_the_next_decision(till):
     older = till.checkout(suffix=100, **SAME, **early(5))
     younger = till.checkout(suffix=200, **SAME)
     address = make_checkout().offers["base"]["address"]
@@ -252,9 +225,7 @@ def test_an_underpaid_checkouts_whole_price_may_still_mean_it(till):
 
 @pytest.mark.parametrize("price", ["25.00", "25.10"])
 @pytest.mark.parametrize("sent", [10_000, 310_000])
-def test_a_few_cents_with_a_strangers_digits_bring_nobody_the_strangers_money(
-    till, price, sent
-):
+def test_a_few_cents_with_a_strangers_digits_bring_nobody_the_strangers_money(till, price, sent):
     """Who guesses the digits of everybody's amounts changes what is missing of them, and so their prices."""
     stranger = till.checkout(suffix=3_700)
     till.checkout(price, suffix=100)

@@ -40,9 +40,7 @@ def test_money_near_a_paid_checkouts_price_waits_for_a_person(till, own_first, b
 
 @pytest.mark.parametrize("own_first", [True, False])
 @pytest.mark.parametrize("by_address", [True, False])
-def test_a_round_price_pays_the_one_that_still_asks_in_the_same_batch(
-    till, own_first, by_address
-):
+def test_a_round_price_pays_the_one_that_still_asks_in_the_same_batch(till, own_first, by_address):
     paid, other = till.checkout(suffix=100), till.checkout(suffix=200)
 
     def own() -> None:
@@ -106,9 +104,7 @@ def test_a_checkout_that_lost_its_money_to_a_reorg_asks_again_at_once(till):
     assert status_of(paid) == CheckoutStatus.COMPLETED
 
 
-def test_without_processing_reorgs_first_the_second_payment_would_be_extra(
-    till, monkeypatch
-):
+def test_without_processing_reorgs_first_the_second_payment_would_be_extra(till, monkeypatch):
     """The negative control of the test above."""
     monkeypatch.setattr(queue, "_changed_first", lambda transfers: transfers)
     _, second = reorg_and_second_payment(till)

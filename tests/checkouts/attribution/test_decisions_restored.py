@@ -19,9 +19,7 @@ def till() -> Till:
 
 def restore_lost(hours: int) -> None:
     """A restore lost so many hours up to now."""
-    Restore.objects.create(
-        lost_from=SOON - timedelta(hours=hours), restored_at=SOON, amounts_until=SOON
-    )
+    Restore.objects.create(lost_from=SOON - timedelta(hours=hours), restored_at=SOON, amounts_until=SOON)
 
 
 def test_a_price_alone_proves_nothing_while_a_lost_checkout_may_be_paid(till):
@@ -43,11 +41,7 @@ def test_an_exact_amount_still_names_its_checkout_then(till):
 
 def test_a_price_is_enough_outside_of_the_lost_time(till):
     wanted = till.checkout()
-    Restore.objects.create(
-        lost_from=SOON - timedelta(days=3),
-        restored_at=SOON - timedelta(days=2),
-        amounts_until=SOON,
-    )
+    Restore.objects.create(lost_from=SOON - timedelta(days=3), restored_at=SOON - timedelta(days=2), amounts_until=SOON)
     transfer = till.sees(25 * DOLLAR)
     attribute()
     assert payer_of(transfer) == wanted

@@ -4,71 +4,36 @@ from typing import Any
 
 import pytest
 
-from checkouts.attribution.deposit_rules import (
-    CheckoutFacts,
-    Credit,
-    ToInbox,
-    TransferFacts,
-    decide_deposit,
-    is_older,
-)
+from checkouts.attribution.deposit_rules import CheckoutFacts, Credit, ToInbox, TransferFacts, decide_deposit, is_older
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.factories import NOON
 
-OFFERS = {
-    "base": {"tokens": ["USDC"], "address": "0xA"},
-    "polygon": {"tokens": ["USDC", "USDT"], "address": "0xA"},
-}
-TRANSFER = TransferFacts(
-    chain="base",
-    token="USDC",
-    accepted=True,
-    units=25_000_000,
-    block_time=NOON,
-    recipient="0xA",
-)
-CHECKOUT = CheckoutFacts(
-    status=CheckoutStatus.PENDING,
-    offers=OFFERS,
-    expires_at=NOON + timedelta(minutes=30),
-)
+OFFERS = {"base": {"tokens": ["USDC"], "address": "0xA"}, "polygon": {"tokens": ["USDC", "USDT"], "address": "0xA"}}
+TRANSFER = TransferFacts(chain="base", token="USDC", accepted=True, units=25_000_000, block_time=NOON, recipient="0xA")
+CHECKOUT = CheckoutFacts(status=CheckoutStatus.PENDING, offers=OFFERS, expires_at=NOON + timedelta(minutes=30))
 
 
 def reason_of(
-    transfer: TransferFacts = TRANSFER,
-    checkout: CheckoutFacts = CHECKOUT,
-    **changes: Any,
+    transfer: TransferFacts = TRANSFER, checkout: CheckoutFacts = CHECKOUT, **changes: Any
 ) -> InboxReason | None:
     """Why the transfer goes to the inbox, None where it is credited."""
     decision = decide_deposit(replace(transfer, **changes), checkout)
     return decision.reason if isinstance(decision, ToInbox) else None
 
 
-@pytest.mark.parametrize(
-    "status",
-    [CheckoutStatus.PENDING, CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID],
-)
+@pytest.mark.parametrize("status", [CheckoutStatus.PENDING, CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID])
 def test_money_that_comes_in_time_is_credited_whatever_live_status_there_is(status):
     decision = decide_deposit(TRANSFER, replace(CHECKOUT, status=status))
     assert decision == Credit("sent to this checkout's own address")
 
 
-@pytest.mark.parametrize(
-    ("chain", "token"), [("base", "USDC"), ("polygon", "USDC"), ("polygon", "USDT")]
-)
+@pytest.mark.parametrize(("chain", "token"), [("base", "USDC"), ("polygon", "USDC"), ("polygon", "USDT")])
 def test_every_offered_chain_and_token_is_credited(chain, token):
     assert reason_of(chain=chain, token=token) is None
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [
-        (-1, None),
-        (0, None),
-        (60, None),
-        (61, InboxReason.LATE),
-        (86_400, InboxReason.LATE),
-    ],
+    ("seconds", "expected"), [(-1, None), (0, None), (60, None), (61, InboxReason.LATE), (86_400, InboxReason.LATE)]
 )
 def test_a_minute_after_expiry_money_begins_to_be_late(seconds, expected):
     late = CHECKOUT.expires_at + timedelta(seconds=seconds)
@@ -83,9 +48,7 @@ def test_a_microsecond_more_than_a_minute_is_late():
 def test_the_inbox_says_how_late_it_was():
     late = CHECKOUT.expires_at + timedelta(seconds=61)
     decision = decide_deposit(replace(TRANSFER, block_time=late), CHECKOUT)
-    assert decision == ToInbox(
-        InboxReason.LATE, "arrived 61 s after the checkout expired"
-    )
+    assert decision == ToInbox(InboxReason.LATE, "arrived 61 s after the checkout expired")
 
 
 def test_money_for_a_paid_checkout_is_extra_also_when_it_is_late():
@@ -102,9 +65,7 @@ def test_money_sent_in_time_and_seen_after_expiry_is_our_fault():
     assert reason_of(checkout=expired, block_time=late) == InboxReason.LATE
 
 
-@pytest.mark.parametrize(
-    ("units", "expected"), [(9_999, InboxReason.DUST), (10_000, None)]
-)
+@pytest.mark.parametrize(("units", "expected"), [(9_999, InboxReason.DUST), (10_000, None)])
 def test_less_than_a_cent_is_dust(units, expected):
     assert reason_of(units=units) == expected
 
@@ -114,9 +75,7 @@ def test_a_look_alike_is_the_wrong_token_even_if_it_carries_our_name():
     assert reason_of(accepted=False) == InboxReason.WRONG_TOKEN
 
 
-@pytest.mark.parametrize(
-    ("chain", "token"), [("ethereum", "USDC"), ("base", "USDT"), ("tron", "USDT")]
-)
+@pytest.mark.parametrize(("chain", "token"), [("ethereum", "USDC"), ("base", "USDT"), ("tron", "USDT")])
 def test_a_token_of_ours_where_it_was_not_offered_is_on_the_wrong_network(chain, token):
     assert reason_of(chain=chain, token=token) == InboxReason.WRONG_NETWORK
 
@@ -139,10 +98,7 @@ def test_the_address_of_another_chains_wallet_pays_a_wallet_not_set_for_this_cha
     """Where the receiving wallets differ, so do the deposit addresses, and each is right on its own chain alone."""
     offers = {**OFFERS, "polygon": {"tokens": ["USDC"], "address": "0xB"}}
     checkout = replace(CHECKOUT, offers=offers)
-    to_base, to_polygon = (
-        replace(TRANSFER, recipient="0xA"),
-        replace(TRANSFER, recipient="0xB"),
-    )
+    to_base, to_polygon = (replace(TRANSFER, recipient="0xA"), replace(TRANSFER, recipient="0xB"))
     assert isinstance(decide_deposit(to_base, checkout), Credit)
     wrong = decide_deposit(to_polygon, checkout)
     assert isinstance(wrong, ToInbox)

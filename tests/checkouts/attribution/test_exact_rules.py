@@ -39,12 +39,7 @@ SPECIFICATION = [
         [candidate(1, 3_700, **SAME), candidate(2, 100, **SAME)],
         1,
     ),
-    Case(
-        "a customer alone is not enough",
-        PRICE,
-        [candidate(n, customer_ref="ada") for n in (1, 2)],
-        reason=AMBIGUOUS,
-    ),
+    Case("a customer alone is not enough", PRICE, [candidate(n, customer_ref="ada") for n in (1, 2)], reason=AMBIGUOUS),
     Case(
         "a product alone is not enough",
         PRICE,
@@ -63,12 +58,7 @@ SPECIFICATION = [
         [candidate(1, **SAME), candidate(2, **(SAME | {"product_ref": "beans|2kg"}))],
         reason=AMBIGUOUS,
     ),
-    Case(
-        "another price is not asked at all",
-        PRICE,
-        [A, candidate(2, 100, price=HIGH)],
-        1,
-    ),
+    Case("another price is not asked at all", PRICE, [A, candidate(2, 100, price=HIGH)], 1),
 ]
 
 RULE_1 = [
@@ -109,12 +99,7 @@ RULE_1 = [
         reason=InboxReason.LATE_OUTAGE,
         belongs=1,
     ),
-    Case(
-        "1 exact amount within the minute of grace",
-        PRICE + 3_700,
-        [candidate(1, 3_700, ended=60 * SECOND)],
-        1,
-    ),
+    Case("1 exact amount within the minute of grace", PRICE + 3_700, [candidate(1, 3_700, ended=60 * SECOND)], 1),
     Case(
         "1 exact amount after the minute of grace",
         PRICE + 3_700,
@@ -148,31 +133,13 @@ RULE_1 = [
     Case(
         "1 exact amount reserved only after the block",
         PRICE + 3_700,
-        [
-            replace(
-                A, reserved=(Reserved(PRICE, 3_700, TRANSFER.block_time + 2 * MINUTE),)
-            ),
-            B,
-        ],
+        [replace(A, reserved=(Reserved(PRICE, 3_700, TRANSFER.block_time + 2 * MINUTE),)), B],
         reason=AMBIGUOUS,
     ),
-    Case(
-        "1 an underpaid one's first exact amount still names it",
-        PRICE + 3_700,
-        [TOPPED],
-        1,
-    ),
-    Case(
-        "1 an underpaid one's fresh exact amount names it", 15_004_200, [TOPPED, B], 1
-    ),
+    Case("1 an underpaid one's first exact amount still names it", PRICE + 3_700, [TOPPED], 1),
+    Case("1 an underpaid one's fresh exact amount names it", 15_004_200, [TOPPED, B], 1),
     Case("1 reference, whatever the amount", HIGH, [], 1, more={"labelled": [A]}),
-    Case(
-        "1 reference and exact amount agree",
-        PRICE + 3_700,
-        [A],
-        1,
-        more={"labelled": [A]},
-    ),
+    Case("1 reference and exact amount agree", PRICE + 3_700, [A], 1, more={"labelled": [A]}),
     Case(
         "1 reference of a late one: no rule after it is asked",
         PRICE,
@@ -181,21 +148,9 @@ RULE_1 = [
         belongs=1,
         more={"labelled": [candidate(1, ended=2 * MINUTE, **EXPIRED)]},
     ),
-    Case(
-        "1 reference against exact amount",
-        PRICE + 100,
-        [B],
-        reason=AMBIGUOUS,
-        more={"labelled": [A]},
-    ),
+    Case("1 reference against exact amount", PRICE + 100, [B], reason=AMBIGUOUS, more={"labelled": [A]}),
     Case("1 references of two", PRICE, [], reason=AMBIGUOUS, more={"labelled": [A, B]}),
-    Case(
-        "1 references of two, and the exact amount of one",
-        PRICE + 100,
-        [B],
-        2,
-        more={"labelled": [A, B]},
-    ),
+    Case("1 references of two, and the exact amount of one", PRICE + 100, [B], 2, more={"labelled": [A, B]}),
     Case(
         "1 reference of one that was yet to be made",
         PRICE,
@@ -211,13 +166,7 @@ RULE_1 = [
         1,
         more={"labelled": [replace(A, created_at=TRANSFER.block_time + 60 * SECOND)]},
     ),
-    Case(
-        "dust, whatever it names",
-        9_999,
-        [],
-        reason=InboxReason.DUST,
-        more={"labelled": [A]},
-    ),
+    Case("dust, whatever it names", 9_999, [], reason=InboxReason.DUST, more={"labelled": [A]}),
     Case(
         "another token is for a person, beside the checkout that it names",
         PRICE + 3_700,
@@ -256,9 +205,7 @@ def test_the_order_in_which_candidates_come_changes_nothing(case):
 
 def test_where_more_might_be_meant_than_are_looked_at_nobody_is_credited():
     verdict = judge(PRICE, [A], is_crowded=True)
-    assert verdict.decision == ToInbox(
-        AMBIGUOUS, f"more than {MOST_CANDIDATES} checkouts could be meant"
-    )
+    assert verdict.decision == ToInbox(AMBIGUOUS, f"more than {MOST_CANDIDATES} checkouts could be meant")
     assert [passed.checkout for passed in verdict.passed_over] == [A]
 
 

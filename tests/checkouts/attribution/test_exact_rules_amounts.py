@@ -39,18 +39,8 @@ RULE_2 = [
     Case("2 cut to 2 decimals is the round price", PRICE, [LONG], 1),
     Case("2 cut to 3 decimals", PRICE + 3_000, [LONG, B], 1),
     Case("2 cut to 4 decimals", PRICE + 3_700, [LONG, B], 1),
-    Case(
-        "2 cut to 3 decimals of two",
-        PRICE + 3_000,
-        [A, candidate(2, 3_800)],
-        reason=AMBIGUOUS,
-    ),
-    Case(
-        "2 cut of one, rounded up of another",
-        PRICE + 4_000,
-        [A, candidate(2, 4_200)],
-        reason=AMBIGUOUS,
-    ),
+    Case("2 cut to 3 decimals of two", PRICE + 3_000, [A, candidate(2, 3_800)], reason=AMBIGUOUS),
+    Case("2 cut of one, rounded up of another", PRICE + 4_000, [A, candidate(2, 4_200)], reason=AMBIGUOUS),
     Case(
         "2 round price, one rounded up to it from a cent below",
         PRICE,
@@ -63,37 +53,13 @@ RULE_2 = [
         [replace(A, created_at=TRANSFER.block_time + timedelta(milliseconds=999))],
         1,
     ),
-    Case(
-        "2 live: made after the block",
-        PRICE,
-        [replace(A, created_at=TRANSFER.block_time + SECOND), B],
-        2,
-    ),
-    Case(
-        "2 live: within the minute of grace",
-        PRICE,
-        [candidate(1, 3_700, ended=60 * SECOND)],
-        1,
-    ),
-    Case(
-        "2 live: offers the chain",
-        PRICE,
-        [replace(A, offers={"base": OFFERS["base"]}), B],
-        2,
-    ),
-    Case(
-        "2 live: offers the token", PRICE, [A], reason=UNMATCHED, more={"token": "USDC"}
-    ),
-    Case(
-        "2 live: to that wallet", PRICE, [A], reason=UNMATCHED, more={"recipient": "T2"}
-    ),
+    Case("2 live: made after the block", PRICE, [replace(A, created_at=TRANSFER.block_time + SECOND), B], 2),
+    Case("2 live: within the minute of grace", PRICE, [candidate(1, 3_700, ended=60 * SECOND)], 1),
+    Case("2 live: offers the chain", PRICE, [replace(A, offers={"base": OFFERS["base"]}), B], 2),
+    Case("2 live: offers the token", PRICE, [A], reason=UNMATCHED, more={"token": "USDC"}),
+    Case("2 live: to that wallet", PRICE, [A], reason=UNMATCHED, more={"recipient": "T2"}),
     Case("2 live: not final", PRICE, [candidate(1, 3_700, **COMPLETED), B], 2),
-    Case(
-        "2 an underpaid one asks for what is missing",
-        15_000_000,
-        [UNDERPAID, candidate(2, price=NEAR)],
-        1,
-    ),
+    Case("2 an underpaid one asks for what is missing", 15_000_000, [UNDERPAID, candidate(2, price=NEAR)], 1),
     Case(
         "2 an underpaid one's whole price, which it asked before, may still mean it",
         PRICE,
@@ -120,17 +86,9 @@ RULE_2 = [
         reason=AMBIGUOUS,
     ),
     Case(
-        "4 an underpaid one's shortened amount is nobody's who is near",
-        PRICE + 3_000,
-        [UNDERPAID, B],
-        reason=AMBIGUOUS,
+        "4 an underpaid one's shortened amount is nobody's who is near", PRICE + 3_000, [UNDERPAID, B], reason=AMBIGUOUS
     ),
-    Case(
-        "2 what is missing is rounded up to a cent",
-        15_000_000,
-        [replace(UNDERPAID, seen_units=10_003_700)],
-        1,
-    ),
+    Case("2 what is missing is rounded up to a cent", 15_000_000, [replace(UNDERPAID, seen_units=10_003_700)], 1),
     Case(
         "2 a covered one asks for nothing more",
         PRICE,
@@ -162,12 +120,7 @@ RULE_2 = [
         reason=AMBIGUOUS,
         more=CAUTIOUS,
     ),
-    Case(
-        "2 rival: a round price asks for none",
-        PRICE,
-        [A, candidate(2, 100, ended=29 * MINUTE, **EXPIRED)],
-        1,
-    ),
+    Case("2 rival: a round price asks for none", PRICE, [A, candidate(2, 100, ended=29 * MINUTE, **EXPIRED)], 1),
     Case(
         "2 rival: a round price asks for none that waits for its chain either",
         PRICE,
@@ -180,12 +133,7 @@ RULE_2 = [
         [A, B, candidate(3, 300, ended=5 * MINUTE, **EXPIRED)],
         reason=AMBIGUOUS,
     ),
-    Case(
-        "2 rival: 30 minutes before is none",
-        PRICE,
-        [A, candidate(2, 100, ended=HALF_HOUR, **EXPIRED)],
-        1,
-    ),
+    Case("2 rival: 30 minutes before is none", PRICE, [A, candidate(2, 100, ended=HALF_HOUR, **EXPIRED)], 1),
     Case(
         "2 rival: past its time, its chain not yet read",
         PRICE,
@@ -200,12 +148,7 @@ RULE_2 = [
         reason=AMBIGUOUS,
         more=CAUTIOUS,
     ),
-    Case(
-        "2 rival: one that was paid is none",
-        PRICE,
-        [A, candidate(2, 100, ended=5 * MINUTE, **COMPLETED)],
-        1,
-    ),
+    Case("2 rival: one that was paid is none", PRICE, [A, candidate(2, 100, ended=5 * MINUTE, **COMPLETED)], 1),
     Case(
         "2 rival: one of another price is none",
         PRICE,
@@ -225,17 +168,9 @@ RULE_2 = [
         reason=AMBIGUOUS,
     ),
     Case(
-        "2 rival: one with other digits is none",
-        PRICE + 3_000,
-        [A, candidate(2, 100, ended=5 * MINUTE, **EXPIRED)],
-        1,
+        "2 rival: one with other digits is none", PRICE + 3_000, [A, candidate(2, 100, ended=5 * MINUTE, **EXPIRED)], 1
     ),
-    Case(
-        "2 rival: never credited itself",
-        PRICE,
-        [candidate(2, 100, ended=5 * MINUTE, **EXPIRED)],
-        reason=UNMATCHED,
-    ),
+    Case("2 rival: never credited itself", PRICE, [candidate(2, 100, ended=5 * MINUTE, **EXPIRED)], reason=UNMATCHED),
     Case(
         "2 rival: 0 turns it off",
         PRICE,
@@ -249,12 +184,7 @@ OLDER = candidate(7, 100, **SAME, created_at=NOON - MINUTE)
 YOUNGER = candidate(3, 200, **SAME)
 RULE_3 = [
     Case("3 the oldest", PRICE, [YOUNGER, OLDER], 7),
-    Case(
-        "3 the oldest that still needs money",
-        PRICE,
-        [YOUNGER, replace(OLDER, seen_units=PRICE)],
-        3,
-    ),
+    Case("3 the oldest that still needs money", PRICE, [YOUNGER, replace(OLDER, seen_units=PRICE)], 3),
     Case(
         "3 all covered: nobody",
         PRICE,
@@ -262,23 +192,10 @@ RULE_3 = [
         reason=UNMATCHED,
     ),
     Case(
-        "3 a covered stranger among them is no doubt",
-        PRICE,
-        [YOUNGER, OLDER, candidate(9, 300, seen_units=PRICE)],
-        7,
+        "3 a covered stranger among them is no doubt", PRICE, [YOUNGER, OLDER, candidate(9, 300, seen_units=PRICE)], 7
     ),
-    Case(
-        "3 of a shortened amount too",
-        PRICE + 3_000,
-        [candidate(1, 3_700, **SAME), candidate(2, 3_800, **SAME)],
-        1,
-    ),
-    Case(
-        "3 one stranger among them",
-        PRICE,
-        [YOUNGER, OLDER, candidate(9, 300)],
-        reason=AMBIGUOUS,
-    ),
+    Case("3 of a shortened amount too", PRICE + 3_000, [candidate(1, 3_700, **SAME), candidate(2, 3_800, **SAME)], 1),
+    Case("3 one stranger among them", PRICE, [YOUNGER, OLDER, candidate(9, 300)], reason=AMBIGUOUS),
     Case(
         "3 a rival that is interchangeable does no harm",
         PRICE,
@@ -306,23 +223,10 @@ RULE_4 = [
     Case("4 tolerance above, its last unit", PRICE + 250_000, [A], 1),
     Case("4 a unit more", PRICE + 250_001, [A], reason=UNMATCHED),
     Case("4 five cents at least", 4_950_000, [candidate(1, price=5_000_000)], 1),
+    Case("4 near two prices", PRICE + 100_000, [A, candidate(2, price=NEAR)], reason=AMBIGUOUS),
+    Case("4 interchangeable ones are not asked here", PRICE - 100_000, [YOUNGER, OLDER], reason=AMBIGUOUS),
     Case(
-        "4 near two prices",
-        PRICE + 100_000,
-        [A, candidate(2, price=NEAR)],
-        reason=AMBIGUOUS,
-    ),
-    Case(
-        "4 interchangeable ones are not asked here",
-        PRICE - 100_000,
-        [YOUNGER, OLDER],
-        reason=AMBIGUOUS,
-    ),
-    Case(
-        "4 rival of the same price",
-        PRICE - 100_000,
-        [A, candidate(2, ended=5 * MINUTE, **EXPIRED)],
-        reason=AMBIGUOUS,
+        "4 rival of the same price", PRICE - 100_000, [A, candidate(2, ended=5 * MINUTE, **EXPIRED)], reason=AMBIGUOUS
     ),
     Case(
         "4 rival of a near price",
@@ -354,16 +258,12 @@ RULE_4 = [
 ]
 
 
-@pytest.mark.parametrize(
-    "case", [*RULE_2, *RULE_3, *RULE_4], ids=lambda case: case.line
-)
+@pytest.mark.parametrize("case", [*RULE_2, *RULE_3, *RULE_4], ids=lambda case: case.line)
 def test_each_line_of_the_rules(case):
     check(case)
 
 
-@pytest.mark.parametrize(
-    "case", [*RULE_2, *RULE_3, *RULE_4], ids=lambda case: case.line
-)
+@pytest.mark.parametrize("case", [*RULE_2, *RULE_3, *RULE_4], ids=lambda case: case.line)
 def test_the_order_in_which_candidates_come_changes_nothing(case):
     check_backwards(case)
 

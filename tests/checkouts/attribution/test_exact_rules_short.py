@@ -20,12 +20,7 @@ from tests.checkouts.rulebook import (
 SHORT = PRICE - 1_500_000 + 3_700
 RULE_5 = [
     Case("5 a round fee was taken out", SHORT, [A, B], 1),
-    Case(
-        "5 the digits of two higher prices",
-        SHORT,
-        [A, candidate(2, 3_700, price=HIGH)],
-        reason=AMBIGUOUS,
-    ),
+    Case("5 the digits of two higher prices", SHORT, [A, candidate(2, 3_700, price=HIGH)], reason=AMBIGUOUS),
     Case(
         "5 the digits of a lower price too: a person decides",
         SHORT,
@@ -38,19 +33,11 @@ RULE_5 = [
         [A, candidate(2, 3_700, price=HIGH, seen_units=HIGH)],
         1,
     ),
-    Case(
-        "5 short of a covered one: nobody's",
-        SHORT,
-        [candidate(1, 3_700, seen_units=PRICE), B],
-        reason=UNMATCHED,
-    ),
+    Case("5 short of a covered one: nobody's", SHORT, [candidate(1, 3_700, seen_units=PRICE), B], reason=UNMATCHED),
     Case(
         "4 near a covered one and short of another: nobody's",
         201_500_000,
-        [
-            candidate(1, 2_700, price=200_000_000, seen_units=200_002_700),
-            candidate(2, 1_300, price=204_000_000),
-        ],
+        [candidate(1, 2_700, price=200_000_000, seen_units=200_002_700), candidate(2, 1_300, price=204_000_000)],
         reason=UNMATCHED,
     ),
     Case(
@@ -68,12 +55,7 @@ RULE_5 = [
         [A, candidate(2, 3_700, price=HIGH, ended=5 * MINUTE, **EXPIRED)],
         reason=AMBIGUOUS,
     ),
-    Case(
-        "5 rival: one with other digits is none",
-        SHORT,
-        [A, candidate(2, 100, ended=5 * MINUTE, **EXPIRED)],
-        1,
-    ),
+    Case("5 rival: one with other digits is none", SHORT, [A, candidate(2, 100, ended=5 * MINUTE, **EXPIRED)], 1),
     Case(
         "5 near somebody else's price: rule 4 gives way",
         SHORT,
@@ -95,24 +77,14 @@ RULE_5 = [
     Case(
         "5 near two other prices: not asked any more",
         SHORT,
-        [
-            A,
-            candidate(2, 100, price=23_500_000),
-            candidate(3, 100, price=23_600_000),
-        ],
+        [A, candidate(2, 100, price=23_500_000), candidate(3, 100, price=23_600_000)],
         reason=AMBIGUOUS,
     ),
 ]
 
 RULE_6 = [
     Case("6 nobody is there", PRICE, [], reason=UNMATCHED),
-    Case(
-        "6 too many to look at",
-        PRICE,
-        [A],
-        reason=AMBIGUOUS,
-        more={"is_crowded": True},
-    ),
+    Case("6 too many to look at", PRICE, [A], reason=AMBIGUOUS, more={"is_crowded": True}),
 ]
 
 

@@ -14,16 +14,7 @@ def test_a_reference_is_base58_of_32_bytes_whatever_stands_around_it() -> None:
         assert references_in([around.format(written), "thanks!"]) == {REFERENCE}
 
 
-@pytest.mark.parametrize(
-    "label",
-    [
-        "",
-        "0" * 32,
-        "é" * 40,
-        base58.b58encode(bytes(24) + b"x").decode(),
-        "1" * 44,
-    ],
-)
+@pytest.mark.parametrize("label", ["", "0" * 32, "é" * 40, base58.b58encode(bytes(24) + b"x").decode(), "1" * 44])
 def test_what_is_no_reference_is_left_alone(label: str) -> None:
     assert references_in([label]) == set()
 
@@ -64,23 +55,13 @@ def test_letters_that_a_code_lacks_are_read_as_digits() -> None:
     assert "abcdefgh01112345" in memos_in(["ABCD-EFGH-oIl1-2345"])
 
 
-@pytest.mark.parametrize(
-    "label", ["", "abc", "abcdefgh0111234!", "abcdefgh_u_2345678", "1" * 32]
-)
+@pytest.mark.parametrize("label", ["", "abc", "abcdefgh0111234!", "abcdefgh_u_2345678", "1" * 32])
 def test_what_is_no_memo_is_left_alone(label: str) -> None:
     assert memos_in([label]) == set()
 
 
 @pytest.mark.parametrize(
-    "label",
-    [
-        CODE,
-        f"Order {CODE.upper()}!",
-        f"%22{CODE}%22",
-        "4TK9-ZQ0M-7XW2-BH5D",
-        CODE[:-1],
-        CODE + "7",
-    ],
+    "label", [CODE, f"Order {CODE.upper()}!", f"%22{CODE}%22", "4TK9-ZQ0M-7XW2-BH5D", CODE[:-1], CODE + "7"]
 )
 def test_what_looks_like_a_code_is_told(label: str) -> None:
     assert code_like(["thanks", label])

@@ -14,12 +14,7 @@ from checkouts.models import Checkout, InboxItem
 from demo.localnet.solana.node import USDC, Payment, SolanaNode
 from tests.checkouts.arrivals import exact, reference_of, reserve
 from tests.factories import make_checkout, make_user
-from tests.wallets.accountchains import (
-    OnSolana,
-    make_expected,
-    open_account_watcher,
-    read_all,
-)
+from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher, read_all
 from wallets.models import AccountCursor, Transfer
 from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.watchers.accounts import AccountWatcher
@@ -97,9 +92,7 @@ WAYS: dict[str, tuple[Pays, Pays, str]] = {
 
 
 @pytest.mark.parametrize(("one", "two", "price"), WAYS.values(), ids=WAYS)
-def test_two_checkouts_paid_by_one_transaction_are_both_paid(
-    shop: Shop, one: Pays, two: Pays, price: str
-) -> None:
+def test_two_checkouts_paid_by_one_transaction_are_both_paid(shop: Shop, one: Pays, two: Pays, price: str) -> None:
     first, second = shop.checkout("42.00", 1_000), shop.checkout(price, 1_700)
     shop.is_paid(one(shop, first), two(shop, second))
     for each in (first, second):
@@ -112,9 +105,7 @@ def test_two_checkouts_paid_by_one_transaction_are_both_paid(
 def test_one_transaction_pays_a_checkout_and_the_machines(shop: Shop) -> None:
     machines, actor = str(Keypair().pubkey()), make_user()
     now = timezone.now()
-    set_machine_wallet(
-        shop.merchant, chain="solana", address=machines, actor=actor, now=now
-    )
+    set_machine_wallet(shop.merchant, chain="solana", address=machines, actor=actor, now=now)
     read_all(shop.watcher)
     checkout = shop.checkout("42.00", 1_000)
     shop.is_paid(by_amount(shop, checkout), Payment(machines, 10_000))

@@ -9,17 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from tests.checkouts.schema import alter
-from tests.checkouts.watcher import (
-    DOLLAR,
-    Watcher,
-    attribute,
-    credited,
-    events_of,
-    fresh,
-    inbox_of,
-    pay,
-    received,
-)
+from tests.checkouts.watcher import DOLLAR, Watcher, attribute, credited, events_of, fresh, inbox_of, pay, received
 from tests.factories import make_checkout, make_merchant, make_transfer
 from wallets.models import Transfer, TransferClaim
 
@@ -72,10 +62,7 @@ def test_the_number_of_statements_does_not_grow_with_the_batch():
 
 @pytest.mark.parametrize(
     ("seconds", "status", "reasons"),
-    [
-        (60, CheckoutStatus.COMPLETED, []),
-        (61, CheckoutStatus.PENDING, [InboxReason.LATE]),
-    ],
+    [(60, CheckoutStatus.COMPLETED, []), (61, CheckoutStatus.PENDING, [InboxReason.LATE])],
 )
 def test_the_block_time_decides_whether_money_came_in_time(seconds, status, reasons):
     checkout = make_checkout()
@@ -107,10 +94,7 @@ def test_money_after_completion_is_extra_and_changes_nothing():
     assert events_of(checkout) == ["completed"]
 
 
-@pytest.mark.parametrize(
-    ("after_expiry", "reason"),
-    [(-60, InboxReason.LATE_OUTAGE), (61, InboxReason.LATE)],
-)
+@pytest.mark.parametrize(("after_expiry", "reason"), [(-60, InboxReason.LATE_OUTAGE), (61, InboxReason.LATE)])
 def test_money_after_expiry_waits_in_the_inbox(after_expiry, reason):
     checkout = make_checkout(status=CheckoutStatus.EXPIRED)
     watcher = Watcher()
@@ -132,9 +116,7 @@ def test_money_on_a_chain_that_was_not_offered_is_on_the_wrong_network():
     assert fresh(checkout).status == CheckoutStatus.PENDING
 
 
-@pytest.mark.parametrize(
-    ("chain", "token"), [("base", "USDbC"), ("polygon", "USDC.e"), ("base", "FAKE")]
-)
+@pytest.mark.parametrize(("chain", "token"), [("base", "USDbC"), ("polygon", "USDC.e"), ("base", "FAKE")])
 def test_a_look_alike_is_the_wrong_token_and_never_counts(chain, token):
     checkout = make_checkout()
     watcher = Watcher(chain)
@@ -235,10 +217,7 @@ def test_without_its_unique_key_a_transfer_would_be_two_rows():
     values = Transfer.objects.values().get(pk=transfer.pk)
     own = {"id", "public_id"}
     again = {name: value for name, value in values.items() if name not in own}
-    with (
-        pytest.raises(IntegrityError, match="transfer_recorded_once"),
-        transaction.atomic(),
-    ):
+    with pytest.raises(IntegrityError, match="transfer_recorded_once"), transaction.atomic():
         Transfer.objects.create(**again)
     alter("ALTER TABLE wallets_transfer DROP CONSTRAINT transfer_recorded_once")
     Transfer.objects.create(**again)

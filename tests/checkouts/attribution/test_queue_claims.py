@@ -2,13 +2,7 @@
 
 import pytest
 
-from tests.checkouts.watcher import (
-    SOON,
-    Watcher,
-    assert_set_aside,
-    attribute,
-    credited,
-)
+from tests.checkouts.watcher import SOON, Watcher, assert_set_aside, attribute, credited
 from tests.factories import make_checkout
 from wallets.models import TransferClaim
 from wallets.states import ClaimKind

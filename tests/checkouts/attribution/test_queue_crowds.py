@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from checkouts.attribution import (
-    candidates,
-    decisions,
-    queue,
-)
+from checkouts.attribution import candidates, decisions, queue
 from checkouts.attribution.exact_rules import MOST_CANDIDATES
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason
@@ -33,9 +29,7 @@ MOST_TIMES_CALM = 8
 def rush(count: int, *, held: int) -> Till:
     """So many live checkouts of one price, some of which hold an exact amount."""
     till = Till(make_merchant())
-    wallet = make_wallet(
-        make_merchant(), "ethereum", EXACT_OFFERS["ethereum"]["wallet"]
-    )
+    wallet = make_wallet(make_merchant(), "ethereum", EXACT_OFFERS["ethereum"]["wallet"])
     wallet.merchant = till.merchant
     till.wallets["ethereum"] = wallet
     crowd = make_crowd(till.merchant, count)
@@ -64,9 +58,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.mark.parametrize("step", [0, 97])
 @pytest.mark.parametrize("size", [1_000, 5_000])
-def test_a_rush_at_one_price_keeps_no_other_merchant_waiting(
-    batches, capsys, size, step
-):
+def test_a_rush_at_one_price_keeps_no_other_merchant_waiting(batches, capsys, size, step):
     """Round payments, and amounts each of which is another."""
     calm = Till(make_merchant())
     make_crowd(calm.merchant, 10)
@@ -112,9 +104,7 @@ def test_those_who_wait_for_a_chain_to_be_read_are_passed_over_by_an_index(monke
     monkeypatch.setattr(candidates, "_rows", rows)
     till.sees()
     attribute()
-    assert "expires_at >=" in condition_of(
-        "checkout_live_by_amount", candidates._PRICED, asked[candidates._PRICED]
-    )
+    assert "expires_at >=" in condition_of("checkout_live_by_amount", candidates._PRICED, asked[candidates._PRICED])
 
 
 def condition_of(index: str, statement: str, parameters: Any) -> str:

@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from checkouts.creation.forms import (
-    notices_of,
-    parse_choice,
-    parse_create,
-)
+from checkouts.creation.forms import notices_of, parse_choice, parse_create
 from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.states import TestScenario as Scenario
 from gateway.core import json
@@ -85,15 +81,7 @@ def test_an_amount_of_any_number_of_digits_is_out_of_range(amount: str) -> None:
     assert read(amount="0" * 200_000 + "25").amount == 25
 
 
-BLANKS = [
-    " ",
-    "\t\n",
-    "\u00a0\u3000",
-    "\u200b\ufeff",
-    "\u2028",
-    "\u2800\u3164",
-    "\u202e",
-]
+BLANKS = [" ", "\t\n", "\u00a0\u3000", "\u200b\ufeff", "\u2028", "\u2800\u3164", "\u202e"]
 
 
 @pytest.mark.parametrize("blank", BLANKS)
@@ -107,15 +95,9 @@ def test_a_reference_of_blanks_names_nothing(blank: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["description", "order_ref", "customer_ref"])
-@pytest.mark.parametrize(
-    "character", ["\x00", "\x01", "\x1b", "\x7f", "\x9b", "\ud800"]
-)
-def test_characters_that_no_text_has_get_their_own_message(
-    name: str, character: str
-) -> None:
-    with pytest.raises(
-        InvalidRequestError, match=r"control characters|Unicode"
-    ) as caught:
+@pytest.mark.parametrize("character", ["\x00", "\x01", "\x1b", "\x7f", "\x9b", "\ud800"])
+def test_characters_that_no_text_has_get_their_own_message(name: str, character: str) -> None:
+    with pytest.raises(InvalidRequestError, match=r"control characters|Unicode") as caught:
         parse_create(LEAST | {name: f"a{character}"}, STRICT)
     assert (caught.value.param, caught.value.code) == (name, "parameter_invalid")
     assert read(description="a\tb\r\nc\u2028\U0001f44b").description
@@ -128,9 +110,7 @@ def test_characters_that_no_text_has_get_their_own_message(
     ["ada", "a@b", "@", "a\x00@b.test", "a@b.test\r\nBcc: c@d.test", "a b@c.test", "ü@" + "x" * 64 + ".test",
      "x" * 65 + "@example.test", "x@" + "y." * 130 + "test", "\ud800@b.test", "a\u2028@b.test", "a..b@c.test"],
 )  # fmt: skip
-def test_a_buyers_address_that_cannot_be_written_to_is_left_out_with_a_notice(
-    text: str,
-) -> None:
+def test_a_buyers_address_that_cannot_be_written_to_is_left_out_with_a_notice(text: str) -> None:
     body = LEAST | {"customer_email": text}
     found = parse_create(body, STRICT)
     assert found.customer_email == ""
@@ -165,9 +145,7 @@ def test_a_json_number_is_no_amount(spelled: bytes) -> None:
 
 
 @pytest.mark.parametrize("spelled", [b"300.0", b"3e2", b"1800.5"])
-def test_a_lifetime_with_a_fraction_or_exponent_is_not_a_whole_number(
-    spelled: bytes,
-) -> None:
+def test_a_lifetime_with_a_fraction_or_exponent_is_not_a_whole_number(spelled: bytes) -> None:
     value = json.loads(b"[" + spelled + b"]")[0]
     assert refusal(expires_in=value) == ("expires_in", "parameter_invalid")
 
@@ -186,10 +164,7 @@ def test_metadata_keeps_numbers_as_they_were_spelled() -> None:
 def test_metadata_is_measured_in_bytes() -> None:
     longest = {"a": "é" * 2044}
     assert len(read(metadata=longest).metadata.encode()) == 4096
-    assert refusal(metadata={"a": "é" * 2044 + "x"}) == (
-        "metadata",
-        "metadata_too_large",
-    )
+    assert refusal(metadata={"a": "é" * 2044 + "x"}) == ("metadata", "metadata_too_large")
 
 
 def test_a_lone_surrogate_in_metadata_is_refused() -> None:

@@ -4,18 +4,11 @@ from typing import Any
 
 import pytest
 
-from checkouts.creation.references import (
-    MAX_LENGTH,
-    camel_case,
-    reference_in,
-)
+from checkouts.creation.references import MAX_LENGTH, camel_case, reference_in
 from gateway.core import json
 
 
-@pytest.mark.parametrize(
-    ("name", "camel"),
-    [("user_id", "userId"), ("order_ref", "orderRef"), ("plain", "plain")],
-)
+@pytest.mark.parametrize(("name", "camel"), [("user_id", "userId"), ("order_ref", "orderRef"), ("plain", "plain")])
 def test_each_key_has_a_camel_case_spelling(name: str, camel: str) -> None:
     assert camel_case(name) == camel
 
@@ -25,22 +18,10 @@ def test_each_key_has_a_camel_case_spelling(name: str, camel: str) -> None:
     [
         ("customer_ref", ["customer_ref", "customerRef", "user_id", "userId"]),
         ("product_ref", ["product_ref", "productRef", "package_code", "packageCode"]),
-        (
-            "order_ref",
-            [
-                "order_ref",
-                "orderRef",
-                "reference_id",
-                "referenceId",
-                "order_id",
-                "orderId",
-            ],
-        ),
+        ("order_ref", ["order_ref", "orderRef", "reference_id", "referenceId", "order_id", "orderId"]),
     ],
 )
-def test_keys_are_tried_in_the_specifications_order(
-    reference: str, keys: list[str]
-) -> None:
+def test_keys_are_tried_in_the_specifications_order(reference: str, keys: list[str]) -> None:
     metadata = {key: f"from {key}" for key in reversed(keys)}
     for key in keys:
         assert reference_in(metadata, reference) == f"from {key}"
@@ -67,21 +48,7 @@ def test_numbers_become_the_text_they_were_sent_as(spelled: bytes, text: str) ->
 
 
 @pytest.mark.parametrize(
-    "unusable",
-    [
-        "",
-        " ",
-        "\u200b",
-        "x" * (MAX_LENGTH + 1),
-        None,
-        True,
-        False,
-        [],
-        {},
-        ["a"],
-        "a\x00",
-        "\ud800",
-    ],
+    "unusable", ["", " ", "\u200b", "x" * (MAX_LENGTH + 1), None, True, False, [], {}, ["a"], "a\x00", "\ud800"]
 )
 def test_what_is_unusable_is_passed_over(unusable: Any) -> None:
     assert reference_in({"customer_ref": unusable}, "customer_ref") == ""

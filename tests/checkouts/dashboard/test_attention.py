@@ -7,25 +7,14 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from checkouts.models import (
-    InboxItem,
-)
+from checkouts.models import InboxItem
 from checkouts.states import InboxReason
 from tests.checkouts import watcher
-from tests.checkouts.factories import (
-    make_expired,
-    pay,
-)
+from tests.checkouts.factories import make_expired, pay
 from tests.checkouts.watcher import SOON, shown
 from tests.dashboard.inboxes import reverse_a_payment
 from tests.dashboard.people import Desk
-from tests.factories import (
-    LOCAL_NODES,
-    make_checkout,
-    make_live_chain,
-    make_merchant,
-    make_wallet,
-)
+from tests.factories import LOCAL_NODES, make_checkout, make_live_chain, make_merchant, make_wallet
 from webhooks.models import Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -40,9 +29,7 @@ def test_a_payment_that_was_taken_back_is_told_first(owner: Desk) -> None:
     assert not [one for one in notices if "in your inbox" in one.heading]
 
 
-def test_orders_at_risk_on_a_halted_chain_are_told_first_and_listed(
-    owner: Desk, settings: Any
-) -> None:
+def test_orders_at_risk_on_a_halted_chain_are_told_first_and_listed(owner: Desk, settings: Any) -> None:
     settings.CHAIN_SETTINGS = LOCAL_NODES
     make_wallet(owner.merchant)
     safe, risked = (make_checkout(owner.merchant) for _ in range(2))
@@ -94,19 +81,10 @@ def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
     )
     # Given up by the merchant, and nothing waits for it: that it fails concerns nobody.
     Endpoint.objects.create(
-        merchant=owner.merchant,
-        mode=Mode.LIVE,
-        url="https://shop.example/old",
-        consecutive_failures=9,
+        merchant=owner.merchant, mode=Mode.LIVE, url="https://shop.example/old", consecutive_failures=9
     )
-    headings = [
-        notice.heading for notice in owner.get("dashboard_overview").context["notices"]
-    ]
-    assert headings == [
-        "1 payment waits in your inbox.",
-        "A webhook address does not answer.",
-        "Base was stopped.",
-    ]
+    headings = [notice.heading for notice in owner.get("dashboard_overview").context["notices"]]
+    assert headings == ["1 payment waits in your inbox.", "A webhook address does not answer.", "Base was stopped."]
 
 
 def test_a_network_that_is_behind_is_told(owner: Desk, settings: Any) -> None:

@@ -9,18 +9,10 @@ from django.utils import timezone
 
 from accounts.states import Role
 from checkouts.dashboard.capacity import LINK_CAPACITY, PARITY, Capacity
-from checkouts.exact_amounts import (
-    CAPACITY,
-    KEPT_FROM_LINKS,
-)
-from checkouts.models import (
-    AmountReservation,
-    Checkout,
-)
+from checkouts.exact_amounts import CAPACITY, KEPT_FROM_LINKS
+from checkouts.models import AmountReservation, Checkout
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import (
-    make_checkout,
-)
+from tests.factories import make_checkout
 
 pytestmark = pytest.mark.django_db
 
@@ -43,19 +35,15 @@ def reserve_many(desk: Desk, many: int) -> None:
     """Hold so many exact amounts of 25.00 USD."""
     checkouts = [make_checkout(desk.merchant) for _ in range(many)]
     AmountReservation.objects.bulk_create(
-        reservation_of(checkout, number)
-        for number, checkout in enumerate(checkouts, start=1)
+        reservation_of(checkout, number) for number, checkout in enumerate(checkouts, start=1)
     )
 
 
-def test_the_meter_and_the_reservations_keep_the_same_amounts_from_links(
-    owner: Desk,
-) -> None:
+def test_the_meter_and_the_reservations_keep_the_same_amounts_from_links(owner: Desk) -> None:
     checkout = make_checkout(owner.merchant)
     suffixes = {*range(1, 202), *range(9_900, CAPACITY + 1)}
     AmountReservation.objects.bulk_create(
-        reservation_of(checkout, suffix, released_at=timezone.now())
-        for suffix in suffixes
+        reservation_of(checkout, suffix, released_at=timezone.now()) for suffix in suffixes
     )
     odd = AmountReservation.objects.alias(parity=PARITY).filter(parity=1)
     assert set(odd.values_list("suffix", flat=True)) == suffixes & {*KEPT_FROM_LINKS}
@@ -63,16 +51,9 @@ def test_the_meter_and_the_reservations_keep_the_same_amounts_from_links(
 
 @pytest.mark.parametrize(
     ("left", "left_for_links", "is_short"),
-    [
-        (2_001, 1_001, False),
-        (2_000, 1_001, True),
-        (9_000, 1_000, True),
-        (0, 0, True),
-    ],
+    [(2_001, 1_001, False), (2_000, 1_001, True), (9_000, 1_000, True), (0, 0, True)],
 )
-def test_a_fifth_of_all_or_of_what_links_may_have_is_little(
-    left: int, left_for_links: int, is_short: bool
-) -> None:
+def test_a_fifth_of_all_or_of_what_links_may_have_is_little(left: int, left_for_links: int, is_short: bool) -> None:
     found = Capacity("25.00", CAPACITY - left, left, left_for_links)
     assert found.is_short is is_short
 

@@ -3,9 +3,7 @@
 import pytest
 
 from tests.checkouts.dashboard.opened import tell
-from tests.checkouts.factories import (
-    make_completed,
-)
+from tests.checkouts.factories import make_completed
 from tests.dashboard.people import Desk
 from tests.factories import NOON
 from webhooks.models import Delivery
@@ -20,9 +18,7 @@ def test_a_webhook_is_sent_again(admin: Desk) -> None:
     Delivery.objects.update(status=DeliveryStatus.FAILED, finished_at=NOON, tries=9)
     page = admin.get("dashboard_checkout", checkout_id=done.public_id).text
     assert "Webhook checkout.completed failed" in page
-    answer = admin.post(
-        "dashboard_resend", checkout_id=done.public_id, delivery_id=delivery.public_id
-    )
+    answer = admin.post("dashboard_resend", checkout_id=done.public_id, delivery_id=delivery.public_id)
     assert answer.status_code == 302
     delivery.refresh_from_db()
     assert (delivery.status, delivery.tries) == (DeliveryStatus.PENDING, 0)
@@ -38,12 +34,8 @@ def test_a_viewer_sends_no_webhook_again(viewer: Desk) -> None:
     assert viewer.post("dashboard_resend", **arguments).status_code == 403
 
 
-def test_only_a_checkouts_own_webhooks_are_sent_again_from_its_page(
-    owner: Desk,
-) -> None:
+def test_only_a_checkouts_own_webhooks_are_sent_again_from_its_page(owner: Desk) -> None:
     mine = make_completed(merchant=owner.merchant)
     foreign = tell(make_completed())
-    answer = owner.post(
-        "dashboard_resend", checkout_id=mine.public_id, delivery_id=foreign.public_id
-    )
+    answer = owner.post("dashboard_resend", checkout_id=mine.public_id, delivery_id=foreign.public_id)
     assert answer.status_code == 404

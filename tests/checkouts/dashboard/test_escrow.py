@@ -10,17 +10,10 @@ from links.models import PaymentLink
 from links.states import LinkType
 from settlements.models import Hold
 from tests.checkouts.dashboard.opened import page_of
-from tests.checkouts.factories import (
-    make_completed,
-    make_expired,
-    make_page_checkout,
-)
+from tests.checkouts.factories import make_completed, make_expired, make_page_checkout
 from tests.dashboard.people import Desk
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
-from tests.links.dashboard.filled import (
-    edited,
-    make,
-)
+from tests.links.dashboard.filled import edited, make
 
 pytestmark = pytest.mark.django_db
 
@@ -91,9 +84,7 @@ def test_a_checkout_without_escrow_says_nothing_of_it(owner: Desk) -> None:
     assert "created without escrow" in page_of(owner, plain)
 
 
-@pytest.mark.parametrize(
-    ("who", "words"), [("external", "a stranger"), ("api", "an API key")]
-)
+@pytest.mark.parametrize(("who", "words"), [("external", "a stranger"), ("api", "an API key")])
 def test_the_page_says_who_released_it(who: str, words: str, owner: Desk) -> None:
     held = make_completed(merchant=owner.merchant, escrow=True)
     Hold.objects.update(released_at=NOON, released_by=who)
@@ -108,10 +99,7 @@ def test_the_list_finds_what_is_held(owner: Desk) -> None:
     released = make_completed(merchant=owner.merchant, escrow=True)
     make_completed(merchant=owner.merchant)
     make_completed(escrow=True)
-    successor = make_completed(
-        merchant=owner.merchant,
-        replaces=make_expired(merchant=owner.merchant, escrow=True),
-    )
+    successor = make_completed(merchant=owner.merchant, replaces=make_expired(merchant=owner.merchant, escrow=True))
     Checkout.objects.filter(pk=successor.pk).update(escrow=True)
     release(owner, released)
     page = owner.get("dashboard_checkouts", "?escrow=held&status=completed")
@@ -122,9 +110,7 @@ def test_the_list_finds_what_is_held(owner: Desk) -> None:
     assert len(everything.context["page"].rows) == 5
 
 
-def test_escrow_of_a_link_is_ticked_in_its_form_and_kept_by_editing(
-    owner: Desk,
-) -> None:
+def test_escrow_of_a_link_is_ticked_in_its_form_and_kept_by_editing(owner: Desk) -> None:
     make(owner, LinkType.CUSTOM, escrow="on")
     link = PaymentLink.objects.get()
     assert link.escrow

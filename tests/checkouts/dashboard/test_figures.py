@@ -11,14 +11,8 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from checkouts.lifecycle.totals import rebuild
-from checkouts.models import (
-    Checkout,
-    DailyTotal,
-)
-from tests.checkouts.factories import (
-    make_completed,
-    make_expired,
-)
+from checkouts.models import Checkout, DailyTotal
+from tests.checkouts.factories import make_completed, make_expired
 from tests.dashboard.machines import make_machine_payment
 from tests.dashboard.people import Desk
 from wallets.selectors import forget
@@ -41,9 +35,7 @@ def figures(desk: Desk, query: str = "") -> Any:
 def make_paid_on(desk: Desk, days_ago: int, amount: str = "10.00") -> Checkout:
     """A checkout that was paid so many days ago, ten seconds after its money was seen."""
     then = timezone.now() - timedelta(days=days_ago)
-    checkout = make_completed(
-        merchant=desk.merchant, amount=Decimal(amount), created_at=then
-    )
+    checkout = make_completed(merchant=desk.merchant, amount=Decimal(amount), created_at=then)
     checkout.paid_at = then
     checkout.save()
     checkout.payments.update(credited_at=then)
@@ -69,11 +61,7 @@ def test_the_figures_are_those_of_the_merchants_days(owner: Desk) -> None:
     assert [str(day.sums.volume) for day in shown.days][-1] == "30.01"
     chart = owner.get("dashboard_overview", "?days=7").context["chart"]
     # Four lines of ten dollars.
-    assert (len(shown.days), chart.days[-1].share, chart.best) == (
-        7,
-        750,
-        Decimal("30.01"),
-    )
+    assert (len(shown.days), chart.days[-1].share, chart.best) == (7, 750, Decimal("30.01"))
     assert chart.ticks == [40, 30, 20, 10, 0]
     assert [(one.chain, one.completed) for one in shown.networks] == [("base", 3)]
     assert shown.speed.median == 10
@@ -86,12 +74,7 @@ def test_each_figure_is_compared_with_as_many_days_before(owner: Desk) -> None:
     for days_ago in (0, 1, 2, 8):
         make_paid_on(owner, days_ago)
     for days_ago, units in ((0, 30_000), (9, 20_000)):
-        make_machine_payment(
-            owner.merchant,
-            units,
-            mode=Mode.TEST,
-            now=now - timedelta(days=days_ago),
-        )
+        make_machine_payment(owner.merchant, units, mode=Mode.TEST, now=now - timedelta(days=days_ago))
     sum_up()
     page = owner.get("dashboard_overview", "?days=7")
     shown = page.context["figures"]

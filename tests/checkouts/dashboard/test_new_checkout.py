@@ -53,18 +53,8 @@ def test_a_form_names_its_fields_by_their_labels(owner: Desk) -> None:
     ("page", "kind", "typed", "error"),
     [
         ("dashboard_branding", {}, {"accent": "red"}, "Accent colour must be a colour"),
-        (
-            "dashboard_branding",
-            {},
-            {"support_url": "none"},
-            "Where buyers get help must be an",
-        ),
-        (
-            "dashboard_watch_wallet",
-            {},
-            WATCHED | {"address": "0x1"},
-            "The address must",
-        ),
+        ("dashboard_branding", {}, {"support_url": "none"}, "Where buyers get help must be an"),
+        ("dashboard_watch_wallet", {}, WATCHED | {"address": "0x1"}, "The address must"),
         ("dashboard_watch_wallet", {}, WATCHED | {"tags": "x" * 41}, "Must have 40"),
         ("dashboard_webhook_url", {}, {"url": "https://10.0.0.1/"}, "URL must be a"),
         (
@@ -91,11 +81,8 @@ def test_each_form_says_what_is_wrong_in_its_own_words(
 
 
 @pytest.mark.parametrize(
-    ("page", "kind"),
-    [("dashboard_new_checkout", {}), ("dashboard_new_link_of", {"kind": "custom"})],
+    ("page", "kind"), [("dashboard_new_checkout", {}), ("dashboard_new_link_of", {"kind": "custom"})]
 )
-def test_a_form_writes_the_largest_amount_as_all_amounts_are(
-    owner: Desk, page: str, kind: dict[str, str]
-) -> None:
+def test_a_form_writes_the_largest_amount_as_all_amounts_are(owner: Desk, page: str, kind: dict[str, str]) -> None:
     make_wallet(owner.merchant)
     assert "From 0.10 to 1,000,000.00" in owner.get(page, **kind).text

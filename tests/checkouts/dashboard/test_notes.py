@@ -16,9 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def write(desk: Desk, checkout: Checkout, text: str) -> Any:
-    return desk.post(
-        "dashboard_checkout_note", {"text": text}, checkout_id=checkout.public_id
-    )
+    return desk.post("dashboard_checkout_note", {"text": text}, checkout_id=checkout.public_id)
 
 
 def test_a_note_is_kept_changed_removed_and_audited(admin: Desk) -> None:
@@ -47,9 +45,7 @@ def test_a_note_is_escaped_and_has_a_limit(owner: Desk) -> None:
 
 def test_a_viewer_reads_a_note_and_writes_none(viewer: Desk) -> None:
     checkout = make_checkout(viewer.merchant)
-    TeamNote.objects.create(
-        checkout=checkout, text="Ask Ann", author=viewer.user, written_at=NOON
-    )
+    TeamNote.objects.create(checkout=checkout, text="Ask Ann", author=viewer.user, written_at=NOON)
     page = page_of(viewer, checkout)
     assert "Ask Ann" in page
     assert "Edit note" not in page
@@ -63,9 +59,7 @@ def test_a_stranger_writes_no_note(stranger: Desk) -> None:
     assert not TeamNote.objects.exists()
 
 
-def test_buyers_webhooks_and_the_api_never_have_the_note(
-    owner: Desk, client: Any
-) -> None:
+def test_buyers_webhooks_and_the_api_never_have_the_note(owner: Desk, client: Any) -> None:
     checkout = make_checkout(owner.merchant)
     write(owner, checkout, "A secret remark")
     row = checkout_row(owner.merchant.pk, owner.mode, checkout.public_id)

@@ -4,17 +4,10 @@ import pytest
 from allauth.mfa.models import Authenticator
 
 from accounts.states import Mode, Role
-from checkouts.models import (
-    CheckoutCount,
-)
-from tests.checkouts.factories import (
-    make_completed,
-)
+from checkouts.models import CheckoutCount
+from tests.checkouts.factories import make_completed
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import (
-    make_key,
-    make_wallet,
-)
+from tests.factories import make_key, make_wallet
 from webhooks.models import Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -27,12 +20,7 @@ def test_the_checklist_goes_on_until_all_is_done(owner: Desk, viewer: Desk) -> N
     make_key(owner.merchant, Mode.TEST)
     make_completed(merchant=owner.merchant, mode=Mode.TEST)
     _count_completed(owner)
-    Endpoint.objects.create(
-        merchant=owner.merchant,
-        mode=Mode.LIVE,
-        url="https://x.example",
-        is_default=True,
-    )
+    Endpoint.objects.create(merchant=owner.merchant, mode=Mode.LIVE, url="https://x.example", is_default=True)
     page = owner.get("dashboard_overview")
     assert "6 of 7 done" in page.text
     Authenticator.objects.create(user=owner.user, type=Authenticator.Type.TOTP, data={})

@@ -35,9 +35,7 @@ def form_of(desk: Desk, checkout: Checkout) -> Any:
     return desk.get("dashboard_send_receipt", checkout_id=checkout.public_id)
 
 
-def send(
-    desk: Desk, checkout: Checkout, email: str = TYPED, nonce: object = None
-) -> Any:
+def send(desk: Desk, checkout: Checkout, email: str = TYPED, nonce: object = None) -> Any:
     """Send the form with a nonce of its own, unless one is said."""
     sent = {"email": email, "nonce": str(nonce or uuid4())}
     return desk.post("dashboard_send_receipt", sent, checkout_id=checkout.public_id)
@@ -51,17 +49,11 @@ def mailed() -> list[Any]:
 @pytest.fixture
 def paid(merchant: Merchant) -> Checkout:
     """A completed checkout whose buyer left an address, at a merchant who has no receipts mailed by themselves."""
-    return make_completed(
-        merchant=merchant, customer_email=KNOWN, description="Guji, 250 g"
-    )
+    return make_completed(merchant=merchant, customer_email=KNOWN, description="Guji, 250 g")
 
 
-def test_the_form_has_the_buyers_address_and_takes_another(
-    admin: Desk, paid: Checkout
-) -> None:
-    assert admin.url("dashboard_send_receipt", checkout_id=paid.public_id) in page_of(
-        admin, paid
-    )
+def test_the_form_has_the_buyers_address_and_takes_another(admin: Desk, paid: Checkout) -> None:
+    assert admin.url("dashboard_send_receipt", checkout_id=paid.public_id) in page_of(admin, paid)
     assert f'value="{KNOWN}"' in form_of(admin, paid).text
     assert send(admin, paid).status_code == 302
     assert f"The receipt is on its way to {TYPED}." in page_of(admin, paid)
@@ -108,9 +100,7 @@ def test_a_double_click_sends_one_mail_and_counts_once(
     assert [message.to for message in mailed()] == [[TYPED], [KNOWN]]
 
 
-def test_the_audit_log_has_who_sent_it_and_not_the_whole_address(
-    admin: Desk, paid: Checkout
-) -> None:
+def test_the_audit_log_has_who_sent_it_and_not_the_whole_address(admin: Desk, paid: Checkout) -> None:
     send(admin, paid)
     entry = AuditEntry.objects.get(action="checkout.receipt_sent")
     assert (entry.actor, entry.object_id) == (admin.user, paid.public_id)
@@ -136,9 +126,7 @@ def test_a_stranger_finds_nothing_to_send(stranger: Desk, paid: Checkout) -> Non
     assert not OutgoingMail.objects.exists()
 
 
-def test_a_checkout_of_the_other_mode_is_not_found(
-    merchant: Merchant, paid: Checkout
-) -> None:
+def test_a_checkout_of_the_other_mode_is_not_found(merchant: Merchant, paid: Checkout) -> None:
     assert send(make_desk(merchant, mode=Mode.TEST), paid).status_code == 404
 
 
@@ -170,9 +158,7 @@ def test_a_payment_that_was_reversed_has_no_receipt_to_send(owner: Desk) -> None
 
 
 @pytest.mark.parametrize("email", ["ines", "a@b@c.test", f"{'a' * 250}@example.test"])
-def test_an_impossible_address_is_shown_again_with_what_is_wrong(
-    email: str, owner: Desk, paid: Checkout
-) -> None:
+def test_an_impossible_address_is_shown_again_with_what_is_wrong(email: str, owner: Desk, paid: Checkout) -> None:
     answer = send(owner, paid, email)
     assert answer.status_code == 422
     assert f'value="{email}"' in answer.text
@@ -180,17 +166,13 @@ def test_an_impossible_address_is_shown_again_with_what_is_wrong(
     assert not OutgoingMail.objects.exists()
 
 
-def test_an_address_cannot_add_headers_or_recipients(
-    owner: Desk, paid: Checkout
-) -> None:
+def test_an_address_cannot_add_headers_or_recipients(owner: Desk, paid: Checkout) -> None:
     for email in ("a@b.test, c@d.test", "a@b.test\r\nBcc: c@d.test", "a@b.test\x00"):
         assert send(owner, paid, email).status_code == 422
     assert not OutgoingMail.objects.exists()
 
 
-def test_a_form_without_its_nonce_is_not_understood(
-    owner: Desk, paid: Checkout
-) -> None:
+def test_a_form_without_its_nonce_is_not_understood(owner: Desk, paid: Checkout) -> None:
     assert send(owner, paid, nonce="17").status_code == 400
     assert not OutgoingMail.objects.exists()
 
@@ -207,22 +189,8 @@ def test_test_receipts_go_to_the_team_alone(merchant: Merchant) -> None:
     assert message.subject.startswith("Test receipt from")
 
 
-def send_to(
-    checkout: Checkout,
-    desk: Desk,
-    email: str = TYPED,
-    *,
-    now: datetime,
-    nonce: UUID | None = None,
-) -> bool:
-    return send_receipt(
-        checkout,
-        email,
-        nonce=nonce or uuid4(),
-        actor=desk.user,
-        address=None,
-        now=now,
-    )
+def send_to(checkout: Checkout, desk: Desk, email: str = TYPED, *, now: datetime, nonce: UUID | None = None) -> bool:
+    return send_receipt(checkout, email, nonce=nonce or uuid4(), actor=desk.user, address=None, now=now)
 
 
 def test_a_receipt_is_sent_three_times_a_day(owner: Desk, paid: Checkout) -> None:
@@ -237,9 +205,7 @@ def test_a_receipt_is_sent_three_times_a_day(owner: Desk, paid: Checkout) -> Non
     assert send_to(paid, owner, now=NOON + timedelta(days=1))
 
 
-def test_an_address_gets_ten_receipts_of_a_merchant_a_day(
-    owner: Desk, stranger: Desk
-) -> None:
+def test_an_address_gets_ten_receipts_of_a_merchant_a_day(owner: Desk, stranger: Desk) -> None:
     checkouts = [make_completed(merchant=owner.merchant) for _ in range(4)]
     for number in range(10):
         assert send_to(checkouts[number // 3], owner, now=NOON)
@@ -265,9 +231,7 @@ def test_a_merchant_sends_so_many_receipts_an_hour(
     assert send_to(checkouts[2], owner, now=NOON + timedelta(hours=1))
 
 
-def test_a_limit_is_told_beside_what_was_typed(
-    owner: Desk, paid: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limit_is_told_beside_what_was_typed(owner: Desk, paid: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receipts, "PER_CHECKOUT", Limit("receipt.none", 0, 86_400))
     answer = send(owner, paid)
     assert answer.status_code == 429

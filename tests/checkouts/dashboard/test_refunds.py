@@ -7,21 +7,12 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from checkouts.lifecycle.refunds import (
-    note_refund,
-    refundable,
-)
+from checkouts.lifecycle.refunds import note_refund, refundable
 from checkouts.models import Checkout, RefundNote
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
 from tests.checkouts.dashboard.opened import SENT_BACK, page_of
-from tests.checkouts.factories import (
-    make_completed,
-    make_expired,
-    make_overpaid,
-    make_underpaid,
-    move,
-)
+from tests.checkouts.factories import make_completed, make_expired, make_overpaid, make_underpaid, move
 from tests.checkouts.inboxes import late_item
 from tests.checkouts.watcher import DOLLAR, fresh, shown_bytes
 from tests.dashboard.people import Desk
@@ -40,9 +31,7 @@ def part_paid(**overrides: Any) -> Checkout:
 
 
 @pytest.mark.parametrize(("make", "amount"), [(make_overpaid, 5), (part_paid, 20)])
-def test_a_refund_is_noted_and_changes_nothing_else(
-    make: Any, amount: int, admin: Desk
-) -> None:
+def test_a_refund_is_noted_and_changes_nothing_else(make: Any, amount: int, admin: Desk) -> None:
     checkout = make(merchant=admin.merchant)
     before = shown_bytes(checkout)
     form = admin.get("dashboard_note_refund", checkout_id=checkout.public_id).text
@@ -52,9 +41,7 @@ def test_a_refund_is_noted_and_changes_nothing_else(
     page = page_of(admin, checkout)
     assert "Refund noted." in page
     assert f"{SENT_BACK}, noted by" in page
-    assert (
-        admin.url("dashboard_note_refund", checkout_id=checkout.public_id) not in page
-    )
+    assert admin.url("dashboard_note_refund", checkout_id=checkout.public_id) not in page
     assert shown_bytes(fresh(checkout)) == before
     entry = AuditEntry.objects.get(action="checkout.refund_noted")
     assert (entry.actor, entry.object_id) == (admin.user, checkout.public_id)
@@ -67,9 +54,7 @@ def test_a_refund_is_noted_once(owner: Desk) -> None:
     note(owner, checkout)
     assert note(owner, checkout, "0x" + "cd" * 32).status_code == 302
     with pytest.raises(ConflictError, match="already recorded"):
-        note_refund(
-            checkout, SENT_BACK, actor=owner.user, address=None, now=timezone.now()
-        )
+        note_refund(checkout, SENT_BACK, actor=owner.user, address=None, now=timezone.now())
     assert RefundNote.objects.get().tx_hash == SENT_BACK
     assert AuditEntry.objects.filter(action="checkout.refund_noted").count() == 1
 

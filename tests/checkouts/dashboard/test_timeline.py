@@ -28,9 +28,7 @@ def test_the_timeline_leads_from_creation_to_the_webhook(owner: Desk) -> None:
     make_endpoint(owner.merchant)
     checkout = make_checkout(owner.merchant)
     pay(checkout)
-    Delivery.objects.update(
-        status=DeliveryStatus.DELIVERED, finished_at=NOON + timedelta(minutes=2)
-    )
+    Delivery.objects.update(status=DeliveryStatus.DELIVERED, finished_at=NOON + timedelta(minutes=2))
     steps = detail(owner, checkout).steps
     assert [step.title for step in steps] == [
         "Checkout created",

@@ -32,9 +32,7 @@ def test_a_cancelled_checkout_is_called_so_whatever_its_status() -> None:
 
 @pytest.mark.parametrize("status", CheckoutStatus)
 @pytest.mark.parametrize("exception", CheckoutException)
-def test_every_checkout_has_a_word(
-    status: CheckoutStatus, exception: CheckoutException
-) -> None:
+def test_every_checkout_has_a_word(status: CheckoutStatus, exception: CheckoutException) -> None:
     assert status_badge(Checkout(status=status, exception=exception)).label
 
 

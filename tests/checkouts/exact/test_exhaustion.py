@@ -9,10 +9,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.exact.exhaustion import is_exhausted
 from checkouts.exact.reservations import choose_exact_amount
-from checkouts.exact_amounts import (
-    CAPACITY,
-    KEPT_FROM_LINKS,
-)
+from checkouts.exact_amounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
@@ -74,9 +71,7 @@ def test_what_keys_ran_out_of_links_have_not_either(merchant: Merchant) -> None:
     assert is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON, for_links=True)
 
 
-def test_a_link_that_runs_short_takes_back_nothing_of_the_keys_half(
-    merchant: Merchant,
-) -> None:
+def test_a_link_that_runs_short_takes_back_nothing_of_the_keys_half(merchant: Merchant) -> None:
     ended = CheckoutStatus.EXPIRED
     mine, theirs = FOR_LINKS[-1], KEPT_FROM_LINKS[0]
     make_holders(merchant, FOR_LINKS[:-1])

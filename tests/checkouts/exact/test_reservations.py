@@ -9,25 +9,14 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.exact.exhaustion import (
-    FOR_SECONDS,
-    is_exhausted,
-)
-from checkouts.exact.reservations import (
-    choose_exact_amount,
-    release_amounts,
-)
+from checkouts.exact.exhaustion import FOR_SECONDS, is_exhausted
+from checkouts.exact.reservations import choose_exact_amount, release_amounts
 from checkouts.exact_amounts import memo_of
 from checkouts.models import AmountReservation, Checkout
 from checkouts.selectors import reserved_amount
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
-from tests.checkouts.crowds import (
-    HALF_PAST,
-    PRICE,
-    make_exact_checkout,
-    make_holders,
-)
+from tests.checkouts.crowds import HALF_PAST, PRICE, make_exact_checkout, make_holders
 from tests.checkouts.factories import EXACT_OFFERS
 from tests.factories import NOON, make_merchant, make_wallet
 from wallets.models import ReceivingWallet
@@ -83,18 +72,14 @@ def test_creating_and_looking_reserves_nothing(merchant: Merchant) -> None:
     assert not AmountReservation.objects.exists()
 
 
-def test_the_round_suffixes_come_first_and_no_other_before_they_are_gone(
-    merchant: Merchant,
-) -> None:
+def test_the_round_suffixes_come_first_and_no_other_before_they_are_gone(merchant: Merchant) -> None:
     for _ in ROUND:
         choose(make_exact_checkout(merchant))
     assert held_suffixes() == set(ROUND)
     assert choose(make_exact_checkout(merchant)).suffix in range(1, 100)
 
 
-def test_other_prices_modes_and_merchants_have_amounts_of_their_own(
-    merchant: Merchant,
-) -> None:
+def test_other_prices_modes_and_merchants_have_amounts_of_their_own(merchant: Merchant) -> None:
     make_holders(merchant, EVERY)
     for other in (
         make_exact_checkout(merchant, price=Decimal("25.01")),
@@ -104,9 +89,7 @@ def test_other_prices_modes_and_merchants_have_amounts_of_their_own(
         assert choose(other).suffix in ROUND
 
 
-def test_a_short_payment_gets_a_fresh_amount_for_what_is_missing(
-    merchant: Merchant,
-) -> None:
+def test_a_short_payment_gets_a_fresh_amount_for_what_is_missing(merchant: Merchant) -> None:
     checkout = make_exact_checkout(merchant)
     first = choose(checkout)
     short = Decimal("19.990001")
@@ -120,9 +103,7 @@ def test_a_short_payment_gets_a_fresh_amount_for_what_is_missing(
 
 
 @pytest.mark.parametrize("status", ["completed", "expired", "processing"])
-def test_a_checkout_that_takes_no_money_gets_no_amount(
-    merchant: Merchant, status: str
-) -> None:
+def test_a_checkout_that_takes_no_money_gets_no_amount(merchant: Merchant, status: str) -> None:
     checkout = make_exact_checkout(merchant)
     paid_at = NOON if status == "completed" else None
     change(checkout, status=status, paid_at=paid_at)
@@ -141,22 +122,16 @@ def test_every_wallet_of_a_choice_is_expected_to_be_paid(merchant: Merchant) -> 
     for chain in chains:
         make_wallet(merchant, chain, EXACT_OFFERS[chain]["wallet"])
     choose(make_exact_checkout(merchant, mode=Mode.TEST))
-    assert set(ReceivingWallet.objects.values_list("expected_until", flat=True)) == {
-        None
-    }
+    assert set(ReceivingWallet.objects.values_list("expected_until", flat=True)) == {None}
     choose(make_exact_checkout(merchant))
     expected = HALF_PAST + timedelta(minutes=5)
-    assert {w.chain: w.expected_until for w in ReceivingWallet.objects.all()} == (
-        dict.fromkeys(chains, expected)
-    )
+    assert {w.chain: w.expected_until for w in ReceivingWallet.objects.all()} == (dict.fromkeys(chains, expected))
     choose(make_exact_checkout(merchant, expires_at=HALF_PAST - timedelta(minutes=9)))
     assert {w.expected_until for w in ReceivingWallet.objects.all()} == {expected}
 
 
 @pytest.mark.parametrize("status", ENDED)
-def test_an_amount_cools_for_three_days_after_its_checkout_ended(
-    merchant: Merchant, status: CheckoutStatus
-) -> None:
+def test_an_amount_cools_for_three_days_after_its_checkout_ended(merchant: Merchant, status: CheckoutStatus) -> None:
     make_holders(merchant, [100, 200], status=status, **ENDED[status])
     assert release_amounts(now=HALF_PAST + 72 * HOUR - timedelta(seconds=1)) == 0
     assert release_amounts(now=HALF_PAST + 72 * HOUR) == 2
@@ -165,9 +140,7 @@ def test_an_amount_cools_for_three_days_after_its_checkout_ended(
 
 
 @pytest.mark.parametrize("status", ["pending", "underpaid", "processing"])
-def test_a_live_checkout_keeps_its_amount_however_old_it_is(
-    merchant: Merchant, status: str
-) -> None:
+def test_a_live_checkout_keeps_its_amount_however_old_it_is(merchant: Merchant, status: str) -> None:
     make_holders(merchant, [100], status=CheckoutStatus(status))
     assert release_amounts(now=NOON + 10_000 * HOUR) == 0
 
@@ -199,9 +172,7 @@ def test_a_price_that_runs_short_takes_back_what_ended_first_but_nothing_of_the_
     assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
 
 
-def test_a_checkout_that_holds_an_amount_keeps_it_when_the_price_is_exhausted(
-    merchant: Merchant,
-) -> None:
+def test_a_checkout_that_holds_an_amount_keeps_it_when_the_price_is_exhausted(merchant: Merchant) -> None:
     checkout = make_exact_checkout(merchant)
     mine = choose(checkout)
     make_holders(merchant, sorted(set(EVERY) - {mine.suffix}))
@@ -245,9 +216,7 @@ def test_a_remembered_exhaustion_ends(merchant: Merchant) -> None:
     assert not is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=later)
 
 
-def test_the_database_refuses_an_amount_to_a_second_checkout(
-    merchant: Merchant,
-) -> None:
+def test_the_database_refuses_an_amount_to_a_second_checkout(merchant: Merchant) -> None:
     make_holders(merchant, [137])
     with pytest.raises(IntegrityError), transaction.atomic():
         make_holders(merchant, [137])

@@ -6,11 +6,7 @@ import pytest
 
 from accounts.models import Merchant
 from checkouts.exact.reservations import choose_exact_amount
-from checkouts.exact_amounts import (
-    GIVEN_BEFORE_RESTORES,
-    KEPT_FOR_RESTORES,
-    KEPT_FROM_LINKS,
-)
+from checkouts.exact_amounts import GIVEN_BEFORE_RESTORES, KEPT_FOR_RESTORES, KEPT_FROM_LINKS
 from checkouts.models import AmountReservation
 from gateway.core.api.errors import ConflictError
 from gateway.core.restores import Restore
@@ -30,18 +26,13 @@ def merchant() -> Merchant:
 
 def give(merchant: Merchant, count: int = 1) -> set[int]:
     """The suffixes that so many new checkouts get."""
-    return {
-        choose_exact_amount(make_exact_checkout(merchant).pk, now=SOON).suffix
-        for _ in range(count)
-    }
+    return {choose_exact_amount(make_exact_checkout(merchant).pk, now=SOON).suffix for _ in range(count)}
 
 
 def restored(minutes: int = 10, days: int = 4) -> None:
     """The database lost the last minutes."""
     Restore.objects.create(
-        lost_from=SOON - timedelta(minutes=minutes),
-        restored_at=SOON,
-        amounts_until=SOON + timedelta(days=days),
+        lost_from=SOON - timedelta(minutes=minutes), restored_at=SOON, amounts_until=SOON + timedelta(days=days)
     )
 
 

@@ -4,18 +4,13 @@ import pytest
 
 from accounts.models import AuditEntry
 from checkouts.models import InboxItem
-from tests.dashboard.inboxes import (
-    ITEM,
-    make_report,
-)
+from tests.dashboard.inboxes import ITEM, make_report
 from tests.dashboard.people import Desk
 
 pytestmark = pytest.mark.django_db
 
 
-def test_buyers_reports_lead_to_the_item_and_can_be_closed(
-    owner: Desk, viewer: Desk, item: InboxItem
-) -> None:
+def test_buyers_reports_lead_to_the_item_and_can_be_closed(owner: Desk, viewer: Desk, item: InboxItem) -> None:
     assert item.checkout is not None
     report = make_report(item.checkout, item.transfer.tx_hash)
     page = owner.get("dashboard_buyer_reports").text

@@ -42,9 +42,7 @@ def tied_item(desk: Desk) -> InboxItem:
     item = extra_item(merchant=desk.merchant)
     fits = [make_checkout(desk.merchant, order_ref=f"T-{n}") for n in (1, 2)]
     item.reason, item.checkout = InboxReason.AMBIGUOUS, None
-    item.candidates = [
-        {"checkout": each.public_id, "why_not": "not the only one"} for each in fits
-    ]
+    item.candidates = [{"checkout": each.public_id, "why_not": "not the only one"} for each in fits]
     item.save()
     return item
 
@@ -114,10 +112,7 @@ def test_each_confirmation_repeats_amount_checkout_and_consequence(owner: Desk) 
             "W-1",
             "The checkout will have 25.00 of 30.00 USD. It stays open: 5.00 is missing.",
         ),
-        "act=accept_late": (
-            "L-1",
-            "A new checkout with the same price and references receives 25.00 of 25.00 USD.",
-        ),
+        "act=accept_late": ("L-1", "A new checkout with the same price and references receives 25.00 of 25.00 USD."),
         "act=refunded": ("L-1", "No checkout changes."),
         "act=dismiss": ("L-1", "The money stays in your wallet."),
     }

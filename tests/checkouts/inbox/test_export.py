@@ -5,15 +5,9 @@ import io
 
 import pytest
 
-from checkouts.states import (
-    InboxAct,
-)
+from checkouts.states import InboxAct
 from tests.checkouts.inboxes import REFUND, extra_item
-from tests.dashboard.inboxes import (
-    carry_out,
-    decide,
-    export,
-)
+from tests.dashboard.inboxes import carry_out, decide, export
 from tests.dashboard.people import Desk
 from wallets.models import Transfer
 

@@ -6,17 +6,10 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from checkouts.inbox.queries import (
-    alarm_count,
-    doing_count,
-    open_count,
-)
+from checkouts.inbox.queries import alarm_count, doing_count, open_count
 from checkouts.lifecycle.cancellation import cancel_checkout
 from checkouts.models import InboxItem
-from checkouts.states import (
-    InboxAct,
-    InboxReason,
-)
+from checkouts.states import InboxAct, InboxReason
 from gateway.core.api.keyset import PAGE_ROWS
 from tests.checkouts.inboxes import extra_item, late_for, late_item
 from tests.checkouts.watcher import DOLLAR, SOON
@@ -51,10 +44,7 @@ def test_an_empty_inbox_explains_itself(owner: Desk) -> None:
 def test_an_item_goes_from_tab_to_tab(owner: Desk, item: InboxItem) -> None:
     def tabs() -> list[bool]:
         address = owner.url(ITEM, item_id=item.pk)
-        pages = [
-            owner.get("dashboard_inbox", f"?tab={tab}").text
-            for tab in ("open", "doing", "resolved")
-        ]
+        pages = [owner.get("dashboard_inbox", f"?tab={tab}").text for tab in ("open", "doing", "resolved")]
         return [address in page for page in pages]
 
     assert tabs() == [True, False, False]
@@ -73,9 +63,7 @@ def test_the_sidebar_counts_what_is_open(owner: Desk, item: InboxItem) -> None:
     assert (open_count(seat), doing_count(seat), alarm_count(seat)) == (1, 1, 1)
 
 
-def test_reversed_payments_are_alarms_above_everything(
-    owner: Desk, item: InboxItem
-) -> None:
+def test_reversed_payments_are_alarms_above_everything(owner: Desk, item: InboxItem) -> None:
     alarm = reverse_a_payment(owner)
     page = owner.get("dashboard_inbox").text
     assert "A network took a payment back" in page
@@ -86,9 +74,7 @@ def test_reversed_payments_are_alarms_above_everything(
     assert link in owner.get("dashboard_inbox", "?reason=reversed").text
 
 
-def test_money_for_a_cancelled_checkout_is_not_said_to_have_come_after_it_expired(
-    owner: Desk,
-) -> None:
+def test_money_for_a_cancelled_checkout_is_not_said_to_have_come_after_it_expired(owner: Desk) -> None:
     checkout = make_checkout(owner.merchant)
     assert cancel_checkout(checkout.pk, address=None, now=SOON)
     late_for(checkout, 25 * DOLLAR)
@@ -105,9 +91,7 @@ def test_money_for_a_cancelled_checkout_is_not_said_to_have_come_after_it_expire
         assert "Expired checkout" not in page
 
 
-def test_a_reason_narrows_the_list_and_nonsense_does_not(
-    owner: Desk, item: InboxItem
-) -> None:
+def test_a_reason_narrows_the_list_and_nonsense_does_not(owner: Desk, item: InboxItem) -> None:
     late = late_item(merchant=owner.merchant)
     page = owner.get("dashboard_inbox", "?reason=late").text
     assert owner.url(ITEM, item_id=late.pk) in page
@@ -140,9 +124,7 @@ def test_pages_follow_each_other_without_a_gap(owner: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["public_id", "order_ref"])
-def test_another_checkout_is_found_by_id_or_order_ref(
-    name: str, owner: Desk, item: InboxItem
-) -> None:
+def test_another_checkout_is_found_by_id_or_order_ref(name: str, owner: Desk, item: InboxItem) -> None:
     wanted = make_checkout(owner.merchant, amount=900, order_ref="HR-1")
     make_checkout(order_ref="HR-1", description="a stranger's")
     page = owner.get(ITEM, f"?q={getattr(wanted, name)}", item_id=item.pk).text
@@ -151,9 +133,7 @@ def test_another_checkout_is_found_by_id_or_order_ref(
     assert "No checkout has the id" in owner.get(ITEM, "?q=%00", item_id=item.pk).text
 
 
-def test_a_viewer_sees_everything_and_can_do_nothing(
-    owner: Desk, viewer: Desk, item: InboxItem
-) -> None:
+def test_a_viewer_sees_everything_and_can_do_nothing(owner: Desk, viewer: Desk, item: InboxItem) -> None:
     page = viewer.get(ITEM, item_id=item.pk).text
     assert item.transfer.tx_hash in page
     assert "Owners and admins decide" in page
@@ -165,47 +145,32 @@ def test_a_viewer_sees_everything_and_can_do_nothing(
     assert viewer.get("dashboard_inbox_export").status_code == 200
 
 
-def test_another_merchants_and_another_modes_items_do_not_exist(
-    owner: Desk, stranger: Desk, item: InboxItem
-) -> None:
+def test_another_merchants_and_another_modes_items_do_not_exist(owner: Desk, stranger: Desk, item: InboxItem) -> None:
     report = make_report(make_checkout(owner.merchant))
     decide(owner, item, InboxAct.DISMISS)
     decision = item.decisions.get()
-    elsewhere = Desk(
-        stranger.client, stranger.user.memberships.get().merchant, stranger.user
-    )
+    elsewhere = Desk(stranger.client, stranger.user.memberships.get().merchant, stranger.user)
     in_test = Desk(owner.client, owner.merchant, owner.user, Mode.TEST)
     for desk in (elsewhere, in_test):
         assert desk.get(ITEM, item_id=item.pk).status_code == 404
         assert desk.get(DECIDE, "?act=dismiss", item_id=item.pk).status_code == 404
         assert decide(desk, item, InboxAct.DISMISS).status_code == 404
-        undone = desk.post(
-            "dashboard_inbox_undo", item_id=item.pk, decision_id=decision.pk
-        )
+        undone = desk.post("dashboard_inbox_undo", item_id=item.pk, decision_id=decision.pk)
         assert undone.status_code == 404
         closed = desk.post("dashboard_close_report", report_id=report.pk)
         assert closed.status_code == 404
         assert str(item.transfer.tx_hash) not in export(desk)
     other = extra_item(merchant=owner.merchant)
-    crossed = owner.post(
-        "dashboard_inbox_undo", item_id=other.pk, decision_id=decision.pk
-    )
+    crossed = owner.post("dashboard_inbox_undo", item_id=other.pk, decision_id=decision.pk)
     assert crossed.status_code == 404
 
 
 def test_what_strangers_write_is_text(owner: Desk) -> None:
-    item = extra_item(
-        merchant=owner.merchant,
-        order_ref=SCRIPT,
-        description=SCRIPT,
-        customer_ref=SCRIPT,
-    )
+    item = extra_item(merchant=owner.merchant, order_ref=SCRIPT, description=SCRIPT, customer_ref=SCRIPT)
     Transfer.objects.filter(pk=item.transfer_id).update(
         labels=[SCRIPT], sender=SCRIPT, recipient=SCRIPT, tx_hash=f'"><b>{SCRIPT}'
     )
-    make_checkout(
-        owner.merchant, order_ref=SCRIPT, description=SCRIPT, customer_ref=SCRIPT
-    )
+    make_checkout(owner.merchant, order_ref=SCRIPT, description=SCRIPT, customer_ref=SCRIPT)
     make_report(make_checkout(owner.merchant, order_ref=SCRIPT), tx_hash=SCRIPT)
     pages = [
         owner.get("dashboard_inbox"),
@@ -218,9 +183,7 @@ def test_what_strangers_write_is_text(owner: Desk) -> None:
         assert "&lt;script&gt;alert" in page.text
 
 
-def test_a_list_asks_the_database_a_fixed_number_of_times(
-    owner: Desk, django_assert_max_num_queries: Any
-) -> None:
+def test_a_list_asks_the_database_a_fixed_number_of_times(owner: Desk, django_assert_max_num_queries: Any) -> None:
     for _ in range(3):
         extra_item(merchant=owner.merchant, order_ref="x")
     with django_assert_max_num_queries(16):

@@ -6,21 +6,10 @@ from django.test import Client
 from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.models import Checkout, InboxDecision, InboxItem
-from checkouts.states import (
-    CheckoutStatus,
-    InboxAct,
-    InboxStatus,
-)
+from checkouts.states import CheckoutStatus, InboxAct, InboxStatus
 from tests.checkouts.inboxes import REFUND, extra_item, late_item
 from tests.checkouts.watcher import DOLLAR, pay, status_of
-from tests.dashboard.inboxes import (
-    DECIDE,
-    ITEM,
-    carry_out,
-    decide,
-    reverse_a_payment,
-    undo_last,
-)
+from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, decide, reverse_a_payment, undo_last
 from tests.dashboard.people import Desk, log_in
 from tests.factories import make_checkout
 
@@ -33,15 +22,11 @@ def item(owner: Desk) -> InboxItem:
     return extra_item(merchant=owner.merchant)
 
 
-def test_a_credit_is_confirmed_waits_can_be_undone_and_takes_effect(
-    owner: Desk, item: InboxItem
-) -> None:
+def test_a_credit_is_confirmed_waits_can_be_undone_and_takes_effect(owner: Desk, item: InboxItem) -> None:
     wanted = make_checkout(owner.merchant, order_ref="HR-7")
     chosen = f"?act=credit&checkout={wanted.public_id}&seen=0"
     sure = owner.get(DECIDE, chosen, item_id=item.pk)
-    assert "Credit 25.00 USDC to HR-7?" in sure.text.replace("\n", " ").replace(
-        "  ", ""
-    )
+    assert "Credit 25.00 USDC to HR-7?" in sure.text.replace("\n", " ").replace("  ", "")
     assert "The checkout completes, and checkout.completed is sent." in sure.text
     assert f'name="checkout" value="{wanted.public_id}"' in " ".join(sure.text.split())
     assert not InboxDecision.objects.exists()
@@ -58,14 +43,10 @@ def test_a_credit_is_confirmed_waits_can_be_undone_and_takes_effect(
     assert "It took effect." in history
     assert "undid it." in history
     actions = AuditEntry.objects.filter(action__startswith="inbox.")
-    assert set(actions.values_list("actor__email", "address")) >= {
-        (owner.user.email, "127.0.0.1")
-    }
+    assert set(actions.values_list("actor__email", "address")) >= {(owner.user.email, "127.0.0.1")}
 
 
-def test_the_history_names_who_undid_it(
-    owner: Desk, admin: Desk, item: InboxItem
-) -> None:
+def test_the_history_names_who_undid_it(owner: Desk, admin: Desk, item: InboxItem) -> None:
     decide(owner, item, InboxAct.DISMISS)
     undo_last(admin, item)
     assert f"{admin.user.email} undid it." in owner.get(ITEM, item_id=item.pk).text
@@ -81,9 +62,7 @@ def test_what_has_taken_effect_is_not_undone(owner: Desk, item: InboxItem) -> No
     assert "cannot be undone" in answer.text
 
 
-def test_the_second_of_two_people_is_told_who_was_faster(
-    owner: Desk, admin: Desk, item: InboxItem
-) -> None:
+def test_the_second_of_two_people_is_told_who_was_faster(owner: Desk, admin: Desk, item: InboxItem) -> None:
     assert decide(owner, item, InboxAct.DISMISS, seen=0).status_code == 302
     late = decide(admin, item, InboxAct.REFUNDED, seen=0, refund_tx=REFUND)
     assert late.status_code == 409
@@ -92,18 +71,14 @@ def test_the_second_of_two_people_is_told_who_was_faster(
     assert InboxDecision.objects.count() == 1
 
 
-def test_a_page_of_before_an_undone_decision_is_too_old(
-    owner: Desk, admin: Desk, item: InboxItem
-) -> None:
+def test_a_page_of_before_an_undone_decision_is_too_old(owner: Desk, admin: Desk, item: InboxItem) -> None:
     decide(owner, item, InboxAct.DISMISS, seen=0)
     undo_last(owner, item)
     assert decide(admin, item, InboxAct.DISMISS, seen=0).status_code == 409
     assert decide(admin, item, InboxAct.DISMISS, seen="9" * 30).status_code == 409
 
 
-def test_a_decision_that_could_not_take_effect_opens_the_item_and_says_why(
-    owner: Desk, item: InboxItem
-) -> None:
+def test_a_decision_that_could_not_take_effect_opens_the_item_and_says_why(owner: Desk, item: InboxItem) -> None:
     wanted = make_checkout(owner.merchant)
     decide(owner, item, InboxAct.CREDIT, checkout=wanted.public_id)
     pay(wanted)
@@ -143,9 +118,7 @@ def test_a_refund_needs_a_hash_and_keeps_it(owner: Desk, item: InboxItem) -> Non
     assert item.decisions.get().refund_tx == REFUND
 
 
-def test_nobody_is_asked_about_a_checkout_that_ended(
-    owner: Desk, item: InboxItem
-) -> None:
+def test_nobody_is_asked_about_a_checkout_that_ended(owner: Desk, item: InboxItem) -> None:
     ended = make_checkout(owner.merchant, status=CheckoutStatus.EXPIRED)
     chosen = f"?act=credit&checkout={ended.public_id}"
     assert owner.get(DECIDE, chosen, item_id=item.pk).status_code == 302
@@ -155,17 +128,13 @@ def test_nobody_is_asked_about_a_checkout_that_ended(
 
 
 @pytest.mark.parametrize("act", ["", "burn", "accept_late"])
-def test_only_what_its_reason_allows_can_be_done(
-    act: str, owner: Desk, item: InboxItem
-) -> None:
+def test_only_what_its_reason_allows_can_be_done(act: str, owner: Desk, item: InboxItem) -> None:
     answer = owner.post(DECIDE, {"act": act}, item_id=item.pk)
     assert answer.status_code in {302, 404}
     assert not InboxDecision.objects.exists()
 
 
-def test_a_credit_without_a_checkout_of_ones_own_is_refused(
-    owner: Desk, item: InboxItem
-) -> None:
+def test_a_credit_without_a_checkout_of_ones_own_is_refused(owner: Desk, item: InboxItem) -> None:
     other_mode = make_checkout(owner.merchant, mode=Mode.TEST)
     for public_id in ("", "\x00", make_checkout().public_id, other_mode.public_id):
         decide(owner, item, InboxAct.CREDIT, checkout=public_id)

@@ -4,10 +4,7 @@ import pytest
 from django.db import connection
 
 from accounts.models import Merchant
-from checkouts.inbox.queries import (
-    Tab,
-    items_in,
-)
+from checkouts.inbox.queries import Tab, items_in
 from gateway.core.api.keyset import PAGE_ROWS
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.people import Desk
@@ -41,9 +38,7 @@ def fill(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize("tab", [Tab.OPEN, Tab.DOING])
-def test_what_is_open_is_found_without_reading_what_is_resolved(
-    tab: Tab, owner: Desk, stranger: Desk
-) -> None:
+def test_what_is_open_is_found_without_reading_what_is_resolved(tab: Tab, owner: Desk, stranger: Desk) -> None:
     fill(owner.merchant)
     fill(stranger.user.memberships.get().merchant)
     with connection.cursor() as cursor:

@@ -4,34 +4,13 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.models import AuditEntry
-from checkouts.inbox.service import (
-    apply_decisions,
-    undo_decision,
-)
+from checkouts.inbox.service import apply_decisions, undo_decision
 from checkouts.models import InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
-from tests.checkouts.inboxes import (
-    DONE,
-    LATER,
-    REFUND,
-    decide,
-    extra_item,
-    late_item,
-    other_checkout,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from tests.checkouts.inboxes import DONE, LATER, REFUND, decide, extra_item, late_item, other_checkout
 from tests.checkouts.schema import alter
-from tests.checkouts.watcher import (
-    SOON,
-    Watcher,
-    credited,
-    events_of,
-    pay,
-    status_of,
-)
+from tests.checkouts.watcher import SOON, Watcher, credited, events_of, pay, status_of
 from tests.factories import make_checkout, make_user
 
 pytestmark = pytest.mark.django_db
@@ -136,10 +115,7 @@ def test_another_merchants_or_another_modes_checkout_is_refused():
     assert not InboxDecision.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("act", "more"),
-    [(InboxAct.CREDIT, {}), (InboxAct.REFUNDED, {}), (InboxAct.ACCEPT_LATE, {})],
-)
+@pytest.mark.parametrize(("act", "more"), [(InboxAct.CREDIT, {}), (InboxAct.REFUNDED, {}), (InboxAct.ACCEPT_LATE, {})])
 def test_what_does_not_fit_the_item_is_refused(act, more):
     with pytest.raises(InvalidRequestError):
         decide(extra_item(), act, **more)
@@ -204,9 +180,7 @@ def test_an_item_that_nobody_foresaw_holds_up_no_other():
     broken, sound = extra_item(), late_item()
     decide(broken, InboxAct.CREDIT, checkout=other_checkout(broken))
     decide(sound, InboxAct.ACCEPT_LATE)
-    alter(
-        "ALTER TABLE checkouts_payment ADD CONSTRAINT broken CHECK (reason <> 'credited by a person')"
-    )
+    alter("ALTER TABLE checkouts_payment ADD CONSTRAINT broken CHECK (reason <> 'credited by a person')")
     assert apply_decisions(now=DONE) == 1
     broken.refresh_from_db()
     assert broken.status == InboxStatus.OPEN
@@ -222,12 +196,7 @@ def test_everything_is_in_the_audit_log_with_who_and_from_where():
     decide(item, InboxAct.DISMISS, actor=person, address="203.0.113.9")
     apply_decisions(now=DONE)
     entries = AuditEntry.objects.filter(action__startswith="inbox").order_by("pk")
-    assert [entry.action for entry in entries] == [
-        "inbox.decided",
-        "inbox.undone",
-        "inbox.decided",
-        "inbox.done",
-    ]
+    assert [entry.action for entry in entries] == ["inbox.decided", "inbox.undone", "inbox.decided", "inbox.done"]
     assert {entry.actor for entry in entries} == {person}
     assert entries[0].address == "203.0.113.9"
 
@@ -235,6 +204,4 @@ def test_everything_is_in_the_audit_log_with_who_and_from_where():
 def test_a_credit_without_its_checkout_is_refused_by_the_table():
     item = extra_item()
     with pytest.raises(IntegrityError), transaction.atomic():
-        InboxDecision.objects.create(
-            item=item, act=InboxAct.CREDIT, decided_at=SOON, due_at=SOON
-        )
+        InboxDecision.objects.create(item=item, act=InboxAct.CREDIT, decided_at=SOON, due_at=SOON)

@@ -14,13 +14,7 @@ from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxStatus
 from gateway.core.api.errors import ConflictError
-from tests.checkouts.inboxes import (
-    DONE,
-    LATER,
-    decide,
-    late_for,
-    late_item,
-)
+from tests.checkouts.inboxes import DONE, LATER, decide, late_for, late_item
 from tests.checkouts.watcher import (
     DOLLAR,
     Watcher,
@@ -182,9 +176,7 @@ def test_a_checkout_has_one_successor_at_most():
 def test_a_successor_is_outside_the_rule_of_one_checkout_an_order_ref():
     item = late_item()
     assert item.checkout is not None
-    Checkout.objects.filter(pk=item.checkout.pk).update(
-        order_ref="o-1", creation_ref="o-1"
-    )
+    Checkout.objects.filter(pk=item.checkout.pk).update(order_ref="o-1", creation_ref="o-1")
     decide(item, InboxAct.ACCEPT_LATE)
     assert apply_decisions(now=DONE) == 1
     successor = Checkout.objects.get(replaces=item.checkout)

@@ -17,8 +17,6 @@ from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
         (VERDICTS, RescueVerdict),
     ],
 )
-def test_each_choice_has_words_of_its_own(
-    words: dict[str, object], choices: type[TextChoices]
-) -> None:
+def test_each_choice_has_words_of_its_own(words: dict[str, object], choices: type[TextChoices]) -> None:
     assert set(words) == set(choices)
     assert len(set(words.values())) == len(words)

@@ -4,19 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from checkouts.lifecycle.bells import (
-    CHANNEL,
-    ring_pages,
-    rung_ids,
-)
+from checkouts.lifecycle.bells import CHANNEL, ring_pages, rung_ids
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 390, 391, 2_000])
-def test_any_number_of_checkouts_fits_into_notices(
-    count: int, hear: Callable[[Callable[[], None]], list[str]]
-) -> None:
+def test_any_number_of_checkouts_fits_into_notices(count: int, hear: Callable[[Callable[[], None]], list[str]]) -> None:
     ids = [2**63 - 1 - number for number in range(count)]
     notices = hear(lambda: ring_pages(ids))
     assert [one for notice in notices for one in rung_ids(notice)] == ids

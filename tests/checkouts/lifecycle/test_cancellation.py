@@ -18,17 +18,7 @@ from checkouts.testmode.service import play_due_steps
 from gateway.core.api.errors import ConflictError
 from tests.checkouts.arrivals import Till
 from tests.checkouts.inboxes import DONE, decide
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    Watcher,
-    attribute,
-    credited,
-    events_of,
-    fresh,
-    inbox_of,
-    last_body,
-)
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, credited, events_of, fresh, inbox_of, last_body
 from tests.contract.client import ApiClient, client_of
 from tests.contract.conftest import fresh_counters, seller, still_clock
 from tests.contract.payments import BRING_TO, expire
@@ -75,12 +65,8 @@ def test_a_repeat_answers_the_same_and_does_nothing_more(seller: ApiClient) -> N
     assert AuditEntry.objects.filter(action="checkout.cancelled").count() == 1
 
 
-@pytest.mark.parametrize(
-    "status", [s for s in CheckoutStatus if s != CheckoutStatus.PENDING]
-)
-def test_what_was_paid_or_has_ended_is_not_cancelled(
-    status: CheckoutStatus, seller: ApiClient
-) -> None:
+@pytest.mark.parametrize("status", [s for s in CheckoutStatus if s != CheckoutStatus.PENDING])
+def test_what_was_paid_or_has_ended_is_not_cancelled(status: CheckoutStatus, seller: ApiClient) -> None:
     checkout_id = seller.created()["id"]
     BRING_TO[status](checkout_id)
     before = seller.get(f"/checkouts/{checkout_id}").body
@@ -92,9 +78,7 @@ def test_what_was_paid_or_has_ended_is_not_cancelled(
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_a_stranger_or_the_other_mode_finds_nothing_to_cancel(
-    mode: Mode, seller: ApiClient
-) -> None:
+def test_a_stranger_or_the_other_mode_finds_nothing_to_cancel(mode: Mode, seller: ApiClient) -> None:
     checkout_id = seller.created()["id"]
     stranger = client_of(seller.merchant if mode == Mode.TEST else None, mode)
     answer = cancel(stranger, checkout_id)
@@ -210,9 +194,7 @@ def test_its_page_says_so_and_shows_no_address(client: Any) -> None:
 
 
 @pytest.mark.parametrize("scenario", Scenario)
-def test_a_cancelled_test_checkout_plays_nothing_but_late_money(
-    scenario: Scenario,
-) -> None:
+def test_a_cancelled_test_checkout_plays_nothing_but_late_money(scenario: Scenario) -> None:
     client = client_of(mode=Mode.TEST)
     checkout_id = client.created(test_scenario=scenario)["id"]
     assert cancel(client, checkout_id).body["status"] == "expired"

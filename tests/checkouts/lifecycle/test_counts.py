@@ -4,18 +4,11 @@ import pytest
 from django.db import transaction
 
 from accounts.states import Mode
-from checkouts.lifecycle.moves import (
-    expire,
-)
+from checkouts.lifecycle.moves import expire
 from checkouts.lifecycle.totals import fold_totals
 from checkouts.models import Checkout, CheckoutCount
 from checkouts.states import CheckoutStatus
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    Watcher,
-    attribute,
-)
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute
 from tests.factories import checkout_counts, make_checkout, make_merchant
 
 pytestmark = pytest.mark.django_db
@@ -35,12 +28,7 @@ def test_the_counts_follow_every_move():
     attribute()
     with transaction.atomic():
         expire(list(Checkout.objects.locked().filter(pk=idle.pk)), now=SOON)
-    assert checkout_counts(merchant) == {
-        "completed": 1,
-        "underpaid": 1,
-        "expired": 1,
-        "processing": 1,
-    }
+    assert checkout_counts(merchant) == {"completed": 1, "underpaid": 1, "expired": 1, "processing": 1}
     watcher.loses(seen.payments.get().transfer)
     attribute()
     assert checkout_counts(merchant)["pending"] == 1

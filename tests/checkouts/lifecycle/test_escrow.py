@@ -44,9 +44,7 @@ def told() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_a_checkout_in_escrow_is_made_with_its_hold(
-    mode: Mode, seller: ApiClient
-) -> None:
+def test_a_checkout_in_escrow_is_made_with_its_hold(mode: Mode, seller: ApiClient) -> None:
     body = client_of(seller.merchant, mode).created(escrow=True)
     assert said(body) == (True, "held", None)
     checkout = Checkout.objects.get(public_id=body["id"])
@@ -66,16 +64,11 @@ def test_only_chains_with_forwarders_are_offered(seller: ApiClient) -> None:
     make_live_chain("ethereum")
     make_wallet(merchant_of(seller), "ethereum")
     plain, held = seller.created(), seller.created(escrow=True)
-    names = [
-        {option["chain"] for option in body["available_chains"]}
-        for body in (plain, held)
-    ]
+    names = [{option["chain"] for option in body["available_chains"]} for body in (plain, held)]
     assert names == [{"base", "polygon", "ethereum"}, {"base", "polygon"}]
 
 
-def test_escrow_is_refused_where_no_forwarder_can_be_offered(
-    still_clock: Any, seller: ApiClient
-) -> None:
+def test_escrow_is_refused_where_no_forwarder_can_be_offered(still_clock: Any, seller: ApiClient) -> None:
     client = client_of(mode=Mode.LIVE)
     make_live_chain("ethereum")
     make_wallet(merchant_of(client), "ethereum")
@@ -91,9 +84,7 @@ def test_escrow_is_a_boolean(value: Any, seller: ApiClient) -> None:
     assert seller.create(escrow=value).refusal == (400, "parameter_invalid", "escrow")
 
 
-def test_a_repeat_answers_the_checkout_there_is_and_holds_nothing_more(
-    seller: ApiClient,
-) -> None:
+def test_a_repeat_answers_the_checkout_there_is_and_holds_nothing_more(seller: ApiClient) -> None:
     first = seller.created(order_ref="o", escrow=True)
     for escrow in (True, False):
         again = seller.create(order_ref="o", escrow=escrow)
@@ -125,9 +116,7 @@ def test_a_paid_checkout_is_released_once_by_the_key(seller: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("status", CheckoutStatus)
-def test_only_ended_checkouts_are_released(
-    status: CheckoutStatus, seller: ApiClient
-) -> None:
+def test_only_ended_checkouts_are_released(status: CheckoutStatus, seller: ApiClient) -> None:
     checkout_id = seller.created(escrow=True)["id"]
     BRING_TO[status](checkout_id)
     answer = release(seller, checkout_id)
@@ -145,9 +134,7 @@ def test_what_was_never_held_is_not_released(seller: ApiClient) -> None:
     assert (answer.status, answer.code) == (409, "state_conflict")
 
 
-def test_nobody_releases_another_merchants_or_the_other_modes(
-    seller: ApiClient,
-) -> None:
+def test_nobody_releases_another_merchants_or_the_other_modes(seller: ApiClient) -> None:
     checkout_id = seller.created(escrow=True)["id"]
     pay(checkout_id)
     strangers = client_of(mode=Mode.LIVE), client_of(seller.merchant, Mode.TEST)
@@ -172,10 +159,7 @@ def test_a_checkout_made_afresh_has_a_hold_of_its_own(seller: ApiClient) -> None
     expired = Checkout.objects.get(public_id=checkout_id)
     fresh = begin_again(expired, now=expired.expires_at)
     assert fresh.escrow
-    assert set(Hold.objects.values_list("subject_id", flat=True)) == {
-        checkout_id,
-        fresh.public_id,
-    }
+    assert set(Hold.objects.values_list("subject_id", flat=True)) == {checkout_id, fresh.public_id}
 
 
 def test_late_money_stays_held_until_either_checkout_is_released() -> None:
@@ -195,9 +179,7 @@ def test_late_money_stays_held_until_either_checkout_is_released() -> None:
     assert bytes(Hold.objects.get().nonce) == bytes(expired.deposit_nonce)
 
 
-def test_reading_asks_about_holds_only_where_there_is_escrow(
-    django_assert_num_queries: Any,
-) -> None:
+def test_reading_asks_about_holds_only_where_there_is_escrow(django_assert_num_queries: Any) -> None:
     plain, held = make_checkout(), make_checkout(escrow=True)
     with django_assert_num_queries(1):
         shown(plain)

@@ -5,22 +5,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.states import Mode
-from checkouts.lifecycle import (
-    expiry,
-    moves,
-)
+from checkouts.lifecycle import expiry, moves
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus, InboxReason
-from tests.checkouts.watcher import (
-    DOLLAR,
-    Watcher,
-    attribute,
-    events_of,
-    fresh,
-    inbox_of,
-    pay,
-)
+from tests.checkouts.watcher import DOLLAR, Watcher, attribute, events_of, fresh, inbox_of, pay
 from tests.factories import NOON, make_checkout
 from wallets.models import ChainCursor
 
@@ -61,10 +50,7 @@ def test_nothing_expires_before_its_time():
     assert expires(checkout, now=END)
 
 
-@pytest.mark.parametrize(
-    ("begun", "expected"),
-    [(END, False), (END + 60 * SECOND, False), (END + 61 * SECOND, True)],
-)
+@pytest.mark.parametrize(("begun", "expected"), [(END, False), (END + 60 * SECOND, False), (END + 61 * SECOND, True)])
 def test_the_pass_must_have_begun_after_the_grace(begun, expected):
     checkout = make_checkout()
     read_through(at=begun)
@@ -197,9 +183,7 @@ def test_test_mode_waits_for_no_chain():
     assert events_of(checkout) == ["expired"]
 
 
-@pytest.mark.parametrize(
-    "status", [CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED]
-)
+@pytest.mark.parametrize("status", [CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED])
 def test_checkouts_in_other_statuses_never_expire(status):
     checkout = make_checkout(status=status)
     read_through()

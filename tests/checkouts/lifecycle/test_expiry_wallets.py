@@ -35,9 +35,7 @@ def read_account(till: Till, at: datetime | None) -> None:
     """Read the merchant's Solana account to its end, in a pass begun at `at`."""
     wallet = till.wallets["solana"]
     AccountCursor.objects.update_or_create(
-        chain="solana",
-        key=wallet.key,
-        defaults={"address": wallet.address, "read_through_at": at},
+        chain="solana", key=wallet.key, defaults={"address": wallet.address, "read_through_at": at}
     )
 
 
@@ -52,9 +50,7 @@ def test_a_checkout_expires_once_its_chains_and_accounts_are_read(till):
     assert events_of(checkout) == ["expired"]
 
 
-@pytest.mark.parametrize(
-    ("begun", "expected"), [(None, False), (END + 60 * SECOND, False), (READ, True)]
-)
+@pytest.mark.parametrize(("begun", "expected"), [(None, False), (END + 60 * SECOND, False), (READ, True)])
 def test_its_own_account_must_have_been_read_after_the_grace(till, begun, expected):
     checkout = till.checkout(suffix=100)
     read_account(till, begun)
@@ -68,9 +64,7 @@ def test_an_account_nobody_has_begun_to_read_is_waited_for_a_day_at_most(till):
     assert expires(checkout, now=END + timedelta(hours=24))
 
 
-def test_an_account_that_is_to_be_read_again_is_waited_for_whatever_its_chain_vouched_for(
-    till,
-):
+def test_an_account_that_is_to_be_read_again_is_waited_for_whatever_its_chain_vouched_for(till):
     """A fork took something: what is there instead may be a payment in time."""
     ChainCursor.objects.filter(chain="solana").update(read_through_at=READ)
     checkout = till.checkout(suffix=100)

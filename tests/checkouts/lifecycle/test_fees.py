@@ -14,16 +14,7 @@ from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.accounts.fee_entries import booked
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    Watcher,
-    attribute,
-    fresh,
-    in_status,
-    pay,
-    status_of,
-)
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, fresh, in_status, pay, status_of
 from tests.factories import make_checkout
 
 pytestmark = pytest.mark.django_db
@@ -49,16 +40,9 @@ def test_a_completed_checkout_costs_the_rate_of_what_it_received() -> None:
     checkout = make_checkout()
     pay(checkout, 25_003_700)
     entry = FeeEntry.objects.get()
-    assert (entry.merchant, entry.subject_id) == (
-        checkout.merchant,
-        checkout.public_id,
-    )
+    assert (entry.merchant, entry.subject_id) == (checkout.merchant, checkout.public_id)
     assert (entry.kind, entry.chain, entry.token) == ("checkout", "base", "USDC")
-    assert (entry.received, entry.rate, entry.amount) == (
-        Decimal("25.003700"),
-        Decimal("0.015"),
-        Decimal("0.375056"),
-    )
+    assert (entry.received, entry.rate, entry.amount) == (Decimal("25.003700"), Decimal("0.015"), Decimal("0.375056"))
     assert entry.charged_at == fresh(checkout).paid_at
     assert fresh(checkout).amount_received == Decimal("25.003700")
 
@@ -130,7 +114,4 @@ def test_a_checkout_that_completes_reversed_costs_nothing_yet() -> None:
     assert fresh(checkout).exception == CheckoutException.REVERSED
     entry = fee_of(checkout)
     assert entry is not None
-    assert booked(checkout.public_id) == [
-        (entry.charged_at, entry.amount),
-        (entry.charged_at, -entry.amount),
-    ]
+    assert booked(checkout.public_id) == [(entry.charged_at, entry.amount), (entry.charged_at, -entry.amount)]

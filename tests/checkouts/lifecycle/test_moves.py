@@ -9,14 +9,7 @@ from django.db import IntegrityError, transaction
 from checkouts.errors import IllegalMoveError
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
-from checkouts.states import (
-    FINAL,
-    LIVE,
-    CheckoutException,
-    CheckoutStatus,
-    InboxReason,
-    InboxStatus,
-)
+from checkouts.states import FINAL, LIVE, CheckoutException, CheckoutStatus, InboxReason, InboxStatus
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import (
     DOLLAR,
@@ -64,11 +57,7 @@ def test_enough_money_seen_is_processing_and_tells_nobody(status, missing):
 
 @pytest.mark.parametrize(
     ("status", "missing", "told"),
-    [
-        (PENDING, 25, ["completed"]),
-        (UNDERPAID, 15, ["underpaid", "completed"]),
-        (PROCESSING, 0, ["completed"]),
-    ],
+    [(PENDING, 25, ["completed"]), (UNDERPAID, 15, ["underpaid", "completed"]), (PROCESSING, 0, ["completed"])],
 )
 def test_enough_final_money_completes_a_checkout(status, missing, told):
     checkout, watcher = in_status(status)
@@ -215,10 +204,7 @@ def test_the_database_refuses_to_change_a_final_status(final, target):
     if target == final:
         assert Checkout.objects.filter(pk=checkout.pk).update(**change) == 1
         return
-    with (
-        pytest.raises(IntegrityError, match=f"is {final} and stays so"),
-        transaction.atomic(),
-    ):
+    with pytest.raises(IntegrityError, match=f"is {final} and stays so"), transaction.atomic():
         Checkout.objects.filter(pk=checkout.pk).update(**change)
     assert status_of(checkout) == final
 
@@ -319,10 +305,7 @@ def test_a_reversed_transfer_that_returns_lifts_the_exception():
 def test_every_transfer_taken_after_completion_has_an_alert():
     checkout = make_checkout()
     base, polygon = Watcher("base"), Watcher("polygon")
-    halves = [
-        base.sees(checkout, 12 * DOLLAR + DOLLAR // 2),
-        polygon.sees(checkout, 12 * DOLLAR + DOLLAR // 2),
-    ]
+    halves = [base.sees(checkout, 12 * DOLLAR + DOLLAR // 2), polygon.sees(checkout, 12 * DOLLAR + DOLLAR // 2)]
     base.confirms()
     polygon.confirms()
     attribute()

@@ -6,14 +6,9 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from checkouts.lifecycle.moves import (
-    EVENT_OF,
-    expire,
-)
+from checkouts.lifecycle.moves import EVENT_OF, expire
 from checkouts.models import Checkout
-from checkouts.states import (
-    CheckoutStatus,
-)
+from checkouts.states import CheckoutStatus
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import (
     DOLLAR,
@@ -49,9 +44,7 @@ def _into(status: str) -> Checkout:
         with transaction.atomic():
             expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=SOON)
         return checkout
-    checkout = make_checkout(
-        metadata='{"z":1.10,"a":"\u00e9","n":{"big":123456789012345678901234567890}}'
-    )
+    checkout = make_checkout(metadata='{"z":1.10,"a":"\u00e9","n":{"big":123456789012345678901234567890}}')
     watcher = Watcher()
     pay(checkout, (3 if status == UNDERPAID else 25) * DOLLAR, watcher=watcher)
     if status not in ("reversed", "restored"):
@@ -75,9 +68,7 @@ def test_an_event_carries_what_get_shows_at_that_moment(kind):
 
 
 def test_metadata_reaches_the_event_untouched():
-    metadata = (
-        '{"z":1.10,"a":"\u00e9\\u00e9","n":{"big":123456789012345678901234567890}}'
-    )
+    metadata = '{"z":1.10,"a":"\u00e9\\u00e9","n":{"big":123456789012345678901234567890}}'
     checkout = make_checkout(metadata=metadata)
     pay(checkout)
     body = bytes(Event.objects.get().body)
@@ -155,10 +146,7 @@ def test_without_the_occurrence_constraint_an_event_could_be_told_twice():
         "body": event.body,
         "created_at": SOON,
     }
-    with (
-        pytest.raises(IntegrityError, match="event_once_per_occurrence"),
-        transaction.atomic(),
-    ):
+    with pytest.raises(IntegrityError, match="event_once_per_occurrence"), transaction.atomic():
         Event.objects.create(sequence=2, **again)
     alter("ALTER TABLE webhooks_event DROP CONSTRAINT event_once_per_occurrence")
     Event.objects.create(sequence=2, **again)

@@ -10,16 +10,7 @@ from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from tests.checkouts.arrivals import Till, reference_of
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    Watcher,
-    attribute,
-    events_of,
-    fresh,
-    last_body,
-    status_of,
-)
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, events_of, fresh, last_body, status_of
 from tests.factories import make_checkout, make_merchant
 from wallets.models import Transfer, WitnessRequest
 from wallets.states import TransferState
@@ -47,9 +38,7 @@ def second_node_agrees() -> None:
     attribute()
 
 
-@pytest.mark.parametrize(
-    "parts", [(6_000, 6_000), (4_000, 4_000, 4_000), (9_999, 2_001), (11_000, 1_000)]
-)
+@pytest.mark.parametrize("parts", [(6_000, 6_000), (4_000, 4_000, 4_000), (9_999, 2_001), (11_000, 1_000)])
 def test_parts_of_a_large_sum_wait_for_a_second_node(parts):
     checkout = pay_in_parts(*parts)
     Transfer.objects.filter(units__gte=10_000 * DOLLAR).update(
@@ -58,9 +47,7 @@ def test_parts_of_a_large_sum_wait_for_a_second_node(parts):
     attribute()
     assert status_of(checkout) == PROCESSING
     small = Transfer.objects.filter(units__lt=10_000 * DOLLAR)
-    assert set(WitnessRequest.objects.values_list("transfer", flat=True)) == set(
-        small.values_list("pk", flat=True)
-    )
+    assert set(WitnessRequest.objects.values_list("transfer", flat=True)) == set(small.values_list("pk", flat=True))
     second_node_agrees()
     assert status_of(checkout) == COMPLETED
     assert fresh(checkout).exception == ""
@@ -72,9 +59,7 @@ def test_without_asking_for_parts_one_node_would_complete_a_large_checkout(monke
     assert status_of(pay_in_parts(6_000, 6_000)) == COMPLETED
 
 
-@pytest.mark.parametrize(
-    ("amount", "parts"), [(9_999, (5_000, 4_999)), (50, (50,)), (9_000, (9_000,))]
-)
+@pytest.mark.parametrize(("amount", "parts"), [(9_999, (5_000, 4_999)), (50, (50,)), (9_000, (9_000,))])
 def test_what_is_not_large_together_waits_for_nobody(amount, parts):
     assert status_of(pay_in_parts(*parts, amount=amount)) == COMPLETED
     assert not WitnessRequest.objects.exists()

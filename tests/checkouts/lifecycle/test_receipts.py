@@ -50,9 +50,7 @@ def html_of(message: EmailMultiAlternatives) -> str:
 
 
 def test_a_completed_checkout_mails_its_receipt_once() -> None:
-    checkout = make_addressed(
-        make_mailing_merchant(name="Halden Roasters"), description="Guji, 250 g"
-    )
+    checkout = make_addressed(make_mailing_merchant(name="Halden Roasters"), description="Guji, 250 g")
     transfer = pay(checkout)
     attribute()
     [message] = send()
@@ -193,9 +191,7 @@ def test_what_a_merchant_wrote_is_text_and_not_markup() -> None:
 def test_a_receipt_is_signed_with_the_name_that_buyers_know() -> None:
     merchant = make_mailing_merchant(name="Halden Holding 3 AS")
     Branding.objects.create(
-        merchant=merchant,
-        display_name="Halden Roasters",
-        support_url="https://halden.example/help",
+        merchant=merchant, display_name="Halden Roasters", support_url="https://halden.example/help"
     )
     pay(make_addressed(merchant))
     [message] = send()
@@ -238,9 +234,7 @@ def statements_of_a_payment(checkout: Checkout) -> list[str]:
     return [query["sql"] for query in queries]
 
 
-def test_receipts_cost_crediting_nothing_without_an_address_and_one_statement_with() -> (
-    None
-):
+def test_receipts_cost_crediting_nothing_without_an_address_and_one_statement_with() -> None:
     for wants in (False, True):
         merchant = make_merchant(mails_receipts=wants)
         without = statements_of_a_payment(make_addressed(merchant, customer_email=""))

@@ -8,9 +8,7 @@ from django.utils import timezone
 from checkouts.inbox import successors
 from checkouts.inbox.service import apply_decisions
 from checkouts.inbox.successors import late_units
-from checkouts.lifecycle.refunds import (
-    note_refund,
-)
+from checkouts.lifecycle.refunds import note_refund
 from checkouts.models import Checkout, RefundNote
 from checkouts.states import InboxAct
 from gateway.core.api.errors import ConflictError
@@ -42,9 +40,7 @@ def test_what_a_successor_took_is_not_sent_back() -> None:
         noted(item.checkout)
 
 
-def test_a_refund_noted_while_late_money_is_accepted_stops_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_refund_noted_while_late_money_is_accepted_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     item = late_item(before=10 * DOLLAR, late=15 * DOLLAR)
     expired, lock = item.checkout, successors._lock_expired
     assert expired is not None
@@ -60,10 +56,4 @@ def test_a_refund_noted_while_late_money_is_accepted_stops_it(
 
 
 def noted(checkout: Checkout) -> RefundNote:
-    return note_refund(
-        checkout,
-        SENT_BACK,
-        actor=make_member(checkout.merchant),
-        address=None,
-        now=timezone.now(),
-    )
+    return note_refund(checkout, SENT_BACK, actor=make_member(checkout.merchant), address=None, now=timezone.now())

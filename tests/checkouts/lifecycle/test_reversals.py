@@ -17,15 +17,7 @@ from checkouts.models import Checkout, DailyTotal, InboxItem, Payment
 from checkouts.states import InboxAct, InboxStatus
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
-from tests.checkouts.watcher import (
-    DOLLAR,
-    SOON,
-    Watcher,
-    attribute,
-    events_of,
-    inbox_of,
-    last_body,
-)
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, events_of, inbox_of, last_body
 from tests.factories import make_checkout, make_merchant, make_user
 from wallets.models import Transfer
 from wallets.transfers.service import orphan_transfers
@@ -68,13 +60,7 @@ def test_owners_are_mailed_once_and_told_what_is_gone(merchant: Merchant) -> Non
     [message] = mail.outbox
     assert message.to == ["owner@shop.test"]
     assert message.subject == f"The network reversed a payment: {checkout.public_id}"
-    for said in (
-        "1,250.0045 USDC on Base",
-        transfer.tx_hash,
-        "A-7",
-        "of 1,250.00 USD",
-        ": 0.00 USD.",
-    ):
+    for said in ("1,250.0045 USDC on Base", transfer.tx_hash, "A-7", "of 1,250.00 USD", ": 0.00 USD."):
         assert said in message.body
     assert inbox_of(checkout) == ["reversed"]
 
@@ -104,9 +90,7 @@ def test_each_reversal_and_each_return_is_told_once(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize("comes_first", [False, True])
-def test_a_reversal_that_the_release_before_told_is_told_no_second_time(
-    merchant: Merchant, comes_first: bool
-) -> None:
+def test_a_reversal_that_the_release_before_told_is_told_no_second_time(merchant: Merchant, comes_first: bool) -> None:
     """That release wrote the alert and the mail, no event, and did not note the time; the money may be back, not final."""
     checkout, watcher = make_checkout(merchant), Watcher()
     [transfer] = completed(checkout, watcher)

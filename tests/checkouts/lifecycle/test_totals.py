@@ -11,12 +11,7 @@ from django.db.models import Max, Min
 from accounts.models import Merchant
 from checkouts.lifecycle import totals
 from checkouts.lifecycle.counts import CHECKOUT_COUNTS
-from checkouts.lifecycle.totals import (
-    check_yesterday,
-    differences,
-    fold_totals,
-    rebuild,
-)
+from checkouts.lifecycle.totals import check_yesterday, differences, fold_totals, rebuild
 from checkouts.models import DailyTotal
 from tests.checkouts.counted import play
 from tests.factories import NOON, make_merchant
@@ -31,12 +26,7 @@ def kept(merchant: Merchant) -> dict[str, tuple[int, int, int, Decimal]]:
     sums: dict[str, tuple[int, int, int, Decimal]] = {}
     for row in DailyTotal.objects.filter(merchant=merchant, day=TODAY):
         created, completed, expired, volume = sums.get(row.chain, (0, 0, 0, Decimal(0)))
-        sums[row.chain] = (
-            created + row.created,
-            completed + row.completed,
-            expired + row.expired,
-            volume + row.volume,
-        )
+        sums[row.chain] = (created + row.created, completed + row.completed, expired + row.expired, volume + row.volume)
     return sums
 
 
@@ -45,10 +35,7 @@ def test_what_happens_is_added_to_its_day() -> None:
     play("completed", merchant)
     play("completed", merchant, "20.00")
     play("expired", merchant)
-    assert kept(merchant) == {
-        "": (3, 0, 1, Decimal(0)),
-        "base": (0, 2, 0, Decimal("30.01")),
-    }
+    assert kept(merchant) == {"": (3, 0, 1, Decimal(0)), "base": (0, 2, 0, Decimal("30.01"))}
 
 
 def test_the_sums_are_those_of_the_rows() -> None:
@@ -59,9 +46,7 @@ def test_the_sums_are_those_of_the_rows() -> None:
     assert differences(since=date(2020, 1, 1), until=date(2030, 1, 1)) == []
 
 
-def test_a_table_that_cannot_be_folded_leaves_the_others_to_be_folded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_table_that_cannot_be_folded_leaves_the_others_to_be_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     merchant = make_merchant()
     for _ in range(2):
         play("completed", merchant)

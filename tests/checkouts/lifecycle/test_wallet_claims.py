@@ -23,16 +23,12 @@ def till() -> Till:
     """A merchant with wallets, of which the one on Ethereum was taken over at noon."""
     till = Till()
     wallet = till.wallets["ethereum"]
-    ReceivingWallet.objects.filter(pk=wallet.pk).update(
-        retired_at=NOON, taken_over_at=NOON
-    )
+    ReceivingWallet.objects.filter(pk=wallet.pk).update(retired_at=NOON, taken_over_at=NOON)
     other = make_merchant()
     person = make_member(other)
     times = {"requested_by": person, "requested_at": NOON}
     claim = {"merchant": other, "chain": "ethereum", "address": wallet.address}
-    proof = WalletProof.objects.create(
-        nonce="n", expires_at=LATER, used_at=NOON, **claim, **times
-    )
+    proof = WalletProof.objects.create(nonce="n", expires_at=LATER, used_at=NOON, **claim, **times)
     WalletChange.objects.create(effective_at=NOON, proof=proof, **claim, **times)
     return till
 
@@ -44,14 +40,10 @@ def end(checkout: Checkout, status: CheckoutStatus = CheckoutStatus.EXPIRED) -> 
 def test_without_checkouts_it_is_released(till: Till) -> None:
     assert release_claims(now=LATER) == 1
     assert release_claims(now=LATER) == 0
-    assert (
-        ReceivingWallet.objects.get(pk=till.wallets["ethereum"].pk).released_at == LATER
-    )
+    assert ReceivingWallet.objects.get(pk=till.wallets["ethereum"].pk).released_at == LATER
 
 
-def test_a_live_checkout_keeps_it_even_before_an_amount_was_chosen(
-    till: Till,
-) -> None:
+def test_a_live_checkout_keeps_it_even_before_an_amount_was_chosen(till: Till) -> None:
     checkout = till.checkout()
     assert release_claims(now=LATER) == 0
     end(checkout)

@@ -11,9 +11,7 @@ from solders.keypair import Keypair
 from checkouts.exact.reservations import choose_exact_amount
 from checkouts.models import Checkout
 from demo.localnet.funding import payer
-from demo.localnet.tron import (
-    TronNode,
-)
+from demo.localnet.tron import TronNode
 from tests.checkouts.shop import Shop
 
 BUYER = Keypair.from_seed(b"a buyer with a wallet of his own")
@@ -37,12 +35,7 @@ def ask(
     **body: Any,
 ) -> Any:
     question = {"chain": "solana", "account": ACCOUNT} | body
-    return client.post(
-        f"/c/{checkout.code}/{action}",
-        question,
-        content_type="application/json",
-        headers=headers or {},
-    )
+    return client.post(f"/c/{checkout.code}/{action}", question, content_type="application/json", headers=headers or {})
 
 
 def error_of(answer: Any, status: int) -> tuple[str, str | None]:

@@ -6,15 +6,9 @@ from typing import Any
 import pytest
 from solders.keypair import Keypair
 
-from demo.localnet.solana.node import (
-    SolanaNode,
-)
-from demo.localnet.tron import (
-    TronNode,
-)
-from demo.localnet.tron.addresses import (
-    to_base58,
-)
+from demo.localnet.solana.node import SolanaNode
+from demo.localnet.tron import TronNode
+from demo.localnet.tron.addresses import to_base58
 from tests.checkouts.page.buyers import ACCOUNT
 from tests.checkouts.shop import Shop, count_anew
 
@@ -37,10 +31,7 @@ def tron_shop(tron_node: TronNode, settings: Any) -> Iterator[Shop]:
     """A shop paid on Tron."""
     count_anew(settings)
     settings.CHAIN_NETWORK = "local"
-    settings.CHAIN_SETTINGS = {
-        "TRON_RPC_URLS": tron_node.url,
-        "TRON_GRID_URLS": tron_node.grid_url,
-    }
+    settings.CHAIN_SETTINGS = {"TRON_RPC_URLS": tron_node.url, "TRON_GRID_URLS": tron_node.grid_url}
     opened = Shop("tron", to_base58(tron_node.anvil.accounts[6].address))
     yield opened
     opened.watcher.close()

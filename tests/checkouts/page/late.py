@@ -6,15 +6,11 @@ from django.test import Client
 
 from accounts.models import Merchant
 from checkouts.models import Checkout
-from tests.checkouts.factories import (
-    make_expired,
-)
+from tests.checkouts.factories import make_expired
 
 
 def expired(merchant: Merchant, **overrides: Any) -> Checkout:
-    return make_expired(
-        merchant=merchant, webhook_url="https://shop.example/hook", **overrides
-    )
+    return make_expired(merchant=merchant, webhook_url="https://shop.example/hook", **overrides)
 
 
 def again(client: Client, checkout: Checkout, **headers: str) -> Any:

@@ -10,19 +10,10 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import AmountReservation, Checkout
 from checkouts.page.build import Conditions
-from checkouts.page.state import (
-    CheckoutPage,
-    Choice,
-)
+from checkouts.page.state import CheckoutPage, Choice
 from checkouts.states import CheckoutStatus
 from tests.checkouts.factories import ADDRESS, EXACT_OFFERS, OFFERS
-from tests.checkouts.page.test_state import (
-    OVER,
-    a_checkout,
-    a_transfer,
-    page_of,
-    payment_of,
-)
+from tests.checkouts.page.test_state import OVER, a_checkout, a_transfer, page_of, payment_of
 from wallets.states import ChainStatus
 
 MEMO = "0123456789abcdef"
@@ -43,12 +34,8 @@ def reserving(suffix: int = 137, price: str = "49.00") -> Conditions:
     return Conditions(reserved=reserved)
 
 
-def page_on(
-    chain: str, conditions: Conditions, checkout: Checkout | None = None
-) -> CheckoutPage:
-    return page_of(
-        checkout or an_exact_checkout(), choice=Choice(chain), conditions=conditions
-    )
+def page_on(chain: str, conditions: Conditions, checkout: Checkout | None = None) -> CheckoutPage:
+    return page_of(checkout or an_exact_checkout(), choice=Choice(chain), conditions=conditions)
 
 
 @pytest.mark.parametrize(
@@ -62,9 +49,7 @@ def page_on(
         (1000, "49.001", "1"),
     ],
 )
-def test_the_digits_that_identify_the_checkout_are_told_from_the_price(
-    suffix: int, amount: str, marked: str
-) -> None:
+def test_the_digits_that_identify_the_checkout_are_told_from_the_price(suffix: int, amount: str, marked: str) -> None:
     payment = payment_of(page_on("tron", reserving(suffix)))
     assert payment.amount == amount
     assert (payment.price_digits, payment.own_digits) == (["49.00"], marked)
@@ -142,9 +127,7 @@ def chosen(page: CheckoutPage) -> str:
 
 
 def test_a_short_payment_asks_for_a_fresh_amount_on_its_network() -> None:
-    checkout = an_exact_checkout(
-        status=CheckoutStatus.UNDERPAID, amount_received=Decimal("20.5")
-    )
+    checkout = an_exact_checkout(status=CheckoutStatus.UNDERPAID, amount_received=Decimal("20.5"))
     row = a_transfer(20_500_000, confirmations=12, chain="solana")
     before = page_of(checkout, row)
     assert chosen(before) == "solana"
@@ -154,9 +137,7 @@ def test_a_short_payment_asks_for_a_fresh_amount_on_its_network() -> None:
     assert payment_of(after).amount == "28.5002"
 
 
-def test_a_network_that_is_down_shows_no_address_and_is_not_chosen_for_anybody() -> (
-    None
-):
+def test_a_network_that_is_down_shows_no_address_and_is_not_chosen_for_anybody() -> None:
     down = Conditions(statuses={"base": ChainStatus.DOWN})
     assert chosen(page_of(a_checkout(), conditions=down)) == "polygon"
     page = page_on("base", down)

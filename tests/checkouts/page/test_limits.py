@@ -26,9 +26,7 @@ def shop() -> Merchant:
     return make_merchant()
 
 
-def choose(
-    client: Client, checkout: Checkout, chain: str = "tron", **options: Any
-) -> int:
+def choose(client: Client, checkout: Checkout, chain: str = "tron", **options: Any) -> int:
     """The status that a choice is answered with."""
     answer = client.post(f"/c/{checkout.code}/choose", {"chain": chain}, **options)
     return int(answer.status_code)

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from checkouts.page.qr import (
-    QUIET_MODULES,
-    QrCode,
-    qr_code,
-)
+from checkouts.page.qr import QUIET_MODULES, QrCode, qr_code
 from tests.checkouts.factories import ADDRESS
 
 ADDRESSES = [
@@ -67,16 +63,12 @@ def read(image: Image.Image, path: Path) -> str:
     """What zbar reads in a picture."""
     image.save(path)
     command = ["zbarimg", "--quiet", "--raw", str(path)]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("text", [*ADDRESSES, SOLANA_PAY, TON_TRANSFER])
-def test_a_code_is_read_back_under_the_logo_if_it_has_one(
-    text: str, tmp_path: Path
-) -> None:
+def test_a_code_is_read_back_under_the_logo_if_it_has_one(text: str, tmp_path: Path) -> None:
     code = qr_code(text)
     image = draw(code)
     if not code.is_dense:

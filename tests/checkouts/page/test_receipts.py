@@ -49,9 +49,7 @@ def test_a_receipt_says_who_was_paid_what_for_what_and_when(client: Client) -> N
     assert [words for words in said if words not in text] == []
 
 
-def test_a_receipt_links_each_transaction_and_tells_the_explorer_nothing(
-    client: Client,
-) -> None:
+def test_a_receipt_links_each_transaction_and_tells_the_explorer_nothing(client: Client) -> None:
     checkout = make_underpaid()
     pay(checkout, 29_000_000, confirmations=12)
     move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.NONE)
@@ -62,9 +60,7 @@ def test_a_receipt_links_each_transaction_and_tells_the_explorer_nothing(
         assert amount in text
 
 
-def test_a_receipt_has_one_script_of_ours_and_may_be_kept_by_nobody_between(
-    client: Client,
-) -> None:
+def test_a_receipt_has_one_script_of_ours_and_may_be_kept_by_nobody_between(client: Client) -> None:
     response = client.get(f"/c/{make_completed().code}/receipt")
     scripts = re.findall("<script[^>]*>", response.content.decode())
     assert scripts == ['<script type="module" src="/static/js/receipt.js">']
@@ -77,12 +73,8 @@ def test_a_receipt_shows_nothing_that_is_the_shops_own(client: Client) -> None:
     assert "secret" not in receipt_of(client, make_completed())
 
 
-@pytest.mark.parametrize(
-    "make", [make_page_checkout, make_seen, make_underpaid, make_closed, make_expired]
-)
-def test_what_is_not_paid_has_no_receipt(
-    make: Callable[[], Checkout], client: Client
-) -> None:
+@pytest.mark.parametrize("make", [make_page_checkout, make_seen, make_underpaid, make_closed, make_expired])
+def test_what_is_not_paid_has_no_receipt(make: Callable[[], Checkout], client: Client) -> None:
     checkout = make()
     asked = client.get(f"/c/{checkout.code}/receipt")
     assert (asked.status_code, asked["Location"]) == (303, f"/c/{checkout.code}")
@@ -108,9 +100,7 @@ def test_too_much_and_taken_back_are_on_the_receipt(client: Client) -> None:
     assert "withdrawn" not in receipt_of(client, checkout)
 
 
-def test_nothing_is_called_confirmed_while_its_network_contradicts_itself(
-    client: Client,
-) -> None:
+def test_nothing_is_called_confirmed_while_its_network_contradicts_itself(client: Client) -> None:
     checkout = make_completed()
     make_live_chain("base", halted_reason="a fork", doubted_above=0)
     for text in (page_of(client, checkout), receipt_of(client, checkout)):

@@ -10,19 +10,8 @@ import pytest
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import Checkout
-from checkouts.page.build import (
-    Conditions,
-    build_page,
-    return_url,
-    typed_amount,
-)
-from checkouts.page.state import (
-    CheckoutPage,
-    Choice,
-    Payment,
-    Stage,
-    clock_of,
-)
+from checkouts.page.build import Conditions, build_page, return_url, typed_amount
+from checkouts.page.state import CheckoutPage, Choice, Payment, Stage, clock_of
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.money import readable
@@ -48,9 +37,7 @@ def a_checkout(**overrides: Any) -> Checkout:
     return Checkout(**(values | overrides))
 
 
-def a_transfer(
-    units: int = 49_000_000, *, confirmations: int = 5, **overrides: Any
-) -> TransferRow:
+def a_transfer(units: int = 49_000_000, *, confirmations: int = 5, **overrides: Any) -> TransferRow:
     is_final = confirmations >= 12
     row = TransferRow(
         checkout_id=1,
@@ -79,9 +66,7 @@ def page_of(
     conditions: Conditions = Conditions(),  # noqa: B008 - frozen
     now: Any = LATER,
 ) -> CheckoutPage:
-    return build_page(
-        checkout, transfers=transfers, choice=choice, conditions=conditions, now=now
-    )
+    return build_page(checkout, transfers=transfers, choice=choice, conditions=conditions, now=now)
 
 
 def payment_of(page: CheckoutPage) -> Payment:
@@ -103,9 +88,7 @@ def payment_of(page: CheckoutPage) -> Payment:
         (CheckoutStatus.EXPIRED, LATER, Stage.EXPIRED),
     ],
 )
-def test_the_stage_follows_from_status_and_time(
-    status: CheckoutStatus, now: Any, stage: Stage
-) -> None:
+def test_the_stage_follows_from_status_and_time(status: CheckoutStatus, now: Any, stage: Stage) -> None:
     assert page_of(a_checkout(status=status), now=now).stage == stage
 
 
@@ -120,13 +103,7 @@ def test_a_second_before_the_end_the_address_is_there() -> None:
 
 
 def test_references_and_metadata_never_enter_the_page() -> None:
-    names = (
-        "customer_ref",
-        "product_ref",
-        "order_ref",
-        "customer_email",
-        "webhook_url",
-    )
+    names = ("customer_ref", "product_ref", "order_ref", "customer_email", "webhook_url")
     checkout = a_checkout(metadata='{"a": "secret"}', **dict.fromkeys(names, "secret"))
     assert "secret" not in repr(page_of(checkout))
 
@@ -134,14 +111,7 @@ def test_references_and_metadata_never_enter_the_page() -> None:
 def test_networks_are_sorted_by_priority_and_the_first_ready_one_is_chosen() -> None:
     shuffled = dict(reversed((OFFERS | EXACT_OFFERS).items()))
     page = page_of(a_checkout(offers=shuffled))
-    assert [card.chain for card in page.networks] == [
-        "base",
-        "polygon",
-        "solana",
-        "ton",
-        "tron",
-        "ethereum",
-    ]
+    assert [card.chain for card in page.networks] == ["base", "polygon", "solana", "ton", "tron", "ethereum"]
     assert [card.is_chosen for card in page.networks] == [True] + [False] * 5
     assert [card.is_exact for card in page.networks] == [False] * 2 + [True] * 4
 
@@ -158,9 +128,7 @@ def test_networks_are_sorted_by_priority_and_the_first_ready_one_is_chosen() -> 
         (Choice("<script>", "\x00"), "base", "USDC"),
     ],
 )
-def test_a_choice_counts_only_where_it_was_offered(
-    choice: Choice, chain: str, token: str
-) -> None:
+def test_a_choice_counts_only_where_it_was_offered(choice: Choice, chain: str, token: str) -> None:
     target = page_of(a_checkout(), choice=choice).target
     assert target is not None
     assert (target.chain, target.token) == (chain, token)
@@ -176,9 +144,7 @@ def test_an_exact_amount_chain_shows_no_address_before_an_amount_is_reserved() -
 
 
 def test_an_underpaid_page_asks_for_what_is_left_where_the_rest_was_paid() -> None:
-    checkout = a_checkout(
-        status=CheckoutStatus.UNDERPAID, amount_received=Decimal("20.5")
-    )
+    checkout = a_checkout(status=CheckoutStatus.UNDERPAID, amount_received=Decimal("20.5"))
     row = a_transfer(20_500_000, confirmations=12, chain="polygon", token="USDT")
     page = page_of(checkout, row)
     assert page.is_part_paid
@@ -190,10 +156,7 @@ def test_an_underpaid_page_asks_for_what_is_left_where_the_rest_was_paid() -> No
 
 def test_money_in_two_tokens_is_summed_in_dollars() -> None:
     checkout = a_checkout(status=CheckoutStatus.UNDERPAID, amount_received=Decimal(30))
-    rows = [
-        a_transfer(10_000_000),
-        a_transfer(20_000_000, chain="polygon", token="USDT"),
-    ]
+    rows = [a_transfer(10_000_000), a_transfer(20_000_000, chain="polygon", token="USDT")]
     assert page_of(checkout, *rows).received == "30.00 USD"
 
 
@@ -211,12 +174,8 @@ def test_no_wallet_is_asked_for_real_money_in_test_mode() -> None:
     assert payment_of(page).wallet is None
 
 
-@pytest.mark.parametrize(
-    ("network", "shown"), [("mainnet", ""), ("local", "http://127.0.0.1:1")]
-)
-def test_node_addresses_leave_the_server_only_for_local_chains(
-    network: str, shown: str, settings: Any
-) -> None:
+@pytest.mark.parametrize(("network", "shown"), [("mainnet", ""), ("local", "http://127.0.0.1:1")])
+def test_node_addresses_leave_the_server_only_for_local_chains(network: str, shown: str, settings: Any) -> None:
     settings.CHAIN_NETWORK = network
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:1"}
     page = page_of(a_checkout())
@@ -253,9 +212,7 @@ def test_orphaned_transfers_are_on_no_receipt() -> None:
 
 def test_a_receipt_links_to_the_explorer_but_never_for_a_simulated_transfer() -> None:
     real = a_transfer(tx_hash="0xaa")
-    pages = [
-        page_of(a_checkout(), row) for row in (real, real._replace(mode=Mode.TEST))
-    ]
+    pages = [page_of(a_checkout(), row) for row in (real, real._replace(mode=Mode.TEST))]
     urls = [page.transfers[0].url for page in pages]
     assert urls == ["https://basescan.org/tx/0xaa", None]
 
@@ -269,10 +226,7 @@ def test_too_much_is_named_only_for_an_overpaid_checkout() -> None:
 
 def test_the_digest_changes_with_whatever_is_shown_and_not_with_the_clock() -> None:
     page = page_of(a_checkout())
-    assert (
-        page.digest()
-        == page_of(a_checkout(), now=LATER + timedelta(seconds=1)).digest()
-    )
+    assert page.digest() == page_of(a_checkout(), now=LATER + timedelta(seconds=1)).digest()
     changed = replace(page, received="1.00 USDC")
     assert changed.digest() != page.digest()
     assert page_of(a_checkout(), now=OVER).digest() != page.digest()
@@ -286,17 +240,9 @@ def test_the_scenario_of_a_test_checkout_is_completed_unless_given() -> None:
 
 @pytest.mark.parametrize(
     ("amount", "text"),
-    [
-        ("49", "49.00"),
-        ("0.1", "0.10"),
-        ("28.9995", "28.9995"),
-        ("1234567", "1,234,567.00"),
-        ("0.000001", "0.000001"),
-    ],
+    [("49", "49.00"), ("0.1", "0.10"), ("28.9995", "28.9995"), ("1234567", "1,234,567.00"), ("0.000001", "0.000001")],
 )
-def test_amounts_are_written_in_one_way_and_typed_without_marks(
-    amount: str, text: str
-) -> None:
+def test_amounts_are_written_in_one_way_and_typed_without_marks(amount: str, text: str) -> None:
     assert readable(Decimal(amount)) == text
     assert typed_amount(Decimal(amount)) == text.replace(",", "")
 
@@ -311,10 +257,7 @@ def test_a_large_price_is_grouped_and_the_amount_to_send_is_not() -> None:
     ("url", "expected"),
     [
         ("", ""),
-        (
-            "https://shop.example/",
-            "https://shop.example/?checkout_id=chk_live_1&status=completed",
-        ),
+        ("https://shop.example/", "https://shop.example/?checkout_id=chk_live_1&status=completed"),
         (
             "https://shop.example/a?b=c%26d&e=#part",
             "https://shop.example/a?b=c%26d&e=&checkout_id=chk_live_1&status=completed#part",
@@ -331,10 +274,7 @@ def test_a_large_price_is_grouped_and_the_amount_to_send_is_not() -> None:
             "https://shop.example/#/paid?status=x",
             "https://shop.example/?checkout_id=chk_live_1&status=completed#/paid?status=x",
         ),
-        (
-            "https://shop.example/?status",
-            "https://shop.example/?checkout_id=chk_live_1&status=completed",
-        ),
+        ("https://shop.example/?status", "https://shop.example/?checkout_id=chk_live_1&status=completed"),
         ("javascript:alert(1)", ""),
         ("ftp://shop.example/", ""),
     ],
@@ -354,9 +294,7 @@ def test_the_way_back_names_checkout_and_status(url: str, expected: str) -> None
         (-5, "00:00", True, 100),
     ],
 )
-def test_the_countdown_counts_to_the_end(
-    seconds: int, text: str, is_short: bool, ring: int
-) -> None:
+def test_the_countdown_counts_to_the_end(seconds: int, text: str, is_short: bool, ring: int) -> None:
     clock = clock_of(page_of(a_checkout()), now=OVER - timedelta(seconds=seconds))
     assert (clock.text, clock.is_short, clock.ring_offset) == (text, is_short, ring)
 

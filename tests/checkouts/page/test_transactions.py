@@ -13,10 +13,7 @@ from solders.transaction import Transaction
 
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
-from demo.localnet.solana.node import (
-    USDC,
-    SolanaNode,
-)
+from demo.localnet.solana.node import USDC, SolanaNode
 from demo.localnet.solana.programs import token_account
 from tests.checkouts.factories import make_test_checkout, move
 from tests.checkouts.page.buyers import ACCOUNT, BUYER, ask, chosen, error_of
@@ -25,9 +22,7 @@ from tests.checkouts.shop import Shop
 pytestmark = pytest.mark.django_db
 
 
-def test_the_transaction_pays_the_recorded_wallet_the_exact_amount(
-    client: Client, shop: Shop
-) -> None:
+def test_the_transaction_pays_the_recorded_wallet_the_exact_amount(client: Client, shop: Shop) -> None:
     checkout = chosen(shop)
     held = AmountReservation.objects.get()
     answer = ask(client, checkout, to=ACCOUNT, amount="1", recipient=ACCOUNT)
@@ -59,21 +54,14 @@ def test_a_merchant_without_a_token_account_gets_one_and_then_none(
     assert len(Transaction.from_bytes(second).message.instructions) == 2
 
 
-def test_without_an_exact_amount_there_is_nothing_to_sign(
-    client: Client, shop: Shop
-) -> None:
+def test_without_an_exact_amount_there_is_nothing_to_sign(client: Client, shop: Shop) -> None:
     answer = ask(client, shop.checkout())
     assert error_of(answer, 409) == ("amount_not_reserved", None)
     assert AmountReservation.objects.count() == 0
 
 
-@pytest.mark.parametrize(
-    "status",
-    [CheckoutStatus.COMPLETED, CheckoutStatus.PROCESSING, CheckoutStatus.EXPIRED],
-)
-def test_a_checkout_that_takes_no_money_conflicts(
-    status: CheckoutStatus, client: Client, shop: Shop
-) -> None:
+@pytest.mark.parametrize("status", [CheckoutStatus.COMPLETED, CheckoutStatus.PROCESSING, CheckoutStatus.EXPIRED])
+def test_a_checkout_that_takes_no_money_conflicts(status: CheckoutStatus, client: Client, shop: Shop) -> None:
     checkout = move(chosen(shop), status)
     assert error_of(ask(client, checkout), 409) == ("state_conflict", None)
 

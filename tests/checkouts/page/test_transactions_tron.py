@@ -10,13 +10,8 @@ from django.utils import timezone
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from demo.localnet.tokens import balance_of
-from demo.localnet.tron import (
-    USDT,
-    TronNode,
-)
-from demo.localnet.tron.addresses import (
-    to_hex,
-)
+from demo.localnet.tron import USDT, TronNode
+from demo.localnet.tron.addresses import to_hex
 from demo.localnet.tron.transactions import fields_of
 from tests.checkouts.factories import move
 from tests.checkouts.page.buyers import ask, chosen, error_of, prepared_on_tron, sign
@@ -39,9 +34,7 @@ def test_a_transaction_is_good_for_five_minutes_and_not_past_the_checkout(
 
 
 @pytest.mark.parametrize("signature", ["", "00", "zz" * 65, "ab" * 66, None, ["ab"]])
-def test_what_is_no_signature_is_refused(
-    signature: Any, client: Client, tron_shop: Shop, tron_node: TronNode
-) -> None:
+def test_what_is_no_signature_is_refused(signature: Any, client: Client, tron_shop: Shop, tron_node: TronNode) -> None:
     checkout = chosen(tron_shop)
     ticket = prepared_on_tron(client, checkout, tron_node)["ticket"]
     answer = ask(client, checkout, action="signed", ticket=ticket, signature=signature)
@@ -53,9 +46,7 @@ def test_anothers_signature_is_refused_and_nothing_is_paid(
 ) -> None:
     checkout = chosen(tron_shop)
     ticket = prepared_on_tron(client, checkout, tron_node)["ticket"]
-    answer = ask(
-        client, checkout, action="signed", ticket=ticket, signature="11" * 64 + "00"
-    )
+    answer = ask(client, checkout, action="signed", ticket=ticket, signature="11" * 64 + "00")
     assert error_of(answer, 409)[0] == "transaction_refused"
     merchant = to_hex(tron_shop.address)
     assert balance_of(tron_node.anvil, to_hex(USDT), merchant) == 0
@@ -69,9 +60,7 @@ def test_a_ticket_serves_its_own_checkout_alone_and_must_be_ours(
     signature = sign(body["transaction"], tron_node)
     forged = body["ticket"][:-1] + ("A" if body["ticket"][-1] != "A" else "B")
     for target, ticket in ((other, body["ticket"]), (checkout, forged)):
-        answer = ask(
-            client, target, action="signed", ticket=ticket, signature=signature
-        )
+        answer = ask(client, target, action="signed", ticket=ticket, signature=signature)
         assert error_of(answer, 400)[1] == "ticket"
     merchant = to_hex(tron_shop.address)
     assert balance_of(tron_node.anvil, to_hex(USDT), merchant) == 0

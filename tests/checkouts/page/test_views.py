@@ -30,43 +30,23 @@ from tests.checkouts.factories import (
     move,
 )
 from tests.factories import make_merchant
-from tests.weight import (
-    MOST_BYTES,
-    MOST_BYTES_WITH_FONTS,
-    fonts_weight,
-    static_files_of,
-    weights,
-)
+from tests.weight import MOST_BYTES, MOST_BYTES_WITH_FONTS, fonts_weight, static_files_of, weights
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 
 STATES: dict[str, tuple[Callable[[], Checkout], list[str]]] = {
-    "pending": (
-        make_page_checkout,
-        ["Choose how to pay", "Send only USDC on Base", "49.00"],
-    ),
-    "underpaid": (
-        make_underpaid,
-        ["Almost there", "20.00 USDC", "29.00", "same address"],
-    ),
+    "pending": (make_page_checkout, ["Choose how to pay", "Send only USDC on Base", "49.00"]),
+    "underpaid": (make_underpaid, ["Almost there", "20.00 USDC", "29.00", "same address"]),
     "seen": (make_seen, ["Payment seen", "5 of 12", "about 14 s left"]),
-    "completed": (
-        make_completed,
-        ["Payment complete", "Return now", "basescan.org/tx/0x"],
-    ),
+    "completed": (make_completed, ["Payment complete", "Return now", "basescan.org/tx/0x"]),
     "overpaid": (make_overpaid, ["Payment complete", "You overpaid by 5.00 USDC"]),
     "closed": (make_closed, ["This checkout has expired", "don't send anything now"]),
     "expired": (make_expired, ["This checkout has expired", "Already sent it?"]),
-    "test mode": (
-        make_test_checkout,
-        ["Test mode: no real money", "completes automatically"],
-    ),
+    "test mode": (make_test_checkout, ["Test mode: no real money", "completes automatically"]),
 }
 EVERY_STATE = pytest.mark.parametrize("state", STATES)
-WITHOUT_ADDRESS = pytest.mark.parametrize(
-    "make", [make_closed, make_expired, make_completed]
-)
+WITHOUT_ADDRESS = pytest.mark.parametrize("make", [make_closed, make_expired, make_completed])
 
 
 def page_of(client: Client, checkout: Checkout, query: str = "") -> str:
@@ -98,9 +78,7 @@ def test_references_and_metadata_are_never_shown(state: str, client: Client) -> 
 
 
 @EVERY_STATE
-def test_every_state_carries_the_headers_of_a_page_that_handles_money(
-    state: str, client: Client
-) -> None:
+def test_every_state_carries_the_headers_of_a_page_that_handles_money(state: str, client: Client) -> None:
     response = client.get(f"/c/{STATES[state][0]().code}")
     policy = response["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -114,9 +92,7 @@ def test_every_state_carries_the_headers_of_a_page_that_handles_money(
 
 
 @WITHOUT_ADDRESS
-def test_no_address_is_shown_when_nothing_may_be_sent(
-    make: Callable[[], Checkout], client: Client
-) -> None:
+def test_no_address_is_shown_when_nothing_may_be_sent(make: Callable[[], Checkout], client: Client) -> None:
     checkout = make()
     for path in (f"/c/{checkout.code}", f"/c/{checkout.code}/status"):
         assert ADDRESS not in client.get(path).content.decode()
@@ -180,17 +156,7 @@ def test_what_merchants_write_is_text_and_never_markup(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        "/c/nnnnnn",
-        "/c/unknown",
-        "/c/0OIl",
-        "/c/a%00b",
-        "/c/",
-        "/c/%F0%9F%92%B8",
-        "/c/" + "a" * 33,
-        "/nowhere",
-    ],
+    "path", ["/c/nnnnnn", "/c/unknown", "/c/0OIl", "/c/a%00b", "/c/", "/c/%F0%9F%92%B8", "/c/" + "a" * 33, "/nowhere"]
 )
 def test_an_unknown_page_is_a_404_in_the_same_look(path: str, client: Client) -> None:
     response = client.get(path)
@@ -235,9 +201,7 @@ def questions_of(client: Client, checkout: Checkout) -> int:
     return len(asked)
 
 
-def test_the_status_is_answered_once_and_then_304_until_it_changes(
-    client: Client,
-) -> None:
+def test_the_status_is_answered_once_and_then_304_until_it_changes(client: Client) -> None:
     checkout = make_page_checkout()
     path = f"/c/{checkout.code}/status"
     first = client.get(path)
@@ -291,20 +255,13 @@ def hit(client: Client, path: str, *, address: str, times: int = 1) -> Any:
 
 
 @pytest.mark.usefixtures("still_window")
-def test_polling_is_limited_to_sixty_a_minute_for_each_code_and_client(
-    client: Client,
-) -> None:
+def test_polling_is_limited_to_sixty_a_minute_for_each_code_and_client(client: Client) -> None:
     path, other = (f"/c/{make_page_checkout().code}/status" for _ in range(2))
     assert hit(client, path, address="192.0.2.1", times=60).status_code == 200
     refused = hit(client, path, address="192.0.2.1")
     assert refused.status_code == 429
     assert refused["Retry-After"] == "30"
-    assert refused.json() == {
-        "error": {
-            "type": "rate_limit",
-            "message": "Too many requests. Retry in 30 seconds.",
-        }
-    }
+    assert refused.json() == {"error": {"type": "rate_limit", "message": "Too many requests. Retry in 30 seconds."}}
     assert hit(client, other, address="192.0.2.1").status_code == 200
     assert hit(client, path, address="192.0.2.2").status_code == 200
 
@@ -320,9 +277,7 @@ def test_reloading_is_limited_apart_from_polling(client: Client) -> None:
     assert hit(client, f"{path}/status", address="192.0.2.3").status_code == 200
 
 
-def test_the_page_weighs_at_most_sixteen_kilobytes_in_fifteen_requests(
-    client: Client,
-) -> None:
+def test_the_page_weighs_at_most_sixteen_kilobytes_in_fifteen_requests(client: Client) -> None:
     path = f"/c/{make_test_checkout().code}?chain=polygon"
     names = static_files_of(page_of(client, make_test_checkout(), "?chain=polygon"))
     # The page itself, the second font that only the styles name, and nothing else.
@@ -333,8 +288,6 @@ def test_the_page_weighs_at_most_sixteen_kilobytes_in_fifteen_requests(
 
 
 def test_pages_travel_compressed(client: Client) -> None:
-    response = client.get(
-        f"/c/{make_page_checkout().code}", headers={"Accept-Encoding": "gzip"}
-    )
+    response = client.get(f"/c/{make_page_checkout().code}", headers={"Accept-Encoding": "gzip"})
     assert response["Content-Encoding"] == "gzip"
     assert b"Choose how to pay" in gzip.decompress(response.content)

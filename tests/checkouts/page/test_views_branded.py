@@ -6,10 +6,7 @@ from typing import Any, cast
 import pytest
 from django.test import Client
 
-from accounts.brand.service import (
-    BrandingChanges,
-    change_branding,
-)
+from accounts.brand.service import BrandingChanges, change_branding
 from accounts.models import Merchant
 from checkouts.models import Checkout
 from demo.shop.logo import shop_logo
@@ -61,9 +58,7 @@ def make_branded(**overrides: Any) -> Merchant:
 
 
 @pytest.mark.parametrize("make", STATES)
-def test_the_buyer_reads_the_shown_name_alone_in_every_state(
-    make: Callable[..., Checkout], client: Client
-) -> None:
+def test_the_buyer_reads_the_shown_name_alone_in_every_state(make: Callable[..., Checkout], client: Client) -> None:
     checkout = make(merchant=make_branded())
     texts = [page_of(client, checkout)]
     texts.append(client.get(f"/c/{checkout.code}/status").json()["panel"])
@@ -75,9 +70,7 @@ def test_the_buyer_reads_the_shown_name_alone_in_every_state(
 
 
 @pytest.mark.parametrize("make", [make_completed, make_expired])
-def test_the_return_button_says_what_the_merchant_chose(
-    make: Callable[..., Checkout], client: Client
-) -> None:
+def test_the_return_button_says_what_the_merchant_chose(make: Callable[..., Checkout], client: Client) -> None:
     text = page_of(client, make(merchant=make_branded()))
     assert "Back to &lt;the&gt; beans" in text
     assert "Return to" not in text
@@ -116,9 +109,7 @@ def test_style_sheet_and_logo_of_the_page_are_served(client: Client) -> None:
 
 @pytest.mark.parametrize("language", BUDGET_LANGUAGES)
 @pytest.mark.parametrize("make", [make_page_checkout, make_exact_checkout])
-def test_a_branded_page_weighs_no_more_than_any(
-    make: Callable[..., Checkout], language: str, client: Client
-) -> None:
+def test_a_branded_page_weighs_no_more_than_any(make: Callable[..., Checkout], language: str, client: Client) -> None:
     checkout = make(merchant=make_branded())
     weighed = weights(client, f"/c/{checkout.code}?lang={language}")
     assert sum("/brand/" in name for name in weighed) == 1
@@ -128,12 +119,8 @@ def test_a_branded_page_weighs_no_more_than_any(
     assert 4 + len(names) <= 15
 
 
-def test_branding_costs_the_page_no_query(
-    client: Client, django_assert_num_queries: Callable[[int], Any]
-) -> None:
-    plain, branded = (
-        make_page_checkout(merchant) for merchant in (make_merchant(), make_branded())
-    )
+def test_branding_costs_the_page_no_query(client: Client, django_assert_num_queries: Callable[[int], Any]) -> None:
+    plain, branded = (make_page_checkout(merchant) for merchant in (make_merchant(), make_branded()))
     for checkout in (plain, branded):
         # Or what is remembered for a second may be forgotten for one of the two.
         forget()

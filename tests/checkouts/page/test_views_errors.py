@@ -27,9 +27,7 @@ def failing(settings: Any) -> Client:
 
 # No database here: a failure may well be the database's own.
 @pytest.mark.parametrize("status", PAGES)
-def test_each_failure_says_what_it_is_and_what_to_do(
-    status: int, failing: Client
-) -> None:
+def test_each_failure_says_what_it_is_and_what_to_do(status: int, failing: Client) -> None:
     response = failing.get(f"/fail/{status}")
     assert response.status_code == status
     text = words_in(response)

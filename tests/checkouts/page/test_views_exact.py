@@ -25,10 +25,7 @@ from tests.checkouts.factories import (
     move,
     pay,
 )
-from tests.checkouts.page.test_views import (
-    page_of,
-    words_in,
-)
+from tests.checkouts.page.test_views import page_of, words_in
 from tests.factories import NOON, make_live_chain
 from tests.weight import MOST_BYTES, weights
 
@@ -37,17 +34,13 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 WALLET = EXACT_OFFERS["tron"]["wallet"]
 
 
-def choose(
-    client: Client, checkout: Checkout, chain: str, token: str = "", **headers: str
-) -> Any:
+def choose(client: Client, checkout: Checkout, chain: str, token: str = "", **headers: str) -> Any:
     form = {"chain": chain, "token": token}
     return client.post(f"/c/{checkout.code}/choose", form, headers=headers)
 
 
 def chosen_page(client: Client, checkout: Checkout, chain: str) -> str:
-    return words_in(
-        client.get(choose(client, checkout, chain).headers["Location"])
-    ).replace("&quot;", '"')
+    return words_in(client.get(choose(client, checkout, chain).headers["Location"])).replace("&quot;", '"')
 
 
 def test_choosing_reserves_and_leads_back_to_the_page(client: Client) -> None:
@@ -68,9 +61,7 @@ def test_choosing_reserves_and_leads_back_to_the_page(client: Client) -> None:
 
 
 @pytest.mark.parametrize("chain", EXACT_OFFERS)
-def test_looking_reserves_nothing_and_shows_no_wallet(
-    chain: str, client: Client
-) -> None:
+def test_looking_reserves_nothing_and_shows_no_wallet(chain: str, client: Client) -> None:
     checkout = make_exact_checkout()
     query = f"?chain={chain}"
     text = page_of(client, checkout, query)
@@ -82,9 +73,7 @@ def test_looking_reserves_nothing_and_shows_no_wallet(
     assert AmountReservation.objects.count() == 0
 
 
-def test_after_one_choice_every_exact_network_shows_the_same_amount(
-    client: Client,
-) -> None:
+def test_after_one_choice_every_exact_network_shows_the_same_amount(client: Client) -> None:
     checkout = make_exact_checkout()
     choose(client, checkout, "ton")
     held = AmountReservation.objects.get()
@@ -103,9 +92,7 @@ def test_ton_has_a_comment_to_copy_and_the_others_have_none(client: Client) -> N
         assert "Comment (memo)" not in page_of(client, checkout, f"?chain={chain}")
 
 
-def test_codes_that_hold_only_the_address_say_that_the_amount_is_to_be_typed(
-    client: Client,
-) -> None:
+def test_codes_that_hold_only_the_address_say_that_the_amount_is_to_be_typed(client: Client) -> None:
     for chain in ("tron", "ethereum"):
         text = chosen_page(client, make_exact_checkout(), chain)
         held = AmountReservation.objects.latest("pk")
@@ -152,9 +139,7 @@ def test_other_sites_cannot_choose_for_a_buyer(site: str, client: Client) -> Non
 
 
 @pytest.mark.parametrize("make", [make_closed, make_completed])
-def test_nothing_is_reserved_when_no_money_is_taken(
-    make: Callable[..., Checkout], client: Client
-) -> None:
+def test_nothing_is_reserved_when_no_money_is_taken(make: Callable[..., Checkout], client: Client) -> None:
     checkout = make(offers=OFFERS | EXACT_OFFERS)
     text = chosen_page(client, checkout, "tron")
     assert AmountReservation.objects.count() == 0
@@ -178,9 +163,7 @@ def test_a_choice_is_only_posted_and_only_for_a_page_there_is(client: Client) ->
     assert client.post("/c/nnnnnn/choose", {"chain": "tron"}).status_code == 404
 
 
-def test_choices_are_limited_by_code_and_client(
-    client: Client, time_machine: Any
-) -> None:
+def test_choices_are_limited_by_code_and_client(client: Client, time_machine: Any) -> None:
     time_machine.move_to(timezone.now().replace(second=30), tick=False)
     checkout = make_exact_checkout()
     answers = [choose(client, checkout, "tron").status_code for _ in range(61)]
@@ -191,9 +174,7 @@ def test_choices_are_limited_by_code_and_client(
     assert choose(client, make_exact_checkout(), "tron").status_code == 303
 
 
-def test_an_exhausted_price_is_told_on_the_cards_and_others_are_offered(
-    client: Client,
-) -> None:
+def test_an_exhausted_price_is_told_on_the_cards_and_others_are_offered(client: Client) -> None:
     checkout = make_exact_checkout()
     make_holders(checkout.merchant, range(1, 10_000), price=checkout.amount)
     text = chosen_page(client, checkout, "tron")
@@ -206,9 +187,7 @@ def test_an_exhausted_price_is_told_on_the_cards_and_others_are_offered(
     assert ADDRESS in page_of(client, checkout)
 
 
-def test_a_short_payment_shows_the_new_exact_amount_after_asking(
-    client: Client,
-) -> None:
+def test_a_short_payment_shows_the_new_exact_amount_after_asking(client: Client) -> None:
     checkout = make_exact_checkout()
     choose(client, checkout, "tron")
     pay(checkout, 20_000_000, confirmations=12, chain="tron", token="USDT")
@@ -270,9 +249,7 @@ def test_pages_of_exact_networks_weigh_at_most_sixteen_kilobytes(
     assert sum(weighed.values()) <= MOST_BYTES, weighed
 
 
-def test_no_reference_of_a_payment_is_in_the_page_but_in_its_code(
-    client: Client,
-) -> None:
+def test_no_reference_of_a_payment_is_in_the_page_but_in_its_code(client: Client) -> None:
     text = chosen_page(client, make_exact_checkout(), "tron")
     held = AmountReservation.objects.get()
     assert held.memo not in text

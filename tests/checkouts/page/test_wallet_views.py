@@ -24,9 +24,7 @@ def test_other_sites_are_refused(site: str, client: Client, shop: Shop) -> None:
     assert answer.status_code == 403
 
 
-def test_what_a_form_of_another_site_could_send_is_refused(
-    client: Client, shop: Shop
-) -> None:
+def test_what_a_form_of_another_site_could_send_is_refused(client: Client, shop: Shop) -> None:
     path = f"/c/{chosen(shop).code}/transaction"
     form = client.post(path, {"chain": "solana", "account": ACCOUNT})
     plain = client.post(path, '{"chain": "solana"}', content_type="text/plain")
@@ -34,9 +32,7 @@ def test_what_a_form_of_another_site_could_send_is_refused(
 
 
 @pytest.mark.parametrize("body", ["[]", "{", "7", '"x"', "{" * 1000])
-def test_what_is_no_json_object_is_refused(
-    body: str, client: Client, shop: Shop
-) -> None:
+def test_what_is_no_json_object_is_refused(body: str, client: Client, shop: Shop) -> None:
     path = f"/c/{chosen(shop).code}/transaction"
     answer = client.post(path, body, content_type="application/json")
     assert error_of(answer, 400)[0] == "json_invalid"
@@ -44,8 +40,7 @@ def test_what_is_no_json_object_is_refused(
 
 @pytest.mark.parametrize("text", ["\\ud800", "a:b:\\ud800", "\\u0000"])
 @pytest.mark.parametrize(
-    ("action", "param"),
-    [("transaction", "chain"), ("transaction", "account"), ("signed", "ticket")],
+    ("action", "param"), [("transaction", "chain"), ("transaction", "account"), ("signed", "ticket")]
 )
 def test_a_text_that_has_no_bytes_is_refused_by_name(
     action: str, param: str, text: str, client: Client, shop: Shop
@@ -53,9 +48,7 @@ def test_a_text_that_has_no_bytes_is_refused_by_name(
     fields = {"chain": "solana", "account": ACCOUNT, "signature": "00" * 65}
     told = ", ".join(f'"{name}": "{value}"' for name, value in fields.items())
     answer = client.post(
-        f"/c/{chosen(shop).code}/{action}",
-        f'{{{told}, "{param}": "{text}"}}',
-        content_type="application/json",
+        f"/c/{chosen(shop).code}/{action}", f'{{{told}, "{param}": "{text}"}}', content_type="application/json"
     )
     assert error_of(answer, 400)[1] == param
 
@@ -75,9 +68,7 @@ def test_reading_is_no_way_to_get_a_transaction(client: Client, shop: Shop) -> N
 
 
 @pytest.mark.usefixtures("still_window")
-def test_one_client_may_ask_ten_times_a_minute_for_one_checkout(
-    client: Client, shop: Shop
-) -> None:
+def test_one_client_may_ask_ten_times_a_minute_for_one_checkout(client: Client, shop: Shop) -> None:
     first, second = chosen(shop), chosen(shop)
     answers = [ask(client, first, account="") for _ in range(11)]
     assert [a.status_code for a in answers] == [400] * 10 + [429]
@@ -86,29 +77,17 @@ def test_one_client_may_ask_ten_times_a_minute_for_one_checkout(
 
 
 @pytest.mark.usefixtures("still_window")
-def test_one_client_may_ask_thirty_times_a_minute_in_all(
-    client: Client, shop: Shop
-) -> None:
+def test_one_client_may_ask_thirty_times_a_minute_in_all(client: Client, shop: Shop) -> None:
     checkouts = [chosen(shop) for _ in range(4)]
-    statuses = [
-        ask(client, checkout, account="").status_code
-        for checkout in checkouts
-        for _ in range(8)
-    ]
+    statuses = [ask(client, checkout, account="").status_code for checkout in checkouts for _ in range(8)]
     assert statuses == [400] * 30 + [429] * 2
 
 
 @pytest.mark.usefixtures("still_window")
-def test_all_buyers_together_draw_from_the_chains_look_ups(
-    shop: Shop, settings: Any
-) -> None:
-    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
-        "SOLANA_REQUESTS_PER_MINUTE": "30"
-    }
+def test_all_buyers_together_draw_from_the_chains_look_ups(shop: Shop, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"SOLANA_REQUESTS_PER_MINUTE": "30"}
     checkout = chosen(shop)
-    answers = [
-        ask(Client(REMOTE_ADDR=f"192.0.2.{number}"), checkout) for number in range(7)
-    ]
+    answers = [ask(Client(REMOTE_ADDR=f"192.0.2.{number}"), checkout) for number in range(7)]
     assert [answer.status_code for answer in answers] == [200] * 6 + [429]
     assert int(answers[-1]["Retry-After"]) <= 60
     solana = chains()["solana"]
@@ -122,9 +101,7 @@ def test_a_chain_that_is_down_answers_503(client: Client, shop: Shop) -> None:
     assert error_of(ask(client, checkout), 503) == ("chain_unavailable", None)
 
 
-def test_nodes_that_do_not_answer_are_told_without_their_names(
-    client: Client, shop: Shop, settings: Any
-) -> None:
+def test_nodes_that_do_not_answer_are_told_without_their_names(client: Client, shop: Shop, settings: Any) -> None:
     checkout = chosen(shop)
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": "http://127.0.0.1:9/secret-key"}
     answer = ask(client, checkout)
@@ -133,9 +110,7 @@ def test_nodes_that_do_not_answer_are_told_without_their_names(
     assert b"secret" not in answer.content
 
 
-def test_the_words_for_wallets_are_apart_from_the_page(
-    client: Client, shop: Shop
-) -> None:
+def test_the_words_for_wallets_are_apart_from_the_page(client: Client, shop: Shop) -> None:
     checkout = chosen(shop)
     page = client.get(f"/c/{checkout.code}").content.decode()
     assert 'data-family="solana"' in page

@@ -5,14 +5,8 @@ from django.test import Client
 
 from checkouts.models import AmountReservation
 from demo.localnet.tokens import balance_of
-from demo.localnet.tron import (
-    USDT,
-    TronNode,
-)
-from demo.localnet.tron.addresses import (
-    to_base58,
-    to_hex,
-)
+from demo.localnet.tron import USDT, TronNode
+from demo.localnet.tron.addresses import to_base58, to_hex
 from tests.checkouts.page.buyers import ask, chosen, error_of, prepared_on_tron, sign
 from tests.checkouts.shop import Shop
 
@@ -27,22 +21,14 @@ def test_what_was_signed_is_sent_and_pays_once_however_often_it_is_posted(
     body = prepared_on_tron(client, checkout, tron_node)
     signature = sign(body["transaction"], tron_node)
     for _ in range(2):
-        answer = ask(
-            client,
-            checkout,
-            action="signed",
-            ticket=body["ticket"],
-            signature=signature,
-        )
+        answer = ask(client, checkout, action="signed", ticket=body["ticket"], signature=signature)
         assert answer.status_code == 200
     merchant = to_hex(tron_shop.address)
     got = balance_of(tron_node.anvil, to_hex(USDT), merchant)
     assert got == 25_000_000 + held.suffix
 
 
-def test_an_account_that_holds_less_is_told_so(
-    client: Client, tron_shop: Shop, tron_node: TronNode
-) -> None:
+def test_an_account_that_holds_less_is_told_so(client: Client, tron_shop: Shop, tron_node: TronNode) -> None:
     poor = to_base58(tron_node.anvil.accounts[7].address)
     answer = ask(client, chosen(tron_shop), chain="tron", account=poor)
     assert error_of(answer, 409) == ("funds_insufficient", None)
@@ -57,22 +43,13 @@ def test_an_account_that_holds_less_is_told_so(
     ],
 )
 def test_what_tron_says_to_a_transaction_is_passed_on(
-    code: str,
-    status: int,
-    told: str,
-    client: Client,
-    tron_shop: Shop,
-    tron_node: TronNode,
+    code: str, status: int, told: str, client: Client, tron_shop: Shop, tron_node: TronNode
 ) -> None:
     checkout = chosen(tron_shop)
     body = prepared_on_tron(client, checkout, tron_node)
     tron_node.rules.broadcast_code = code
     answer = ask(
-        client,
-        checkout,
-        action="signed",
-        ticket=body["ticket"],
-        signature=sign(body["transaction"], tron_node),
+        client, checkout, action="signed", ticket=body["ticket"], signature=sign(body["transaction"], tron_node)
     )
     assert answer.status_code == status
     assert not told or error_of(answer, status)[0] == told

@@ -18,23 +18,14 @@ from tests.checkouts.factories import (
     pay,
 )
 from tests.checkouts.page.test_views import words_in
-from tests.checkouts.questions import (
-    UNKNOWN,
-    answer,
-    answer_in,
-    ask,
-    send,
-    to_inbox,
-)
+from tests.checkouts.questions import UNKNOWN, answer, answer_in, ask, send, to_inbox
 from wallets.models import Transfer
 from wallets.states import TransferState
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
 
 
-def test_what_is_missing_is_told_to_the_cent_and_where_to_send_it(
-    client: Client,
-) -> None:
+def test_what_is_missing_is_told_to_the_cent_and_where_to_send_it(client: Client) -> None:
     checkout = make_underpaid()
     [transfer] = Transfer.objects.all()
     words = answer(client, checkout, transfer.tx_hash)
@@ -64,9 +55,7 @@ def test_the_answer_follows_the_payment(client: Client) -> None:
     assert "We received your payment" in panel
 
 
-def test_an_answer_about_money_that_the_network_took_back_is_withdrawn(
-    client: Client,
-) -> None:
+def test_an_answer_about_money_that_the_network_took_back_is_withdrawn(client: Client) -> None:
     checkout = make_seen()
     [transfer] = Transfer.objects.all()
     asked = ask(client, checkout, transfer.tx_hash)
@@ -79,9 +68,7 @@ def test_late_money_says_how_late_and_who_decides(client: Client) -> None:
     late = send(checkout, block_time=checkout.expires_at + timedelta(minutes=4))
     to_inbox(checkout, InboxReason.LATE, late)
     words = answer(client, checkout, late.tx_hash)
-    assert (
-        "Your 49.00 USDC on Base arrived 4 minutes after this checkout expired" in words
-    )
+    assert "Your 49.00 USDC on Base arrived 4 minutes after this checkout expired" in words
     assert "Halden Roasters received it and can accept it for your order" in words
     assert checkout.public_id in words
     report = BuyerReport.objects.get()

@@ -17,31 +17,12 @@ from checkouts.rescue import service
 from checkouts.states import CheckoutStatus, InboxReason
 from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
-from demo.localnet.funding import (
-    payer,
-    prepare_chain,
-)
-from demo.localnet.tokens import (
-    FAKE,
-    deploy_token,
-    mint,
-    token_address,
-    transfer,
-    transfer_many,
-)
+from demo.localnet.funding import payer, prepare_chain
+from demo.localnet.tokens import FAKE, deploy_token, mint, token_address, transfer, transfer_many
 from demo.localnet.tron.node import USDT as TRON_USDT
-from demo.localnet.tron.node import (
-    TronNode,
-    prepare_tron,
-)
+from demo.localnet.tron.node import TronNode, prepare_tron
 from tests.checkouts.factories import EXACT_OFFERS
-from tests.checkouts.questions import (
-    answer,
-    any_hash,
-    ask,
-    in_wallet,
-    to_inbox,
-)
+from tests.checkouts.questions import answer, any_hash, ask, in_wallet, to_inbox
 from tests.factories import make_checkout, make_merchant
 from tests.wallets.factories import TOKENS, make_watcher, read_all
 from wallets.lookup import look_up
@@ -73,9 +54,7 @@ def connect(settings: Any, **urls: str) -> None:
 
 def fresh_checkout(merchant: Merchant | None = None, **values: Any) -> Checkout:
     """A checkout of 25 USD on Base alone, made a moment ago."""
-    checkout = make_checkout(
-        merchant, created_at=timezone.now() - timedelta(minutes=1), **values
-    )
+    checkout = make_checkout(merchant, created_at=timezone.now() - timedelta(minutes=1), **values)
     if "offers" not in values:
         checkout.offers = {"base": checkout.offers["base"]}
         checkout.save()
@@ -106,9 +85,7 @@ def told(client: Client, checkout: Checkout, tx_hash: str) -> tuple[str, str]:
     return BuyerReport.objects.get(checkout=checkout).verdict, words
 
 
-def test_a_payment_is_told_from_the_chain_to_the_credit(
-    base: Anvil, client: Client
-) -> None:
+def test_a_payment_is_told_from_the_chain_to_the_credit(base: Anvil, client: Client) -> None:
     checkout = fresh_checkout()
     sent = pay(base, address_of(checkout), 20_000_000)
     verdict, words = told(client, checkout, sent)
@@ -128,22 +105,16 @@ def test_a_payment_is_told_from_the_chain_to_the_credit(
     assert report.details["recipient"] == address_of(checkout)
 
 
-def test_an_unlisted_token_of_the_same_name_is_a_fake(
-    base: Anvil, client: Client
-) -> None:
+def test_an_unlisted_token_of_the_same_name_is_a_fake(base: Anvil, client: Client) -> None:
     checkout = fresh_checkout()
     fake = deploy_token(base, "USDC", salt=FAKE)
-    verdict, words = told(
-        client, checkout, mint(base, fake, address_of(checkout), UNITS)
-    )
+    verdict, words = told(client, checkout, mint(base, fake, address_of(checkout), UNITS))
     assert verdict == "fake_token"
     assert "This is not real USDC" in words
     assert "25" not in re.sub(r"0x\w+", "", words)
 
 
-def test_an_unlisted_token_of_its_own_name_is_another_token_and_no_fake(
-    base: Anvil, client: Client
-) -> None:
+def test_an_unlisted_token_of_its_own_name_is_another_token_and_no_fake(base: Anvil, client: Client) -> None:
     checkout = fresh_checkout()
     weth = deploy_token(base, "WETH", salt=FAKE)
     sent = mint(base, weth, address_of(checkout), UNITS)
@@ -194,9 +165,7 @@ def test_a_transaction_that_failed_moved_nothing(base: Anvil, client: Client) ->
     assert "Your money is still in your wallet" in words
 
 
-def test_late_money_that_no_watcher_has_read_is_late(
-    base: Anvil, client: Client
-) -> None:
+def test_late_money_that_no_watcher_has_read_is_late(base: Anvil, client: Client) -> None:
     checkout = fresh_checkout(expires_at=timezone.now() - timedelta(seconds=250))
     verdict, words = told(client, checkout, pay(base, address_of(checkout)))
     assert verdict == "late"
@@ -207,10 +176,7 @@ def test_late_money_that_no_watcher_has_read_is_late(
 def test_what_came_too_late_for_the_try_before_is_no_other_person_s(
     base: Anvil, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paid = fresh_checkout(
-        expires_at=timezone.now() - timedelta(seconds=250),
-        status=CheckoutStatus.EXPIRED,
-    )
+    paid = fresh_checkout(expires_at=timezone.now() - timedelta(seconds=250), status=CheckoutStatus.EXPIRED)
     again = fresh_checkout(paid.merchant, creation_ref=f"again:{paid.public_id}")
     sent = pay(base, address_of(paid))
     words = answer(client, again, sent)
@@ -221,9 +187,7 @@ def test_what_came_too_late_for_the_try_before_is_no_other_person_s(
     assert told(client, again, sent)[0] == "other_address"
 
 
-def test_the_address_of_any_other_checkout_is_another_address(
-    base: Anvil, client: Client
-) -> None:
+def test_the_address_of_any_other_checkout_is_another_address(base: Anvil, client: Client) -> None:
     mine = fresh_checkout()
     others = [fresh_checkout(mine.merchant), fresh_checkout(make_merchant())]
     nobodys = f"0x{secrets.token_hex(20)}"
@@ -243,15 +207,11 @@ def test_the_address_of_any_other_checkout_is_another_address(
     assert "Only the recipient can return it" in said[0]
 
 
-def test_of_several_payments_in_one_transaction_the_buyer_s_own_is_told(
-    base: Anvil, client: Client
-) -> None:
+def test_of_several_payments_in_one_transaction_the_buyer_s_own_is_told(base: Anvil, client: Client) -> None:
     checkout = fresh_checkout()
     stranger = f"0x{secrets.token_hex(20)}"
     usdc = token_address("USDC")
-    sent = transfer_many(
-        base, payer(base), usdc, [(stranger, 90_000_000), (address_of(checkout), UNITS)]
-    )
+    sent = transfer_many(base, payer(base), usdc, [(stranger, 90_000_000), (address_of(checkout), UNITS)])
     base.receipt(sent)
     _, words = told(client, checkout, sent)
     assert "We see your 25.00 USDC on Base" in words
@@ -269,9 +229,7 @@ def test_what_no_node_knows_is_not_found_and_what_one_did_not_say_is_open(
     assert "Polygon did not answer" in words
 
 
-def test_what_one_chain_knows_is_told_although_another_is_silent(
-    base: Anvil, client: Client, settings: Any
-) -> None:
+def test_what_one_chain_knows_is_told_although_another_is_silent(base: Anvil, client: Client, settings: Any) -> None:
     connect(settings, base=base.url, polygon="http://127.0.0.1:1")
     checkout = fresh_checkout()
     verdict, _ = told(client, checkout, pay(base, address_of(checkout)))
@@ -313,19 +271,14 @@ def exact_checkout(merchant: Merchant | None = None, **values: Any) -> Checkout:
     return fresh_checkout(merchant, offers=offers, **values)
 
 
-def test_a_shared_wallet_tells_nothing_about_other_buyers(
-    tron: TronNode, client: Client
-) -> None:
+def test_a_shared_wallet_tells_nothing_about_other_buyers(tron: TronNode, client: Client) -> None:
     mine = exact_checkout()
     other = exact_checkout(mine.merchant)
     sent = [tron.pay(WALLET, UNITS + n) for n in range(2)]
     credited, unmatched = (
-        in_wallet(mine, tx_hash=tx_hash, units=UNITS + n, recipient=WALLET)
-        for n, tx_hash in enumerate(sent)
+        in_wallet(mine, tx_hash=tx_hash, units=UNITS + n, recipient=WALLET) for n, tx_hash in enumerate(sent)
     )
-    Payment.objects.create(
-        checkout=other, transfer=credited, reason="", credited_at=timezone.now()
-    )
+    Payment.objects.create(checkout=other, transfer=credited, reason="", credited_at=timezone.now())
     to_inbox(mine, InboxReason.UNMATCHED, unmatched, is_meant=False)
     said = []
     for tx_hash in sent:
@@ -338,9 +291,7 @@ def test_a_shared_wallet_tells_nothing_about_other_buyers(
     assert other.public_id not in said[0]
 
 
-def test_money_in_the_wallet_from_before_the_checkout_was_for_another_payment(
-    tron: TronNode, client: Client
-) -> None:
+def test_money_in_the_wallet_from_before_the_checkout_was_for_another_payment(tron: TronNode, client: Client) -> None:
     sent = tron.pay(WALLET, UNITS)
     mine = exact_checkout()
     Checkout.objects.update(created_at=timezone.now() + timedelta(hours=1))
@@ -349,9 +300,7 @@ def test_money_in_the_wallet_from_before_the_checkout_was_for_another_payment(
     assert "This transaction is older than this payment" in words
 
 
-def test_money_in_the_wallet_that_no_watcher_has_read_is_about_to_be_counted(
-    tron: TronNode, client: Client
-) -> None:
+def test_money_in_the_wallet_that_no_watcher_has_read_is_about_to_be_counted(tron: TronNode, client: Client) -> None:
     checkout = exact_checkout()
     sent = tron.pay(WALLET, UNITS + 3_700)
     verdict, words = told(client, checkout, sent)
@@ -359,9 +308,7 @@ def test_money_in_the_wallet_that_no_watcher_has_read_is_about_to_be_counted(
     assert "We see your 25.0037 USDT on Tron." in words
 
 
-def test_solana_and_ton_tell_too(
-    solana_node: "SolanaNode", ton_node: "TonNode", client: Client, settings: Any
-) -> None:
+def test_solana_and_ton_tell_too(solana_node: "SolanaNode", ton_node: "TonNode", client: Client, settings: Any) -> None:
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {
         "SOLANA_RPC_URLS": solana_node.url,
@@ -370,9 +317,7 @@ def test_solana_and_ton_tell_too(
     }
     forget()
     owner, other = (EXACT_OFFERS[chain]["wallet"] for chain in ("solana", "ton"))
-    checkout = fresh_checkout(
-        offers={chain: EXACT_OFFERS[chain] for chain in ("solana", "ton")}
-    )
+    checkout = fresh_checkout(offers={chain: EXACT_OFFERS[chain] for chain in ("solana", "ton")})
     for sent, amount in (
         (solana_node.pay(owner, UNITS + 3_700), "25.0037 USDC on Solana"),
         (ton_node.pay(other, UNITS + 4_200), "25.0042 USDT on TON"),

@@ -5,12 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from checkouts.rescue.facts import Books, matched_rows
-from wallets.chains.base import (
-    PARTS_FROM,
-    FoundMovement,
-    FoundTransaction,
-    TokenTransfer,
-)
+from wallets.chains.base import PARTS_FROM, FoundMovement, FoundTransaction, TokenTransfer
 from wallets.models import Transfer
 
 

@@ -33,9 +33,7 @@ SHORT = Standing(CheckoutStatus.UNDERPAID, 500_000, CREATED, EXPIRES)
 SEEN = Standing(CheckoutStatus.PROCESSING, 0, CREATED, EXPIRES)
 PAID = Standing(CheckoutStatus.COMPLETED, 0, CREATED, EXPIRES)
 OVER = Standing(CheckoutStatus.EXPIRED, 25_000_000, CREATED, EXPIRES)
-CANCELLED = Standing(
-    CheckoutStatus.EXPIRED, 25_000_000, CREATED, EXPIRES, is_cancelled=True
-)
+CANCELLED = Standing(CheckoutStatus.EXPIRED, 25_000_000, CREATED, EXPIRES, is_cancelled=True)
 OVER_AND_FULL = Standing(CheckoutStatus.EXPIRED, 0, CREATED, EXPIRES)
 
 CREDITED = Record(is_credited=True, is_decided=True)
@@ -61,11 +59,7 @@ def moved(**changes: Any) -> Movement:
     return Movement(**(values | changes))
 
 
-def sent(
-    *movements: Movement,
-    at: datetime | None = IN_TIME,
-    succeeded: bool = True,
-) -> Transaction:
+def sent(*movements: Movement, at: datetime | None = IN_TIME, succeeded: bool = True) -> Transaction:
     return Transaction("base", "0x" + "ab" * 32, succeeded, at, movements)
 
 
@@ -80,38 +74,22 @@ def to_wallet(record: Record | None = None, **changes: Any) -> Movement:
 
 TABLE: dict[str, tuple[Transaction, Standing, Case]] = {
     "credited and final": (sent(moved(record=FINAL)), PAID, Case.CREDITED),
-    "credited, others still confirming": (
-        sent(moved(record=FINAL)),
-        SEEN,
-        Case.CREDITED,
-    ),
+    "credited, others still confirming": (sent(moved(record=FINAL)), SEEN, Case.CREDITED),
     "credited and not final": (sent(moved(record=CREDITED)), SEEN, Case.CONFIRMING),
     "credited and too little": (sent(moved(record=FINAL)), SHORT, Case.SHORT),
     "too little, not final": (sent(moved(record=CREDITED)), SHORT, Case.SHORT),
     "too little, and over": (sent(moved(record=FINAL)), OVER, Case.SHORT),
-    "came back after a reorganisation": (
-        sent(moved(record=FINAL)),
-        OVER_AND_FULL,
-        Case.FOUND_LATE,
-    ),
+    "came back after a reorganisation": (sent(moved(record=FINAL)), OVER_AND_FULL, Case.FOUND_LATE),
     "not read yet": (sent(moved()), PENDING, Case.READING),
     "read, not decided yet": (sent(moved(record=QUEUED)), PENDING, Case.READING),
     "in no block": (sent(at=None), PENDING, Case.IN_LINE),
     "in no block, with a movement": (sent(moved(), at=None), PENDING, Case.IN_LINE),
     "late": (sent(moved(record=MEANT), at=LATE), OVER, Case.LATE),
     "late, not read yet": (sent(moved(), at=LATE), PENDING, Case.LATE),
-    "a minute late is in time": (
-        sent(moved(record=CREDITED), at=EXPIRES + GRACE),
-        SEEN,
-        Case.CONFIRMING,
-    ),
+    "a minute late is in time": (sent(moved(record=CREDITED), at=EXPIRES + GRACE), SEEN, Case.CONFIRMING),
     "in time and found late": (sent(moved(record=MEANT)), OVER, Case.FOUND_LATE),
     "paid already": (sent(moved(record=MEANT)), PAID, Case.EXTRA),
-    "more money for one that others pay in full, not final": (
-        sent(to_wallet(record=MEANT)),
-        SEEN,
-        Case.EXTRA,
-    ),
+    "more money for one that others pay in full, not final": (sent(to_wallet(record=MEANT)), SEEN, Case.EXTRA),
     "after it was cancelled, within the minute that clocks have": (
         sent(moved(record=MEANT), at=EXPIRES + GRACE),
         CANCELLED,
@@ -124,31 +102,15 @@ TABLE: dict[str, tuple[Transaction, Standing, Case]] = {
         PENDING,
         Case.WRONG_NETWORK,
     ),
-    "a token not offered on this chain": (
-        sent(moved(takes_token=False)),
-        PENDING,
-        Case.WRONG_TOKEN,
-    ),
+    "a token not offered on this chain": (sent(moved(takes_token=False)), PENDING, Case.WRONG_TOKEN),
     "a look-alike that we know": (
         sent(moved(token="USDbC", is_accepted=False, takes_token=False)),
         PENDING,
         Case.WRONG_TOKEN,
     ),
-    "the address for another chain": (
-        sent(moved(is_in_place=False)),
-        PENDING,
-        Case.WRONG_PLACE,
-    ),
-    "the chain's own coin": (
-        sent(moved(token="", is_coin=True, is_accepted=False)),
-        PENDING,
-        Case.COIN,
-    ),
-    "from a wallet to itself": (
-        to_itself(moved(whose=Whose.MERCHANT)),
-        PENDING,
-        Case.TO_ONESELF,
-    ),
+    "the address for another chain": (sent(moved(is_in_place=False)), PENDING, Case.WRONG_PLACE),
+    "the chain's own coin": (sent(moved(token="", is_coin=True, is_accepted=False)), PENDING, Case.COIN),
+    "from a wallet to itself": (to_itself(moved(whose=Whose.MERCHANT)), PENDING, Case.TO_ONESELF),
     "from a stranger's wallet to itself, and to another address": (
         to_itself(moved(whose=Whose.OTHER), also=moved(whose=Whose.OTHER)),
         PENDING,
@@ -159,21 +121,13 @@ TABLE: dict[str, tuple[Transaction, Standing, Case]] = {
         PAID,
         Case.CREDITED,
     ),
-    "an unlisted token": (
-        sent(moved(token="", is_accepted=False)),
-        PENDING,
-        Case.UNKNOWN_TOKEN,
-    ),
+    "an unlisted token": (sent(moved(token="", is_accepted=False)), PENDING, Case.UNKNOWN_TOKEN),
     "an unlisted token after the end is no late money": (
         sent(moved(token="", is_accepted=False), at=LATE),
         OVER,
         Case.UNKNOWN_TOKEN,
     ),
-    "somebody else's address": (
-        sent(moved(whose=Whose.OTHER)),
-        PENDING,
-        Case.OTHER_ADDRESS,
-    ),
+    "somebody else's address": (sent(moved(whose=Whose.OTHER)), PENDING, Case.OTHER_ADDRESS),
     "somebody else's address, credited by a person": (
         sent(moved(whose=Whose.OTHER, record=FINAL)),
         PAID,
@@ -183,11 +137,7 @@ TABLE: dict[str, tuple[Transaction, Standing, Case]] = {
     "the wallet, not decided": (sent(to_wallet()), PENDING, Case.READING),
     "the wallet, meant": (sent(to_wallet(MEANT), at=LATE), OVER, Case.LATE),
     "the wallet, not ours": (sent(to_wallet(NOT_OURS)), PENDING, Case.UNNAMED),
-    "the wallet, not ours, late": (
-        sent(to_wallet(NOT_OURS), at=LATE),
-        OVER,
-        Case.UNNAMED,
-    ),
+    "the wallet, not ours, late": (sent(to_wallet(NOT_OURS), at=LATE), OVER, Case.UNNAMED),
     "the wallet, before the checkout": (
         sent(to_wallet(NOT_OURS), at=CREATED - timedelta(seconds=61)),
         PENDING,
@@ -262,12 +212,8 @@ def test_lateness_is_counted_from_the_end_of_the_time_to_pay() -> None:
     assert find([sent(moved())], PENDING, is_all=True).late_by is None
 
 
-@pytest.mark.parametrize(
-    ("record", "is_unread"), [(None, True), (QUEUED, False), (MEANT, False)]
-)
-def test_only_money_that_no_book_has_is_unread(
-    record: Record | None, *, is_unread: bool
-) -> None:
+@pytest.mark.parametrize(("record", "is_unread"), [(None, True), (QUEUED, False), (MEANT, False)])
+def test_only_money_that_no_book_has_is_unread(record: Record | None, *, is_unread: bool) -> None:
     found = find([sent(moved(record=record))], PENDING, is_all=True)
     assert found.is_unread is is_unread
 
@@ -276,14 +222,8 @@ def test_a_stranger_s_money_is_never_unread() -> None:
     assert not find([sent(moved(whose=Whose.OTHER))], PENDING, is_all=True).is_unread
 
 
-MOMENTS = st.one_of(
-    st.none(),
-    st.integers(-7_200, 14_400).map(lambda s: CREATED + timedelta(seconds=s)),
-)
-RECORDS = st.one_of(
-    st.none(),
-    st.builds(Record, st.booleans(), st.booleans(), st.booleans(), st.booleans()),
-)
+MOMENTS = st.one_of(st.none(), st.integers(-7_200, 14_400).map(lambda s: CREATED + timedelta(seconds=s)))
+RECORDS = st.one_of(st.none(), st.builds(Record, st.booleans(), st.booleans(), st.booleans(), st.booleans()))
 MOVEMENTS = st.builds(
     Movement,
     token=st.sampled_from(["", "USDC", "USDbC"]),
@@ -348,9 +288,7 @@ def test_what_is_older_than_the_checkout_is_late_only_if_our_books_name_it(
 
 
 @given(MOVEMENTS, STANDINGS, MOMENTS)
-def test_only_what_is_credited_is_called_so(
-    movement: Movement, standing: Standing, at: datetime | None
-) -> None:
+def test_only_what_is_credited_is_called_so(movement: Movement, standing: Standing, at: datetime | None) -> None:
     found = find([sent(movement, at=at)], standing, is_all=True)
     is_credited = movement.record is not None and movement.record.is_credited
     if found.case in {Case.CREDITED, Case.SHORT, Case.CONFIRMING}:
@@ -369,12 +307,6 @@ def test_a_stranger_s_address_is_one_whatever_became_of_the_money_there(
 
 def test_only_answers_that_time_may_change_may_be_asked_for_again() -> None:
     undecided = {case for case in Case if VERDICTS[case] in UNDECIDED}
-    assert undecided == {
-        Case.CONFIRMING,
-        Case.READING,
-        Case.IN_LINE,
-        Case.UNREACHABLE,
-        Case.NOT_FOUND,
-    }
+    assert undecided == {Case.CONFIRMING, Case.READING, Case.IN_LINE, Case.UNREACHABLE, Case.NOT_FOUND}
     ranks = [_ORDER.index(case) for case in (Case.CREDITED, *_ORDER[-2:])]
     assert all(before < after for before, after in pairwise(ranks))

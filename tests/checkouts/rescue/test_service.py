@@ -25,15 +25,7 @@ from tests.checkouts.factories import (
     pay,
 )
 from tests.checkouts.page.test_views import words_in
-from tests.checkouts.questions import (
-    UNKNOWN,
-    answer,
-    any_hash,
-    ask,
-    in_wallet,
-    send,
-    to_inbox,
-)
+from tests.checkouts.questions import UNKNOWN, answer, any_hash, ask, in_wallet, send, to_inbox
 from tests.factories import make_merchant
 from wallets.models import Transfer
 
@@ -52,9 +44,7 @@ STAGES: dict[str, Callable[[], Checkout]] = {
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_has_a_form_that_works_without_scripts(
-    stage: str, client: Client
-) -> None:
+def test_every_stage_has_a_form_that_works_without_scripts(stage: str, client: Client) -> None:
     checkout = STAGES[stage]()
     text = words_in(client.get(f"/c/{checkout.code}"))
     assert f'method="post" action="/c/{checkout.code}/find">' in text
@@ -68,10 +58,7 @@ def test_money_that_is_counted_is_called_so(client: Client) -> None:
     [transfer] = Transfer.objects.all()
     words = answer(client, checkout, transfer.tx_hash)
     assert "We received your payment" in words
-    assert (
-        "Your 49.00 USDC on Base arrived. You don't need to send anything else."
-        in words
-    )
+    assert "Your 49.00 USDC on Base arrived. You don't need to send anything else." in words
     assert f"https://basescan.org/tx/{transfer.tx_hash}" in words
     report = BuyerReport.objects.get()
     assert (report.verdict, report.chain) == (RescueVerdict.CREDITED, "base")
@@ -79,9 +66,7 @@ def test_money_that_is_counted_is_called_so(client: Client) -> None:
     assert report.details["amount"] == "49.00 USDC"
 
 
-def test_an_explorer_s_link_and_other_spellings_are_the_same_transaction(
-    client: Client,
-) -> None:
+def test_an_explorer_s_link_and_other_spellings_are_the_same_transaction(client: Client) -> None:
     checkout = make_completed(redirect_url="")
     [transfer] = Transfer.objects.all()
     for text in (
@@ -156,9 +141,7 @@ def test_a_stranger_s_payment_looks_like_one_that_nobody_knows(client: Client) -
     said = []
     for other in others:
         transfer = Transfer.objects.get(payment__checkout=other)
-        said.append(
-            answer(client, mine, transfer.tx_hash).replace(transfer.tx_hash, "")
-        )
+        said.append(answer(client, mine, transfer.tx_hash).replace(transfer.tx_hash, ""))
     said.append(answer(client, mine, UNKNOWN).replace(UNKNOWN, ""))
     assert said[0] == said[1] == said[2]
     assert "We could not search every network" in said[0]
@@ -169,9 +152,7 @@ def test_an_unknown_hash_is_shown_with_its_prefix(client: Client, digits: str) -
     assert f"0x{digits}" in answer(client, make_page_checkout(), f"0x{digits}")
 
 
-def test_money_in_the_wallet_that_the_inbox_gives_this_checkout_is_told(
-    client: Client,
-) -> None:
+def test_money_in_the_wallet_that_the_inbox_gives_this_checkout_is_told(client: Client) -> None:
     checkout = make_exact_choice()
     long_ago = timezone.now() - timedelta(hours=1)
     move(checkout, CheckoutStatus.EXPIRED, created_at=long_ago, expires_at=long_ago)
@@ -215,9 +196,7 @@ def test_no_cookie_is_set(client: Client) -> None:
     assert not client.cookies
 
 
-def test_a_reload_asks_nothing(
-    client: Client, django_assert_num_queries: Callable[[int], Any]
-) -> None:
+def test_a_reload_asks_nothing(client: Client, django_assert_num_queries: Callable[[int], Any]) -> None:
     checkout = make_seen()
     where = ask(client, checkout, Transfer.objects.get().tx_hash)["Location"]
     looked_at = BuyerReport.objects.get().looked_at
@@ -226,9 +205,7 @@ def test_a_reload_asks_nothing(
     assert BuyerReport.objects.get().looked_at == looked_at
 
 
-def test_an_open_answer_may_be_asked_for_again_and_moves_with_it(
-    client: Client, time_machine: Any
-) -> None:
+def test_an_open_answer_may_be_asked_for_again_and_moves_with_it(client: Client, time_machine: Any) -> None:
     checkout = make_page_checkout()
     now = timezone.now()
     time_machine.move_to(now, tick=False)
@@ -247,9 +224,7 @@ def test_an_open_answer_may_be_asked_for_again_and_moves_with_it(
     assert paid.tx_hash == report.tx_hash
 
 
-def test_a_closed_report_is_open_again_when_its_answer_changes(
-    client: Client,
-) -> None:
+def test_a_closed_report_is_open_again_when_its_answer_changes(client: Client) -> None:
     checkout = make_page_checkout()
     ask(client, checkout, UNKNOWN)
     long_ago = timezone.now() - timedelta(hours=1)

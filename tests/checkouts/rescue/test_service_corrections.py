@@ -6,10 +6,7 @@ from django.test import Client
 from checkouts.models import BuyerReport
 from tests.checkouts.factories import make_page_checkout
 from tests.checkouts.page.test_views import words_in
-from tests.checkouts.questions import (
-    UNKNOWN,
-    ask,
-)
+from tests.checkouts.questions import UNKNOWN, ask
 from tests.checkouts.rescue.test_service import STAGES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
@@ -30,9 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
         f"{UNKNOWN} 0x{'5b' * 32}",
     ],
 )
-def test_whatever_is_no_hash_is_answered_and_not_filed(
-    text: str, client: Client
-) -> None:
+def test_whatever_is_no_hash_is_answered_and_not_filed(text: str, client: Client) -> None:
     refused = ask(client, make_page_checkout(), text)
     words = words_in(refused)
     assert refused.status_code == 400
@@ -48,9 +43,7 @@ def test_a_post_without_a_field_is_no_hash(client: Client) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_what_is_no_hash_stays_in_the_field_and_everything_else_on_the_page(
-    stage: str, client: Client
-) -> None:
+def test_what_is_no_hash_stays_in_the_field_and_everything_else_on_the_page(stage: str, client: Client) -> None:
     checkout = STAGES[stage]()
     before = words_in(client.get(f"/c/{checkout.code}"))
     typed = 'apple "banana" cherry'

@@ -11,13 +11,7 @@ from checkouts.models import BuyerReport, Checkout
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from tests.checkouts.factories import make_expired, make_page_checkout, move, pay
 from tests.checkouts.page.test_views import words_in
-from tests.checkouts.questions import (
-    UNKNOWN,
-    answer,
-    ask,
-    send,
-    to_inbox,
-)
+from tests.checkouts.questions import UNKNOWN, answer, ask, send, to_inbox
 from tests.factories import make_merchant
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
@@ -35,9 +29,7 @@ def made_afresh(checkout: Checkout, **values: Any) -> Checkout:
 
 
 @pytest.mark.parametrize("tries", [1, 2, 3])
-def test_who_paid_too_late_and_began_again_is_told_on_the_page_that_was_paid(
-    tries: int, client: Client
-) -> None:
+def test_who_paid_too_late_and_began_again_is_told_on_the_page_that_was_paid(tries: int, client: Client) -> None:
     paid = make_expired()
     late = send(paid, block_time=paid.expires_at + timedelta(minutes=4))
     to_inbox(paid, InboxReason.LATE, late)
@@ -48,16 +40,12 @@ def test_who_paid_too_late_and_began_again_is_told_on_the_page_that_was_paid(
     location = ask(client, asked, late.tx_hash)["Location"]
     assert location == f"/c/{paid.code}?found={late.tx_hash}"
     told = answer(client, asked, late.tx_hash)
-    assert (
-        "Your 49.00 USDC on Base arrived 4 minutes after this checkout expired" in told
-    )
+    assert "Your 49.00 USDC on Base arrived 4 minutes after this checkout expired" in told
     assert "Don't pay again" in told
     assert BuyerReport.objects.get().checkout == paid
 
 
-def test_who_began_again_and_paid_is_told_on_the_page_that_was_left(
-    client: Client,
-) -> None:
+def test_who_began_again_and_paid_is_told_on_the_page_that_was_left(client: Client) -> None:
     left = make_expired()
     fresh = made_afresh(left)
     transfer = pay(fresh, confirmations=12)
@@ -66,18 +54,14 @@ def test_who_began_again_and_paid_is_told_on_the_page_that_was_left(
     assert BuyerReport.objects.get().checkout == fresh
 
 
-def test_what_was_for_neither_try_is_told_on_the_page_where_it_was_asked(
-    client: Client,
-) -> None:
+def test_what_was_for_neither_try_is_told_on_the_page_where_it_was_asked(client: Client) -> None:
     asked = made_afresh(make_expired())
     location = ask(client, asked, UNKNOWN)["Location"]
     assert location == f"/c/{asked.code}?found={UNKNOWN}"
     assert BuyerReport.objects.get().checkout == asked
 
 
-def test_no_order_ref_leads_to_another_merchant_s_or_another_mode_s_checkout(
-    client: Client,
-) -> None:
+def test_no_order_ref_leads_to_another_merchant_s_or_another_mode_s_checkout(client: Client) -> None:
     for other in (make_expired(), make_expired(mode=Mode.TEST)):
         late = send(other, block_time=other.expires_at + timedelta(minutes=4))
         to_inbox(other, InboxReason.LATE, late)
@@ -91,9 +75,7 @@ def test_no_order_ref_leads_to_another_merchant_s_or_another_mode_s_checkout(
         assert location.startswith(f"/c/{asked.code}?")
 
 
-def test_nobody_is_invited_to_pay_again_beside_an_answer_that_says_not_to(
-    client: Client,
-) -> None:
+def test_nobody_is_invited_to_pay_again_beside_an_answer_that_says_not_to(client: Client) -> None:
     checkout = make_expired(merchant=make_merchant(buyers_may_retry=True))
     late = send(checkout, block_time=checkout.expires_at + timedelta(minutes=4))
     item = to_inbox(checkout, InboxReason.LATE, late)
@@ -110,9 +92,7 @@ def test_nobody_is_invited_to_pay_again_beside_an_answer_that_says_not_to(
 
 
 @pytest.mark.parametrize("reason", [InboxReason.LATE, InboxReason.LATE_OUTAGE])
-def test_nobody_begins_again_whose_money_waits_for_the_merchant(
-    reason: InboxReason, client: Client
-) -> None:
+def test_nobody_begins_again_whose_money_waits_for_the_merchant(reason: InboxReason, client: Client) -> None:
     checkout = make_expired(merchant=make_merchant(buyers_may_retry=True))
     of_link = make_expired(again_url="https://pay.example/l/code")
     assert "Start again" in words_in(client.get(f"/c/{checkout.code}"))

@@ -33,9 +33,7 @@ def _nothing_remembered():
     selectors.forget()
 
 
-def make_trial(
-    scenario: str = "completed", merchant: Merchant | None = None, **overrides: Any
-) -> Checkout:
+def make_trial(scenario: str = "completed", merchant: Merchant | None = None, **overrides: Any) -> Checkout:
     """A test checkout of 25 USD, created at noon as the API would."""
     values: dict[str, Any] = {
         "amount": Decimal("25.00"),
@@ -61,17 +59,13 @@ def after(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def story_of(
-    checkout: Checkout, ticks: int
-) -> list[tuple[str, str, list[str], list[str]]]:
+def story_of(checkout: Checkout, ticks: int) -> list[tuple[str, str, list[str], list[str]]]:
     """What a scenario shows after each of its ticks: status, exception, events and inbox so far."""
     story = []
     for tick in range(1, ticks + 1):
         play_due_steps(now=after(5 * tick))
         now = fresh(checkout)
-        story.append(
-            (now.status, now.exception, events_of(checkout), inbox_of(checkout))
-        )
+        story.append((now.status, now.exception, events_of(checkout), inbox_of(checkout)))
     return story
 
 
@@ -133,13 +127,7 @@ def test_half_the_price_is_left_to_pay_when_underpaid():
 def test_steps_wait_as_rows_and_survive_a_restart():
     checkout = make_trial("reorg")
     rows = TestStep.objects.filter(checkout=checkout, done_at=None).order_by("due_at")
-    assert list(rows.values_list("due_at", flat=True)) == [
-        after(5),
-        after(10),
-        after(15),
-        after(20),
-        after(25),
-    ]
+    assert list(rows.values_list("due_at", flat=True)) == [after(5), after(10), after(15), after(20), after(25)]
     play_due_steps(now=after(5))
     assert rows.count() == 4
     # Whoever plays next knows nothing but the rows.
@@ -160,9 +148,7 @@ def test_steps_wait_as_rows_and_survive_a_restart():
     ],
 )
 @pytest.mark.parametrize("first", [play_due_steps, expire_due_checkouts])
-def test_a_restart_after_the_checkouts_time_plays_it_out_all_the_same(
-    first, scenario, status, told
-):
+def test_a_restart_after_the_checkouts_time_plays_it_out_all_the_same(first, scenario, status, told):
     checkout = make_trial(scenario)
     first(now=after(7200))
     play_due_steps(now=after(7200))

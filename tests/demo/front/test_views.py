@@ -10,10 +10,7 @@ from tests.demo.test_settings_file import CREDENTIALS
 from tests.demo.test_settings_file import settings as demo_settings
 
 PASSWORD_FIELD = f'value="{CREDENTIALS.owner_password}"'
-NODE: dict[str, object] = {
-    "rpc_url": "http://127.0.0.1:9/node",
-    "tokens": {"USDC": "0x1"},
-}
+NODE: dict[str, object] = {"rpc_url": "http://127.0.0.1:9/node", "tokens": {"USDC": "0x1"}}
 CHAINS: dict[str, dict[str, object]] = {"base": {**NODE}}
 
 pytestmark = pytest.mark.django_db
@@ -37,12 +34,7 @@ def local(path: str, **extra: Any) -> str:
 
 def test_the_first_page_links_everything_and_shows_no_secret() -> None:
     text = local("/")
-    for link in (
-        "http://127.0.0.1:8001/",
-        "/dashboard/",
-        "/docs/",
-        "/docs/quickstart/",
-    ):
+    for link in ("http://127.0.0.1:8001/", "/dashboard/", "/docs/", "/docs/quickstart/"):
         assert f'href="{link}"' in text
     assert 'href="/docs/api/explorer/"' in text
     assert "http://127.0.0.1:9/node" in text
@@ -51,9 +43,7 @@ def test_the_first_page_links_everything_and_shows_no_secret() -> None:
     assert [secret for secret in secrets if f">{secret}<" in text] == []
 
 
-def test_without_chains_the_first_page_says_how_checkouts_are_paid(
-    tmp_path: Path,
-) -> None:
+def test_without_chains_the_first_page_says_how_checkouts_are_paid(tmp_path: Path) -> None:
     demo_settings("http://127.0.0.1:8001", {}).write(tmp_path / "demo.json")
     text = local("/")
     assert "test checkouts are paid automatically" in text

@@ -5,23 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from demo.localnet.anvil import (
-    Anvil,
-    anvil_binary,
-)
-from demo.localnet.errors import (
-    NodeMissingError,
-)
-from demo.localnet.funding import (
-    PAYER_UNITS,
-    payer,
-    prepare_chain,
-)
-from demo.localnet.tokens import (
-    balance_of,
-    token_address,
-    transfer,
-)
+from demo.localnet.anvil import Anvil, anvil_binary
+from demo.localnet.errors import NodeMissingError
+from demo.localnet.funding import PAYER_UNITS, payer, prepare_chain
+from demo.localnet.tokens import balance_of, token_address, transfer
 from tests.nodes.fixtures import NodePool, StartNode
 
 USDC = token_address("USDC")
@@ -48,9 +35,7 @@ def test_a_chain_lives_on_in_its_state_file(tmp_path: Path) -> None:
         assert balance_of(node, tokens["USDC"], payer(node).address) == PAYER_UNITS
 
 
-def test_a_chain_keeps_its_first_block_however_often_it_is_started(
-    tmp_path: Path,
-) -> None:
+def test_a_chain_keeps_its_first_block_however_often_it_is_started(tmp_path: Path) -> None:
     """anvil makes a new one each time, and the gateway takes a chain with another first block for another chain."""
     firsts = set()
     for start in range(8):
@@ -69,9 +54,7 @@ def test_a_half_written_state_file_is_set_aside_for_a_new_chain(tmp_path: Path) 
     assert (tmp_path / "base.broken").read_text() == '{"block":'
 
 
-def test_a_platform_without_the_program_is_told_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_platform_without_the_program_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "vax")
     with pytest.raises(NodeMissingError, match=r"anvil-linux-vax.*npm ci"):
         anvil_binary()
@@ -86,9 +69,7 @@ def test_a_replaced_block_takes_its_transfers_away(base_node: Anvil) -> None:
     assert balance_of(base_node, USDC, wallet) == 0
 
 
-def test_a_replaced_block_can_come_back_with_its_transaction_elsewhere(
-    base_node: Anvil,
-) -> None:
+def test_a_replaced_block_can_come_back_with_its_transaction_elsewhere(base_node: Anvil) -> None:
     wallet = base_node.accounts[5].address
     base_node.set_automine(False)
     signed = base_node.sign(base_node.accounts[4], to=wallet, value=7)
@@ -100,9 +81,7 @@ def test_a_replaced_block_can_come_back_with_its_transaction_elsewhere(
 
 
 @pytest.mark.parametrize("is_kept", [False, True])
-def test_only_states_in_memory_can_be_forked_from(
-    start_node: StartNode, tmp_path: Path, is_kept: bool
-) -> None:
+def test_only_states_in_memory_can_be_forked_from(start_node: StartNode, tmp_path: Path, is_kept: bool) -> None:
     """What failed a fork test of Base now and then: anvil's default moves old states to disk and loads them empty.
 
     A payment in such a fork succeeds and moves nothing. Its block has no log and says so: an empty filter, which no reader
@@ -132,9 +111,7 @@ def test_what_is_rolled_back_never_happened(base_node: Anvil) -> None:
     assert base_node.block() == block
     base_node.mine()
     assert base_node.block()["transactions"] == []
-    assert (
-        int(base_node.block()["timestamp"], 16) < int(block["timestamp"], 16) + 10_000
-    )
+    assert int(base_node.block()["timestamp"], 16) < int(block["timestamp"], 16) + 10_000
     assert base_node.automine
 
 
@@ -152,9 +129,7 @@ def test_the_pool_replaces_a_node_that_cannot_go_back() -> None:
     pool.stop()
 
 
-def test_a_lent_node_tells_the_time_though_going_back_turned_its_clock_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_lent_node_tells_the_time_though_going_back_turned_its_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
     later = int(time.time()) + 5_000
     pool = NodePool()
     with pool.lend(8453) as node:

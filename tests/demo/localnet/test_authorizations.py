@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from demo.localnet.abi import encode_call
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.authorizations import (
     CANCEL,
     RECEIVE,
@@ -23,12 +20,7 @@ from demo.localnet.authorizations import (
 )
 from demo.localnet.errors import NodeError
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    balance_of,
-    execute,
-    mint,
-    read,
-)
+from demo.localnet.tokens import balance_of, execute, mint, read
 from tests.nodes.smart_wallet import by_wallet, deploy_wallet
 from wallets.forwarders.addresses import keccak
 
@@ -61,13 +53,7 @@ def arguments(told: Authorization, *, is_bytes: bool) -> list[Any]:
 
 
 def run(
-    node: Anvil,
-    account: FundedAccount,
-    token: str,
-    function: str,
-    told: Authorization,
-    *,
-    is_bytes: bool,
+    node: Anvil, account: FundedAccount, token: str, function: str, told: Authorization, *, is_bytes: bool
 ) -> list[dict[str, Any]]:
     """Call a function with an authorisation; return the logs."""
     name = by_bytes(function) if is_bytes else function
@@ -75,9 +61,7 @@ def run(
     return list(node.receipt(tx_hash)["logs"])
 
 
-def cancel(
-    node: Anvil, token: str, told: Authorization, *, is_bytes: bool
-) -> list[dict[str, Any]]:
+def cancel(node: Anvil, token: str, told: Authorization, *, is_bytes: bool) -> list[dict[str, Any]]:
     raw = bytes.fromhex(told.signature[2:])
     signed = [raw] if is_bytes else [raw[64], raw[:32], raw[32:64]]
     name = by_bytes(CANCEL) if is_bytes else CANCEL
@@ -88,11 +72,7 @@ def cancel(
 
 def refusal(node: Anvil, sender: str, token: str, function: str, *given: Any) -> str:
     """What a call says that reverts."""
-    call = {
-        "from": sender,
-        "to": token,
-        "data": f"0x{encode_call(function, *given).hex()}",
-    }
+    call = {"from": sender, "to": token, "data": f"0x{encode_call(function, *given).hex()}"}
     with pytest.raises(NodeError) as caught:
         node.rpc("eth_call", call, "latest")
     return str(caught.value)
@@ -108,9 +88,7 @@ def is_used(node: Anvil, token: str, told: Authorization) -> bool:
 
 
 @OVERLOADS
-def test_the_payee_takes_what_it_was_given(
-    base_node: Anvil, usdc: str, payee: FundedAccount, is_bytes: bool
-) -> None:
+def test_the_payee_takes_what_it_was_given(base_node: Anvil, usdc: str, payee: FundedAccount, is_bytes: bool) -> None:
     told = authorize(base_node, payee.address, UNITS, kind="ReceiveWithAuthorization")
     used, moved = run(base_node, payee, usdc, RECEIVE, told, is_bytes=is_bytes)
     assert used["topics"] == [USED, topic(told.payer), told.nonce]
@@ -125,9 +103,7 @@ def test_nobody_else_takes_it_nor_as_a_transfer(
 ) -> None:
     told = authorize(base_node, payee.address, UNITS, kind="ReceiveWithAuthorization")
     given = arguments(told, is_bytes=is_bytes)
-    receive, transfer = (
-        by_bytes(name) if is_bytes else name for name in (RECEIVE, TRANSFER)
-    )
+    receive, transfer = (by_bytes(name) if is_bytes else name for name in (RECEIVE, TRANSFER))
     stranger = base_node.accounts[5].address
     said = refusal(base_node, stranger, usdc, receive, *given)
     assert "FiatTokenV2: caller must be the payee" in said
@@ -171,9 +147,7 @@ def test_only_the_payers_key_cancels_and_nothing_that_was_used(
         cancel(base_node, usdc, mine, is_bytes=is_bytes)
 
 
-def test_a_contract_wallet_gives_and_cancels(
-    base_node: Anvil, usdc: str, payee: FundedAccount
-) -> None:
+def test_a_contract_wallet_gives_and_cancels(base_node: Anvil, usdc: str, payee: FundedAccount) -> None:
     owner = payer(base_node)
     wallet = deploy_wallet(base_node, owner)
     mint(base_node, usdc, wallet, UNITS)

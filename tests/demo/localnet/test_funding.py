@@ -13,10 +13,7 @@ def test_what_is_there_already_is_left_as_it_is(base_node: Anvil) -> None:
     sender, to = payer(base_node), base_node.accounts[8].address
     assert balance_of(base_node, tokens["USDT"], sender.address) == PAYER_UNITS
     transfer(base_node, sender, tokens["USDC"], to, 7)
-    left, height = (
-        balance_of(base_node, tokens["USDC"], sender.address),
-        base_node.block_number(),
-    )
+    left, height = (balance_of(base_node, tokens["USDC"], sender.address), base_node.block_number())
     assert prepare_chain(base_node) == tokens
     assert balance_of(base_node, tokens["USDC"], sender.address) == left
     assert base_node.block_number() == height

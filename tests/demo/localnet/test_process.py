@@ -9,9 +9,7 @@ from demo.localnet.errors import NodeStartError
 from tests.nodes.fixtures import StartNode
 
 
-def test_stopping_frees_the_port_and_leaves_other_nodes_alone(
-    start_node: StartNode,
-) -> None:
+def test_stopping_frees_the_port_and_leaves_other_nodes_alone(start_node: StartNode) -> None:
     other, node = start_node(), start_node()
     port = node.port
     node.stop()

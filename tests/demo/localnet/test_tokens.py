@@ -5,14 +5,7 @@ import pytest
 from demo.localnet.anvil import Anvil
 from demo.localnet.errors import NodeError
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    FAKE,
-    balance_of,
-    deploy_token,
-    read,
-    transfer,
-    transfer_many,
-)
+from demo.localnet.tokens import FAKE, balance_of, deploy_token, read, transfer, transfer_many
 from tests.demo.localnet.test_anvil import USDC
 from wallets.forwarders.addresses import checksum
 
@@ -27,9 +20,7 @@ def test_a_fake_token_has_the_same_symbol_and_another_address(base_node: Anvil) 
 
 
 def test_one_transaction_makes_hundreds_of_transfers(base_node: Anvil) -> None:
-    wallets = [
-        checksum(number.to_bytes(20, "big")) for number in range(1000, 1000 + MANY)
-    ]
+    wallets = [checksum(number.to_bytes(20, "big")) for number in range(1000, 1000 + MANY)]
     payments = [(wallet, units) for units, wallet in enumerate(wallets, start=1)]
     tx_hash = transfer_many(base_node, payer(base_node), USDC, payments)
     assert len(base_node.receipt(tx_hash)["logs"]) == MANY

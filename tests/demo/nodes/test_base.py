@@ -37,9 +37,7 @@ def test_other_mistakes_are_not_waited_out() -> None:
 
 
 def test_a_chain_is_written_without_its_name_and_its_key_is_in_no_log() -> None:
-    chain = LocalChain(
-        "base", "evm", "http://a", "http://b", {"USDC": "0x1"}, "0x2", "secret"
-    )
+    chain = LocalChain("base", "evm", "http://a", "http://b", {"USDC": "0x1"}, "0x2", "secret")
     told = chain.as_json()
     assert "name" not in told
     assert (told["tokens"], told["chain_id"]) == ({"USDC": "0x1"}, None)

@@ -3,11 +3,7 @@
 import pytest
 
 from demo.localnet.anvil import Anvil
-from demo.nodes.miner import (
-    DEPTH,
-    IDLE_SECONDS,
-    Chain,
-)
+from demo.nodes.miner import DEPTH, IDLE_SECONDS, Chain
 from tests.nodes.fixtures import StartNode
 
 
@@ -17,9 +13,7 @@ def use(node: Anvil) -> int:
     return int(node.receipt(sent)["blockNumber"], 16)
 
 
-def test_an_idle_chain_gets_a_block_a_minute_and_no_more(
-    start_node: StartNode,
-) -> None:
+def test_an_idle_chain_gets_a_block_a_minute_and_no_more(start_node: StartNode) -> None:
     node = start_node()
     chain = Chain(node.url)
     chain.tick()
@@ -32,9 +26,7 @@ def test_an_idle_chain_gets_a_block_a_minute_and_no_more(
         assert node.block_number() == minute
 
 
-def test_a_transaction_is_buried_deep_enough_and_then_left(
-    start_node: StartNode,
-) -> None:
+def test_a_transaction_is_buried_deep_enough_and_then_left(start_node: StartNode) -> None:
     node = start_node()
     chain = Chain(node.url)
     used = use(node)
@@ -43,9 +35,7 @@ def test_a_transaction_is_buried_deep_enough_and_then_left(
     assert node.block_number() == used + DEPTH
 
 
-def test_a_chain_that_began_anew_is_read_from_its_beginning(
-    start_node: StartNode,
-) -> None:
+def test_a_chain_that_began_anew_is_read_from_its_beginning(start_node: StartNode) -> None:
     node = start_node()
     chain = Chain(node.url)
     node.mine(50)

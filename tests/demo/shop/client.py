@@ -5,10 +5,7 @@ import threading
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
-from demo.settings_file import (
-    Credentials,
-    DemoSettings,
-)
+from demo.settings_file import Credentials, DemoSettings
 from demo.shop.server import shop_server
 
 CREDENTIALS = Credentials(
@@ -26,9 +23,7 @@ class Client:
     def __init__(self, port: int) -> None:
         self.host = f"127.0.0.1:{port}"
 
-    def ask(
-        self, method: str, path: str, body: bytes = b"", **headers: str
-    ) -> tuple[int, str]:
+    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, str]:
         connection = http.client.HTTPConnection(self.host, timeout=30)
         connection.request(method, path, body, headers)
         response = connection.getresponse()

@@ -10,10 +10,7 @@ import pytest
 from demo.gateway_api import GatewayApi
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    balance_of,
-    token_address,
-)
+from demo.localnet.tokens import balance_of, token_address
 from demo.nodes.base import LocalChain
 from tests.demo.shop.client import Client, serve
 from tests.demo.shop.test_signature import signed
@@ -108,9 +105,7 @@ def test_the_page_has_its_files(shop: Client, path: str) -> None:
     assert shop.ask("GET", path)[0] == 200
 
 
-def test_the_wallet_sends_a_real_transfer(
-    shop_on_base: Client, base_node: Anvil
-) -> None:
+def test_the_wallet_sends_a_real_transfer(shop_on_base: Client, base_node: Anvil) -> None:
     form = {"chain": "base", "token": "USDC", "to": BUYER, "amount": "18.500001"}
     status, page = shop_on_base.submit("/pay", **form)
     assert (status, "Sent in transaction 0x" in page) == (200, True)
@@ -146,12 +141,8 @@ def test_the_wallet_says_why_it_does_not_pay(
     assert after == before
 
 
-@pytest.mark.parametrize(
-    "headers", [{"Origin": "http://evil.example"}, {"Host": "evil.example"}]
-)
-def test_the_wallet_obeys_no_other_site(
-    shop_on_base: Client, base_node: Anvil, headers: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("headers", [{"Origin": "http://evil.example"}, {"Host": "evil.example"}])
+def test_the_wallet_obeys_no_other_site(shop_on_base: Client, base_node: Anvil, headers: dict[str, str]) -> None:
     form = urlencode({"chain": "base", "token": "USDC", "to": BUYER, "amount": "1"})
     assert shop_on_base.ask("POST", "/pay", form.encode(), **headers)[0] == 403
     assert balance_of(base_node, token_address("USDC"), BUYER) == 0

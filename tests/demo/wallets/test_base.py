@@ -10,13 +10,7 @@ from demo.localnet.ton.node import TonNode
 from demo.seed import RECEIVING_WALLETS
 from demo.wallet import pay
 from demo.wallets.base import WalletError
-from tests.demo.addresses import (
-    evm_balance,
-    evm_entry,
-    solana_entry,
-    ton_entry,
-    tron_entry,
-)
+from tests.demo.addresses import evm_balance, evm_entry, solana_entry, ton_entry, tron_entry
 
 TOO_MUCH = "999999999999"
 
@@ -39,9 +33,7 @@ def ton() -> Iterator[TonNode]:
 
 
 @pytest.mark.parametrize("family", ["evm", "tron", "solana", "ton"])
-def test_a_wallet_that_has_too_little_says_so_and_sends_nothing(
-    family: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_wallet_that_has_too_little_says_so_and_sends_nothing(family: str, request: pytest.FixtureRequest) -> None:
     entry_of, node = ENTRIES[family]
     entry = entry_of(request.getfixturevalue(node))
     to = RECEIVING_WALLETS["base" if family == "evm" else family]
@@ -50,9 +42,7 @@ def test_a_wallet_that_has_too_little_says_so_and_sends_nothing(
         pay(entry, token=token, to=to, amount=TOO_MUCH)
 
 
-def test_where_transfers_carry_no_comment_the_wallet_refuses_one(
-    base_node: Anvil,
-) -> None:
+def test_where_transfers_carry_no_comment_the_wallet_refuses_one(base_node: Anvil) -> None:
     with pytest.raises(WalletError, match="no comment"):
         pay(evm_entry(base_node), token="USDC", to=BUYER, amount="1", comment="x")
     assert evm_balance(base_node)(BUYER) == 0

@@ -14,9 +14,7 @@ def test_an_evm_wallet_sends_exactly_the_amount(base_node: Anvil) -> None:
     assert evm_balance(base_node)(BUYER) == UNITS
 
 
-def test_a_tron_wallet_takes_trons_addresses_and_writes_its_hashes(
-    tron_node: TronNode,
-) -> None:
+def test_a_tron_wallet_takes_trons_addresses_and_writes_its_hashes(tron_node: TronNode) -> None:
     to = RECEIVING_WALLETS["tron"]
     tx_hash = pay(tron_entry(tron_node), token="USDT", to=to, amount=AMOUNT)
     assert tron_node.anvil.receipt(f"0x{tx_hash}")["status"] == "0x1"

@@ -16,34 +16,17 @@ from typing import Final
 
 from tests.deploy.failover.cluster import PATRONI, StartError
 
-PROGRAMS: Final = (
-    "etcd",
-    "haproxy",
-    "pgbouncer",
-    "ip",
-    "nsenter",
-    "setpriv",
-    "unshare",
-)
+PROGRAMS: Final = ("etcd", "haproxy", "pgbouncer", "ip", "nsenter", "setpriv", "unshare")
 _NOT_STARTED: Final = """The machines did not start: {}
 Above are the ends of their logs. Mend what the one that failed says, or try again if the host was busy. Everything that was started is ended."""
 _INSIDE: Final = "FLORIN_FAILOVER_INSIDE"
-_NAMESPACES: Final = (
-    "unshare",
-    "--net",
-    "--pid",
-    "--fork",
-    "--kill-child",
-    "--mount-proc",
-)
+_NAMESPACES: Final = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 def missing() -> list[str]:
     """Return what this machine lacks, in words."""
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    found = [
-        f"the program {name}" for name in PROGRAMS if not shutil.which(name, path=path)
-    ]
+    found = [f"the program {name}" for name in PROGRAMS if not shutil.which(name, path=path)]
     if not (PATRONI / "bin" / "python").exists():
         found.append("Patroni in var/patroni (script/failover installs it)")
     if subprocess.run([*_NAMESPACES, "true"], check=False).returncode:
@@ -56,14 +39,10 @@ def main(arguments: Sequence[str]) -> int:
     from tests.deploy.failover.troubles import TROUBLES, run, show_logs
 
     parser = argparse.ArgumentParser(prog="script/failover", description=__doc__)
-    parser.add_argument(
-        "troubles", nargs="*", metavar="TROUBLE", help=", ".join(TROUBLES)
-    )
+    parser.add_argument("troubles", nargs="*", metavar="TROUBLE", help=", ".join(TROUBLES))
     parser.add_argument("--rounds", type=int, default=1, help="how often to run each")
     parser.add_argument("--rate", type=float, default=10, help="checkouts a second")
-    parser.add_argument(
-        "--brief", action="store_true", help="end once creation goes on"
-    )
+    parser.add_argument("--brief", action="store_true", help="end once creation goes on")
     parser.add_argument("--report", type=Path, help="write what was found as JSON")
     options = parser.parse_args(arguments)
     if lacking := missing():
@@ -77,9 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     home = Path(tempfile.mkdtemp(prefix="florin-failover-"))
     home.chmod(0o755)
     try:
-        names = [
-            name for name in options.troubles or TROUBLES for _ in range(options.rounds)
-        ]
+        names = [name for name in options.troubles or TROUBLES for _ in range(options.rounds)]
         report = run(home, names, rate=options.rate, brief=options.brief)
     except StartError as error:
         show_logs(home)

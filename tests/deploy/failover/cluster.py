@@ -39,14 +39,7 @@ PATRONI: Final = ROOT / "var" / "patroni"
 _CHAIN_ID, _CONFIRMATIONS = 8453, 2
 _KEYS: Final = 40
 _WALLET: Final = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"
-_NUMBERS: Final = {
-    "front": 2,
-    "web1": 11,
-    "web2": 12,
-    "db1": 21,
-    "db2": 22,
-    "aside": 31,
-}
+_NUMBERS: Final = {"front": 2, "web1": 11, "web2": 12, "db1": 21, "db2": 22, "aside": 31}
 WEBS, DATABASES = ("web1", "web2"), ("db1", "db2")
 _PATIENCE: Final = 120.0
 # The node and the receiver listen at loopback, and in development webhooks go nowhere else: each web machine reaches them at
@@ -188,9 +181,7 @@ class Cluster:
         self._programs["aside", "valkey"] = Program(argv)
 
     def _define_webs(self) -> None:
-        addresses = {
-            name.upper(): self.machines[name].address for name in (*DATABASES, *WEBS)
-        }
+        addresses = {name.upper(): self.machines[name].address for name in (*DATABASES, *WEBS)}
         at = self.url.removeprefix("http://")
         front = self._configure("front", "haproxy-web.cfg", FRONT=at, **addresses)
         self._programs["front", "haproxy"] = Program(_haproxy(front))
@@ -198,16 +189,12 @@ class Cluster:
         world = _WORLD.format(at=HOST, node=f"{HERE}:8545", hook=f"{HERE}:9000")
         for name in WEBS:
             folder = self._folder(name)
-            file = self._configure(
-                name, "haproxy-database.cfg", more=world, **addresses
-            )
+            file = self._configure(name, "haproxy-database.cfg", more=world, **addresses)
             self._programs[name, "haproxy"] = Program(_haproxy(file))
             users = folder / "userlist.txt"
             users.write_text(f'"florin" "{self._passwords["APP_PASSWORD"]}"\n')
             file = self._configure(name, "pgbouncer.ini", FOLDER=str(folder))
-            self._programs[name, "pgbouncer"] = Program(
-                ["/usr/sbin/pgbouncer", "-q", file]
-            )
+            self._programs[name, "pgbouncer"] = Program(["/usr/sbin/pgbouncer", "-q", file])
             give(folder, self._account)
             for program, argv in self._own(name).items():
                 self._programs[name, program] = Program(argv, self._environment())
@@ -269,16 +256,10 @@ class Cluster:
         self._exits.callback(process.kill)
 
     def _open_database(self) -> None:
-        wait_until(
-            lambda: "leader" in self.roles().values(), seconds=_PATIENCE, pause=0.2
-        )
-        self.database = Database(
-            self._direct("postgres", "SUPERUSER_PASSWORD", "postgres")
-        )
+        wait_until(lambda: "leader" in self.roles().values(), seconds=_PATIENCE, pause=0.2)
+        self.database = Database(self._direct("postgres", "SUPERUSER_PASSWORD", "postgres"))
         self._exits.callback(self.database.close)
-        self.database.rows(
-            f"CREATE ROLE florin LOGIN PASSWORD '{self._passwords['APP_PASSWORD']}'"
-        )
+        self.database.rows(f"CREATE ROLE florin LOGIN PASSWORD '{self._passwords['APP_PASSWORD']}'")
         self.database.rows("CREATE DATABASE florin OWNER florin")
         self.database.close()
         self.database.url = self._direct("postgres", "SUPERUSER_PASSWORD", "florin")
@@ -299,20 +280,12 @@ class Cluster:
         direct = {"DATABASE_URL": self._settings["DATABASE_DIRECT_URL"]}
         self.clerk = Clerk("tests.clerk", self._settings | direct)
         self._exits.callback(self.clerk.close)
-        made = self.clerk.ask(
-            "set_up",
-            wallets={CHAIN: _WALLET},
-            webhook_url=f"http://{HOST}:{_HOOK}/hook",
-        )
+        made = self.clerk.ask("set_up", wallets={CHAIN: _WALLET}, webhook_url=f"http://{HOST}:{_HOOK}/hook")
         more = [self.clerk.ask("create_key") for _ in range(_KEYS)]
         self.keys = [made["live_key"], *more]
 
     def _shared_settings(self) -> dict[str, str]:
-        inherited = {
-            k: v
-            for k, v in os.environ.items()
-            if not k.startswith(("FLORIN_", "DATABASE_", "REDIS_"))
-        }
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("FLORIN_", "DATABASE_", "REDIS_"))}
         valkey = self._passwords["VALKEY_PASSWORD"]
         # As the guide writes it: an address with two hosts.
         hosts = ",".join(f"{self.machines[name].address}:5432" for name in DATABASES)
@@ -360,21 +333,14 @@ class Cluster:
         roles = sorted(self.roles().values())
         return (
             roles == ["leader", "sync_standby"]
-            and all(
-                _answers(self.machines[name].address, 8000, "/readyz") for name in WEBS
-            )
+            and all(_answers(self.machines[name].address, 8000, "/readyz") for name in WEBS)
             and self.watching() != ""
         )
 
     def roles(self) -> dict[str, str]:
         """Return what each database machine is, of those that run or follow, as Patroni says."""
         for name in DATABASES:
-            said = _ask(
-                self.machines[name].address,
-                8008,
-                "/cluster",
-                authority=self._certificates / "ca.crt",
-            )
+            said = _ask(self.machines[name].address, 8008, "/cluster", authority=self._certificates / "ca.crt")
             if said is not None:
                 return {
                     one["name"]: one["role"]
@@ -399,8 +365,7 @@ class Cluster:
         # What it was connected to may be gone.
         self.database.close()
         owner = self.database.value(
-            "SELECT owner FROM wallets_chaincursor WHERE chain = %s AND lease_until > clock_timestamp()",
-            CHAIN,
+            "SELECT owner FROM wallets_chaincursor WHERE chain = %s AND lease_until > clock_timestamp()", CHAIN
         )
         try:
             network = os.readlink(f"/proc/{(owner or '::').split(':')[1]}/ns/net")
@@ -413,9 +378,7 @@ def _haproxy(file: Path) -> list[str | Path]:
     return ["/usr/sbin/haproxy", "-q", "-db", "-f", file]
 
 
-def _ask(
-    host: str, port: int, path: str, *, authority: Path | None = None
-) -> bytes | None:
+def _ask(host: str, port: int, path: str, *, authority: Path | None = None) -> bytes | None:
     """Return a server's answer of 200, by TLS where an authority is named; None without one."""
     peer = http.client.HTTPConnection(host, port, timeout=2)
     if authority is not None:

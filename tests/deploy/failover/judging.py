@@ -27,9 +27,7 @@ def longest_gap(times: Iterable[float], window: Window) -> float:
 def waits(orders: Iterable[Order], window: Window) -> list[float]:
     """Return how long shops waited for the checkouts that they wanted in the window, or still waited for as it began."""
     return sorted(
-        order.accepted - order.began
-        for order in orders
-        if order.accepted > window.began and order.began < window.ended
+        order.accepted - order.began for order in orders if order.accepted > window.began and order.began < window.ended
     )
 
 
@@ -45,11 +43,7 @@ Row = tuple[str, str]
 def lost(orders: Iterable[Order], rows: Iterable[Row]) -> list[str]:
     """Return the accepted checkouts that the database does not have."""
     kept = set(rows)
-    return [
-        order.ref
-        for order in orders
-        if order.accepted and (order.ref, order.public_id) not in kept
-    ]
+    return [order.ref for order in orders if order.accepted and (order.ref, order.public_id) not in kept]
 
 
 def doubled(rows: Iterable[Row]) -> list[str]:

@@ -50,9 +50,7 @@ class Load:
     orders: list[Order] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     paid: list[str] = field(default_factory=list)
-    _payable: queue.SimpleQueue[tuple[str, str]] = field(
-        default_factory=queue.SimpleQueue
-    )
+    _payable: queue.SimpleQueue[tuple[str, str]] = field(default_factory=queue.SimpleQueue)
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
 
@@ -81,10 +79,7 @@ class Load:
     async def _create(self) -> None:
         limit = aiohttp.ClientTimeout(total=_TRY_SECONDS)
         connector = aiohttp.TCPConnector(limit=0)
-        async with (
-            aiohttp.ClientSession(timeout=limit, connector=connector) as session,
-            asyncio.TaskGroup() as tasks,
-        ):
+        async with aiohttp.ClientSession(timeout=limit, connector=connector) as session, asyncio.TaskGroup() as tasks:
             keys: Iterator[str] = cycle(self.keys)
             began = time.time()
             for number in count():
@@ -97,9 +92,7 @@ class Load:
                 due = began + (number + 1) / self.rate
                 await asyncio.sleep(max(0.0, due - time.time()))
 
-    async def _until_accepted(
-        self, session: aiohttp.ClientSession, key: str, order: Order
-    ) -> None:
+    async def _until_accepted(self, session: aiohttp.ClientSession, key: str, order: Order) -> None:
         pause = _FIRST_PAUSE
         while True:
             order.tries += 1
@@ -114,9 +107,7 @@ class Load:
         [option] = (one for one in made["available_chains"] if one["chain"] == CHAIN)
         self._payable.put((made["id"], option["address"]))
 
-    async def _try(
-        self, session: aiohttp.ClientSession, key: str, order: Order
-    ) -> dict[str, Any] | None:
+    async def _try(self, session: aiohttp.ClientSession, key: str, order: Order) -> dict[str, Any] | None:
         """Ask once; return the checkout, nothing after a failure that may pass, and an empty one after a refusal."""
         body = {"amount": AMOUNT, "currency": "USD", "order_ref": order.ref}
         headers = {"Authorization": f"Bearer {key}"}

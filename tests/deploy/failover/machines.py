@@ -102,10 +102,7 @@ class Machine:
 
     def _kill(self, named: str | None = None) -> None:
         for process in psutil.process_iter(["name"]):
-            if process.pid == self._keeper.pid or named not in {
-                None,
-                process.info["name"],
-            }:
+            if process.pid == self._keeper.pid or named not in {None, process.info["name"]}:
                 continue
             try:
                 if os.readlink(f"/proc/{process.pid}/ns/net") == self.network:

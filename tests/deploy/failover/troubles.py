@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.deploy.failover.cluster import Cluster
-from tests.deploy.failover.judging import (
-    Row,
-    Window,
-    doubled,
-    longest_gap,
-    lost,
-    percentile_99,
-    waits,
-)
+from tests.deploy.failover.judging import Row, Window, doubled, longest_gap, lost, percentile_99, waits
 from tests.deploy.failover.load import Load
 from tests.waiting import comes_true, wait_until
 
@@ -52,9 +44,7 @@ def _kill_worker(cluster: Cluster) -> Undo:
 
 
 def _kill_database(role: str) -> Callable[[Cluster], Undo]:
-    return lambda cluster: _kill(cluster.the(role), "patroni", others="postgres")(
-        cluster
-    )
+    return lambda cluster: _kill(cluster.the(role), "patroni", others="postgres")(cluster)
 
 
 def _kill_machine(cluster: Cluster, name: str) -> Undo:
@@ -75,24 +65,16 @@ TROUBLES: Final[Mapping[str, Trouble]] = {
     "pgbouncer": Trouble("a PgBouncer", _kill("web1", "pgbouncer"), 25),
     "valkey": Trouble("Valkey", _kill("aside", "valkey")),
     "proxy": Trouble("the proxy, started again at once", _kill("front", "haproxy"), 0),
-    "standby": Trouble(
-        "the synchronous standby, with its Patroni", _kill_database("sync_standby")
-    ),
+    "standby": Trouble("the synchronous standby, with its Patroni", _kill_database("sync_standby")),
     "primary": Trouble("the primary, with its Patroni", _kill_database("leader"), 35),
     "web-machine": Trouble(
-        "the web machine that reads the chain, silently",
-        lambda cluster: _kill_machine(cluster, cluster.watching()),
-        30,
+        "the web machine that reads the chain, silently", lambda cluster: _kill_machine(cluster, cluster.watching()), 30
     ),
     "standby-machine": Trouble(
-        "the standby's machine, silently",
-        lambda cluster: _kill_machine(cluster, cluster.the("sync_standby")),
-        25,
+        "the standby's machine, silently", lambda cluster: _kill_machine(cluster, cluster.the("sync_standby")), 25
     ),
     "database-machine": Trouble(
-        "the primary's machine, silently",
-        lambda cluster: _kill_machine(cluster, cluster.the("leader")),
-        40,
+        "the primary's machine, silently", lambda cluster: _kill_machine(cluster, cluster.the("leader")), 40
     ),
 }
 
@@ -149,16 +131,8 @@ class Report:
             for one in self.lines
         ]
         total = f"{self.accepted} checkouts accepted in {self.tries} requests, {self.paid} paid."
-        wrong = {
-            name: found
-            for name, found in asdict(self).items()
-            if isinstance(found, list) and name != "lines"
-        }
-        told = [
-            f"{name}: {len(found)} {found[:5]}"
-            for name, found in wrong.items()
-            if found
-        ]
+        wrong = {name: found for name, found in asdict(self).items() if isinstance(found, list) and name != "lines"}
+        told = [f"{name}: {len(found)} {found[:5]}" for name, found in wrong.items() if found]
         return "\n".join(["", head, rule, *rows, "", total, *told])
 
 
@@ -205,20 +179,13 @@ def _goes_on(load: Load) -> bool:
     return comes_true(lambda: load.accepted_since(dead), seconds=_ORDER_SECONDS)
 
 
-def _judge(
-    cluster: Cluster,
-    load: Load,
-    windows: Iterable[tuple[str, Window]],
-    unsettled: Sequence[str],
-) -> Report:
+def _judge(cluster: Cluster, load: Load, windows: Iterable[tuple[str, Window]], unsettled: Sequence[str]) -> Report:
     say("Waiting for the last webhooks.")
     cluster.node.mine(5)
     comes_true(lambda: set(load.paid) <= heard(cluster).keys(), seconds=_LAST_SECONDS)
     # What it was connected to may be gone.
     cluster.database.close()
-    rows: list[Row] = cluster.database.rows(
-        "SELECT order_ref, public_id FROM checkouts_checkout"
-    )
+    rows: list[Row] = cluster.database.rows("SELECT order_ref, public_id FROM checkouts_checkout")
     credited = cluster.database.rows(
         "SELECT c.public_id, extract(epoch FROM p.credited_at)::float8"
         " FROM checkouts_payment p JOIN checkouts_checkout c ON c.id = p.checkout_id"
@@ -258,9 +225,7 @@ def _judge(
 
 
 def _of_window(load: Load, window: Window, refs: Sequence[str]) -> int:
-    inside = {
-        one.ref for one in load.orders if window.began < one.accepted < window.ended
-    }
+    inside = {one.ref for one in load.orders if window.began < one.accepted < window.ended}
     return len(inside & set(refs))
 
 

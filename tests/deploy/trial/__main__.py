@@ -9,13 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from deploy.provenance import ROOT
-from tests.deploy.trial.machines import (
-    limits_problem,
-    make_images,
-    megabytes,
-    missing_programs,
-    run,
-)
+from tests.deploy.trial.machines import limits_problem, make_images, megabytes, missing_programs, run
 from tests.deploy.trial.story import WAYS, Way, summary, tell
 
 
@@ -43,9 +37,7 @@ def write(way: Way, image: str, version: str, folder: Path) -> None:
 def main(chosen: list[str]) -> int:
     """Try the ways; return 1 where something is missing or failed."""
     if missing := missing_programs():
-        sys.stderr.write(
-            f"Nothing was tried. Install first: apt install {' '.join(missing)}\n"
-        )
+        sys.stderr.write(f"Nothing was tried. Install first: apt install {' '.join(missing)}\n")
         return 1
     if problem := limits_problem():
         sys.stderr.write(problem)

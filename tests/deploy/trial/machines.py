@@ -23,10 +23,7 @@ SMALL: Final = (
     '--aptopt=Acquire::Languages "none"',
     # Testing is not published as often as its release file wants.
     '--aptopt=Acquire::Check-Valid-Until "false"',
-    *(
-        f"--dpkgopt=path-exclude=/usr/share/{name}/*"
-        for name in ("man", "doc", "locale")
-    ),
+    *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("man", "doc", "locale")),
 )
 BASE: Final = "localhost/florin-try-base"
 """What Florin's image is built on: Debian with Python and tini."""
@@ -70,12 +67,7 @@ def make_images(image: str) -> None:
         if not has_image(name):
             _bootstrap(name, suite, packages)
     mount = f"--volume={CERTIFICATES}:{CERTIFICATES}:ro"
-    options = (
-        "--isolation=chroot",
-        "--network=host",
-        mount,
-        f"--build-arg=BASE={BASE}",
-    )
+    options = ("--isolation=chroot", "--network=host", mount, f"--build-arg=BASE={BASE}")
     build(image, options, ROOT / "var" / "image")
 
 
@@ -83,15 +75,7 @@ def _bootstrap(name: str, suite: str, packages: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder) / "root.tar"
         include = f"--include={packages}"
-        run(
-            "mmdebstrap",
-            "--quiet",
-            "--variant=minbase",
-            *SMALL,
-            include,
-            suite,
-            archive,
-        )
+        run("mmdebstrap", "--quiet", "--variant=minbase", *SMALL, include, suite, archive)
         bare = f"{name}-root" if name == ENGINES else name
         run("podman", "import", "--quiet", archive, bare)
         if name == ENGINES:
@@ -114,14 +98,7 @@ class Machine:
 
     def sh(self, script: str, *, check: bool = True) -> str:
         """Run a script as root, and return all that it says. Raises CalledProcessError."""
-        argv = [
-            "podman",
-            "exec",
-            "--workdir",
-            HOME,
-            "--env",
-            f"PIP_CERT={CERTIFICATES}",
-        ]
+        argv = ["podman", "exec", "--workdir", HOME, "--env", f"PIP_CERT={CERTIFICATES}"]
         done = subprocess.run(
             [*argv, self.name, "sh", "-euc", script],
             check=False,
@@ -139,9 +116,7 @@ class Machine:
 
 
 @contextmanager
-def machine(
-    image: str, options: Sequence[str], command: Sequence[str]
-) -> Iterator[Machine]:
+def machine(image: str, options: Sequence[str], command: Sequence[str]) -> Iterator[Machine]:
     """Start a machine, and remove it with all it wrote in the end."""
     name = f"florin-try-{os.getpid()}"
     mount = ("--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro")
@@ -180,22 +155,14 @@ def missing_programs(path: str | None = None) -> list[str]:
     places = path or os.pathsep.join((os.environ.get("PATH", ""), *_PLACES))
 
     def is_here(name: str) -> bool:
-        return any(
-            shutil.which(one, path=places)
-            for one in (name, _INSTEAD.get(name))
-            if one is not None
-        )
+        return any(shutil.which(one, path=places) for one in (name, _INSTEAD.get(name)) if one is not None)
 
     return [package for name, package in NEEDED.items() if not is_here(name)]
 
 
-def limits_problem(
-    status: Path = Path("/proc/self/status"), configured: Path = _LIMITS
-) -> str:
+def limits_problem(status: Path = Path("/proc/self/status"), configured: Path = _LIMITS) -> str:
     """Return how to go on where podman's own limits cannot be set; nothing where they can, or where others are set."""
-    rights = next(
-        line for line in status.read_text().splitlines() if line.startswith("CapEff:")
-    )
+    rights = next(line for line in status.read_text().splitlines() if line.startswith("CapEff:"))
     if int(rights.split()[1], 16) >> _CAP_SYS_RESOURCE & 1 or any(
         "default_ulimits" in file.read_text() for file in configured.glob("*.conf")
     ):

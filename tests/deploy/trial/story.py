@@ -11,17 +11,7 @@ from typing import Final
 
 from deploy.deb import build
 from deploy.provenance import ROOT
-from tests.deploy.trial.machines import (
-    BARE,
-    BARE_SYSTEMD,
-    ENGINES,
-    HOME,
-    SCRIPTS,
-    Machine,
-    machine,
-    megabytes,
-    run,
-)
+from tests.deploy.trial.machines import BARE, BARE_SYSTEMD, ENGINES, HOME, SCRIPTS, Machine, machine, megabytes, run
 
 NEXT: Final = "99.0.0"
 """The version of the release that is upgraded to: the same source under another number."""
@@ -34,8 +24,7 @@ FILL_IN: Final = """sed -i \
   -e "s|^BACKUP_KEYS_RECIPIENT=.*|BACKUP_KEYS_RECIPIENT=$(age-keygen -y keys.key)|" \
   /etc/florin/florin.env"""
 CREATE: Final = (
-    "echo correct-horse-battery-staple-9 | florinctl manage create_merchant"
-    " 'Halden Roasters' owner@example.com"
+    "echo correct-horse-battery-staple-9 | florinctl manage create_merchant 'Halden Roasters' owner@example.com"
 )
 COUNT: Final = (
     "florinctl manage shell -v 0 -c"
@@ -68,15 +57,7 @@ class Transcript:
         shown = _SHOWN_ONCE.sub(r"\1[not written down]", told).splitlines()
         if len(shown) > 24:
             shown = [*shown[:8], f"... {len(shown) - 16} lines ...", *shown[-8:]]
-        self.lines += [
-            "```console",
-            f"# {script}",
-            *shown,
-            "```",
-            "",
-            f"{took:.1f} s",
-            "",
-        ]
+        self.lines += ["```console", f"# {script}", *shown, "```", "", f"{took:.1f} s", ""]
         return told
 
 
@@ -159,10 +140,7 @@ def _lose(kept: Transcript, way: Way) -> None:
     kept.type("florinctl stop")
     kept.type(way.restore_to, name="restore")
     kept.type(way.start_database)
-    kept.type(
-        'florinctl manage after_restore --lost-from "$(date -u +%FT%TZ)"',
-        name="after_restore",
-    )
+    kept.type('florinctl manage after_restore --lost-from "$(date -u +%FT%TZ)"', name="after_restore")
     kept.type("florinctl start", name="start")
     told = kept.type(COUNT)
     if "Later" not in told:
@@ -177,18 +155,12 @@ def put_sources(bare: Machine, *, packaged: bool) -> None:
         for name, version in (("florin", None), ("florin-next", NEXT)):
             place = Path(folder) / name
             place.mkdir()
-            archive = subprocess.run(
-                ["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=-1
-            ).stdout
+            archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=-1).stdout
             subprocess.run(["tar", "-x", "-C", place], input=archive, check=True)
             if version:
                 project = place / "pyproject.toml"
                 text = project.read_text()
-                project.write_text(
-                    re.sub(
-                        r'(?m)^version = ".*"', f'version = "{version}"', text, count=1
-                    )
-                )
+                project.write_text(re.sub(r'(?m)^version = ".*"', f'version = "{version}"', text, count=1))
             if packaged:
                 place = build(place, Path(folder))
             bare.copy(place, f"{HOME}/{place.name}")

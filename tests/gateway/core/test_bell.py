@@ -81,9 +81,7 @@ def test_without_valkey_ringing_is_silent_and_waiting_lasts_its_time(
         valkey.client.cache_clear()
 
 
-def test_a_listener_hears_again_once_valkey_is_back(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listener_hears_again_once_valkey_is_back(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bell, "_RETRY_SECONDS", 0.05)
     url = settings.REDIS_URL
     settings.REDIS_URL = "unix:///nowhere/valkey.sock"

@@ -7,31 +7,13 @@ from decimal import Decimal
 
 import pytest
 
-from gateway.core.csv_files import (
-    ROWS_AT_ONCE,
-    csv_pieces,
-    csv_response,
-    harmless,
-)
+from gateway.core.csv_files import ROWS_AT_ONCE, csv_pieces, csv_response, harmless
 
 FORMULAS = "=+-@＝＋－＠"
 
 
 @pytest.mark.parametrize(
-    "blank",
-    [
-        "",
-        " ",
-        '"',
-        "\u200b",
-        "\ufeff",
-        "\xa0",
-        "\u202e",
-        "\u2066",
-        "\u180e",
-        "\u3164",
-        " " * 99,
-    ],
+    "blank", ["", " ", '"', "\u200b", "\ufeff", "\xa0", "\u202e", "\u2066", "\u180e", "\u3164", " " * 99]
 )
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_what_a_spreadsheet_would_run_is_made_text(formula: str, blank: str) -> None:
@@ -41,9 +23,7 @@ def test_what_a_spreadsheet_would_run_is_made_text(formula: str, blank: str) -> 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("before", ["", ";", "x;", 'x";"', "x\t", "x\r\n", "x|", "x; "])
-def test_no_part_of_a_line_is_a_formula_whatever_separates_cells(
-    before: str, formula: str, separator: str
-) -> None:
+def test_no_part_of_a_line_is_a_formula_whatever_separates_cells(before: str, formula: str, separator: str) -> None:
     text = "".join(csv_pieces(["n"], [["1", f"{before}{formula}cmd|' /C calc'!A0"]]))
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     # As they are, and as a program reads them that ignores quotes.
@@ -75,10 +55,7 @@ def test_a_file_for_people_begins_with_a_byte_order_mark() -> None:
 
 
 def test_quotes_commas_and_lines_come_back_as_they_were() -> None:
-    rows: list[list[object]] = [
-        ['say "hi"', "a,b", "two\r\nlines", "日本"],
-        ["", None, 7, Decimal("1.50")],
-    ]
+    rows: list[list[object]] = [['say "hi"', "a,b", "two\r\nlines", "日本"], ["", None, 7, Decimal("1.50")]]
     text = "".join(csv_pieces(["a", "b", "c", "d"], rows, for_people=False))
     header, first, second = csv.reader(io.StringIO(text, newline=""))
     assert header == ["a", "b", "c", "d"]

@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from gateway.core.daily_totals import (
-    SumTable,
-    compare_days,
-    days_of,
-    fold,
-    rebuild_days,
-)
+from gateway.core.daily_totals import SumTable, compare_days, days_of, fold, rebuild_days
 
 pytestmark = pytest.mark.django_db
 
@@ -47,9 +41,7 @@ def run(statement: str, *values: int | str | date) -> None:
 def kept() -> list[tuple[Any, ...]]:
     """The rows of totals: shop, count, units, the dearest, and whether they are folded."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT shop, count, units, dearest, is_sum FROM sale_days ORDER BY id"
-        )
+        cursor.execute("SELECT shop, count, units, dearest, is_sum FROM sale_days ORDER BY id")
         return list(cursor.fetchall())
 
 
@@ -80,9 +72,7 @@ def test_what_nobody_counted_is_reported_and_repaired() -> None:
     one, two = compare_days(TABLE, **DAYS)
     assert one.key == {"day": DAY, "shop": 1}
     assert one.off == {"count": -1, "units": Decimal(-8), "dearest": Decimal(-3)}
-    assert str(two) == (
-        "sale_days day=2026-11-20 shop=2: kept less raw count -1 units -3 dearest -3"
-    )
+    assert str(two) == ("sale_days day=2026-11-20 shop=2: kept less raw count -1 units -3 dearest -3")
     rebuild_days(TABLE, **DAYS)
     assert compare_days(TABLE, **DAYS) == []
     assert kept() == [(1, 2, 13, 8, True), (2, 1, 3, 3, True)]

@@ -20,9 +20,7 @@ def taken(desk: Desk) -> dict[str, list[list[str]]]:
     assert answer["Content-Type"] == "application/zip"
     archive = ZipFile(io.BytesIO(b"".join(answer.streaming_content)))
     assert archive.testzip() is None
-    return {
-        name.removesuffix(".csv"): rows_of(archive, name) for name in archive.namelist()
-    }
+    return {name.removesuffix(".csv"): rows_of(archive, name) for name in archive.namelist()}
 
 
 def rows_of(archive: ZipFile, name: str) -> list[list[str]]:

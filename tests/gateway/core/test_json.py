@@ -17,17 +17,7 @@ def test_numbers_and_key_order_come_back_as_they_were_spelled(text):
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b"nan",
-        b"[NaN]",
-        b'{"a":Infinity}',
-        b"\xff\xfe",
-        b"[" * 100_000,
-        b"\xef\xbb\xbf{}",
-    ],
+    "body", [b"", b"{", b"nan", b"[NaN]", b'{"a":Infinity}', b"\xff\xfe", b"[" * 100_000, b"\xef\xbb\xbf{}"]
 )
 def test_what_is_not_json_is_a_value_error(body):
     with pytest.raises(json.NotJsonError):

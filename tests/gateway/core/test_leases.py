@@ -15,9 +15,7 @@ pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
 def takers(count: int = 8) -> list[Callable[[], Lease | None]]:
     """So many processes that want the same work."""
-    return [
-        partial(leases.take, "work", f"{number}", seconds=60) for number in range(count)
-    ]
+    return [partial(leases.take, "work", f"{number}", seconds=60) for number in range(count)]
 
 
 def together() -> int:
@@ -32,9 +30,7 @@ def test_of_many_who_ask_at_once_one_has_the_lease() -> None:
         Lease.objects.update(lease_until=EPOCH)
 
 
-def test_without_the_condition_all_would_have_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_condition_all_would_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: the same statement that does not look at who has it."""
     careless = leases._take.replace("lease_until < clock_timestamp()", "true")
     assert careless != leases._take

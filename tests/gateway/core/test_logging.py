@@ -25,10 +25,7 @@ def test_a_secret_is_taken_out_and_the_words_around_it_stay(secret: str) -> None
     assert told.endswith(" after")
 
 
-@pytest.mark.parametrize(
-    "harmless",
-    ["chk_live_01h2xz", "https://shop.example:8443/a?b=c", "write to a@b.example"],
-)
+@pytest.mark.parametrize("harmless", ["chk_live_01h2xz", "https://shop.example:8443/a?b=c", "write to a@b.example"])
 def test_what_is_no_secret_stays(harmless: str) -> None:
     assert redact(harmless) == harmless
 
@@ -51,18 +48,14 @@ def test_no_secret_is_written_whatever_holds_it(
 
 
 @pytest.mark.usefixtures("logging_restored")
-@pytest.mark.parametrize(
-    "name", ["django.security.DisallowedHost", "gateway.server.front"]
-)
+@pytest.mark.parametrize("name", ["django.security.DisallowedHost", "gateway.server.front"])
 def test_what_any_client_can_cause_is_one_short_line_and_a_few_a_minute(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logging_config(json_lines=True)
     error = ValueError("bad")
     for _ in range(3 * MOST_A_MINUTE):
-        logging.getLogger(name).error(
-            "Invalid HTTP_HOST: %s", "x" * 9_000, exc_info=error
-        )
+        logging.getLogger(name).error("Invalid HTTP_HOST: %s", "x" * 9_000, exc_info=error)
     logging.getLogger("tests").error("ours", exc_info=error)
     *lines, ours = capsys.readouterr().err.splitlines()
     # A minute may end meanwhile.

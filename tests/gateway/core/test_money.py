@@ -42,31 +42,13 @@ def test_more_decimals_than_the_token_has_are_refused_not_rounded():
         to_units(Decimal("1.0000001"))
 
 
-@pytest.mark.parametrize(
-    ("text", "amount"),
-    [("25", "25.00"), ("25.5", "25.50"), ("0.10", "0.10"), ("007.01", "7.01")],
-)
+@pytest.mark.parametrize(("text", "amount"), [("25", "25.00"), ("25.5", "25.50"), ("0.10", "0.10"), ("007.01", "7.01")])
 def test_plain_digits_are_an_amount(text, amount):
     assert parse_usd(text) == Decimal(amount)
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " 25",
-        "25 ",
-        "+25",
-        "-25",
-        "1e3",
-        "1,000.00",
-        "25.001",
-        ".5",
-        "5.",
-        "٢٥",
-        "NaN",
-        "0x1",
-    ],
+    "text", ["", " 25", "25 ", "+25", "-25", "1e3", "1,000.00", "25.001", ".5", "5.", "٢٥", "NaN", "0x1"]
 )
 def test_anything_but_plain_ascii_digits_is_refused(text):
     assert parse_usd(text) is None

@@ -47,20 +47,13 @@ FORBIDDEN = [
 ]
 
 
-@pytest.mark.parametrize(
-    "address",
-    [address for _, address in FORBIDDEN],
-    ids=[name for name, _ in FORBIDDEN],
-)
+@pytest.mark.parametrize("address", [address for _, address in FORBIDDEN], ids=[name for name, _ in FORBIDDEN])
 def test_addresses_inside_or_of_no_use_are_not_public(address: str) -> None:
     assert not is_public(ip_address(address))
     assert not may_connect(address, loopback_allowed=False)
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"],
-)
+@pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"])
 def test_ordinary_addresses_are_public(address: str) -> None:
     assert is_public(ip_address(address))
     assert may_connect(address, loopback_allowed=False)

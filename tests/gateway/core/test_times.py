@@ -12,6 +12,4 @@ def test_times_are_written_in_utc_to_the_microsecond() -> None:
 
 def test_a_time_that_has_not_come_is_none() -> None:
     assert iso_or_none(None) is None
-    assert (
-        iso_or_none(datetime(2026, 1, 1, tzinfo=UTC)) == "2026-01-01T00:00:00.000000Z"
-    )
+    assert iso_or_none(datetime(2026, 1, 1, tzinfo=UTC)) == "2026-01-01T00:00:00.000000Z"

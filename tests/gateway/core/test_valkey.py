@@ -5,13 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.core import (
-    valkey,
-)
-from gateway.core.api.rate_limits import (
-    Limit,
-    hit,
-)
+from gateway.core import valkey
+from gateway.core.api.rate_limits import Limit, hit
 
 LIMIT = Limit("test", 60)
 

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from checkouts.creation.forms import (
-    parse_create,
-)
+from checkouts.creation.forms import parse_create
 from checkouts.inputs import NewCheckout
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.web_urls import UrlPolicy
@@ -45,9 +43,7 @@ def refusal(policy: UrlPolicy = STRICT, **fields: Any) -> tuple[str | None, str 
         (STRICT, "https://8.8.8.8/", None),
     ],
 )
-def test_webhook_urls_follow_the_policy(
-    policy: UrlPolicy, url: str, code: str | None
-) -> None:
+def test_webhook_urls_follow_the_policy(policy: UrlPolicy, url: str, code: str | None) -> None:
     if code is None:
         assert read(policy, webhook_url=url).webhook_url == url
     else:

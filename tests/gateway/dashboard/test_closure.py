@@ -40,12 +40,7 @@ def test_what_is_open_is_listed_first(owner: Desk, merchant: Merchant) -> None:
     make_checkout(merchant, mode=Mode.TEST)
     make_checkout()
     DepositTotal.objects.create(
-        merchant=merchant,
-        purpose="checkout",
-        chain="base",
-        token="USDC",
-        received=30_000_000,
-        flushed=5_500_000,
+        merchant=merchant, purpose="checkout", chain="base", token="USDC", received=30_000_000, flushed=5_500_000
     )
     assert open_things(owner) == {
         "Open checkouts": "2",
@@ -59,9 +54,7 @@ def test_what_is_open_is_listed_first(owner: Desk, merchant: Merchant) -> None:
     assert page.index("Download everything") < page.index("Close this account")
 
 
-def test_the_name_closes_the_account_and_logs_out(
-    owner: Desk, merchant: Merchant, viewer: Desk
-) -> None:
+def test_the_name_closes_the_account_and_logs_out(owner: Desk, merchant: Merchant, viewer: Desk) -> None:
     answer = owner.post("dashboard_close_account", {"name": merchant.name})
     assert (answer.status_code, answer["Location"]) == (302, "/account/login/")
     merchant.refresh_from_db()
@@ -75,9 +68,7 @@ def test_the_name_closes_the_account_and_logs_out(
 
 
 @pytest.mark.parametrize("name", ["", "x", "halden roasters"])
-def test_another_name_closes_nothing(
-    name: str, owner: Desk, merchant: Merchant
-) -> None:
+def test_another_name_closes_nothing(name: str, owner: Desk, merchant: Merchant) -> None:
     assert close(owner, name) == 422
     merchant.refresh_from_db()
     assert merchant.closed_at is None
@@ -98,9 +89,7 @@ def test_the_export_leads_an_owner_there(owner: Desk) -> None:
     assert owner.url("dashboard_closing") in owner.get("dashboard_data_export").text
 
 
-def test_another_merchants_account_does_not_exist(
-    stranger: Desk, merchant: Merchant
-) -> None:
+def test_another_merchants_account_does_not_exist(stranger: Desk, merchant: Merchant) -> None:
     assert stranger.get("dashboard_closing").status_code == 404
     assert close(stranger) == 404
     merchant.refresh_from_db()
@@ -115,9 +104,7 @@ def test_closing_asks_for_a_proof_of_who_it_is(merchant: Merchant) -> None:
     assert merchant.closed_at is None
 
 
-def test_whoever_logs_in_again_reads_that_it_is_closed_and_makes_nothing(
-    owner: Desk, merchant: Merchant
-) -> None:
+def test_whoever_logs_in_again_reads_that_it_is_closed_and_makes_nothing(owner: Desk, merchant: Merchant) -> None:
     make_wallet(merchant)
     close(owner)
     owner.client = log_in(owner.user)

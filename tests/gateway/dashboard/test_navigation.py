@@ -8,10 +8,7 @@ from tests.dashboard.people import Desk
 
 def test_no_page_is_listed_twice_and_no_name_is_used_twice() -> None:
     entries = [entry for group in GROUPS for entry in group.entries]
-    for names in (
-        [entry.route for entry in entries],
-        [entry.label for entry in entries],
-    ):
+    for names in ([entry.route for entry in entries], [entry.label for entry in entries]):
         assert len(set(names)) == len(names)
 
 

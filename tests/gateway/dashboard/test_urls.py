@@ -4,10 +4,7 @@ import pytest
 
 from tests.routes import DESK, assert_leads_to
 
-PATHS = {
-    f"{DESK}/close-account/": "dashboard_closing",
-    f"{DESK}/close-account/confirm/": "dashboard_close_account",
-}
+PATHS = {f"{DESK}/close-account/": "dashboard_closing", f"{DESK}/close-account/confirm/": "dashboard_close_account"}
 
 
 @pytest.mark.parametrize(("path", "name"), PATHS.items())

@@ -21,17 +21,13 @@ def feed() -> ElementTree.Element:
 
 
 def test_each_release_of_the_changelog_is_an_entry() -> None:
-    headings = re.findall(
-        r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
-    )
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     titles = [entry.findtext(f"{ATOM}title") for entry in feed().iter(f"{ATOM}entry")]
     assert titles == [f"Florin {heading}" for heading in headings]
     assert titles
 
 
-def test_an_entry_leads_to_its_heading_and_has_the_changes_with_whole_links(
-    written: dict[str, str],
-) -> None:
+def test_an_entry_leads_to_its_heading_and_has_the_changes_with_whole_links(written: dict[str, str]) -> None:
     for entry in feed().iter(f"{ATOM}entry"):
         link = entry.find(f"{ATOM}link")
         assert link is not None
@@ -54,11 +50,7 @@ def test_a_release_has_its_date_and_an_unreleased_one_a_date_that_stays() -> Non
 
 
 def test_each_page_names_the_feed(written: dict[str, str]) -> None:
-    missing = [
-        address
-        for address, html in written.items()
-        if 'type="application/atom+xml"' not in html
-    ]
+    missing = [address for address, html in written.items() if 'type="application/atom+xml"' not in html]
     assert missing == ["/docs/api/explorer/"]
     answer = Client().get("/docs/changelog.xml")
     assert answer.headers["Content-Type"].startswith("application/atom+xml")

@@ -14,9 +14,7 @@ GUIDE = ROOT / "docs" / "guide"
 
 
 def test_each_error_code_has_its_entry_and_each_entry_its_code() -> None:
-    entries = re.findall(
-        r"^### (\w+)$", (GUIDE / "errors.md").read_text(), re.MULTILINE
-    )
+    entries = re.findall(r"^### (\w+)$", (GUIDE / "errors.md").read_text(), re.MULTILINE)
     assert sorted(entries) == sorted(STATUS_OF)
 
 
@@ -46,8 +44,6 @@ def test_each_operation_has_its_entry_and_each_entry_its_operation() -> None:
         for path, operations in json.loads(document())["paths"].items()
         for method in operations
     }
-    reference = "\n".join(
-        page.read() for slug, page in pages().items() if slug.startswith("api/")
-    )
+    reference = "\n".join(page.read() for slug, page in pages().items() if slug.startswith("api/"))
     entries = re.findall(r"^`([A-Z]+ /api/v1/\S+)`$", reference, re.MULTILINE)
     assert sorted(entries) == sorted(described)

@@ -18,10 +18,7 @@ def test_headings_get_the_anchors_that_code_hosts_give() -> None:
 
 
 def test_a_link_without_an_address_becomes_plain_words() -> None:
-    found = render(
-        "[here](a.py) and [there](b.md)",
-        link=lambda target: "/docs/b/" if target == "b.md" else None,
-    )
+    found = render("[here](a.py) and [there](b.md)", link=lambda target: "/docs/b/" if target == "b.md" else None)
     assert found.html == '<p>here and <a href="/docs/b/">there</a></p>\n'
 
 
@@ -40,16 +37,11 @@ def test_code_is_escaped_and_marked() -> None:
 
 def test_what_is_below_a_heading_is_found_by_the_search() -> None:
     found = render("# A\n\nOne `two`\n\n## B\n\n- three", link=lambda target: target)
-    assert [(each.title, each.text) for each in found.headings] == [
-        ("A", "One two"),
-        ("B", "three"),
-    ]
+    assert [(each.title, each.text) for each in found.headings] == [("A", "One two"), ("B", "three")]
     assert found.lead == "One two"
 
 
 def test_a_block_that_no_test_runs_says_so_with_its_reason() -> None:
     found = html("```sh not run: it needs <root>\nls\n```")
-    assert (
-        '<p class="code-note">Not run by our tests: it needs &lt;root&gt;.</p>' in found
-    )
+    assert '<p class="code-note">Not run by our tests: it needs &lt;root&gt;.</p>' in found
     assert "code-note" not in html("```sh\nls\n```")

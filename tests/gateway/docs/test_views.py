@@ -28,16 +28,11 @@ def test_links_of_markdown_lead_to_pages_of_this_server() -> None:
     known |= {f"/docs/images/{path.name}" for path in IMAGES.glob("*.png")}
     links = 0
     for page in pages().values():
-        prose = re.sub(
-            r"^ *```.*?^ *```", "", page.markdown(), flags=re.MULTILINE | re.DOTALL
-        )
+        prose = re.sub(r"^ *```.*?^ *```", "", page.markdown(), flags=re.MULTILINE | re.DOTALL)
         for target in re.findall(r"\]\(([^()\s]+)\)", prose):
             links += 1
             path = target.removeprefix(settings.BASE_URL).partition("#")[0]
-            assert path in known or re.match(r"#|https?://(?!127)", target), (
-                page.slug,
-                target,
-            )
+            assert path in known or re.match(r"#|https?://(?!127)", target), (page.slug, target)
     assert links > 300
 
 
@@ -67,13 +62,9 @@ def test_an_unknown_page_is_not_found(address: str) -> None:
     assert Client().get(address).status_code == 404
 
 
-def test_the_search_finds_headings_of_every_listed_page(
-    written: dict[str, str],
-) -> None:
+def test_the_search_finds_headings_of_every_listed_page(written: dict[str, str]) -> None:
     rows = json.loads(get("/docs/search.json"))
-    assert {row[0].partition("#")[0] for row in rows} == {
-        page.url for _, found in sections() for page in found
-    }
+    assert {row[0].partition("#")[0] for row in rows} == {page.url for _, found in sections() for page in found}
     for address, _, _, _ in rows:
         path, _, anchor = address.partition("#")
         assert f'id="{anchor}"' in written[path] or not anchor
@@ -89,9 +80,7 @@ def test_language_models_get_the_list_and_the_whole() -> None:
             assert page.markdown() in whole
 
 
-def test_only_the_explorer_loads_redoc_and_may_style_itself(
-    written: dict[str, str],
-) -> None:
+def test_only_the_explorer_loads_redoc_and_may_style_itself(written: dict[str, str]) -> None:
     loads = {address for address, html in written.items() if "redoc.mjs" in html}
     assert loads == {"/docs/api/explorer/"}
     answer = Client().get("/docs/api/explorer/")
@@ -112,14 +101,8 @@ def test_every_operations_page_leads_to_the_explorer(written: dict[str, str]) ->
     assert without == {"/docs/api/explorer/", "/docs/api/webhooks/"}
 
 
-def test_pictures_of_pages_are_served_and_others_are_not_found(
-    written: dict[str, str],
-) -> None:
-    sources = {
-        source
-        for html in written.values()
-        for source in re.findall(r'<img src="(/docs/images/[^"]+)"', html)
-    }
+def test_pictures_of_pages_are_served_and_others_are_not_found(written: dict[str, str]) -> None:
+    sources = {source for html in written.values() for source in re.findall(r'<img src="(/docs/images/[^"]+)"', html)}
     assert "/docs/images/start.png" in sources
     for source in sources:
         answer = Client().get(source)

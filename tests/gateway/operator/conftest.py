@@ -9,10 +9,7 @@ from django.test import Client
 
 from accounts.models import Merchant, User
 from tests.factories import make_merchant
-from tests.gateway.operator.people import (
-    log_in_by_factor,
-    make_operator,
-)
+from tests.gateway.operator.people import log_in_by_factor, make_operator
 
 
 @pytest.fixture(autouse=True)

@@ -31,9 +31,7 @@ def _walk(resolver: URLResolver, prefix: str) -> Iterator[tuple[str | None, str]
 def _filled(route: str) -> str:
     for argument in ("<path:object_id>", "<path:content_type_id>"):
         route = route.replace(argument, "1")
-    return (
-        route.replace("^(?P<app_label>", "").split("|")[0].replace("(?P<url>.*)$", "x")
-    )
+    return route.replace("^(?P<app_label>", "").split("|")[0].replace("(?P<url>.*)$", "x")
 
 
 def locations(client: Client) -> set[str]:

@@ -9,18 +9,13 @@ from tests.accounts.logins import totp_code
 from tests.dashboard.people import log_in, make_member
 from tests.factories import make_merchant
 from tests.gateway.operator.doors import addresses, locations
-from tests.gateway.operator.people import (
-    log_in_by_factor,
-    make_operator,
-)
+from tests.gateway.operator.people import log_in_by_factor, make_operator
 
 pytestmark = pytest.mark.django_db
 
 
 def statuses(client: Client, method: str = "get") -> dict[str, int]:
-    return {
-        address: getattr(client, method)(address).status_code for address in addresses()
-    }
+    return {address: getattr(client, method)(address).status_code for address in addresses()}
 
 
 def test_people_who_are_no_staff_find_nothing() -> None:

@@ -10,13 +10,7 @@ from gateway.operator import health_page
 from mails.models import OutgoingMail
 from settlements.models import BookCheck, GasAccount, TroubledForwarder
 from tests.checkouts.watcher import attribute, events_of, pay
-from tests.factories import (
-    LOCAL_NODES,
-    NOON,
-    make_checkout,
-    make_live_chain,
-    make_merchant,
-)
+from tests.factories import LOCAL_NODES, NOON, make_checkout, make_live_chain, make_merchant
 from tests.wallets.factories import make_deposit
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from wallets.models import ChainCursor
@@ -32,9 +26,7 @@ def page_of(client: Client) -> str:
     return str(answer.content.decode())
 
 
-def test_a_quiet_installation_has_nothing_waiting(
-    client: Client, settings: Any
-) -> None:
+def test_a_quiet_installation_has_nothing_waiting(client: Client, settings: Any) -> None:
     settings.CHAIN_SETTINGS = {}
     page = page_of(client)
     for said in ("No chain has a node.", "Every endpoint answers.", "answers"):
@@ -44,9 +36,7 @@ def test_a_quiet_installation_has_nothing_waiting(
 def test_what_waits_and_what_was_given_up_is_counted(client: Client) -> None:
     for number in range(3):
         due_at = NOON if number else None
-        OutgoingMail.objects.create(
-            key=f"m:{number}", recipient="a@b.example", due_at=due_at
-        )
+        OutgoingMail.objects.create(key=f"m:{number}", recipient="a@b.example", due_at=due_at)
     context = client.get("/operator/health/").context
     mails = context["queues"][-1]
     assert (mails.label, mails.waiting, mails.oldest) == ("Mails to send", 2, NOON)
@@ -61,9 +51,7 @@ def test_a_node_that_does_not_answer_is_named(client: Client, settings: Any) -> 
     assert "down" in page
 
 
-def test_an_operator_resumes_a_halted_chain_and_lost_orders_become_reversed(
-    client: Client, settings: Any
-) -> None:
+def test_an_operator_resumes_a_halted_chain_and_lost_orders_become_reversed(client: Client, settings: Any) -> None:
     settings.CHAIN_SETTINGS = {}
     checkout = make_checkout()
     paid = pay(checkout)
@@ -92,10 +80,7 @@ def test_endpoints_that_fail_are_shown_the_worst_first(client: Client) -> None:
     merchant = make_merchant("Halden Roasters")
     for failures in (0, 5, 9):
         Endpoint.objects.create(
-            merchant=merchant,
-            mode="live",
-            url=f"https://{failures}.halden.example/",
-            consecutive_failures=failures,
+            merchant=merchant, mode="live", url=f"https://{failures}.halden.example/", consecutive_failures=failures
         )
     endpoints = client.get("/operator/health/").context["endpoints"]
     assert [row.consecutive_failures for row in endpoints] == [9, 5]
@@ -115,20 +100,10 @@ def test_failed_deliveries_are_counted_as_far_as_anybody_needs_to_know(
     assert "2 or more" in " ".join(answer.text.split())
 
 
-def test_gas_that_runs_low_and_books_that_differ_are_shown(
-    client: Client, settings: Any
-) -> None:
+def test_gas_that_runs_low_and_books_that_differ_are_shown(client: Client, settings: Any) -> None:
     settings.CHAIN_SETTINGS = {}
-    GasAccount.objects.create(
-        chain="base",
-        address="0xGas",
-        balance_wei=10**15,
-        balance_at=NOON,
-        doubt_told_at=NOON,
-    )
-    BookCheck.objects.create(
-        chain="base", checked_at=NOON, asked=7, height=12, differences=["one unit less"]
-    )
+    GasAccount.objects.create(chain="base", address="0xGas", balance_wei=10**15, balance_at=NOON, doubt_told_at=NOON)
+    BookCheck.objects.create(chain="base", checked_at=NOON, asked=7, height=12, differences=["one unit less"])
     TroubledForwarder.objects.create(
         deposit=make_deposit(),
         chain="base",
@@ -138,11 +113,6 @@ def test_gas_that_runs_low_and_books_that_differ_are_shown(
         retry_at=NOON,
     )
     page = page_of(client)
-    for said in (
-        "0.001000: low",
-        "number is in doubt",
-        "one unit less",
-        "7, at block 12",
-    ):
+    for said in ("0.001000: low", "number is in doubt", "one unit less", "7, at block 12"):
         assert said in page
     assert "1 could not be emptied three times and waits for a person" in page

@@ -13,27 +13,17 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Role
 from accounts.team import impersonation
-from accounts.team.permissions import (
-    Act,
-    may,
-)
+from accounts.team.permissions import Act, may
 from mails.models import OutgoingMail
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.dashboard.routes import Route, dashboard_routes
 from tests.factories import make_merchant
-from tests.gateway.operator.people import (
-    log_in_by_factor,
-    make_operator,
-)
+from tests.gateway.operator.people import log_in_by_factor, make_operator
 from tests.x402.recorded import make_payable
 from wallets.models import DepositAddress
 
 pytestmark = pytest.mark.django_db
-SEATED = [
-    route
-    for route in dashboard_routes()
-    if route.decision and not route.decision.everybody
-]
+SEATED = [route for route in dashboard_routes() if route.decision and not route.decision.everybody]
 REASON = "They asked us why an order is late: #4711"
 STOP = "/operator/stop-looking/"
 
@@ -79,14 +69,11 @@ def writes(queries: CaptureQueriesContext) -> list[str]:
     return [
         query["sql"]
         for query in queries
-        if re.search("INSERT INTO|DELETE FROM|UPDATE", query["sql"])
-        and not any(table in query["sql"] for table in own)
+        if re.search("INSERT INTO|DELETE FROM|UPDATE", query["sql"]) and not any(table in query["sql"] for table in own)
     ]
 
 
-def test_a_look_at_where_machines_pay_makes_no_address(
-    desk: Desk, settings: Any
-) -> None:
+def test_a_look_at_where_machines_pay_makes_no_address(desk: Desk, settings: Any) -> None:
     make_payable(desk.merchant, settings)
     look_at(desk)
     for page in ("dashboard_x402", "dashboard_x402_setup"):
@@ -96,9 +83,7 @@ def test_a_look_at_where_machines_pay_makes_no_address(
 
 
 @pytest.mark.parametrize("route", SEATED, ids=named)
-def test_a_look_reads_what_a_viewer_reads_and_changes_nothing(
-    desk: Desk, merchant: Merchant, route: Route
-) -> None:
+def test_a_look_reads_what_a_viewer_reads_and_changes_nothing(desk: Desk, merchant: Merchant, route: Route) -> None:
     look_at(desk)
     viewer = make_desk(merchant, Role.VIEWER)
     decision = route.decision
@@ -132,9 +117,7 @@ def test_every_page_says_that_an_operator_looks_and_how_to_stop(desk: Desk) -> N
         assert "You are looking at <b>Halden Roasters</b> as an operator" in page
         assert f'action="{STOP}"' in page
     stopped = desk.client.post(STOP)
-    assert (
-        stopped["Location"] == f"/operator/accounts/merchant/{desk.merchant.pk}/change/"
-    )
+    assert stopped["Location"] == f"/operator/accounts/merchant/{desk.merchant.pk}/change/"
     assert not sees(desk)
 
 
@@ -153,9 +136,7 @@ def test_the_merchant_reads_who_looked_and_why(desk: Desk, merchant: Merchant) -
     assert not OutgoingMail.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "reason", ["", "too short", " " * 12, "x" * 201, "a reason with \0"]
-)
+@pytest.mark.parametrize("reason", ["", "too short", " " * 12, "x" * 201, "a reason with \0"])
 def test_there_is_no_look_without_a_reason(desk: Desk, reason: str) -> None:
     assert look_at(desk, reason=reason).status_code == 200
     assert not sees(desk)
@@ -170,9 +151,7 @@ def test_a_look_is_at_one_merchant_and_the_switcher_offers_ones_own(desk: Desk) 
     page = desk.get("dashboard_overview").text
     assert f"/dashboard/{own.public_id}/live/" in page
     assert other.public_id not in page
-    assert (
-        "looking at" not in Desk(desk.client, own, desk.user).get("dashboard_team").text
-    )
+    assert "looking at" not in Desk(desk.client, own, desk.user).get("dashboard_team").text
 
 
 def test_looking_at_another_merchant_ends_the_look_before(desk: Desk) -> None:
@@ -215,9 +194,7 @@ def test_whoever_is_no_operator_any_more_looks_no_more(desk: Desk, loss: str) ->
     assert desk.get("dashboard_overview").status_code != 200
 
 
-def test_a_look_that_was_stopped_does_not_come_back_with_an_old_session(
-    desk: Desk,
-) -> None:
+def test_a_look_that_was_stopped_does_not_come_back_with_an_old_session(desk: Desk) -> None:
     look_at(desk)
     old = dict(desk.client.session)
     desk.client.post(STOP)
@@ -228,9 +205,7 @@ def test_a_look_that_was_stopped_does_not_come_back_with_an_old_session(
 
 
 @pytest.mark.parametrize("forger", ["owner", "no factor", "other operator"])
-def test_a_session_that_names_anothers_look_shows_nothing(
-    desk: Desk, forger: str
-) -> None:
+def test_a_session_that_names_anothers_look_shows_nothing(desk: Desk, forger: str) -> None:
     look_at(desk)
     named = desk.client.session[impersonation._SESSION_KEY]
     client = {
@@ -259,9 +234,7 @@ def test_nobody_else_begins_to_look(merchant: Merchant, who: str) -> None:
     assert told(merchant) == []
 
 
-def test_a_member_of_the_team_goes_there_as_what_they_are(
-    desk: Desk, merchant: Merchant
-) -> None:
+def test_a_member_of_the_team_goes_there_as_what_they_are(desk: Desk, merchant: Merchant) -> None:
     Membership.objects.create(merchant=merchant, user=desk.user, role=Role.ADMIN)
     assert look_at(desk)["Location"] == desk.url("dashboard_overview")
     page = desk.get("dashboard_overview").text
@@ -273,10 +246,7 @@ def test_a_member_of_the_team_goes_there_as_what_they_are(
 def test_the_entrance_is_on_the_merchants_page(desk: Desk, merchant: Merchant) -> None:
     page = desk.client.get(f"/operator/accounts/merchant/{merchant.pk}/change/")
     assert entrance(merchant) in page.text
-    assert (
-        "The merchant reads in their audit log"
-        in desk.client.get(entrance(merchant)).text
-    )
+    assert "The merchant reads in their audit log" in desk.client.get(entrance(merchant)).text
     assert desk.client.get("/operator/accounts/merchant/x/look/").status_code == 404
 
 

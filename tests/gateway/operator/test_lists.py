@@ -16,9 +16,7 @@ def test_no_address_asks_for_a_hash(client: Client, column: str) -> None:
 
 
 def test_nothing_can_be_added_or_deleted_by_hand(client: Client) -> None:
-    found = [
-        address for address in addresses() if address.endswith(("/add/", "/delete/"))
-    ]
+    found = [address for address in addresses() if address.endswith(("/add/", "/delete/"))]
     assert len(found) == 2 * len(site._registry)
     assert {client.get(address).status_code for address in found} <= {302, 403}
     assert {client.post(address).status_code for address in found} <= {302, 403}

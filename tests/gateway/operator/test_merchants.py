@@ -7,10 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.merchants.closure import (
-    REOPEN_WITHIN,
-    close_account,
-)
+from accounts.merchants.closure import REOPEN_WITHIN, close_account
 from accounts.models import AuditEntry, Merchant, User
 from accounts.states import FeeTier
 from tests.dashboard.people import log_in, make_member
@@ -26,9 +23,7 @@ def set_plan(client: Client, merchant: Merchant, **fields: str) -> Any:
     return client.post(f"{MERCHANTS}{merchant.pk}/change/", fields)
 
 
-def test_a_custom_plan_has_the_rate_that_was_typed(
-    client: Client, operator: User, merchant: Merchant
-) -> None:
+def test_a_custom_plan_has_the_rate_that_was_typed(client: Client, operator: User, merchant: Merchant) -> None:
     set_plan(client, merchant, fee_tier="custom", fee_rate="0.00450")
     merchant.refresh_from_db()
     assert (merchant.fee_tier, merchant.fee_rate) == ("custom", Decimal("0.0045"))
@@ -39,18 +34,14 @@ def test_a_custom_plan_has_the_rate_that_was_typed(
 
 
 @pytest.mark.parametrize("typed", ["0.5", "", "x"])
-def test_another_plan_has_its_own_rate_whatever_was_typed(
-    client: Client, merchant: Merchant, typed: str
-) -> None:
+def test_another_plan_has_its_own_rate_whatever_was_typed(client: Client, merchant: Merchant, typed: str) -> None:
     set_plan(client, merchant, fee_tier="growth", fee_rate=typed)
     merchant.refresh_from_db()
     assert (merchant.fee_tier, merchant.fee_rate) == ("growth", Decimal("0.01"))
 
 
 @pytest.mark.parametrize("rate", ["1", "-0.1", "", "0.000001", "NaN"])
-def test_a_custom_rate_is_a_fraction(
-    client: Client, merchant: Merchant, rate: str
-) -> None:
+def test_a_custom_rate_is_a_fraction(client: Client, merchant: Merchant, rate: str) -> None:
     answer = set_plan(client, merchant, fee_tier="custom", fee_rate=rate)
     assert answer.status_code == 200
     merchant.refresh_from_db()
@@ -58,24 +49,13 @@ def test_a_custom_rate_is_a_fraction(
 
 
 def test_saving_the_same_plan_is_no_act(client: Client, merchant: Merchant) -> None:
-    assert (
-        set_plan(client, merchant, fee_tier="starter", fee_rate="0.015").status_code
-        == 302
-    )
+    assert set_plan(client, merchant, fee_tier="starter", fee_rate="0.015").status_code == 302
     assert not AuditEntry.objects.exists()
 
 
-def test_nothing_else_of_a_merchant_can_be_changed(
-    client: Client, merchant: Merchant
-) -> None:
+def test_nothing_else_of_a_merchant_can_be_changed(client: Client, merchant: Merchant) -> None:
     set_plan(
-        client,
-        merchant,
-        fee_tier="scale",
-        fee_rate="",
-        name="Mine",
-        public_id="mer_mine",
-        wallet_change_hours="0",
+        client, merchant, fee_tier="scale", fee_rate="", name="Mine", public_id="mer_mine", wallet_change_hours="0"
     )
     merchant.refresh_from_db()
     assert (merchant.name, merchant.fee_tier) == ("Halden Roasters", "scale")

@@ -11,9 +11,7 @@ from tests.gateway.operator.people import PEOPLE, act
 pytestmark = pytest.mark.django_db
 
 
-def test_whoever_is_deactivated_is_logged_out_and_stays_out(
-    client: Client, operator: User, merchant: Merchant
-) -> None:
+def test_whoever_is_deactivated_is_logged_out_and_stays_out(client: Client, operator: User, merchant: Merchant) -> None:
     member = make_member(merchant)
     browser = log_in(member)
     assert is_logged_in(browser)

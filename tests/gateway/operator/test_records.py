@@ -15,9 +15,7 @@ pytestmark = pytest.mark.django_db
 DIFFERENCES = "/operator/wallets/sourcedifference/"
 
 
-def test_a_difference_is_closed_once_somebody_looked(
-    client: Client, operator: User
-) -> None:
+def test_a_difference_is_closed_once_somebody_looked(client: Client, operator: User) -> None:
     row = SourceDifference.objects.create(
         chain="base",
         kind=DifferenceKind.MISSED,
@@ -40,9 +38,7 @@ def test_a_difference_is_closed_once_somebody_looked(
     assert AuditEntry.objects.count() == 1
 
 
-def test_what_strangers_wrote_is_shown_as_text(
-    client: Client, merchant: Merchant
-) -> None:
+def test_what_strangers_wrote_is_shown_as_text(client: Client, merchant: Merchant) -> None:
     FiatInterest.objects.create(
         merchant=merchant,
         mode=Mode.LIVE,

@@ -12,9 +12,7 @@ pytestmark = pytest.mark.django_db
 
 def test_the_walk_sees_the_routes_there_are() -> None:
     found = addresses()
-    assert {"/operator/", "/operator/health/", "/operator/accounts/merchant/"} <= set(
-        found
-    )
+    assert {"/operator/", "/operator/health/", "/operator/accounts/merchant/"} <= set(found)
 
 
 def test_nobody_is_led_to_the_only_login_and_back() -> None:
@@ -25,10 +23,7 @@ def test_nobody_is_led_to_the_only_login_and_back() -> None:
 
 
 def test_operators_see_every_list_and_page(client: Client) -> None:
-    lists = [
-        reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
-        for model in site._registry
-    ]
+    lists = [reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist") for model in site._registry]
     for address in [*lists, "/operator/", "/operator/health/"]:
         answer = client.get(address)
         assert answer.status_code == 200, address

@@ -33,13 +33,9 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 @pytest.mark.concurrency
 @pytest.mark.django_db(transaction=True)
-def test_the_document_is_built_once_however_many_ask_at_once(
-    builds: list[str],
-) -> None:
+def test_the_document_is_built_once_however_many_ask_at_once(builds: list[str]) -> None:
     with crew(8) as threads:
-        answers = threads.together(
-            *[lambda: ApiClient().get("/openapi.json") for _ in range(8)]
-        )
+        answers = threads.together(*[lambda: ApiClient().get("/openapi.json") for _ in range(8)])
     assert [answer.status for answer in answers] == [200] * 8
     assert ApiClient().get("/openapi.json").body == answers[0].body
     assert builds == ["built"]

@@ -10,12 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from gateway.pages.metrics import measure
-from tests.factories import (
-    NOON,
-    make_checkout,
-    make_live_chain,
-    make_transfer,
-)
+from tests.factories import NOON, make_checkout, make_live_chain, make_transfer
 from tests.wallets.factories import make_difference
 from wallets.models import SourceDifference
 from wallets.states import DifferenceKind
@@ -49,21 +44,13 @@ def test_metrics_exist_only_for_who_knows_the_token(client, settings):
     settings.METRICS_TOKEN = ""
     assert client.get("/metrics").status_code == 404
     settings.METRICS_TOKEN = "open sesame"
-    assert (
-        client.get("/metrics", headers={"authorization": "Bearer "}).status_code == 404
-    )
+    assert client.get("/metrics", headers={"authorization": "Bearer "}).status_code == 404
     make_live_chain("base", head=12, height=10)
     checkout = make_checkout()
     make_transfer(checkout, queued_at=timezone.now() - timedelta(seconds=90))
-    text = client.get(
-        "/metrics", headers={"authorization": "Bearer open sesame"}
-    ).content.decode()
+    text = client.get("/metrics", headers={"authorization": "Bearer open sesame"}).content.decode()
     assert 'florin_chain_blocks_behind{chain="base"} 2.0' in text
-    [age] = [
-        line
-        for line in text.splitlines()
-        if line.startswith("florin_transfer_queue_seconds ")
-    ]
+    [age] = [line for line in text.splitlines() if line.startswith("florin_transfer_queue_seconds ")]
     assert 90 <= float(age.split()[1]) < 120
     assert "florin_valkey_unavailable_total" in text
 
@@ -80,9 +67,7 @@ def test_a_scrape_of_the_web_process_itself_needs_neither_https_nor_an_allowed_h
     assert client.get("/metrics", headers=there).status_code == 404
 
 
-def test_the_age_of_backups_and_drills_is_told_once_florinctl_noted_them(
-    settings: Any, tmp_path: Path
-) -> None:
+def test_the_age_of_backups_and_drills_is_told_once_florinctl_noted_them(settings: Any, tmp_path: Path) -> None:
     settings.VAR_DIR = tmp_path
     assert "florin_backup_age_seconds" not in measure(now=NOON).decode()
     noted = {"backup_at": NOON.timestamp() - 60, "drill_at": NOON.timestamp() - 3_600}

@@ -18,10 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def after(seconds: float) -> dict[str, Any]:
-    return {
-        "block_time": NOON,
-        "detected_at": NOON + timedelta(seconds=seconds),
-    }
+    return {"block_time": NOON, "detected_at": NOON + timedelta(seconds=seconds)}
 
 
 def scraped(minutes: int = 10) -> str:
@@ -36,10 +33,7 @@ def test_a_payment_is_counted_at_each_stage_that_it_reached() -> None:
     make_live_chain("base")
     checkout = make_checkout()
     transfer = make_transfer(
-        checkout,
-        **after(3),
-        state=TransferState.CONFIRMED,
-        confirmed_at=NOON + timedelta(seconds=20),
+        checkout, **after(3), state=TransferState.CONFIRMED, confirmed_at=NOON + timedelta(seconds=20)
     )
     credited = NOON + timedelta(seconds=40)
     Payment.objects.create(checkout=checkout, transfer=transfer, credited_at=credited)
@@ -84,9 +78,7 @@ def test_a_payment_on_the_limit_of_a_bucket_is_inside() -> None:
     assert f"{series('seen', '2.0')} 0.0" in scraped()
 
 
-@pytest.mark.parametrize(
-    "change", [{"state": TransferState.ORPHANED}, {"mode": Mode.TEST}]
-)
+@pytest.mark.parametrize("change", [{"state": TransferState.ORPHANED}, {"mode": Mode.TEST}])
 def test_orphaned_and_test_payments_are_left_out(change: dict[str, str]) -> None:
     make_live_chain("base")
     transfer = make_transfer(make_checkout(), **after(3))

@@ -5,11 +5,7 @@ import pytest
 from celery import Celery
 from celery.worker import WorkController
 
-from gateway.processes.loops import (
-    ROLES,
-    ROLES_OPTION,
-    Loops,
-)
+from gateway.processes.loops import ROLES, ROLES_OPTION, Loops
 
 
 def worker(*roles: str) -> WorkController:
@@ -30,11 +26,7 @@ def parsed(text: str) -> object:
 
 @pytest.mark.parametrize(
     ("roles", "queues", "loops"),
-    [
-        (("watch", "send"), [], True),
-        (("tasks",), ["celery"], False),
-        (ROLES, ["celery"], True),
-    ],
+    [(("watch", "send"), [], True), (("tasks",), ["celery"], False), (ROLES, ["celery"], True)],
 )
 def test_a_worker_takes_tasks_and_runs_loops_where_its_roles_say_so(
     roles: tuple[str, ...], queues: list[str], loops: bool

@@ -16,11 +16,7 @@ from django.test import Client
 
 from demo.localnet import anvil
 from demo.nodes.base import LocalChain
-from gateway.management.commands.demo import (
-    Command,
-    chain_environment,
-    forget_real_chains,
-)
+from gateway.management.commands.demo import Command, chain_environment, forget_real_chains
 from gateway.processes.stack import (
     HOST,
     Stack,
@@ -36,9 +32,7 @@ from tests.demo.running import two_free_ports
 
 def stack(var: Path, **environment: str) -> Stack:
     said: list[str] = []
-    return Stack(
-        var=var, port=two_free_ports(), say=said.append, environment=environment
-    )
+    return Stack(var=var, port=two_free_ports(), say=said.append, environment=environment)
 
 
 def test_secrets_are_made_once_and_are_private(tmp_path: Path) -> None:
@@ -96,9 +90,7 @@ def ask_once(server: HTTPServer, stack: Stack) -> bool:
         return answer.result()
 
 
-def test_servers_named_by_the_environment_are_used_and_none_started(
-    tmp_path: Path,
-) -> None:
+def test_servers_named_by_the_environment_are_used_and_none_started(tmp_path: Path) -> None:
     with stack(tmp_path, DATABASE_URL="postgresql://x", REDIS_URL="redis://x") as made:
         made.start_engines()
         assert made.environment["DATABASE_URL"] == "postgresql://x"
@@ -106,9 +98,7 @@ def test_servers_named_by_the_environment_are_used_and_none_started(
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_the_first_signal_leaves_the_block_and_later_ones_do_not_disturb(
-    signum: signal.Signals,
-) -> None:
+def test_the_first_signal_leaves_the_block_and_later_ones_do_not_disturb(signum: signal.Signals) -> None:
     steps: list[str] = []
     with until_signalled():
         try:
@@ -138,10 +128,7 @@ def test_without_the_nodes_program_the_demo_goes_on_and_says_so(
 
 
 def test_the_demo_knows_no_chain_but_its_own() -> None:
-    environment = {
-        "CHAIN_BASE_RPC_URLS": "https://real.example",
-        "CHAIN_NETWORK": "local",
-    }
+    environment = {"CHAIN_BASE_RPC_URLS": "https://real.example", "CHAIN_NETWORK": "local"}
     forget_real_chains(environment)
     assert environment == {"CHAIN_NETWORK": "local"}
     local = LocalChain(
@@ -171,8 +158,6 @@ def test_a_child_started_after_the_signal_still_hears_that_it_shall_stop() -> No
             os.kill(os.getpid(), signal.SIGTERM)
             signal.pause()
         finally:
-            child = subprocess.run(
-                [sys.executable, "-c", shows], capture_output=True, check=True
-            )
+            child = subprocess.run([sys.executable, "-c", shows], capture_output=True, check=True)
             heard.append(child.stdout.strip())
     assert heard == [b"SIG_DFL"]

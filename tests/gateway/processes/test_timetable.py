@@ -9,9 +9,7 @@ from gateway.processes.timetable import TIMETABLE
 
 
 @pytest.mark.parametrize("entry", TIMETABLE.values(), ids=list(TIMETABLE))
-def test_each_names_a_task_and_a_tick_that_nobody_took_ends_with_the_next(
-    entry: dict[str, object],
-) -> None:
+def test_each_names_a_task_and_a_tick_that_nobody_took_ends_with_the_next(entry: dict[str, object]) -> None:
     current_app.loader.import_default_modules()
     assert entry["task"] in current_app.tasks
     schedule, options = entry["schedule"], entry["options"]

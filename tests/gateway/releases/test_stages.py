@@ -7,13 +7,7 @@ from django.db import connection, migrations, models
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations.base import Operation
 
-from gateway.releases.stages import (
-    EXEMPT,
-    expand_plan,
-    missing_for,
-    our_migrations,
-    problems,
-)
+from gateway.releases.stages import EXEMPT, expand_plan, missing_for, our_migrations, problems
 
 RETIRING = ("settlements", "0003_gas_transactions_expire")
 
@@ -50,9 +44,7 @@ def test_only_the_first_migration_of_an_app_needs_no_stage() -> None:
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_what_the_release_before_uses_may_not_go_while_it_runs(
-    operation: Operation,
-) -> None:
+def test_what_the_release_before_uses_may_not_go_while_it_runs(operation: Operation) -> None:
     assert len(told(operation, stage="expand")) == 1
     assert told(operation, stage="contract", unused_since="0.24.0") == []
 
@@ -67,17 +59,13 @@ def test_what_the_release_before_uses_may_not_go_while_it_runs(
         (models.IntegerField(), False),
     ],
 )
-def test_the_release_before_inserts_rows_without_a_new_column(
-    field: Any, is_fine: bool
-) -> None:
+def test_the_release_before_inserts_rows_without_a_new_column(field: Any, is_fine: bool) -> None:
     operation = migrations.AddField("block", "size", field)
     assert (told(operation, stage="expand") == []) is is_fine
 
 
 @pytest.mark.parametrize("since", ["", "soon", "0.26.0", "1.0.0"])
-def test_what_the_release_before_still_uses_goes_one_release_later(
-    since: str, settings: Any
-) -> None:
+def test_what_the_release_before_still_uses_goes_one_release_later(since: str, settings: Any) -> None:
     settings.SERVICE_VERSION = "0.26.0"
     assert len(told(stage="contract", unused_since=since)) == 1
     settings.SERVICE_VERSION = "1.0.1"

@@ -10,13 +10,7 @@ from checkouts.models import Checkout
 from gateway.core.ids import new_id
 from gateway.restores.chains import recover_addresses
 from tests.contract.client import ApiClient
-from tests.factories import (
-    LOCAL_NODES,
-    make_key,
-    make_live_chain,
-    make_merchant,
-    make_wallet,
-)
+from tests.factories import LOCAL_NODES, make_key, make_live_chain, make_merchant, make_wallet
 from wallets.models import DepositAddress
 
 pytestmark = pytest.mark.django_db
@@ -42,14 +36,9 @@ def lost(client: ApiClient) -> tuple[str, DepositAddress]:
     return public_id, deposit
 
 
-def test_the_address_of_a_lost_checkout_is_watched_again(
-    seller: ApiClient, settings: Any
-) -> None:
+def test_the_address_of_a_lost_checkout_is_watched_again(seller: ApiClient, settings: Any) -> None:
     public_id, deposit = lost(seller)
-    settings.ENCRYPTION_KEYS = [
-        Fernet.generate_key().decode(),
-        *settings.ENCRYPTION_KEYS,
-    ]
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
     again = recover_addresses(deposit.merchant, [public_id], now=timezone.now())
     assert again == 2
     found = DepositAddress.objects.get(key=deposit.key)
@@ -57,9 +46,7 @@ def test_the_address_of_a_lost_checkout_is_watched_again(
     assert recover_addresses(deposit.merchant, [public_id], now=timezone.now()) == 0
 
 
-def test_without_the_id_or_the_key_nobody_finds_it(
-    seller: ApiClient, settings: Any
-) -> None:
+def test_without_the_id_or_the_key_nobody_finds_it(seller: ApiClient, settings: Any) -> None:
     public_id, deposit = lost(seller)
     now = timezone.now()
     recover_addresses(deposit.merchant, [new_id("chk_live")], now=now)
@@ -68,9 +55,7 @@ def test_without_the_id_or_the_key_nobody_finds_it(
     assert not DepositAddress.objects.filter(key=deposit.key).exists()
 
 
-def test_checkouts_that_are_here_and_those_of_test_mode_are_passed_over(
-    seller: ApiClient,
-) -> None:
+def test_checkouts_that_are_here_and_those_of_test_mode_are_passed_over(seller: ApiClient) -> None:
     here = seller.created()["id"]
     merchant = DepositAddress.objects.get().merchant
     ids = [here, new_id("chk_test")]

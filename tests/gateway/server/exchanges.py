@@ -7,10 +7,7 @@ from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 
-from gateway.server.environ import (
-    Environ,
-    Headers,
-)
+from gateway.server.environ import Environ, Headers
 from gateway.server.front import Front
 
 

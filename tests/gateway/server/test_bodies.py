@@ -7,18 +7,10 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from gateway.core.api.errors import (
-    BodyTooLargeError,
-    InvalidRequestError,
-    UnavailableError,
-)
-from gateway.core.web.visits import (
-    REFUSAL,
-)
+from gateway.core.api.errors import BodyTooLargeError, InvalidRequestError, UnavailableError
+from gateway.core.web.visits import REFUSAL
 from gateway.server import bodies
-from gateway.server.environ import (
-    Environ,
-)
+from gateway.server.environ import Environ
 from gateway.server.front import Front
 from tests.gateway.server.exchanges import Asked, Exchange, Lines, served
 
@@ -30,9 +22,7 @@ def echo(environ: Environ) -> HttpResponse:
     return HttpResponse(environ["wsgi.input"].read(length))
 
 
-@pytest.mark.parametrize(
-    "header", [("content-length", "4"), ("transfer-encoding", "chunked")]
-)
+@pytest.mark.parametrize("header", [("content-length", "4"), ("transfer-encoding", "chunked")])
 def test_a_body_is_there_as_a_whole(header: tuple[str, str]) -> None:
     exchange = served(Asked(Lines([header])), Exchange([b"ab", b"cd"]), echo)
     assert (exchange.status, exchange.body) == (200, b"abcd")
@@ -44,30 +34,16 @@ def test_a_body_is_there_as_a_whole(header: tuple[str, str]) -> None:
         ("GET", [("content-length", "1")], [], InvalidRequestError),
         ("HEAD", [("transfer-encoding", "chunked")], [], InvalidRequestError),
         ("POST", [("content-length", "262145")], [], BodyTooLargeError),
-        (
-            "POST",
-            [("transfer-encoding", "chunked")],
-            [b" " * 65_536] * 5,
-            BodyTooLargeError,
-        ),
-        (
-            "POST",
-            [("content-type", "multipart/form-data"), ("content-length", "5000000")],
-            [],
-            BodyTooLargeError,
-        ),
+        ("POST", [("transfer-encoding", "chunked")], [b" " * 65_536] * 5, BodyTooLargeError),
+        ("POST", [("content-type", "multipart/form-data"), ("content-length", "5000000")], [], BodyTooLargeError),
     ],
 )
-def test_a_body_that_is_refused(
-    method: str, headers: Any, pieces: list[bytes], error: type[Exception]
-) -> None:
+def test_a_body_that_is_refused(method: str, headers: Any, pieces: list[bytes], error: type[Exception]) -> None:
     asked = Asked(Lines(headers), method=method)
     assert served(asked, Exchange(pieces), echo).body == error.__name__.encode()
 
 
-def test_a_process_holds_so_many_bytes_of_bodies_and_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_holds_so_many_bytes_of_bodies_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "_MOST_HELD", 3)
     asked = Asked(Lines([("content-length", "4")]))
     told = served(asked, Exchange([b"abcd"]), echo).body
@@ -91,9 +67,7 @@ class Unfinished(Exchange):
     # An eighth of what a process holds; and as good as nothing of it, whatever was announced.
     [(1_000_000, 34), (1, 300)],
 )
-def test_a_client_holds_its_share_of_what_it_has_sent_and_takes_nobody_elses_place(
-    sent: int, most: int
-) -> None:
+def test_a_client_holds_its_share_of_what_it_has_sent_and_takes_nobody_elses_place(sent: int, most: int) -> None:
     """Else whoever gives bodies up within a second, which nobody counts, takes everybody's place."""
 
     def django(environ: Environ, start_response: Any) -> Any:
@@ -112,9 +86,7 @@ def test_a_client_holds_its_share_of_what_it_has_sent_and_takes_nobody_elses_pla
         # One IPv6 /64 in many addresses.
         greedy = [Unfinished(go, sent) for _ in range(300)]
         askers = [
-            asyncio.create_task(
-                front.__rsgi__(form(f"[2001:db8::{number:x}]:4000"), exchange)
-            )
+            asyncio.create_task(front.__rsgi__(form(f"[2001:db8::{number:x}]:4000"), exchange))
             for number, exchange in enumerate(greedy)
         ]
         honest = Unfinished(go)

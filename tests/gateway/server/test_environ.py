@@ -2,9 +2,7 @@
 
 from django.http import QueryDict
 
-from gateway.server.environ import (
-    environ_of,
-)
+from gateway.server.environ import environ_of
 from tests.gateway.server.exchanges import Asked, Lines
 
 

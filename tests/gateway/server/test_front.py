@@ -8,13 +8,9 @@ from django.http import HttpResponse, StreamingHttpResponse
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 from structlog.testing import capture_logs
 
-from gateway.core.web.visits import (
-    VISIT,
-)
+from gateway.core.web.visits import VISIT
 from gateway.server import front
-from gateway.server.environ import (
-    Environ,
-)
+from gateway.server.environ import Environ
 from tests.gateway.server.exchanges import Asked, Exchange, Lines, served
 
 
@@ -68,9 +64,7 @@ class Stalled(Exchange):
         self.is_gone = True
 
 
-def test_a_reader_that_stops_reading_holds_nothing_of_the_answer_and_no_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_reader_that_stops_reading_holds_nothing_of_the_answer_and_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front, "SEND_SECONDS", 0.05)
     closed: list[bool] = []
 

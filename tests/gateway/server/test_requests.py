@@ -9,20 +9,13 @@ from django.http.multipartparser import MultiPartParserError
 
 from gateway.server.requests import Handler, PlainRequest
 
-UNPARSABLE = [
-    "; a*=nope''x",
-    "; a*=x; a*0=y",
-    "; a*=undefined''x",
-    "; a*=\x00''x",
-]
+UNPARSABLE = ["; a*=nope''x", "; a*=x; a*0=y", "; a*=undefined''x", "; a*=\x00''x"]
 
 
 TOO_MANY = "&".join(["a"] * 1001)
 
 
-def environ_of(
-    content_type: str, body: bytes = b"", query: str = "", path: str = "/"
-) -> dict[str, Any]:
+def environ_of(content_type: str, body: bytes = b"", query: str = "", path: str = "/") -> dict[str, Any]:
     return {
         "REQUEST_METHOD": "POST",
         "PATH_INFO": path,
@@ -57,9 +50,7 @@ def test_other_parameters_are_kept() -> None:
 
 
 @pytest.mark.parametrize("charset", ["hex", "base64", "rot13", "undefined", "latin-1"])
-def test_query_strings_and_forms_are_in_utf_8_whatever_the_charset_says(
-    charset: str,
-) -> None:
+def test_query_strings_and_forms_are_in_utf_8_whatever_the_charset_says(charset: str) -> None:
     named = "a=%E6%9D%B1"
     form = f"application/x-www-form-urlencoded; charset={charset}"
     request = request_with(form, b"a=%E6%9D%B1", named)
@@ -70,9 +61,7 @@ def test_query_strings_and_forms_are_in_utf_8_whatever_the_charset_says(
 
 
 @pytest.mark.parametrize("parameters", UNPARSABLE)
-def test_a_form_without_a_boundary_that_can_be_parsed_is_refused(
-    parameters: str,
-) -> None:
+def test_a_form_without_a_boundary_that_can_be_parsed_is_refused(parameters: str) -> None:
     request = request_with(f"multipart/form-data; boundary=b{parameters}", part(b""))
     with pytest.raises(MultiPartParserError):
         request.POST  # noqa: B018 - reading it parses the form
@@ -97,9 +86,7 @@ def test_too_many_parameters_are_refused_once_and_then_there_are_none() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/account/login/", "/dashboard/", "/c/abc"])
 @pytest.mark.parametrize("redirects", [False, True])
-def test_too_many_parameters_with_an_unknown_host_are_refused(
-    path: str, redirects: bool, settings: Any
-) -> None:
+def test_too_many_parameters_with_an_unknown_host_are_refused(path: str, redirects: bool, settings: Any) -> None:
     settings.ALLOWED_HOSTS, settings.SECURE_SSL_REDIRECT = ["ours.example"], redirects
     environ = environ_of("", path=path, query=TOO_MANY)
     request = PlainRequest(environ | {"HTTP_HOST": "theirs.example"})

@@ -115,9 +115,7 @@ def test_there_are_never_more_than_allowed() -> None:
 
 
 @pytest.mark.parametrize("long", [QUICK, 4 * QUICK, 5 * QUICK])
-def test_after_long_jobs_there_are_few_again(
-    monkeypatch: pytest.MonkeyPatch, long: int
-) -> None:
+def test_after_long_jobs_there_are_few_again(monkeypatch: pytest.MonkeyPatch, long: int) -> None:
     async def check() -> None:
         jobs = started(4 * QUICK)
         waited = jobs.add(long)

@@ -8,14 +8,7 @@ from django.db import IntegrityError
 
 from gateway.status.incidents import KEPT, LASTING, find_troubles, note_incidents
 from gateway.status.models import Incident, IncidentKind
-from tests.factories import (
-    LOCAL_NODES,
-    NOON,
-    make_checkout,
-    make_live_chain,
-    make_merchant,
-    make_transfer,
-)
+from tests.factories import LOCAL_NODES, NOON, make_checkout, make_live_chain, make_merchant, make_transfer
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from wallets.selectors import chain_health
 from webhooks.models import Delivery
@@ -52,9 +45,7 @@ def told() -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_chain_that_stood_still_has_an_incident_from_its_last_reading_to_the_next() -> (
-    None
-):
+def test_a_chain_that_stood_still_has_an_incident_from_its_last_reading_to_the_next() -> None:
     well()
     assert note_incidents(now=NOON) == 0
     assert note_incidents(now=NOON + 5 * MINUTE) == 1
@@ -83,9 +74,7 @@ def test_a_head_that_stands_still_is_an_incident_since_its_own_time() -> None:
 def test_a_short_trouble_is_seen_and_is_no_incident() -> None:
     well()
     soon = NOON + LASTING - timedelta(seconds=1)
-    assert [
-        trouble.since for trouble in find_troubles(chain_health(now=soon), now=soon)
-    ] == [NOON]
+    assert [trouble.since for trouble in find_troubles(chain_health(now=soon), now=soon)] == [NOON]
     assert note_incidents(now=soon) == 0
 
 
@@ -108,10 +97,7 @@ def test_payments_that_wait_and_webhooks_that_wait_are_incidents() -> None:
     make_deliveries(make_endpoint(make_merchant()))
     Delivery.objects.update(next_attempt_at=NOON + MINUTE)
     note_incidents(now=NOON + 5 * MINUTE)
-    assert sorted(told()) == [
-        ("credits", "", False, 0, None),
-        ("webhooks", "", False, 1, None),
-    ]
+    assert sorted(told()) == [("credits", "", False, 0, None), ("webhooks", "", False, 1, None)]
     transfer.queued_at = None
     transfer.save()
     Delivery.objects.update(next_attempt_at=NOON + 9 * MINUTE)

@@ -23,9 +23,7 @@ def _nodes(settings: Any) -> None:
         make_live_chain(chain, head_at=NOON)
 
 
-@pytest.mark.parametrize(
-    ("late", "overall"), [(0, "ok"), (30, "delayed"), (90, "down")]
-)
+@pytest.mark.parametrize(("late", "overall"), [(0, "ok"), (30, "delayed"), (90, "down")])
 def test_the_worst_chain_is_the_state_of_all(late: int, overall: str) -> None:
     make_live_chain("base", head_at=NOON - timedelta(seconds=late))
     report = make_report(now=NOON)
@@ -46,9 +44,7 @@ def test_late_webhooks_delay_all() -> None:
 
 def test_the_usual_time_of_webhooks_needs_twenty_of_them() -> None:
     make_deliveries(make_endpoint(make_merchant()), 20)
-    Delivery.objects.update(
-        status=DeliveryStatus.DELIVERED, finished_at=NOON + timedelta(seconds=0.44)
-    )
+    Delivery.objects.update(status=DeliveryStatus.DELIVERED, finished_at=NOON + timedelta(seconds=0.44))
     assert make_report(now=NOON).webhook_seconds == 0.4
     newest = Delivery.objects.order_by("-pk")[:1]
     Delivery.objects.filter(pk__in=newest).update(status=DeliveryStatus.FAILED)
@@ -56,11 +52,7 @@ def test_the_usual_time_of_webhooks_needs_twenty_of_them() -> None:
 
 
 def test_incidents_are_shown_for_thirty_days_the_newest_first() -> None:
-    for kind, days in (
-        (IncidentKind.WEBHOOKS, 40),
-        (IncidentKind.CREDITS, 3),
-        (IncidentKind.CHAIN, 1),
-    ):
+    for kind, days in ((IncidentKind.WEBHOOKS, 40), (IncidentKind.CREDITS, 3), (IncidentKind.CHAIN, 1)):
         then = NOON - timedelta(days=days)
         Incident.objects.create(kind=kind, began_at=then, ended_at=then)
     ongoing = NOON - 2 * SHOWN
@@ -87,13 +79,7 @@ def test_the_json_has_what_the_page_has() -> None:
     assert told["webhooks"] == {"late_since": None, "median_seconds": None}
     assert told["credits"] == {"late_since": None}
     assert told["incidents"] == [
-        {
-            "kind": "chain",
-            "chain": "base",
-            "stopped": False,
-            "began_at": noon,
-            "ended_at": None,
-        }
+        {"kind": "chain", "chain": "base", "stopped": False, "began_at": noon, "ended_at": None}
     ]
 
 

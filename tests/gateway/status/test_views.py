@@ -11,13 +11,7 @@ from django.utils import timezone
 from gateway.status import views
 from gateway.status.models import Incident, IncidentKind
 from gateway.status.report import current_report
-from tests.factories import (
-    LOCAL_NODES,
-    NOON,
-    make_checkout,
-    make_live_chain,
-    make_transfer,
-)
+from tests.factories import LOCAL_NODES, NOON, make_checkout, make_live_chain, make_transfer
 from tests.webhooks.factories import make_deliveries, make_endpoint
 
 pytestmark = pytest.mark.django_db
@@ -86,14 +80,10 @@ def test_what_two_sources_doubt_is_not_called_safe(client: Client) -> None:
         (IncidentKind.WEBHOOKS, False, "Webhooks were sent late"),
     ],
 )
-def test_each_kind_of_incident_has_its_words(
-    kind: IncidentKind, stopped: bool, words: str, client: Client
-) -> None:
+def test_each_kind_of_incident_has_its_words(kind: IncidentKind, stopped: bool, words: str, client: Client) -> None:
     chain = "base" if kind in (IncidentKind.CHAIN, IncidentKind.SOURCES) else ""
     now = timezone.now()
-    incident = Incident.objects.create(
-        kind=kind, chain=chain, stopped=stopped, began_at=now
-    )
+    incident = Incident.objects.create(kind=kind, chain=chain, stopped=stopped, began_at=now)
     text = page(client)
     assert words in text
     assert "since" in text
@@ -136,9 +126,7 @@ def test_the_json_is_for_programs(client: Client) -> None:
     assert client.post("/status.json").status_code == 405
 
 
-def test_without_a_database_it_says_that_nothing_works(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_database_it_says_that_nothing_works(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise OperationalError
 

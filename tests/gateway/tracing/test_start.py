@@ -19,11 +19,7 @@ from tests.tree import ROOT
 
 def of_a_demo(test: Callable[..., None]) -> Callable[..., None]:
     """Mark a test of the traced payment: one worker runs all, because starting a demo takes half a minute."""
-    for mark in (
-        pytest.mark.slow,
-        pytest.mark.unmeasured,
-        pytest.mark.xdist_group("traced_payment"),
-    ):
+    for mark in (pytest.mark.slow, pytest.mark.unmeasured, pytest.mark.xdist_group("traced_payment")):
         test = mark(test)
     return test
 
@@ -36,9 +32,7 @@ NOT_HERE = {
 }
 """Metrics of `florinctl`, which notes nothing here, and of a replica, which is not set."""
 
-STARTED = (
-    "import django; django.setup(); import sys; print('opentelemetry' in sys.modules)"
-)
+STARTED = "import django; django.setup(); import sys; print('opentelemetry' in sys.modules)"
 
 
 @pytest.mark.parametrize(
@@ -60,12 +54,8 @@ def test_a_process_has_a_name(arguments: list[str], name: str) -> None:
     assert SERVICE_NAME not in named
 
 
-@pytest.mark.parametrize(
-    "variable", ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]
-)
-def test_it_is_off_until_a_collector_is_named(
-    variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("variable", ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"])
+def test_it_is_off_until_a_collector_is_named(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         monkeypatch.delenv(name)
     assert not tracing_wanted()
@@ -76,10 +66,7 @@ def test_it_is_off_until_a_collector_is_named(
 def test_a_process_without_a_collector_does_not_load_it() -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
     command = [sys.executable, "-c", STARTED]
-    for more, loaded in (
-        ({}, "False"),
-        (Collector("http://127.0.0.1:9").environment, "True"),
-    ):
+    for more, loaded in (({}, "False"), (Collector("http://127.0.0.1:9").environment, "True")):
         done = subprocess.run(
             command,
             cwd=ROOT,
@@ -117,9 +104,7 @@ def test_its_steps_are_one_trace_across_processes(paid: TracedPayment) -> None:
 
 
 @of_a_demo
-def test_links_lead_to_the_request_the_task_and_the_watcher(
-    paid: TracedPayment,
-) -> None:
+def test_links_lead_to_the_request_the_task_and_the_watcher(paid: TracedPayment) -> None:
     causes = {(span.process, span.name) for span in paid.causes}
     assert ("florin-web", "POST api/v1/checkouts") in causes
     assert ("florin-worker", "run/checkouts.attribute_transfers") in causes
@@ -131,11 +116,7 @@ def test_database_and_nodes_are_in_traces(paid: TracedPayment) -> None:
     spans = paid.collector.spans
     asked = {span.process for span in spans if "db.system" in span.attributes}
     assert {"florin-web", "florin-worker", "florin-watchers"} <= asked
-    assert [
-        span
-        for span in paid.collector.named("POST")
-        if span.process == "florin-watchers"
-    ]
+    assert [span for span in paid.collector.named("POST") if span.process == "florin-watchers"]
 
 
 @of_a_demo
@@ -149,18 +130,12 @@ def test_no_attribute_has_an_id_or_an_address(paid: TracedPayment) -> None:
 @of_a_demo
 def test_it_is_drawn(paid: TracedPayment) -> None:
     svg = draw(paid)
-    for words in (
-        "web: checkout created",
-        "watchers: payment seen",
-        "sender: webhook sent",
-    ):
+    for words in ("web: checkout created", "watchers: payment seen", "sender: webhook sent"):
         assert words in svg
     assert paid.checkout_id not in svg
 
 
 @of_a_demo
-def test_a_scrape_of_real_processes_has_the_metrics_of_alerts_and_dashboards(
-    paid: TracedPayment,
-) -> None:
+def test_a_scrape_of_real_processes_has_the_metrics_of_alerts_and_dashboards(paid: TracedPayment) -> None:
     asked = set[str]().union(*map(named, expressions()))
     assert asked - FOREIGN - metrics(paid.scraped) == NOT_HERE

@@ -11,12 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
 
 from gateway.core.tracing import mark, record_with, step
-from gateway.tracing.steps import (
-    PaymentSampler,
-    PaymentSteps,
-    StepIds,
-    first_step_of,
-)
+from gateway.tracing.steps import PaymentSampler, PaymentSteps, StepIds, first_step_of
 from tests.factories import NOON
 from tests.tree import ROOT
 
@@ -27,9 +22,7 @@ class Process:
     """What one process writes."""
 
     def __init__(self, sampler: PaymentSampler | None = None) -> None:
-        self.provider = TracerProvider(
-            id_generator=StepIds(), sampler=sampler or PaymentSampler(ALWAYS_ON)
-        )
+        self.provider = TracerProvider(id_generator=StepIds(), sampler=sampler or PaymentSampler(ALWAYS_ON))
         self._kept = InMemorySpanExporter()
         self.provider.add_span_processor(SimpleSpanProcessor(self._kept))
         self.enter()

@@ -10,12 +10,7 @@ from tests.dashboard.people import Desk
 FIELDS: dict[LinkType, dict[str, str]] = {
     LinkType.CUSTOM: {"amount": "40.00"},
     LinkType.INVOICE: {"amount": "40", "customer_ref": "cus-7"},
-    LinkType.DONATION: {
-        "amount": "10",
-        "min_amount": "5",
-        "max_amount": "500",
-        "suggested_amounts": "10, 25;100",
-    },
+    LinkType.DONATION: {"amount": "10", "min_amount": "5", "max_amount": "500", "suggested_amounts": "10, 25;100"},
     LinkType.SUBSCRIPTION: {"amount": "9.99", "interval": "year"},
 }
 

@@ -8,17 +8,13 @@ from links.states import LinkStatus, LinkType
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON
 from tests.links.dashboard.filled import MORE, make
-from tests.links.factories import (
-    make_link,
-)
+from tests.links.factories import make_link
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_another_merchants_or_the_other_modes_link_is_not_found(
-    mode: Mode, desk: Desk
-) -> None:
+def test_another_merchants_or_the_other_modes_link_is_not_found(mode: Mode, desk: Desk) -> None:
     other_mode = Mode.LIVE if mode == Mode.TEST else Mode.TEST
     here = make_desk(desk.merchant, Role.OWNER, mode)
     for link in (make_link(mode=mode), make_link(here.merchant, mode=other_mode)):

@@ -20,8 +20,6 @@ def test_a_links_page_writes_amounts_as_all_pages_do(owner: Desk) -> None:
         amount=Decimal("1250.00"),
         suggested_amounts=["25.00", "2500.00"],
     )
-    facts = dict(
-        owner.get("dashboard_link", link_id=link.public_id).context["detail"].facts
-    )
+    facts = dict(owner.get("dashboard_link", link_id=link.public_id).context["detail"].facts)
     assert facts["Suggested"] == "25.00, 2,500.00"
     assert facts["Default amount"] == "1,250.00"

@@ -10,11 +10,7 @@ from links.models import LinkTemplate, PaymentLink
 from links.states import LinkType
 from tests.dashboard.people import Desk
 from tests.links.dashboard.filled import METADATA, acts, edited, make
-from tests.links.factories import (
-    make_donation,
-    make_link,
-    make_paid_invoice,
-)
+from tests.links.factories import make_donation, make_link, make_paid_invoice
 
 pytestmark = pytest.mark.django_db
 

@@ -50,9 +50,7 @@ def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, desk: Desk) ->
         (LinkType.SUBSCRIPTION, "interval", "day"),
     ],
 )
-def test_what_the_api_refuses_stands_at_its_field(
-    kind: LinkType, field: str, value: str, desk: Desk
-) -> None:
+def test_what_the_api_refuses_stands_at_its_field(kind: LinkType, field: str, value: str, desk: Desk) -> None:
     answer = make(desk, kind, **{field: value})
     assert answer.status_code == 422
     assert list(answer.context["form"].errors) == [field]

@@ -10,13 +10,7 @@ from checkouts.states import CheckoutStatus
 from links.models import LinkTemplate
 from links.states import LinkStatus, LinkType
 from tests.dashboard.people import Desk
-from tests.links.factories import (
-    make_donation,
-    make_invoice,
-    make_link,
-    make_link_checkout,
-    make_paid_invoice,
-)
+from tests.links.factories import make_donation, make_invoice, make_link, make_link_checkout, make_paid_invoice
 
 pytestmark = pytest.mark.django_db
 
@@ -30,9 +24,7 @@ def listed(desk: Desk, query: str = "") -> list[str]:
     return [row.title for row in page.context["rows"]]
 
 
-def test_the_list_shows_the_merchants_own_of_the_mode_newest_first(
-    desk: Desk,
-) -> None:
+def test_the_list_shows_the_merchants_own_of_the_mode_newest_first(desk: Desk) -> None:
     make_link(desk.merchant, title="First")
     make_link(desk.merchant, title="Second")
     make_link(desk.merchant, title="Real", mode=Mode.LIVE)
@@ -73,9 +65,7 @@ def test_pages_stay_where_they_are_while_links_are_made(desk: Desk) -> None:
         make_link(desk.merchant, title=f"Tea {number:02}")
     older = desk.get("dashboard_links", "?q=tea").context["pager"].older
     make_link(desk.merchant, title="Tea, new")
-    assert listed(desk, f"?{older}") == [
-        f"Tea {number:02}" for number in range(4, -1, -1)
-    ]
+    assert listed(desk, f"?{older}") == [f"Tea {number:02}" for number in range(4, -1, -1)]
 
 
 def test_what_people_write_is_shown_as_text(desk: Desk) -> None:
@@ -86,9 +76,7 @@ def test_what_people_write_is_shown_as_text(desk: Desk) -> None:
         customer_ref=HOSTILE,
         metadata='{"note":"</pre><script>alert(1)</script>"}',
     )
-    LinkTemplate.objects.create(
-        merchant=desk.merchant, mode=Mode.TEST, title=HOSTILE, type=LinkType.DONATION
-    )
+    LinkTemplate.objects.create(merchant=desk.merchant, mode=Mode.TEST, title=HOSTILE, type=LinkType.DONATION)
     pages = [
         desk.get("dashboard_links"),
         desk.client.get(desk.url("dashboard_links"), {"q": HOSTILE}),
@@ -102,9 +90,7 @@ def test_what_people_write_is_shown_as_text(desk: Desk) -> None:
         assert "<img src=x" not in page.text
 
 
-def test_a_page_of_the_list_costs_few_queries(
-    desk: Desk, django_assert_max_num_queries: Any
-) -> None:
+def test_a_page_of_the_list_costs_few_queries(desk: Desk, django_assert_max_num_queries: Any) -> None:
     for _ in range(8):
         make_link_checkout(make_link(desk.merchant))
     desk.get("dashboard_links")

@@ -8,12 +8,7 @@ from links.states import LinkType
 from links.tokens import personal_url
 from tests.dashboard.people import Desk, make_desk
 from tests.links.dashboard.filled import make
-from tests.links.factories import (
-    make_link,
-    make_link_checkout,
-    make_subscriber,
-    make_subscription_link,
-)
+from tests.links.factories import make_link, make_link_checkout, make_subscriber, make_subscription_link
 
 pytestmark = pytest.mark.django_db
 
@@ -49,9 +44,7 @@ def test_a_links_page_leads_to_its_checkouts_and_nobody_elses(desk: Desk) -> Non
     assert other.public_id not in page
 
 
-def test_who_only_looks_on_changes_nothing_and_sees_no_payers_address(
-    desk: Desk,
-) -> None:
+def test_who_only_looks_on_changes_nothing_and_sees_no_payers_address(desk: Desk) -> None:
     viewer = make_desk(desk.merchant, Role.VIEWER, Mode.TEST)
     link = make_subscription_link(desk.merchant)
     subscriber = make_subscriber(link, email="ada@example.test")
@@ -65,14 +58,10 @@ def test_who_only_looks_on_changes_nothing_and_sees_no_payers_address(
     assert make(viewer, LinkType.CUSTOM).status_code == 403
 
 
-@pytest.mark.parametrize(
-    ("kind", "start"), [("png", b"\x89PNG\r\n"), ("svg", b"<svg xmlns")]
-)
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG\r\n"), ("svg", b"<svg xmlns")])
 def test_the_code_of_a_link_is_a_file(kind: str, start: bytes, desk: Desk) -> None:
     link = make_link(desk.merchant)
     arguments = {"link_id": link.public_id, "format_name": kind}
     answer = desk.get("dashboard_link_qr", **arguments)
     assert answer.content.startswith(start)
-    assert answer["Content-Disposition"] == (
-        f'attachment; filename="{link.public_id}.{kind}"'
-    )
+    assert answer["Content-Disposition"] == (f'attachment; filename="{link.public_id}.{kind}"')

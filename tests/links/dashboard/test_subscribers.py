@@ -7,11 +7,7 @@ from django.utils import timezone
 
 from links.tokens import personal_url
 from tests.dashboard.people import Desk
-from tests.links.factories import (
-    make_link_checkout,
-    make_subscriber,
-    make_subscription_link,
-)
+from tests.links.factories import make_link_checkout, make_subscriber, make_subscription_link
 
 pytestmark = pytest.mark.django_db
 
@@ -26,9 +22,5 @@ def test_subscribers_stand_with_how_long_they_paid(desk: Desk) -> None:
     page = desk.get("dashboard_link", link_id=link.public_id)
     rows = page.context["subscribers"].rows
     told = [(row.badge.label, row.payments, row.email) for row in rows]
-    assert told == [
-        ("Not paid yet", 0, ""),
-        ("Paid", 1, "ada@example.test"),
-        ("Ended", 1, ""),
-    ]
+    assert told == [("Not paid yet", 0, ""), ("Paid", 1, "ada@example.test"), ("Ended", 1, "")]
     assert personal_url(ended) in page.text

@@ -22,9 +22,7 @@ ONCE = Takings(1, Decimal(49))
         (LinkType.INVOICE, LinkStatus.ARCHIVED, ONCE, "Archived"),
     ],
 )
-def test_a_paid_invoice_closed_itself(
-    type_: LinkType, status: LinkStatus, takings: Takings, label: str
-) -> None:
+def test_a_paid_invoice_closed_itself(type_: LinkType, status: LinkStatus, takings: Takings, label: str) -> None:
     assert link_badge(PaymentLink(type=type_, status=status), takings).label == label
 
 
@@ -45,15 +43,8 @@ def test_only_a_subscription_has_an_interval() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "words"),
-    [
-        ("5", "9", "5.00 to 9.00"),
-        ("5", None, "from 5.00"),
-        (None, "9", "up to 9.00"),
-        (None, None, ""),
-    ],
+    [("5", "9", "5.00 to 9.00"), ("5", None, "from 5.00"), (None, "9", "up to 9.00"), (None, None, "")],
 )
-def test_a_range_says_the_limits_that_were_set(
-    low: str | None, high: str | None, words: str
-) -> None:
+def test_a_range_says_the_limits_that_were_set(low: str | None, high: str | None, words: str) -> None:
     least, most = (None if text is None else Decimal(text) for text in (low, high))
     assert range_of(PaymentLink(min_amount=least, max_amount=most)) == words

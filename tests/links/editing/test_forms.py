@@ -7,9 +7,7 @@ import pytest
 from links.models import PaymentLink
 from tests.contract.client import ApiClient
 from tests.links.bodies import CUSTOM, DONATION, SUBSCRIPTION, change, created
-from tests.links.factories import (
-    make_link,
-)
+from tests.links.factories import make_link
 
 
 def test_a_subscription_is_monthly_unless_it_says_otherwise(seller: ApiClient) -> None:
@@ -19,9 +17,7 @@ def test_a_subscription_is_monthly_unless_it_says_otherwise(seller: ApiClient) -
 
 
 def test_references_are_found_in_metadata_as_for_checkouts(seller: ApiClient) -> None:
-    link = created(
-        seller, CUSTOM | {"metadata": {"user_id": 7, "package_code": "gold"}}
-    )
+    link = created(seller, CUSTOM | {"metadata": {"user_id": 7, "package_code": "gold"}})
     assert (link["customer_ref"], link["product_ref"]) == ("7", "gold")
 
 
@@ -33,10 +29,7 @@ def test_references_are_found_in_metadata_as_for_checkouts(seller: ApiClient) ->
         (CUSTOM | {"title": "x" * 121}, (400, "parameter_too_long", "title")),
         (CUSTOM | {"title": 5}, (400, "parameter_invalid", "title")),
         ({"title": "Tea"}, (400, "parameter_missing", "amount")),
-        (
-            CUSTOM | {"type": "invoice", "amount": None},
-            (400, "parameter_missing", "amount"),
-        ),
+        (CUSTOM | {"type": "invoice", "amount": None}, (400, "parameter_missing", "amount")),
         (CUSTOM | {"amount": 25}, (400, "amount_not_string", "amount")),
         (CUSTOM | {"amount": "25.001"}, (400, "amount_invalid", "amount")),
         (CUSTOM | {"amount": "0.09"}, (400, "amount_out_of_range", "amount")),
@@ -44,45 +37,21 @@ def test_references_are_found_in_metadata_as_for_checkouts(seller: ApiClient) ->
         (CUSTOM | {"type": "gift"}, (400, "parameter_invalid", "type")),
         (CUSTOM | {"type": []}, (400, "parameter_invalid", "type")),
         (CUSTOM | {"metadata": []}, (400, "parameter_invalid", "metadata")),
-        (
-            CUSTOM | {"metadata": {"a": "x" * 4096}},
-            (400, "metadata_too_large", "metadata"),
-        ),
+        (CUSTOM | {"metadata": {"a": "x" * 4096}}, (400, "metadata_too_large", "metadata")),
         (CUSTOM | {"min_amount": "5"}, (400, "parameter_invalid", "min_amount")),
-        (
-            CUSTOM | {"suggested_amounts": ["5"]},
-            (400, "parameter_invalid", "suggested_amounts"),
-        ),
+        (CUSTOM | {"suggested_amounts": ["5"]}, (400, "parameter_invalid", "suggested_amounts")),
         (CUSTOM | {"interval": "week"}, (400, "parameter_invalid", "interval")),
         (CUSTOM | {"redirect_url": "shop"}, (400, "url_invalid", "redirect_url")),
-        (
-            CUSTOM | {"webhook_url": "https://10.0.0.1/"},
-            (400, "url_forbidden", "webhook_url"),
-        ),
-        (
-            DONATION | {"min_amount": "9", "max_amount": "8"},
-            (400, "parameter_invalid", "max_amount"),
-        ),
+        (CUSTOM | {"webhook_url": "https://10.0.0.1/"}, (400, "url_forbidden", "webhook_url")),
+        (DONATION | {"min_amount": "9", "max_amount": "8"}, (400, "parameter_invalid", "max_amount")),
         (
             DONATION | {"min_amount": "9", "suggested_amounts": ["10", "8"]},
             (400, "amount_out_of_range", "suggested_amounts"),
         ),
-        (
-            DONATION | {"max_amount": "9", "amount": "10"},
-            (400, "amount_out_of_range", "amount"),
-        ),
-        (
-            DONATION | {"suggested_amounts": ["5"] * 7},
-            (400, "parameter_invalid", "suggested_amounts"),
-        ),
-        (
-            DONATION | {"suggested_amounts": [5]},
-            (400, "amount_not_string", "suggested_amounts"),
-        ),
-        (
-            SUBSCRIPTION | {"interval": "day"},
-            (400, "parameter_invalid", "interval"),
-        ),
+        (DONATION | {"max_amount": "9", "amount": "10"}, (400, "amount_out_of_range", "amount")),
+        (DONATION | {"suggested_amounts": ["5"] * 7}, (400, "parameter_invalid", "suggested_amounts")),
+        (DONATION | {"suggested_amounts": [5]}, (400, "amount_not_string", "suggested_amounts")),
+        (SUBSCRIPTION | {"interval": "day"}, (400, "parameter_invalid", "interval")),
         (CUSTOM | {"template": "ltp_nobodys"}, (404, "resource_missing", "template")),
     ],
 )
@@ -95,19 +64,9 @@ def test_what_a_link_cannot_be_is_refused_by_name(
 
 def test_a_donation_may_leave_the_amount_to_the_payer(seller: ApiClient) -> None:
     link = created(
-        seller,
-        DONATION
-        | {
-            "min_amount": "5",
-            "max_amount": "500",
-            "suggested_amounts": ["10", "10.0", "25"],
-        },
+        seller, DONATION | {"min_amount": "5", "max_amount": "500", "suggested_amounts": ["10", "10.0", "25"]}
     )
-    assert (link["amount"], link["min_amount"], link["max_amount"]) == (
-        None,
-        "5.00",
-        "500.00",
-    )
+    assert (link["amount"], link["min_amount"], link["max_amount"]) == (None, "5.00", "500.00")
     assert link["suggested_amounts"] == ["10.00", "25.00"]
 
 
@@ -122,9 +81,7 @@ def test_a_donation_may_leave_the_amount_to_the_payer(seller: ApiClient) -> None
         ({"min_amount": "5"}, "min_amount"),
     ],
 )
-def test_a_change_obeys_the_rules_of_a_new_link(
-    seller: ApiClient, fields: dict[str, Any], param: str
-) -> None:
+def test_a_change_obeys_the_rules_of_a_new_link(seller: ApiClient, fields: dict[str, Any], param: str) -> None:
     link = created(seller, CUSTOM)
     answer = change(seller, link, **fields)
     assert (answer.status, answer.error["param"]) == (400, param)
@@ -139,9 +96,7 @@ def test_a_change_obeys_the_rules_of_a_new_link(
         ({"status": ["active"]}, (400, "status_invalid", "status")),
     ],
 )
-def test_an_unknown_status_is_refused(
-    seller: ApiClient, body: dict[str, Any], refusal: tuple[int, str, str]
-) -> None:
+def test_an_unknown_status_is_refused(seller: ApiClient, body: dict[str, Any], refusal: tuple[int, str, str]) -> None:
     link = make_link(seller.merchant)
     path = f"/links/{link.public_id}/status"
     assert seller.send("PATCH", path, body).refusal == refusal
@@ -156,16 +111,9 @@ def test_nulls_in_a_change_leave_what_cannot_be_changed(seller: ApiClient) -> No
 
 
 @pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({}, "title"),
-        ({"title": "a", "amount": 5}, "amount"),
-        ({"title": "a", "type": "b"}, "type"),
-    ],
+    ("body", "param"), [({}, "title"), ({"title": "a", "amount": 5}, "amount"), ({"title": "a", "type": "b"}, "type")]
 )
-def test_a_template_obeys_the_rules_of_its_fields(
-    seller: ApiClient, body: dict[str, Any], param: str
-) -> None:
+def test_a_template_obeys_the_rules_of_its_fields(seller: ApiClient, body: dict[str, Any], param: str) -> None:
     assert seller.post("/link_templates", body).error["param"] == param
 
 

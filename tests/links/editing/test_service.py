@@ -5,10 +5,7 @@ from typing import Any
 from accounts.states import Mode
 from gateway.core.web_urls import url_policy
 from links.editing.forms import parse_link
-from links.editing.service import (
-    create_link,
-    delete_template,
-)
+from links.editing.service import create_link, delete_template
 from links.models import LinkTemplate
 from tests.checkouts.schema import alter
 from tests.contract.client import ApiClient
@@ -25,13 +22,7 @@ def made_of(seller: ApiClient, body: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_template_gives_what_the_new_link_does_not_say(seller: ApiClient) -> None:
     template = seller.post(
-        "/link_templates",
-        {
-            "title": "Workshop",
-            "amount": "40",
-            "type": "invoice",
-            "metadata": {"a": 1.0},
-        },
+        "/link_templates", {"title": "Workshop", "amount": "40", "type": "invoice", "metadata": {"a": 1.0}}
     ).body
     link = made_of(seller, {"template": template["id"], "title": "Mine"})
     assert (link["title"], link["amount"], link["type"]) == ("Mine", "40.00", "invoice")
@@ -41,9 +32,7 @@ def test_a_template_gives_what_the_new_link_does_not_say(seller: ApiClient) -> N
 
 
 def test_a_deleted_template_leaves_its_links(seller: ApiClient) -> None:
-    template = seller.post(
-        "/link_templates", {"title": "Workshop", "amount": "40"}
-    ).body
+    template = seller.post("/link_templates", {"title": "Workshop", "amount": "40"}).body
     link = made_of(seller, {"template": template["id"]})
     path = f"/link_templates/{template['id']}"
     answer = seller.send("DELETE", path)
@@ -58,9 +47,7 @@ def test_a_link_of_a_template_that_was_just_deleted_is_made_without_it() -> None
     template = make_template()
     LinkTemplate.objects.all().delete()
     wanted = parse_link({"title": "Workshop", "amount": "40"}, url_policy())
-    link = create_link(
-        template.merchant_id, Mode.LIVE, wanted, template=template, now=NOON
-    )
+    link = create_link(template.merchant_id, Mode.LIVE, wanted, template=template, now=NOON)
     # What would wait for the commit, now.
     alter("SET CONSTRAINTS ALL IMMEDIATE")
     link.refresh_from_db()

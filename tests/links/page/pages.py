@@ -3,12 +3,7 @@
 from collections.abc import Callable
 
 from links.models import PaymentLink
-from tests.links.factories import (
-    make_donation,
-    make_invoice,
-    make_link,
-    make_subscription_link,
-)
+from tests.links.factories import make_donation, make_invoice, make_link, make_subscription_link
 
 MAKERS: dict[str, Callable[..., PaymentLink]] = {
     "custom": make_link,

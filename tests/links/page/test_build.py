@@ -6,12 +6,7 @@ from accounts.states import Mode
 from checkouts.models import Checkout
 from links.models import PaymentLink, Subscription
 from links.tokens import new_form
-from tests.links.factories import (
-    make_invoice,
-    make_link,
-    make_link_checkout,
-    make_paid_invoice,
-)
+from tests.links.factories import make_invoice, make_link, make_link_checkout, make_paid_invoice
 from tests.links.page.pages import MAKERS, path_of
 from tests.links.payer import Payer
 
@@ -19,27 +14,15 @@ WORDS = {
     "custom": ["Pay $25.00", "Continue to payment", "Payment link"],
     "invoice": ["Pay this invoice of $25.00", "Continue to payment"],
     "donation": ["$10", "$100", "or your own amount", "From $5.00 to $500.00"],
-    "subscription": [
-        "Pay for one month",
-        "Nothing is charged automatically",
-        "a month",
-        "E-mail for reminders",
-    ],
+    "subscription": ["Pay for one month", "Nothing is charged automatically", "a month", "E-mail for reminders"],
 }
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_the_page_says_what_the_link_asks_for_and_makes_nothing(
-    payer: Payer, kind: str
-) -> None:
+def test_the_page_says_what_the_link_asks_for_and_makes_nothing(payer: Payer, kind: str) -> None:
     link = MAKERS[kind](description="Two hours, six coffees")
     text = payer.look(path_of(link))
-    for words in [
-        *WORDS[kind],
-        link.title,
-        "Halden Roasters",
-        "Two hours, six coffees",
-    ]:
+    for words in [*WORDS[kind], link.title, "Halden Roasters", "Two hours, six coffees"]:
         assert words in text
     assert "USDC, USDT" in text
     assert not Checkout.objects.exists()
@@ -60,11 +43,7 @@ def test_a_paid_invoice_says_so_and_takes_nothing_more(payer: Payer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "words"),
-    [
-        ("paused", 200, "This link is paused"),
-        ("archived", 410, "This link is closed"),
-    ],
+    ("status", "code", "words"), [("paused", 200, "This link is paused"), ("archived", 410, "This link is closed")]
 )
 def test_a_link_that_is_not_active_says_so_and_takes_no_payment(
     payer: Payer, status: str, code: int, words: str
@@ -82,9 +61,7 @@ def test_a_link_that_is_not_active_says_so_and_takes_no_payment(
     assert not Checkout.objects.exists()
 
 
-def test_an_archived_invoice_is_gone_and_a_paused_one_is_paid_all_the_same(
-    payer: Payer,
-) -> None:
+def test_an_archived_invoice_is_gone_and_a_paused_one_is_paid_all_the_same(payer: Payer) -> None:
     link = make_paid_invoice(status="paused")
     assert "This invoice is paid" in payer.look(path_of(link))
     PaymentLink.objects.update(status="archived")
@@ -104,9 +81,7 @@ def test_a_merchant_who_cannot_be_paid_has_a_page_that_says_so(payer: Payer) -> 
 def test_the_page_never_shows_what_is_the_merchants_own(payer: Payer) -> None:
     for maker in MAKERS.values():
         link = maker(
-            customer_ref="secret-customer",
-            product_ref="secret-product",
-            webhook_url="https://secret.example/",
+            customer_ref="secret-customer", product_ref="secret-product", webhook_url="https://secret.example/"
         )
         text = payer.look(path_of(link))
         assert "secret" not in text

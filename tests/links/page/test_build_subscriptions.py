@@ -22,22 +22,16 @@ from tests.links.subscriptions.paid import paid_at, path_of
         (40, "This subscription ended on", True),
     ],
 )
-def test_renewing_is_offered_only_near_its_date(
-    days_ago: int, heading: str, offers: bool, payer: Payer
-) -> None:
+def test_renewing_is_offered_only_near_its_date(days_ago: int, heading: str, offers: bool, payer: Payer) -> None:
     subscription = paid_at(timezone.now() - timedelta(days=days_ago))
     text = payer.look(path_of(subscription))
     assert heading in text
     assert ("Pay the next period" in text) is offers
     paid = Checkout.objects.get()
-    assert (f"/c/{paid.code}/receipt" in text) is (
-        heading != "This subscription ended on"
-    )
+    assert (f"/c/{paid.code}/receipt" in text) is (heading != "This subscription ended on")
 
 
-def test_a_payment_just_made_is_thanked_for_and_names_the_next_date(
-    payer: Payer,
-) -> None:
+def test_a_payment_just_made_is_thanked_for_and_names_the_next_date(payer: Payer) -> None:
     moment = timezone.now()
     subscription = paid_at(moment)
     covered = coverage([moment], Interval.MONTH)

@@ -9,10 +9,7 @@ from django.utils import timezone
 from accounts.models import Merchant
 from checkouts.models import Checkout
 from links.models import PaymentLink
-from links.subscriptions.service import (
-    plan_reminders,
-    settle_subscriptions,
-)
+from links.subscriptions.service import plan_reminders, settle_subscriptions
 from tests.links.factories import (
     make_donation,
     make_invoice,
@@ -31,13 +28,9 @@ def close(link: PaymentLink) -> None:
     Merchant.objects.filter(pk=link.merchant_id).update(closed_at=timezone.now())
 
 
-@pytest.mark.parametrize(
-    "make", [make_link, make_invoice, make_donation, make_subscription_link]
-)
+@pytest.mark.parametrize("make", [make_link, make_invoice, make_donation, make_subscription_link])
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_the_page_says_that_no_payments_are_taken(
-    make: type[PaymentLink], language: str, client: Client
-) -> None:
+def test_the_page_says_that_no_payments_are_taken(make: type[PaymentLink], language: str, client: Client) -> None:
     link = make()
     close(link)
     text = Payer(client).look(f"/p/{link.code}?lang={language}")

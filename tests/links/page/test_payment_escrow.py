@@ -13,9 +13,7 @@ from tests.links.payer import Payer
 pytestmark = pytest.mark.django_db
 
 
-def test_a_link_in_escrow_makes_checkouts_in_escrow(
-    seller: ApiClient, payer: Payer
-) -> None:
+def test_a_link_in_escrow_makes_checkouts_in_escrow(seller: ApiClient, payer: Payer) -> None:
     link = created(seller, CUSTOM | {"escrow": True})
     assert link["escrow"] is True
     path = f"/p/{link['url'].rpartition('/')[2]}"
@@ -34,9 +32,7 @@ def test_a_link_in_escrow_makes_checkouts_in_escrow(
     assert not payer.pay(path).escrow
 
 
-def test_a_link_in_escrow_says_that_nobody_can_pay_without_a_forwarder(
-    payer: Payer,
-) -> None:
+def test_a_link_in_escrow_says_that_nobody_can_pay_without_a_forwarder(payer: Payer) -> None:
     link = make_link(mode=Mode.LIVE, escrow=True)
     make_wallet(link.merchant, "ethereum")
     assert "Continue to payment" not in payer.look(f"/p/{link.code}")

@@ -22,9 +22,7 @@ def test_only_checkouts_of_links_do_without_exact_amounts() -> None:
     payer, path = Payer(Client()), f"/p/{link.code}"
     before = payer.pay(path)
     assert set(before.offers) > EXACT
-    note_exhausted(
-        merchant.pk, Mode.TEST, link.amount, now=timezone.now(), for_links=True
-    )
+    note_exhausted(merchant.pk, Mode.TEST, link.amount, now=timezone.now(), for_links=True)
     assert EXACT.isdisjoint(payer.pay(path).offers)
     made = client_of(merchant, Mode.TEST).created(amount=str(link.amount))
     assert {option["chain"] for option in made["available_chains"]} > EXACT

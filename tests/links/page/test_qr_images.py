@@ -7,23 +7,14 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from links.page.qr_images import (
-    SCALE,
-    qr_png,
-    qr_svg,
-)
+from links.page.qr_images import SCALE, qr_png, qr_svg
 from tests.contract.client import ApiClient
 
 ADDRESS = "https://pay.example/p/0123456789abcdefghjkmnpqrs"
 
 
 def decoded(picture: Path) -> str:
-    read = subprocess.run(
-        ["zbarimg", "--quiet", "--raw", str(picture)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    read = subprocess.run(["zbarimg", "--quiet", "--raw", str(picture)], capture_output=True, text=True, check=True)
     return read.stdout.strip()
 
 

@@ -4,10 +4,7 @@ import pytest
 
 from tests.routes import assert_leads_to
 
-PATHS = {
-    "/p/7h3k": "link",
-    "/p/7h3k/s/abc:def": "link-personal",
-}
+PATHS = {"/p/7h3k": "link", "/p/7h3k/s/abc:def": "link-personal"}
 
 
 @pytest.mark.parametrize(("path", "name"), PATHS.items())

@@ -19,11 +19,7 @@ from checkouts.testmode.service import play_due_steps
 from links.models import LinkCheckout
 from tests.contract.client import ApiClient
 from tests.factories import make_live_chain, make_merchant, make_wallet
-from tests.links.factories import (
-    make_donation,
-    make_invoice,
-    make_link,
-)
+from tests.links.factories import make_donation, make_invoice, make_link
 from tests.links.page.pages import MAKERS, path_of
 from tests.links.payer import Payer, checkout_behind
 
@@ -64,9 +60,7 @@ def test_an_order_ref_in_the_metadata_makes_no_two_payers_one(payer: Payer) -> N
 
 
 @pytest.mark.parametrize("kind", ["custom", "donation", "subscription"])
-def test_the_same_form_makes_one_checkout_however_often_it_is_sent(
-    payer: Payer, kind: str
-) -> None:
+def test_the_same_form_makes_one_checkout_however_often_it_is_sent(payer: Payer, kind: str) -> None:
     path = path_of(MAKERS[kind]())
     form, filled = payer.form(path), FILLED.get(kind, {})
     made = {payer.pay(path, form, **filled).pk for _ in range(3)}
@@ -78,16 +72,12 @@ def test_the_same_form_makes_one_checkout_however_often_it_is_sent(
 def test_going_back_to_give_another_amount_makes_another_checkout(payer: Payer) -> None:
     path = path_of(make_donation())
     form = payer.form(path)
-    amounts = [
-        payer.pay(path, form, amount=text).amount for text in ("10", "12.5", "10")
-    ]
+    amounts = [payer.pay(path, form, amount=text).amount for text in ("10", "12.5", "10")]
     assert amounts == [Decimal(10), Decimal("12.50"), Decimal(10)]
     assert Checkout.objects.count() == 2
 
 
-def test_a_form_sent_again_after_its_checkout_expired_makes_a_fresh_one(
-    payer: Payer,
-) -> None:
+def test_a_form_sent_again_after_its_checkout_expired_makes_a_fresh_one(payer: Payer) -> None:
     path = path_of(make_link())
     form = payer.form(path)
     first = payer.pay(path, form)
@@ -95,9 +85,7 @@ def test_a_form_sent_again_after_its_checkout_expired_makes_a_fresh_one(
     second = payer.pay(path, form)
     assert second != first
     assert payer.pay(path, form) == second
-    assert list(
-        LinkCheckout.objects.values_list("attempt", flat=True).order_by("pk")
-    ) == [1, 2]
+    assert list(LinkCheckout.objects.values_list("attempt", flat=True).order_by("pk")) == [1, 2]
 
 
 def test_everybody_who_pays_an_invoice_gets_the_same_checkout(payer: Payer) -> None:
@@ -109,9 +97,7 @@ def test_everybody_who_pays_an_invoice_gets_the_same_checkout(payer: Payer) -> N
     assert payer.pay(path_of(link)) != first
 
 
-@pytest.mark.parametrize(
-    "path", ["/p/unknown", "/p/", "/p/UPPER", "/p/x/s/y", "/pay/unknown"]
-)
+@pytest.mark.parametrize("path", ["/p/unknown", "/p/", "/p/UPPER", "/p/x/s/y", "/pay/unknown"])
 def test_what_names_no_link_is_not_found(payer: Payer, path: str) -> None:
     assert payer.client.get(path).status_code == 404
 
@@ -122,12 +108,8 @@ def test_a_donor_may_write_the_amount_as_people_do(payer: Payer, text: str) -> N
     assert checkout.amount == Decimal("25.50")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "4.99", "500.01", "1,000", "ten", "-5", "1e2", "٢٥", "\x00", "9" * 400]
-)
-def test_an_amount_outside_the_range_is_explained_and_kept(
-    payer: Payer, text: str
-) -> None:
+@pytest.mark.parametrize("text", ["", "4.99", "500.01", "1,000", "ten", "-5", "1e2", "٢٥", "\x00", "9" * 400])
+def test_an_amount_outside_the_range_is_explained_and_kept(payer: Payer, text: str) -> None:
     link = make_donation()
     response = payer.press(path_of(link), amount=text)
     assert response.status_code == 400
@@ -139,12 +121,7 @@ def test_an_amount_outside_the_range_is_explained_and_kept(
 
 def test_a_form_of_another_link_or_of_nobody_makes_nothing(payer: Payer) -> None:
     link, other = make_link(), make_link()
-    for form in (
-        "",
-        "nonsense",
-        payer.form(path_of(other)),
-        payer.form(path_of(link))[:-1],
-    ):
+    for form in ("", "nonsense", payer.form(path_of(other)), payer.form(path_of(link))[:-1]):
         response = payer.press(path_of(link), form)
         assert response.status_code == 400
         assert "Press the button again" in response.content.decode()
@@ -189,9 +166,7 @@ def test_pages_have_the_checkout_pages_policy_and_are_not_kept(payer: Payer) -> 
 
 
 @pytest.mark.usefixtures("_still_clock")
-def test_one_client_may_look_sixty_times_a_minute_and_pay_twenty_times(
-    payer: Payer,
-) -> None:
+def test_one_client_may_look_sixty_times_a_minute_and_pay_twenty_times(payer: Payer) -> None:
     path = path_of(make_link())
     form = payer.form(path)
     for _ in range(59):
@@ -205,15 +180,11 @@ def test_one_client_may_look_sixty_times_a_minute_and_pay_twenty_times(
 
 
 @pytest.mark.usefixtures("_still_clock")
-def test_one_client_may_pay_sixty_times_a_minute_on_all_links_together(
-    payer: Payer,
-) -> None:
+def test_one_client_may_pay_sixty_times_a_minute_on_all_links_together(payer: Payer) -> None:
     links = [make_link() for _ in range(4)]
     forms = [payer.form(path_of(link)) for link in links]
     answers = [
-        payer.press(path_of(link), form).status_code
-        for link, form in zip(links, forms, strict=True)
-        for _ in range(16)
+        payer.press(path_of(link), form).status_code for link, form in zip(links, forms, strict=True) for _ in range(16)
     ]
     assert answers == [303] * 60 + [429] * 4
 
@@ -247,12 +218,8 @@ def test_a_link_is_paid_and_its_counts_follow(seller: ApiClient, payer: Payer) -
     assert event["data"]["metadata"] == {"link_id": link["id"]}
 
 
-def test_an_invoice_closes_itself_when_it_is_paid(
-    seller: ApiClient, payer: Payer
-) -> None:
-    link = seller.post(
-        "/links", {"title": "Tea", "amount": "25", "type": "invoice"}
-    ).body
+def test_an_invoice_closes_itself_when_it_is_paid(seller: ApiClient, payer: Payer) -> None:
+    link = seller.post("/links", {"title": "Tea", "amount": "25", "type": "invoice"}).body
     path = re.sub(r"^\w+://[^/]+", "", link["url"])
     payer.pay(path)
     play_due_steps(now=timezone.now() + timedelta(seconds=6))

@@ -62,13 +62,9 @@ def test_a_subscriber_is_led_back_to_the_personal_page(payer: Payer) -> None:
     assert known.again_url == personal
 
 
-def test_where_part_of_the_money_came_nobody_is_asked_to_begin_again(
-    payer: Payer,
-) -> None:
+def test_where_part_of_the_money_came_nobody_is_asked_to_begin_again(payer: Payer) -> None:
     url = "https://pay.example/p/abc"
-    checkout = make_link_checkout(
-        make_link(), CheckoutStatus.EXPIRED, amount_received=1, again_url=url
-    )
+    checkout = make_link_checkout(make_link(), CheckoutStatus.EXPIRED, amount_received=1, again_url=url)
     text = payer.look(f"/c/{checkout.code}")
     assert "Start again" not in text
     assert url not in text

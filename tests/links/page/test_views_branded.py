@@ -58,9 +58,7 @@ def branded() -> Merchant:
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_every_face_has_the_merchants_name_and_colours(
-    face: str, branded: Merchant, client: Client
-) -> None:
+def test_every_face_has_the_merchants_name_and_colours(face: str, branded: Merchant, client: Client) -> None:
     text = client.get(f"/p/{FACES[face](branded).code}").content.decode()
     assert "Halden" in text
     assert LEGAL not in text
@@ -68,9 +66,7 @@ def test_every_face_has_the_merchants_name_and_colours(
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_every_face_has_the_logo_and_the_links(
-    face: str, branded: Merchant, payer: Payer
-) -> None:
+def test_every_face_has_the_logo_and_the_links(face: str, branded: Merchant, payer: Payer) -> None:
     status = 410 if face == "archived" else 200
     text = payer.look(f"/p/{FACES[face](branded).code}", status)
     assert f'<img src="/brand/{branded.public_id}/' in text

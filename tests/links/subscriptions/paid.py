@@ -6,15 +6,10 @@ from datetime import UTC, datetime
 from django.core import mail
 
 from links.models import Subscription
-from links.subscriptions.service import (
-    settle_subscriptions,
-)
+from links.subscriptions.service import settle_subscriptions
 from links.tokens import personal_url
 from mails.sender import send_due_mails
-from tests.links.factories import (
-    make_link_checkout,
-    make_subscriber,
-)
+from tests.links.factories import make_link_checkout, make_subscriber
 
 ADA = "ada@example.test"
 

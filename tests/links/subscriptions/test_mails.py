@@ -6,16 +6,11 @@ from django.core import mail
 from django.db import transaction
 
 from links.models import PaymentLink, SubscriberMail
-from links.subscriptions.service import (
-    plan_reminders,
-    settle_subscriptions,
-)
+from links.subscriptions.service import plan_reminders, settle_subscriptions
 from links.tokens import personal_url
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
-from tests.links.factories import (
-    make_link_checkout,
-)
+from tests.links.factories import make_link_checkout
 from tests.links.payer import Payer
 from tests.links.subscriptions.paid import ADA, BEGUN, paid_at, path_of, settled
 
@@ -56,14 +51,10 @@ def test_a_reminder_is_dropped_when_the_period_was_paid_meanwhile() -> None:
     make_link_checkout(subscription.link, subscription=subscription, paid_at=now)
     settle_subscriptions(now=now)
     assert send_due_mails(now=now) == 2
-    assert [message.subject for message in mail.outbox] == [
-        "Beans every month: paid until 20 January 2027"
-    ]
+    assert [message.subject for message in mail.outbox] == ["Beans every month: paid until 20 January 2027"]
 
 
-def test_a_mail_is_dropped_when_the_subscriber_stopped_them_meanwhile(
-    payer: Payer,
-) -> None:
+def test_a_mail_is_dropped_when_the_subscriber_stopped_them_meanwhile(payer: Payer) -> None:
     subscription = paid_at(BEGUN)
     settle_subscriptions(now=BEGUN)
     assert OutgoingMail.objects.get().recipient == ADA

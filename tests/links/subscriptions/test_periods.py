@@ -7,10 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from links.states import Interval
-from links.subscriptions.periods import (
-    after,
-    coverage,
-)
+from links.subscriptions.periods import after, coverage
 from links.subscriptions.service import REMIND_BEFORE
 
 
@@ -30,9 +27,7 @@ def at(year: int, month: int, day: int) -> datetime:
         (at(2028, 2, 29), Interval.YEAR, 4, at(2032, 2, 29)),
     ],
 )
-def test_intervals_end_where_a_calendar_says(
-    begun: datetime, interval: Interval, count: int, end: datetime
-) -> None:
+def test_intervals_end_where_a_calendar_says(begun: datetime, interval: Interval, count: int, end: datetime) -> None:
     assert after(begun, interval, count) == end
 
 
@@ -60,10 +55,7 @@ def test_paying_after_a_gap_begins_afresh() -> None:
     assert (covered.begun, covered.until) == (at(2026, 5, 2), at(2026, 6, 2))
 
 
-@given(
-    st.lists(st.integers(0, 3000), min_size=1, max_size=30).map(sorted),
-    st.sampled_from(Interval),
-)
+@given(st.lists(st.integers(0, 3000), min_size=1, max_size=30).map(sorted), st.sampled_from(Interval))
 def test_no_payment_is_ever_lost(days: list[int], interval: Interval) -> None:
     moments = [at(2026, 1, 31) + timedelta(days=day) for day in days]
     covered = coverage(moments, interval)

@@ -16,25 +16,15 @@ from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
 from links.payloads import Takings
 from links.selectors import takings_of
 from links.states import MailKind
-from links.subscriptions.service import (
-    plan_reminders,
-    settle_accepted,
-    settle_subscriptions,
-)
+from links.subscriptions.service import plan_reminders, settle_accepted, settle_subscriptions
 from links.tokens import personal_url
 from tests.factories import make_checkout
-from tests.links.factories import (
-    make_link_checkout,
-    make_subscriber,
-    make_subscription_link,
-)
+from tests.links.factories import make_link_checkout, make_subscriber, make_subscription_link
 from tests.links.payer import Payer
 from tests.links.subscriptions.paid import ADA, BEGUN, paid_at, path_of, settled
 
 
-def test_a_first_payment_makes_a_subscriber_and_leads_back_to_the_personal_page(
-    payer: Payer,
-) -> None:
+def test_a_first_payment_makes_a_subscriber_and_leads_back_to_the_personal_page(payer: Payer) -> None:
     link = make_subscription_link()
     checkout = payer.pay(f"/p/{link.code}", email=ADA)
     subscription = Subscription.objects.get()
@@ -45,9 +35,7 @@ def test_a_first_payment_makes_a_subscriber_and_leads_back_to_the_personal_page(
     assert "Waiting for your first payment" in payer.look(path_of(subscription))
 
 
-@pytest.mark.parametrize(
-    "email", ["ada", "a@b", "x" * 250 + "@example.test", "a\x00@b.test"]
-)
+@pytest.mark.parametrize("email", ["ada", "a@b", "x" * 250 + "@example.test", "a\x00@b.test"])
 def test_an_address_no_mail_reaches_is_left_out_with_a_notice_and_never_stops_a_payment(
     payer: Payer, email: str
 ) -> None:
@@ -60,9 +48,7 @@ def test_an_address_no_mail_reaches_is_left_out_with_a_notice_and_never_stops_a_
 
 
 def test_a_payer_may_have_an_internationalised_address(payer: Payer) -> None:
-    checkout = payer.pay(
-        f"/p/{make_subscription_link().code}", email=" ürsula@köln.example "
-    )
+    checkout = payer.pay(f"/p/{make_subscription_link().code}", email=" ürsula@köln.example ")
     assert checkout.customer_email == "ürsula@köln.example"
     assert Subscription.objects.get().email == checkout.customer_email
 
@@ -93,9 +79,7 @@ def test_a_subscriber_pays_period_after_period_from_page_to_page(payer: Payer) -
     assert [slot.rpartition(":")[2] for slot in slots[1:]] == ["1", "2"]
 
 
-def test_a_page_left_open_cannot_pay_a_period_that_is_paid_already(
-    payer: Payer,
-) -> None:
+def test_a_page_left_open_cannot_pay_a_period_that_is_paid_already(payer: Payer) -> None:
     subscription = paid_at(timezone.now() - timedelta(days=26))
     path = path_of(subscription)
     form = payer.form(path)
@@ -107,9 +91,7 @@ def test_a_page_left_open_cannot_pay_a_period_that_is_paid_already(
     assert Checkout.objects.count() == 2
 
 
-def test_a_personal_link_opens_only_its_own_link_and_only_as_we_signed_it(
-    payer: Payer,
-) -> None:
+def test_a_personal_link_opens_only_its_own_link_and_only_as_we_signed_it(payer: Payer) -> None:
     subscription = make_subscriber()
     path = path_of(subscription)
     assert "Bookmark this page to renew" in payer.look(path)
@@ -120,9 +102,7 @@ def test_a_personal_link_opens_only_its_own_link_and_only_as_we_signed_it(
     payer.look(unsigned, 404)
 
 
-def test_a_personal_link_outlives_the_key_it_was_signed_with(
-    payer: Payer, settings: Any
-) -> None:
+def test_a_personal_link_outlives_the_key_it_was_signed_with(payer: Payer, settings: Any) -> None:
     path = path_of(make_subscriber())
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another"
@@ -137,12 +117,8 @@ def test_the_personal_page_never_shows_the_subscribers_address(payer: Payer) -> 
 
 def test_an_expired_checkout_is_settled_and_covers_nothing() -> None:
     subscription = make_subscriber(email=ADA, paid=False)
-    make_link_checkout(
-        subscription.link, CheckoutStatus.EXPIRED, subscription=subscription
-    )
-    make_link_checkout(
-        subscription.link, CheckoutStatus.PENDING, subscription=subscription
-    )
+    make_link_checkout(subscription.link, CheckoutStatus.EXPIRED, subscription=subscription)
+    make_link_checkout(subscription.link, CheckoutStatus.PENDING, subscription=subscription)
     assert settle_subscriptions(now=BEGUN) == 1
     subscription.refresh_from_db()
     assert subscription.paid_until is None
@@ -190,9 +166,7 @@ def test_a_subscriber_can_stop_the_mails(payer: Payer) -> None:
 def test_late_money_that_the_merchant_accepted_renews_the_subscription() -> None:
     subscription = paid_at(BEGUN)
     link, due = subscription.link, BEGUN + timedelta(days=31)
-    expired = make_link_checkout(
-        link, CheckoutStatus.EXPIRED, subscription=subscription
-    )
+    expired = make_link_checkout(link, CheckoutStatus.EXPIRED, subscription=subscription)
     settle_subscriptions(now=due)
     make_checkout(
         link.merchant,

@@ -3,20 +3,13 @@
 import pytest
 
 from checkouts.states import CheckoutStatus
-from tests.checkouts.factories import (
-    make_completed,
-    make_page_checkout,
-    make_seen,
-    move,
-)
+from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, move
 from tests.dashboard.people import Desk
 
 pytestmark = pytest.mark.django_db
 
 
-def test_the_latest_payments_name_what_may_move_next_and_say_nothing_twice(
-    owner: Desk, stranger: Desk
-) -> None:
+def test_the_latest_payments_name_what_may_move_next_and_say_nothing_twice(owner: Desk, stranger: Desk) -> None:
     seen = make_seen(merchant=owner.merchant)
     make_completed(merchant=owner.merchant)
     waiting = [make_page_checkout(owner.merchant) for _ in range(5)]

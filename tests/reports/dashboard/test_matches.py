@@ -12,10 +12,7 @@ from links.models import LinkCheckout, PaymentLink
 from reports.dashboard.matches import MOST_SHOWN, matches_of
 from settlements.models import Settlement, SettlementItem
 from tests.checkouts.inboxes import extra_item
-from tests.dashboard.machines import (
-    make_machine_payment,
-    make_settlement,
-)
+from tests.dashboard.machines import make_machine_payment, make_settlement
 from tests.dashboard.people import Desk
 from tests.factories import make_checkout
 from tests.links.factories import make_link
@@ -111,13 +108,7 @@ def fill_payments(item: InboxItem) -> None:
         creation_ref="'order-' || n",
         deposit_nonce=BYTES,
     )
-    multiply(
-        Transfer,
-        item.transfer_id,
-        public_id=SHORT_ID,
-        tx_hash=HASHED,
-        sender="'0x' || md5(n::text)",
-    )
+    multiply(Transfer, item.transfer_id, public_id=SHORT_ID, tx_hash=HASHED, sender="'0x' || md5(n::text)")
     run(
         "INSERT INTO checkouts_inboxitem (merchant_id, mode, transfer_id, reason, explanation, candidates, status,"
         " created_at) SELECT merchant_id, mode, id, 'unmatched', '', '[]', 'dismissed', now() FROM wallets_transfer"

@@ -26,10 +26,7 @@ def sources() -> list[Source]:
         at = NOON - timedelta(seconds=number // 5)
         transfer = receive(merchant, mode=Mode.TEST, block_time=at)
         make_machine_payment(merchant, pk=transfer.pk, mode=Mode.TEST, now=at)
-    return [
-        Source(Transfer.objects.all(), "block_time"),
-        Source(X402Payment.objects.all(), "verified_at"),
-    ]
+    return [Source(Transfer.objects.all(), "block_time"), Source(X402Payment.objects.all(), "verified_at")]
 
 
 def turn(sources: list[Source], query: str, way: str, rows: int) -> list[list[Row]]:
@@ -44,9 +41,7 @@ def turn(sources: list[Source], query: str, way: str, rows: int) -> list[list[Ro
 
 
 @pytest.mark.parametrize("rows", [1, 4, 5, 9])
-def test_pages_lead_to_and_fro_and_leave_none_out(
-    sources: list[Source], rows: int
-) -> None:
+def test_pages_lead_to_and_fro_and_leave_none_out(sources: list[Source], rows: int) -> None:
     whole = mixed_page(sources, {}).rows
     assert len(whole) == 18
     times = [getattr(row, "verified_at", None) or row.block_time for row in whole]
@@ -60,9 +55,7 @@ def test_pages_lead_to_and_fro_and_leave_none_out(
     assert first == whole[10 : 10 + rows]
 
 
-def test_what_names_no_place_shows_the_first_page_and_other_words_are_kept(
-    sources: list[Source],
-) -> None:
+def test_what_names_no_place_shows_the_first_page_and_other_words_are_kept(sources: list[Source]) -> None:
     page = mixed_page(sources, {"before": "x", "after": "1-2", "kind": "x402"}, rows=2)
     assert page.rows == mixed_page(sources, {}, rows=2).rows
     assert page.older.startswith("kind=x402&before=")

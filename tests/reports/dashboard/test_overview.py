@@ -3,9 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from tests.checkouts.factories import (
-    make_page_checkout,
-)
+from tests.checkouts.factories import make_page_checkout
 from tests.dashboard.people import Desk
 
 pytestmark = pytest.mark.django_db

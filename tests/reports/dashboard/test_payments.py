@@ -28,9 +28,7 @@ def hashes(*transfers: Transfer) -> list[str]:
     return [transfer.tx_hash for transfer in transfers]
 
 
-def test_payments_are_the_merchants_own_of_the_mode_newest_first(
-    owner: Desk, stranger: Desk
-) -> None:
+def test_payments_are_the_merchants_own_of_the_mode_newest_first(owner: Desk, stranger: Desk) -> None:
     older = earn(owner.merchant)
     newer = receive(owner.merchant, **now_and(1))
     receive(owner.merchant, mode=Mode.TEST)

@@ -8,11 +8,7 @@ from links.models import LinkCheckout
 from settlements.models import GasAttempt
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import pay
-from tests.dashboard.machines import (
-    make_gas_transaction,
-    make_machine_payment,
-    make_settlement,
-)
+from tests.dashboard.machines import make_gas_transaction, make_machine_payment, make_settlement
 from tests.dashboard.people import Desk
 from tests.factories import NOON, make_checkout, make_wallet
 from tests.links.factories import make_link
@@ -49,9 +45,7 @@ def item(owner: Desk) -> InboxItem:
     return item
 
 
-def test_inbox_money_is_found_by_hash_address_id_and_order_reference(
-    owner: Desk, item: InboxItem
-) -> None:
+def test_inbox_money_is_found_by_hash_address_id_and_order_reference(owner: Desk, item: InboxItem) -> None:
     assert item.checkout is not None
     transfer = item.transfer
     keys = [
@@ -69,9 +63,7 @@ def test_inbox_money_is_found_by_hash_address_id_and_order_reference(
         assert found(owner, key)["items"] == ["26.00"], key
 
 
-def test_a_payment_is_found_by_hash_addresses_id_and_order_reference(
-    owner: Desk,
-) -> None:
+def test_a_payment_is_found_by_hash_addresses_id_and_order_reference(owner: Desk) -> None:
     transfer = earn(owner.merchant, order_ref="A-2", sender=BUYER)
     keys = [transfer.tx_hash, transfer.public_id, transfer.recipient, BUYER, "A-2"]
     for key in keys:
@@ -114,34 +106,20 @@ def test_a_link_is_found_by_id_code_page_and_what_was_paid(owner: Desk) -> None:
         assert found(owner, key)["links"] == [link.public_id], key
 
 
-def test_a_settlement_is_found_by_id_hash_forwarder_and_order_reference(
-    owner: Desk,
-) -> None:
+def test_a_settlement_is_found_by_id_hash_forwarder_and_order_reference(owner: Desk) -> None:
     transfer = earn(owner.merchant, order_ref="S-1")
     sent = make_gas_transaction(now=NOON)
     tx_hash = f"0x{'5e' * 32}"
     GasAttempt.objects.create(
-        transaction=sent,
-        number=1,
-        tx_hash=tx_hash,
-        raw=b"",
-        max_fee=1,
-        priority_fee=1,
-        signed_at=NOON,
+        transaction=sent, number=1, tx_hash=tx_hash, raw=b"", max_fee=1, priority_fee=1, signed_at=NOON
     )
-    made = make_settlement(
-        owner.merchant, deposit=transfer.deposit, transaction=sent, tx_hash=tx_hash
-    )
+    made = make_settlement(owner.merchant, deposit=transfer.deposit, transaction=sent, tx_hash=tx_hash)
     for key in (made.public_id, tx_hash, transfer.recipient, "S-1", transfer.tx_hash):
         assert found(owner, key)["settlements"] == [made.public_id], key
 
 
-def test_nothing_of_another_merchant_or_mode_is_ever_found(
-    owner: Desk, stranger: Desk, item: InboxItem
-) -> None:
-    theirs = Desk(
-        stranger.client, stranger.user.memberships.get().merchant, stranger.user
-    )
+def test_nothing_of_another_merchant_or_mode_is_ever_found(owner: Desk, stranger: Desk, item: InboxItem) -> None:
+    theirs = Desk(stranger.client, stranger.user.memberships.get().merchant, stranger.user)
     in_test = Desk(owner.client, owner.merchant, owner.user, Mode.TEST)
     link = make_link(owner.merchant, mode=Mode.LIVE)
     earned = earn(owner.merchant, order_ref="A-2", sender=BUYER)
@@ -172,13 +150,8 @@ def test_nothing_of_another_merchant_or_mode_is_ever_found(
     assert answer.status_code == 404
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["secret@buyer.example", "\x00", "9" * 30, "http://[", "x" * 2000, "%", HOSTILE],
-)
-def test_what_names_nothing_finds_nothing_and_is_text(
-    text: str, owner: Desk, item: InboxItem
-) -> None:
+@pytest.mark.parametrize("text", ["secret@buyer.example", "\x00", "9" * 30, "http://[", "x" * 2000, "%", HOSTILE])
+def test_what_names_nothing_finds_nothing_and_is_text(text: str, owner: Desk, item: InboxItem) -> None:
     page = owner.client.get(owner.url("dashboard_search"), {"q": text})
     assert page.status_code == 200
     assert page.context["matches"].count == 0
@@ -201,8 +174,6 @@ def test_an_empty_search_says_what_can_be_found(owner: Desk) -> None:
 
 
 def test_the_box_on_every_page_leads_here_and_keeps_its_text(owner: Desk) -> None:
-    assert (
-        f'action="{owner.url("dashboard_search")}"' in owner.get("dashboard_team").text
-    )
+    assert f'action="{owner.url("dashboard_search")}"' in owner.get("dashboard_team").text
     page = owner.client.get(owner.url("dashboard_search"), {"q": "A-77"}).text
     assert 'value="A-77"' in page

@@ -71,12 +71,8 @@ def test_a_month_that_is_not_over_says_so(viewer: Desk) -> None:
     assert "Nothing to pay" in page_of(viewer, "2026-10")
 
 
-@pytest.mark.parametrize(
-    "month", ["2026-12", "9999-12", "2024-12", "0000-01", "2026-13", "x", "202610"]
-)
-def test_a_month_that_is_none_of_the_merchants_is_not_found(
-    viewer: Desk, month: str
-) -> None:
+@pytest.mark.parametrize("month", ["2026-12", "9999-12", "2024-12", "0000-01", "2026-13", "x", "202610"])
+def test_a_month_that_is_none_of_the_merchants_is_not_found(viewer: Desk, month: str) -> None:
     with time_machine.travel(NOW, tick=False):
         for name in ("dashboard_statement", "dashboard_statement_csv"):
             assert viewer.get(name, month=month).status_code == 404
@@ -97,20 +93,14 @@ def test_months_are_listed_back_to_the_first_one(viewer: Desk) -> None:
             page = viewer.get("dashboard_fees", nonsense).context
             assert str(page["months"][0].month) == "2026-11"
     assert [month for month, _ in shown] == [
-        f"{year}-{number:02}"
-        for year, last in ((2026, 11), (2025, 12))
-        for number in range(last, 0, -1)
+        f"{year}-{number:02}" for year, last in ((2026, 11), (2025, 12)) for number in range(last, 0, -1)
     ]
-    assert {month: total for month, total in shown if total} == {
-        "2026-10": Decimal("0.38")
-    }
+    assert {month: total for month, total in shown if total} == {"2026-10": Decimal("0.38")}
 
 
 def test_the_file_of_a_month_adds_up_to_its_page(viewer: Desk) -> None:
     merchant = viewer.merchant
-    september = charged(
-        merchant, at=OCTOBER - timedelta(days=30), voided_at=OCTOBER, token="USDT"
-    )
+    september = charged(merchant, at=OCTOBER - timedelta(days=30), voided_at=OCTOBER, token="USDT")
     october = charged(merchant, "1250.00", at=OCTOBER)
     unvoid(FeeKind.CHECKOUT, [september.subject_id], now=OCTOBER + timedelta(hours=1))
     first, second, third = file_of(viewer, "2026-10")

@@ -18,19 +18,11 @@ def test_reports_add_up_the_days_that_are_asked_for(owner: Desk) -> None:
     receive(owner.merchant, 1_000_000, **now_and(-60))
     see(owner.merchant, 500_000, **now_and())
     lose(owner.merchant, 2_000_000, **now_and())
-    for query, received in (
-        ("?days=7", 10),
-        ("", 15),
-        ("?days=90", 16),
-        ("?days=8", 15),
-    ):
+    for query, received in (("?days=7", 10), ("", 15), ("?days=90", 16), ("?days=8", 15)):
         total = owner.get("dashboard_reports", query).context["total"]
         assert total.received == received
     page = owner.get("dashboard_reports")
-    assert [line.name for line in page.context["tokens"]] == [
-        "USDC on Base",
-        "USDT on Polygon",
-    ]
+    assert [line.name for line in page.context["tokens"]] == ["USDC on Base", "USDT on Polygon"]
     assert [line.received for _, line in page.context["by_day"]] == [10, 5]
     assert page.context["total"].unconfirmed == Decimal("0.5")
 
@@ -54,9 +46,7 @@ def test_reports_are_the_merchants_own_of_the_mode(owner: Desk, stranger: Desk) 
         ("?to=9999-12-30", ("9999-12-01", "9999-12-30")),
     ],
 )
-def test_any_two_days_make_a_range(
-    owner: Desk, query: str, days: tuple[str, str]
-) -> None:
+def test_any_two_days_make_a_range(owner: Desk, query: str, days: tuple[str, str]) -> None:
     found = owner.get("dashboard_reports", query).context["days"]
     assert (found.since.isoformat(), found.until.isoformat()) == days
 

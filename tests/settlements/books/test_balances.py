@@ -11,16 +11,10 @@ from django.utils import timezone
 from accounts.models import Merchant
 from demo.localnet.anvil import Anvil
 from settlements.books.balances import MOST_HOLDERS
-from settlements.books.check import (
-    Checked,
-    check_chain,
-)
+from settlements.books.check import Checked, check_chain
 from tests.factories import make_merchant
 from tests.nodes.proxy import Fault, RpcProxy, honest, methods_of, one_by_one
-from tests.settlements.chain import (
-    paid_together,
-    read,
-)
+from tests.settlements.chain import paid_together, read
 from wallets.chains.specs import Network
 from wallets.networks import chain_spec
 
@@ -48,9 +42,7 @@ def counted(base_settings: Any, base_node: Anvil, fault: Fault) -> Iterator[list
 
     with RpcProxy(base_node.url) as proxy:
         proxy.fault = note
-        base_settings.CHAIN_SETTINGS = base_settings.CHAIN_SETTINGS | {
-            "BASE_RPC_URLS": proxy.url
-        }
+        base_settings.CHAIN_SETTINGS = base_settings.CHAIN_SETTINGS | {"BASE_RPC_URLS": proxy.url}
         yield asked
 
 
@@ -73,9 +65,7 @@ def wants_a_contract(proxy: RpcProxy, request: Any, ask: Any) -> Any:
     return one_by_one(answer)(proxy, request, ask)
 
 
-def test_three_hundred_forwarders_take_five_requests(
-    base_settings: Any, base_node: Anvil
-) -> None:
+def test_three_hundred_forwarders_take_five_requests(base_settings: Any, base_node: Anvil) -> None:
     paid_forwarders(base_node, FORWARDERS)
     with counted(base_settings, base_node, honest) as asked:
         checked = check()

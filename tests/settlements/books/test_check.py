@@ -8,21 +8,11 @@ from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from settlements.books import check as checking
-from settlements.books.check import (
-    CHECK_EVERY,
-    Checked,
-    check_chain,
-    next_to_check,
-)
+from settlements.books.check import CHECK_EVERY, Checked, check_chain, next_to_check
 from settlements.gas.node import GasNode
 from settlements.models import BookCheck
 from settlements.sweeps.service import sweep
-from tests.settlements.chain import (
-    USDC,
-    WAITING,
-    paid,
-    read,
-)
+from tests.settlements.chain import USDC, WAITING, paid, read
 from tests.wallets.paying import mint
 from wallets.chains.specs import ChainSpec
 from wallets.models import DepositBalance, DepositTotal
@@ -35,9 +25,7 @@ def check() -> Checked:
     return check_chain(chain_spec("base"), now=timezone.now())
 
 
-def test_a_base_unit_that_the_books_do_not_know_is_found(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_base_unit_that_the_books_do_not_know_is_found(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     DepositBalance.objects.update(received=24_999_999)
     checked = check()
@@ -47,9 +35,7 @@ def test_a_base_unit_that_the_books_do_not_know_is_found(
     assert deposit.merchant_id == DepositTotal.objects.get().merchant_id
 
 
-def test_money_on_the_chain_that_nobody_read_is_found(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_money_on_the_chain_that_nobody_read_is_found(node: GasNode, base_node: Anvil) -> None:
     deposits = paid(base_node, 25_000_000)
     with connection.cursor() as cursor:
         # As if a watcher had passed over a block.
@@ -58,9 +44,7 @@ def test_money_on_the_chain_that_nobody_read_is_found(
     assert f"{deposits[0]} USDC: the chain less the books 1 " in difference
 
 
-def test_a_forwarder_that_ought_to_be_empty_is_asked_too(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_forwarder_that_ought_to_be_empty_is_asked_too(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     sweep(WAITING, node=node, now=timezone.now())
     read(base_node)
@@ -74,9 +58,7 @@ def test_a_forwarder_that_ought_to_be_empty_is_asked_too(
     assert "the chain less the books 3 " in difference
 
 
-def test_a_chain_that_does_not_answer_is_no_difference(
-    base_settings: Any, base_node: Anvil
-) -> None:
+def test_a_chain_that_does_not_answer_is_no_difference(base_settings: Any, base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
     nowhere = {"BASE_RPC_URLS": "http://127.0.0.1:9"}
     base_settings.CHAIN_SETTINGS = base_settings.CHAIN_SETTINGS | nowhere

@@ -97,12 +97,6 @@ def test_owners_say_when_it_happens_by_itself(owner: Desk, admin: Desk) -> None:
 
 
 def test_saying_the_same_again_changes_nothing(owner: Desk) -> None:
-    kept = set_intervals(
-        owner.merchant,
-        minimum=Decimal(10),
-        every_hours=24,
-        actor=owner.user,
-        now=timezone.now(),
-    )
+    kept = set_intervals(owner.merchant, minimum=Decimal(10), every_hours=24, actor=owner.user, now=timezone.now())
     assert kept._state.adding
     assert not AuditEntry.objects.exists()

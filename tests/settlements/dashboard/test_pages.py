@@ -8,10 +8,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from settlements.models import Hold
 from settlements.states import Sender, SettlementStatus
-from tests.dashboard.machines import (
-    make_gas_transaction,
-    make_settlement,
-)
+from tests.dashboard.machines import make_gas_transaction, make_settlement
 from tests.dashboard.people import Desk
 from tests.reports.takings import receive
 from wallets.states import ClaimKind
@@ -38,31 +35,20 @@ def test_the_figures_add_up_by_line_and_in_all(owner: Desk) -> None:
     transfer = receive(owner.merchant, 25_000_000)
     receive(owner.merchant, 5_500_000, chain="polygon", token="USDT")
     assert transfer.deposit is not None
-    Hold.objects.create(
-        merchant=owner.merchant,
-        mode="live",
-        subject_id="chk",
-        nonce=transfer.deposit.nonce,
-    )
+    Hold.objects.create(merchant=owner.merchant, mode="live", subject_id="chk", nonce=transfer.deposit.nonce)
     sums = owner.get("dashboard_settlements").context["sums"]
     assert [(line.chain, line.token, line.received) for line in sums.lines] == [
         ("base", "USDC", Decimal(25)),
         ("polygon", "USDT", Decimal("5.5")),
     ]
-    assert (sums.received, sums.waiting, sums.held) == (
-        Decimal("30.5"),
-        Decimal("30.5"),
-        Decimal(25),
-    )
+    assert (sums.received, sums.waiting, sums.held) == (Decimal("30.5"), Decimal("30.5"), Decimal(25))
     owner.mode = Mode.TEST
     page = owner.get("dashboard_settlements")
     assert page.context["sums"].lines == []
     assert "Test mode moves no money" in page.text
 
 
-def test_settlements_are_the_merchants_own_and_are_narrowed(
-    viewer: Desk, stranger: Desk
-) -> None:
+def test_settlements_are_the_merchants_own_and_are_narrowed(viewer: Desk, stranger: Desk) -> None:
     now = timezone.now()
     good = make_settlement(viewer.merchant, transaction=make_gas_transaction(now=now))
     bad = make_settlement(
@@ -84,9 +70,7 @@ def test_settlements_are_the_merchants_own_and_are_narrowed(
     assert stranger.get("dashboard_settlements").status_code == 404
 
 
-def test_a_batch_that_ended_or_is_anothers_is_not_there(
-    owner: Desk, viewer: Desk, stranger: Desk
-) -> None:
+def test_a_batch_that_ended_or_is_anothers_is_not_there(owner: Desk, viewer: Desk, stranger: Desk) -> None:
     name, other = "dashboard_wallet_settlement", stranger.user.memberships.get()
     pending = SettlementStatus.PENDING
     for made in (

@@ -18,9 +18,7 @@ from tests.settlements.calls import ask
 pytestmark = pytest.mark.django_db
 
 
-def test_an_account_that_runs_low_is_told_of_once_a_day(
-    node: GasNode, base_node: Anvil, base_settings: Any
-) -> None:
+def test_an_account_that_runs_low_is_told_of_once_a_day(node: GasNode, base_node: Anvil, base_settings: Any) -> None:
     operator = make_user("operator@florin.example")
     operator.is_staff = True
     operator.save()
@@ -38,9 +36,7 @@ def told() -> int:
     return OutgoingMail.objects.filter(key__startswith="gas:").count()
 
 
-def test_an_account_that_is_too_poor_promises_nothing(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_an_account_that_is_too_poor_promises_nothing(node: GasNode, base_node: Anvil) -> None:
     ask(node, "one")
     [account] = GasAccount.objects.all()
     base_node.rpc("anvil_setBalance", account.address, "0x1")

@@ -8,10 +8,7 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from settlements.gas.broadcast import broadcast
 from settlements.gas.node import GasNode, Sending
-from settlements.gas.upkeep import (
-    GIVE_UP_AFTER,
-    tend,
-)
+from settlements.gas.upkeep import GIVE_UP_AFTER, tend
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from tests.settlements.calls import ask
@@ -25,9 +22,7 @@ def state_of(made: GasTransaction) -> tuple[str, bool | None]:
     return made.state, made.succeeded
 
 
-def test_a_gap_that_a_failed_send_left_is_closed_for_those_behind_it(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_gap_that_a_failed_send_left_is_closed_for_those_behind_it(node: GasNode, base_node: Anvil) -> None:
     unsent, behind = ask(node, "one"), ask(node, "two")
     broadcast(behind, node=node, now=timezone.now())
     assert node.receipt(behind.attempts.get().tx_hash) is None
@@ -37,9 +32,7 @@ def test_a_gap_that_a_failed_send_left_is_closed_for_those_behind_it(
     assert {state_of(unsent), state_of(behind)} == {(TransactionState.MINED, True)}
 
 
-def test_what_no_node_takes_makes_room_for_those_behind_it(
-    node: GasNode, base_node: Anvil, base_settings: Any
-) -> None:
+def test_what_no_node_takes_makes_room_for_those_behind_it(node: GasNode, base_node: Anvil, base_settings: Any) -> None:
     base_settings.GAS_DAILY_COINS = {"base": "10"}
     refused, behind = ask(node, "one", gas=90_000_000), ask(node, "two")
     assert broadcast(refused, node=node, now=timezone.now()) is Sending.REFUSED
@@ -49,16 +42,11 @@ def test_what_no_node_takes_makes_room_for_those_behind_it(
     base_node.mine(CONFIRMATIONS)
     assert tend("base", node=node, now=later) == 0
     refused.refresh_from_db()
-    assert (refused.purpose, refused.reference) == (
-        Purpose.CANCEL,
-        f"sweep:{refused.pk}",
-    )
+    assert (refused.purpose, refused.reference) == (Purpose.CANCEL, f"sweep:{refused.pk}")
     assert state_of(behind) == (TransactionState.MINED, True)
 
 
-def test_what_a_reorganisation_takes_out_of_its_block_gets_into_another(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_a_reorganisation_takes_out_of_its_block_gets_into_another(node: GasNode, base_node: Anvil) -> None:
     made = ask(node, "one")
     broadcast(made, node=node, now=timezone.now())
     base_node.mine()
@@ -75,9 +63,7 @@ def test_what_a_reorganisation_takes_out_of_its_block_gets_into_another(
     assert made.block_hash != before
 
 
-def test_what_a_reorganisation_takes_out_of_a_final_block_holds_up_nobody(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_a_reorganisation_takes_out_of_a_final_block_holds_up_nobody(node: GasNode, base_node: Anvil) -> None:
     made = ask(node, "one")
     broadcast(made, node=node, now=timezone.now())
     base_node.mine(CONFIRMATIONS)

@@ -17,9 +17,7 @@ from tests.settlements.calls import ask, await_receipt
 pytestmark = pytest.mark.django_db
 
 
-def test_a_transaction_is_written_down_before_any_node_hears_of_it(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_transaction_is_written_down_before_any_node_hears_of_it(node: GasNode, base_node: Anvil) -> None:
     made = ask(node, "one")
     assert made.state == TransactionState.INTENDED
     attempt = GasAttempt.objects.get()
@@ -38,9 +36,7 @@ def test_numbers_follow_each_other(node: GasNode) -> None:
     assert second.nonce == first.nonce + 1
 
 
-def test_what_was_never_sent_is_sent_by_whoever_looks(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_was_never_sent_is_sent_by_whoever_looks(node: GasNode, base_node: Anvil) -> None:
     made = ask(node, "one")
     assert tend("base", node=node, now=timezone.now()) == 1
     base_node.mine(12)
@@ -50,9 +46,7 @@ def test_what_was_never_sent_is_sent_by_whoever_looks(
     assert made.cost_wei
 
 
-def test_what_waits_too_long_pays_more_for_the_same_number(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_waits_too_long_pays_more_for_the_same_number(node: GasNode, base_node: Anvil) -> None:
     base_node.set_automine(False)
     try:
         made = ask(node, "one")
@@ -69,9 +63,7 @@ def test_what_waits_too_long_pays_more_for_the_same_number(
         base_node.set_automine(True)
 
 
-def test_a_number_that_was_used_elsewhere_is_dropped_and_asked_for_anew(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_number_that_was_used_elsewhere_is_dropped_and_asked_for_anew(node: GasNode, base_node: Anvil) -> None:
     made = ask(node, "one")
     key_holder = base_node.accounts[3]
     base_node.send(key_holder, to=key_holder.address)
@@ -82,9 +74,7 @@ def test_a_number_that_was_used_elsewhere_is_dropped_and_asked_for_anew(
     assert ask(node, "one").nonce == made.nonce + 1
 
 
-def test_a_forgotten_number_is_asked_anew_and_stays_above_our_own_transactions(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_forgotten_number_is_asked_anew_and_stays_above_our_own_transactions(node: GasNode, base_node: Anvil) -> None:
     waiting = ask(node, "one")
     assert forget_numbers() == 1
     assert ask(node, "two").nonce == waiting.nonce + 1

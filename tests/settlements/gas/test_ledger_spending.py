@@ -10,10 +10,7 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from gateway.core.daily_totals import fold
 from settlements.gas import ledger
-from settlements.gas.ledger import (
-    GAS_SPANS,
-    spent_since,
-)
+from settlements.gas.ledger import GAS_SPANS, spent_since
 from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasSpan, GasTransaction
@@ -45,9 +42,9 @@ def fill(count: int, now: datetime) -> GasAccount:
 
 
 def added_up(since: datetime) -> int:
-    rows = GasTransaction.objects.filter(
-        account__chain="base", created_at__gte=since
-    ).exclude(state=TransactionState.DROPPED)
+    rows = GasTransaction.objects.filter(account__chain="base", created_at__gte=since).exclude(
+        state=TransactionState.DROPPED
+    )
     costs = rows.values_list("cost_wei", "most_wei")
     return sum(int(most if cost is None else cost) for cost, most in costs)
 
@@ -60,9 +57,7 @@ def test_what_was_spent_since_any_moment_is_exact() -> None:
         assert spent_since("base", since) == added_up(since)
 
 
-def test_what_changes_later_is_counted_where_it_began(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_changes_later_is_counted_where_it_began(node: GasNode, base_node: Anvil) -> None:
     now = timezone.now()
     base_node.set_automine(False)
     try:
@@ -107,11 +102,7 @@ def test_a_day_of_twenty_thousand_is_added_up_from_a_fiftieth_of_the_rows() -> N
 
 def rows_read(since: datetime) -> int:
     """How many rows PostgreSQL looks at to tell what was spent."""
-    parameters: dict[str, Any] = {
-        "chain": "base",
-        "since": since,
-        "whole": ledger._first_whole_span(since),
-    }
+    parameters: dict[str, Any] = {"chain": "base", "since": since, "whole": ledger._first_whole_span(since)}
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE settlements_gastransaction")
         cursor.execute("ANALYZE settlements_gasspan")

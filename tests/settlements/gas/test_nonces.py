@@ -34,10 +34,7 @@ def tells(count: int) -> Fault:
     """Every account has sent so many, and nobody knows any receipt."""
 
     def answer(request: Any, ask: Ask) -> Any:
-        lies: dict[str, object] = {
-            "eth_getTransactionCount": hex(count),
-            "eth_getTransactionReceipt": None,
-        }
+        lies: dict[str, object] = {"eth_getTransactionCount": hex(count), "eth_getTransactionReceipt": None}
         told = ask(request)
         if request["method"] in lies:
             told["result"] = lies[request["method"]]
@@ -48,9 +45,7 @@ def tells(count: int) -> Fault:
 
 @contextmanager
 def asking(base_settings: Any, *urls: str) -> Iterator[GasNode]:
-    base_settings.CHAIN_SETTINGS = base_settings.CHAIN_SETTINGS | {
-        "BASE_RPC_URLS": ",".join(urls)
-    }
+    base_settings.CHAIN_SETTINGS = base_settings.CHAIN_SETTINGS | {"BASE_RPC_URLS": ",".join(urls)}
     with gas_node("base") as opened:
         yield opened
 
@@ -92,10 +87,7 @@ def test_a_number_no_account_can_have_is_not_believed_and_told_once_a_day(
 
 
 def test_without_the_bound_one_lie_would_stop_the_account(
-    monkeypatch: pytest.MonkeyPatch,
-    node: GasNode,
-    liar: RpcProxy,
-    base_settings: Any,
+    monkeypatch: pytest.MonkeyPatch, node: GasNode, liar: RpcProxy, base_settings: Any
 ) -> None:
     """The negative control of the test above."""
     monkeypatch.setattr(nonces, "MOST_RAISED", BEYOND_ANY)
@@ -168,10 +160,7 @@ def test_an_account_is_not_begun_with_a_number_nodes_do_not_agree_on(
     base_node: Anvil, liar: RpcProxy, base_settings: Any
 ) -> None:
     for urls in ([liar.url, base_node.url], [liar.url]):
-        with (
-            asking(base_settings, *urls) as doubtful,
-            pytest.raises(NoGasError, match="to believe"),
-        ):
+        with asking(base_settings, *urls) as doubtful, pytest.raises(NoGasError, match="to believe"):
             ask(doubtful, "one")
     assert account().next_nonce is None
 
@@ -182,6 +171,4 @@ def test_a_number_that_fits_no_column_passes_to_the_next_node(
     liar.fault = tells(BEYOND_ANY)
     with asking(base_settings, liar.url, base_node.url) as divided:
         address = base_node.accounts[3].address
-        assert divided.nonce(address) == int(
-            base_node.rpc("eth_getTransactionCount", address, "latest"), 16
-        )
+        assert divided.nonce(address) == int(base_node.rpc("eth_getTransactionCount", address, "latest"), 16)

@@ -60,9 +60,7 @@ def test_holes_below_what_is_on_its_way_are_used_up(
     ask(node, "one")
     right = raise_by(3)
     stuck = ask(node, "two")
-    GasTransaction.objects.filter(reference="one").update(
-        state=TransactionState.DROPPED
-    )
+    GasTransaction.objects.filter(reference="one").update(state=TransactionState.DROPPED)
     again = ask(node, "one")
     said = command(capsys, "--resync", "--yes")
     assert f"after 4 empty transactions ({right - 1} to {right + 2})" in said
@@ -79,20 +77,13 @@ def test_holes_below_what_is_on_its_way_are_used_up(
 
 
 def test_a_hole_too_wide_or_nodes_that_disagree_are_left_to_the_person(
-    node: GasNode,
-    base_node: Anvil,
-    liar: RpcProxy,
-    base_settings: Any,
-    capsys: pytest.CaptureFixture[str],
+    node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask(node, "one")
     raise_by(MOST_FILLED + 2)
     ask(node, "two")
     with pytest.raises(CommandError, match="nonces are missing"):
         command(capsys, "--resync", "--yes")
-    with (
-        asking(base_settings, liar.url, base_node.url),
-        pytest.raises(CommandError, match="different nonces"),
-    ):
+    with asking(base_settings, liar.url, base_node.url), pytest.raises(CommandError, match="different nonces"):
         command(capsys, "--resync", "--yes")
     assert GasTransaction.objects.count() == 2

@@ -8,12 +8,7 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from settlements.gas.broadcast import find_receipt
 from settlements.gas.node import GasNode
-from settlements.gas.retention import (
-    RAW_KEPT,
-    SPANS_KEPT,
-    prune_raw,
-    prune_spans,
-)
+from settlements.gas.retention import RAW_KEPT, SPANS_KEPT, prune_raw, prune_spans
 from settlements.gas.upkeep import tend
 from settlements.models import GasAttempt, GasSpan, GasTransaction
 from settlements.states import TransactionState
@@ -25,9 +20,7 @@ pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 
 
-def test_the_bytes_of_used_numbers_are_emptied_after_ninety_days(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_the_bytes_of_used_numbers_are_emptied_after_ninety_days(node: GasNode, base_node: Anvil) -> None:
     now = timezone.now()
     mined = ask(node, "one")
     tend("base", node=node, now=now)
@@ -44,15 +37,11 @@ def test_the_bytes_of_used_numbers_are_emptied_after_ninety_days(
     assert prune_raw(now=now + RAW_KEPT + DAY) == 0
 
 
-def test_a_node_that_forgot_an_old_transaction_makes_nobody_send_it_again(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_node_that_forgot_an_old_transaction_makes_nobody_send_it_again(node: GasNode, base_node: Anvil) -> None:
     now = timezone.now()
     old = ask(node, "one")
     long_ago = now - RAW_KEPT - DAY
-    GasTransaction.objects.filter(pk=old.pk).update(
-        state=TransactionState.MINED, mined_at=long_ago
-    )
+    GasTransaction.objects.filter(pk=old.pk).update(state=TransactionState.MINED, mined_at=long_ago)
     GasAttempt.objects.update(signed_at=long_ago)
     prune_gas_task()
     ask(node, "two")

@@ -33,25 +33,19 @@ def old(node: GasNode, settings: Any) -> str:
     return address
 
 
-def test_a_retired_account_gets_no_new_transaction(
-    node: GasNode, base_node: Anvil, old: str
-) -> None:
+def test_a_retired_account_gets_no_new_transaction(node: GasNode, base_node: Anvil, old: str) -> None:
     assert ask(node, "one").account.address == old
     assert retire(old.lower(), chains=CHAINS, now=timezone.now()) == 2
     assert ask(node, "two").account.address != old
     assert ask(node, "three").account.address != old
 
 
-def test_without_the_mark_it_would_get_the_next_but_one(
-    node: GasNode, base_node: Anvil, old: str
-) -> None:
+def test_without_the_mark_it_would_get_the_next_but_one(node: GasNode, base_node: Anvil, old: str) -> None:
     used = [ask(node, name).account.address for name in ("one", "two", "three")]
     assert [address == old for address in used] == [True, False, True]
 
 
-def test_what_a_retired_account_began_is_finished(
-    node: GasNode, base_node: Anvil, old: str
-) -> None:
+def test_what_a_retired_account_began_is_finished(node: GasNode, base_node: Anvil, old: str) -> None:
     made = ask(node, "one")
     retire(old, chains=CHAINS, now=timezone.now())
     assert [(one.chain, one.open) for one in leaving()] == [("base", 1), ("polygon", 0)]
@@ -68,9 +62,7 @@ def test_the_last_key_is_not_retired(node: GasNode, old: str) -> None:
     retire(old, chains=CHAINS, now=timezone.now())
     with pytest.raises(NoGasError, match="no other key would be left on base"):
         retire(new, chains=CHAINS, now=timezone.now())
-    GasAccount.objects.update_or_create(
-        chain="base", address=new, defaults={"retired_at": timezone.now()}
-    )
+    GasAccount.objects.update_or_create(chain="base", address=new, defaults={"retired_at": timezone.now()})
     with pytest.raises(NoGasError, match="every gas account on base is retired"):
         ask(node, "one")
 
@@ -80,9 +72,7 @@ def test_an_account_without_a_key_here_is_not_retired(old: str) -> None:
         retire("0x00", chains=CHAINS, now=timezone.now())
 
 
-def test_an_account_that_lost_its_key_is_named(
-    node: GasNode, base_node: Anvil, old: str, settings: Any
-) -> None:
+def test_an_account_that_lost_its_key_is_named(node: GasNode, base_node: Anvil, old: str, settings: Any) -> None:
     ask(node, "one")
     settings.GAS_KEYS = [NEW_KEY]
     [lost] = leaving()

@@ -35,9 +35,7 @@ def accounts(solana_node: SolanaNode, settings: Any) -> tuple[str, str]:
     return str(rich.pubkey()), str(poor.pubkey())
 
 
-def test_operators_are_told_of_the_poor_account_once_a_day(
-    accounts: tuple[str, str], solana_node: SolanaNode
-) -> None:
+def test_operators_are_told_of_the_poor_account_once_a_day(accounts: tuple[str, str], solana_node: SolanaNode) -> None:
     rich, poor = accounts
     noon = timezone.now().replace(hour=12)
     for hours in (0, 1, 11, 24):
@@ -51,9 +49,7 @@ def test_operators_are_told_of_the_poor_account_once_a_day(
     assert OutgoingMail.objects.count() == 2
 
 
-def test_the_beat_asks_about_them_without_any_other_gas_key(
-    accounts: tuple[str, str],
-) -> None:
+def test_the_beat_asks_about_them_without_any_other_gas_key(accounts: tuple[str, str]) -> None:
     refresh_gas_balances()
     assert OutgoingMail.objects.get().subject == "Gas runs low on Solana"
 

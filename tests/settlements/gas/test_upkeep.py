@@ -6,9 +6,7 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from settlements.gas.broadcast import broadcast
 from settlements.gas.node import GasNode, Sending
-from settlements.gas.upkeep import (
-    tend,
-)
+from settlements.gas.upkeep import tend
 from settlements.models import GasTransaction
 from settlements.states import TransactionState
 from tests.settlements.calls import ask
@@ -36,9 +34,7 @@ def test_who_cannot_pay_offers_no_more(node: GasNode, base_node: Anvil) -> None:
     assert tend("base", node=node, now=timezone.now() + LATE) == 0
 
 
-def test_a_key_that_is_used_elsewhere_goes_on_after_the_others_number(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_key_that_is_used_elsewhere_goes_on_after_the_others_number(node: GasNode, base_node: Anvil) -> None:
     ask(node, "one")
     holder = base_node.accounts[3]
     for _ in range(3):

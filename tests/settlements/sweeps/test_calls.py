@@ -10,9 +10,7 @@ from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Settlement
 from settlements.states import SettlementStatus
 from settlements.sweeps.calls import MOST_ITEMS
-from settlements.sweeps.service import (
-    sweep,
-)
+from settlements.sweeps.service import sweep
 from tests.factories import make_merchant
 from tests.settlements.chain import WAITING, paid_together, settle
 
@@ -27,9 +25,7 @@ def test_a_full_batch_of_a_token_with_a_block_list_fits_its_gas(
     node: GasNode, base_node: Anvil, base_settings: Any
 ) -> None:
     base_settings.GAS_DAILY_COINS = {"base": "1"}
-    paid_together(
-        base_node, MOST_ITEMS, merchant=make_merchant(), units=250_000_000_000 // 150
-    )
+    paid_together(base_node, MOST_ITEMS, merchant=make_merchant(), units=250_000_000_000 // 150)
     assert len(sweep(WAITING, node=node, now=timezone.now())) == MOST_ITEMS
     settle(node, base_node)
     [made] = GasTransaction.objects.all()

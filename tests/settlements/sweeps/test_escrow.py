@@ -17,31 +17,15 @@ from checkouts.rows import CheckoutRow
 from checkouts.states import CheckoutStatus
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    balance_of,
-    token_address,
-)
+from demo.localnet.tokens import balance_of, token_address
 from gateway.core.web_urls import url_policy
 from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
 from settlements.models import Hold
-from settlements.sweeps.escrow import (
-    Releaser,
-    release,
-)
+from settlements.sweeps.escrow import Releaser, release
 from settlements.sweeps.plan import Waiting
-from settlements.sweeps.service import (
-    resume,
-    sweep,
-)
-from tests.factories import (
-    WALLET,
-    make_checkout,
-    make_live_chain,
-    make_merchant,
-    make_user,
-    make_wallet,
-)
+from settlements.sweeps.service import resume, sweep
+from tests.factories import WALLET, make_checkout, make_live_chain, make_merchant, make_user, make_wallet
 from tests.wallets.factories import make_watcher, read_all
 from tests.wallets.paying import transfer
 
@@ -62,9 +46,7 @@ def pay_all(node: Anvil, *checkouts: CheckoutRow) -> None:
     watcher = make_watcher(node.url)
     read_all(watcher)
     for checkout in checkouts:
-        transfer(
-            node, payer(node), USDC, checkout.offers["base"]["address"], 25_000_000
-        )
+        transfer(node, payer(node), USDC, checkout.offers["base"]["address"], 25_000_000)
     node.mine(6)
     read_all(watcher)
     watcher.close()
@@ -74,19 +56,14 @@ def pay_all(node: Anvil, *checkouts: CheckoutRow) -> None:
 def test_held_money_stays_until_it_is_released_and_arrives_by_the_next_sweep(
     base_settings: Any, node: GasNode, base_node: Anvil
 ) -> None:
-    base_settings.CHAIN_SETTINGS |= {
-        "BASE_TOKEN_USDC": USDC,
-        "BASE_CONFIRMATIONS": "6",
-    }
+    base_settings.CHAIN_SETTINGS |= {"BASE_TOKEN_USDC": USDC, "BASE_CONFIRMATIONS": "6"}
     base_settings.GAS_COIN_USD = {"base": "10"}
     merchant = make_merchant()
     make_wallet(merchant)
     make_live_chain("base", height=None)
     held, plain = make_real(merchant, escrow=True), make_real(merchant, escrow=False)
     pay_all(base_node, held, plain)
-    assert set(Checkout.objects.values_list("status", flat=True)) == {
-        CheckoutStatus.COMPLETED
-    }
+    assert set(Checkout.objects.values_list("status", flat=True)) == {CheckoutStatus.COMPLETED}
     before = balance_of(base_node, USDC, WALLET)
 
     def sweep_all() -> int:
@@ -109,9 +86,7 @@ def test_the_first_release_stands_and_is_told_once() -> None:
     person = make_user()
     by = Releaser(user=person, address="192.0.2.7")
     for moment, who in ((now, by), (now + timedelta(hours=1), Releaser(label="key"))):
-        is_first = release(
-            checkout.public_id, by=who, object_id=checkout.public_id, now=moment
-        )
+        is_first = release(checkout.public_id, by=who, object_id=checkout.public_id, now=moment)
         assert is_first is (who is by)
     hold = Hold.objects.get()
     assert (hold.released_at, hold.released_by) == (now, "member")

@@ -14,9 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def ask(merchant: Merchant, minimum: str, hours: int) -> SettlementSettings:
-    return set_intervals(
-        merchant, minimum=Decimal(minimum), every_hours=hours, actor=None, now=NOON
-    )
+    return set_intervals(merchant, minimum=Decimal(minimum), every_hours=hours, actor=None, now=NOON)
 
 
 def test_what_was_said_holds_and_is_audited_once() -> None:

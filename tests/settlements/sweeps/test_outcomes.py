@@ -6,33 +6,16 @@ import pytest
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
-from demo.localnet.tokens import (
-    balance_of,
-    execute,
-)
+from demo.localnet.tokens import balance_of, execute
 from settlements.gas.broadcast import broadcast
-from settlements.gas.ledger import (
-    GasCall,
-    intend,
-)
+from settlements.gas.ledger import GasCall, intend
 from settlements.gas.node import GasNode
-from settlements.models import (
-    GasAttempt,
-    GasTransaction,
-    Settlement,
-    TroubledForwarder,
-)
+from settlements.models import GasAttempt, GasTransaction, Settlement, TroubledForwarder
 from settlements.states import Purpose, SettlementStatus, TransactionState
-from settlements.sweeps.calls import (
-    FACTORY,
-    calldata,
-)
+from settlements.sweeps.calls import FACTORY, calldata
 from settlements.sweeps.outcomes import RETRY_AFTER
 from settlements.sweeps.outflows import note_outflows
-from settlements.sweeps.plan import (
-    waiting_items,
-    write_batch,
-)
+from settlements.sweeps.plan import waiting_items, write_batch
 from settlements.sweeps.service import sweep
 from tests.nodes.forwarders import FLUSH
 from tests.settlements.chain import LATE, USDC, WAITING, look, paid, read, settle
@@ -55,12 +38,7 @@ def starved(node: GasNode) -> list[Settlement]:
     written = write_batch(WAITING, items, now=now)
     data = calldata(items, bytes.fromhex(USDC[2:]))
     made = intend(
-        "base",
-        GasCall(FACTORY, data, 420_000),
-        purpose=Purpose.SWEEP,
-        reference=written[0].batch,
-        node=node,
-        now=now,
+        "base", GasCall(FACTORY, data, 420_000), purpose=Purpose.SWEEP, reference=written[0].batch, node=node, now=now
     )
     Settlement.objects.update(transaction=made, status=SettlementStatus.SENT)
     broadcast(made, node=node, now=now)
@@ -77,34 +55,24 @@ def test_a_batch_without_gas_for_all_items_is_undone_as_a_whole_and_tried_later(
         one.refresh_from_db()
     assert {one.status for one in written} == {SettlementStatus.FAILED}
     assert "reverted" in written[0].error
-    assert [balance_of(base_node, USDC, str(one)) for one in deposits] == [
-        25_000_000,
-        30_000_000,
-    ]
+    assert [balance_of(base_node, USDC, str(one)) for one in deposits] == [25_000_000, 30_000_000]
     now = timezone.now()
     assert waiting_items(WAITING, now=now) == []
     assert len(waiting_items(WAITING, now=now + RETRY_AFTER[0] + LATE)) == 2
 
 
-def test_the_one_that_a_token_refuses_fails_and_the_others_arrive(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_the_one_that_a_token_refuses_fails_and_the_others_arrive(node: GasNode, base_node: Anvil) -> None:
     refused, paying = paid(base_node, 25_000_000, 30_000_000)
     block(base_node, refused)
     sweep(WAITING, node=node, now=timezone.now())
     settle(node, base_node)
     statuses = dict(Settlement.objects.values_list("items__deposit", "status"))
-    assert statuses == {
-        refused.pk: SettlementStatus.FAILED,
-        paying.pk: SettlementStatus.SETTLED,
-    }
+    assert statuses == {refused.pk: SettlementStatus.FAILED, paying.pk: SettlementStatus.SETTLED}
     trouble = TroubledForwarder.objects.get()
     assert (trouble.deposit, trouble.failures) == (refused, 1)
 
 
-def test_after_three_failures_a_person_must_look(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_after_three_failures_a_person_must_look(node: GasNode, base_node: Anvil) -> None:
     [refused] = paid(base_node, 25_000_000)
     block(base_node, refused)
     now = timezone.now()
@@ -122,9 +90,7 @@ def test_after_three_failures_a_person_must_look(
     assert settlement.status == SettlementStatus.SETTLED
 
 
-def test_what_somebody_else_sent_on_first_is_no_failure(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_somebody_else_sent_on_first_is_no_failure(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     now = timezone.now()
     [settlement] = write_batch(WAITING, waiting_items(WAITING, now=now), now=now)
@@ -139,9 +105,7 @@ def test_what_somebody_else_sent_on_first_is_no_failure(
     assert not TroubledForwarder.objects.exists()
 
 
-def test_a_final_block_that_is_gone_after_all_ends_nothing(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_final_block_that_is_gone_after_all_ends_nothing(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     [settlement] = sweep(WAITING, node=node, now=timezone.now())
     GasTransaction.objects.update(state=TransactionState.MINED)
@@ -158,9 +122,7 @@ def test_a_final_block_that_is_gone_after_all_ends_nothing(
     assert balance_of(base_node, USDC, str(deposit)) == 0
 
 
-def test_a_batch_whose_number_was_used_elsewhere_is_sent_anew(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_batch_whose_number_was_used_elsewhere_is_sent_anew(node: GasNode, base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
     base_node.set_automine(False)
     try:
@@ -179,9 +141,7 @@ def test_a_batch_whose_number_was_used_elsewhere_is_sent_anew(
     assert list(states) == [TransactionState.DROPPED, TransactionState.MINED]
 
 
-def test_gas_that_moved_nothing_for_no_known_reason_is_not_spent_again_at_once(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_gas_that_moved_nothing_for_no_known_reason_is_not_spent_again_at_once(node: GasNode, base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
     # As if the factory were not there: every call of it succeeds, and does nothing.
     base_node.rpc("anvil_setCode", FACTORY, "0x")
@@ -191,9 +151,7 @@ def test_gas_that_moved_nothing_for_no_known_reason_is_not_spent_again_at_once(
     assert waiting_items(WAITING, now=timezone.now()) == []
 
 
-def test_a_forwarder_that_was_emptied_waits_for_its_watcher_to_know(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_forwarder_that_was_emptied_waits_for_its_watcher_to_know(node: GasNode, base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
     sweep(WAITING, node=node, now=timezone.now())
     settle(node, base_node)

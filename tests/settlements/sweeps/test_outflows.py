@@ -29,9 +29,7 @@ def flush(base_node: Anvil, deposit: DepositAddress) -> str:
     return execute(base_node, stranger, FACTORY, FLUSH, to, bytes(deposit.nonce), USDC)
 
 
-def test_a_strangers_flush_is_a_settlement_once(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_strangers_flush_is_a_settlement_once(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     tx_hash = flush(base_node, deposit)
     assert note_outflows("base", now=timezone.now()) == 0
@@ -39,18 +37,13 @@ def test_a_strangers_flush_is_a_settlement_once(
     assert note_outflows("base", now=timezone.now()) == 1
     assert note_outflows("base", now=timezone.now(), everything=True) == 0
     [settlement] = Settlement.objects.all()
-    assert (settlement.sender, settlement.status) == (
-        Sender.EXTERNAL,
-        SettlementStatus.SETTLED,
-    )
+    assert (settlement.sender, settlement.status) == (Sender.EXTERNAL, SettlementStatus.SETTLED)
     assert (settlement.tx_hash, settlement.units_moved) == (tx_hash, 25_000_000)
     assert settlement.merchant_id == deposit.merchant_id
     assert sweep(WAITING, node=node, now=timezone.now()) == []
 
 
-def test_what_our_own_gas_sent_belongs_to_its_settlement(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_our_own_gas_sent_belongs_to_its_settlement(node: GasNode, base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
     [settlement] = sweep(WAITING, node=node, now=timezone.now())
     read(base_node)
@@ -64,9 +57,7 @@ def test_what_our_own_gas_sent_belongs_to_its_settlement(
 
 def test_a_strangers_flush_ends_escrow(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
-    hold = Hold.objects.create(
-        merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce
-    )
+    hold = Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
     flush(base_node, deposit)
     read(base_node)
     note_outflows("base", now=timezone.now())
@@ -74,14 +65,10 @@ def test_a_strangers_flush_ends_escrow(node: GasNode, base_node: Anvil) -> None:
     assert hold.released_by == ReleasedBy.EXTERNAL
 
 
-def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(node: GasNode, base_node: Anvil) -> None:
     """The same forwarder is on every chain: what is flushed on one leaves the others as they are."""
     [deposit] = paid(base_node, 25_000_000)
-    hold = Hold.objects.create(
-        merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce
-    )
+    hold = Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
     now = timezone.now()
     DepositOutflow.objects.create(
         deposit=deposit,
@@ -107,11 +94,7 @@ def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(
 def carried_out(base_node: Anvil, deposit: DepositAddress) -> str:
     """Have the merchant's own wallet send what waits, and a watcher read it; return the transaction's hash."""
     batch = wallet_batch(
-        deposit.merchant_id,
-        purpose=ClaimKind.CHECKOUT,
-        chain="base",
-        token="USDC",
-        now=timezone.now(),
+        deposit.merchant_id, purpose=ClaimKind.CHECKOUT, chain="base", token="USDC", now=timezone.now()
     )
     assert batch is not None
     call = batch.transaction

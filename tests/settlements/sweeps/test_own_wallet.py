@@ -14,13 +14,7 @@ from gateway.core.api.errors import InvalidRequestError
 from settlements.models import SettledOutflow, Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.outflows import note_outflows
-from settlements.sweeps.own_wallet import (
-    UNFINISHED_FOR,
-    WalletBatch,
-    give_up_wallets,
-    note_wallet_hash,
-    wallet_batch,
-)
+from settlements.sweeps.own_wallet import UNFINISHED_FOR, WalletBatch, give_up_wallets, note_wallet_hash, wallet_batch
 from settlements.sweeps.requests import settle_now
 from tests.factories import make_merchant
 from tests.settlements.chain import USDC, paid, read
@@ -41,11 +35,7 @@ def a_day_later() -> datetime:
 
 def offered(deposit: DepositAddress) -> WalletBatch:
     found = wallet_batch(
-        deposit.merchant_id,
-        purpose=ClaimKind.CHECKOUT,
-        chain="base",
-        token="USDC",
-        now=timezone.now(),
+        deposit.merchant_id, purpose=ClaimKind.CHECKOUT, chain="base", token="USDC", now=timezone.now()
     )
     assert found is not None
     return found
@@ -54,21 +44,12 @@ def offered(deposit: DepositAddress) -> WalletBatch:
 def send(node: Anvil, batch: WalletBatch) -> str:
     """Have a browser wallet send its transaction; return the hash."""
     call = batch.transaction
-    return node.send(
-        node.accounts[7],
-        to=call["to"],
-        data=bytes.fromhex(call["data"][2:]),
-        gas=call["gas"],
-    )
+    return node.send(node.accounts[7], to=call["to"], data=bytes.fromhex(call["data"][2:]), gas=call["gas"])
 
 
-def test_a_merchants_own_wallet_sends_the_same_call(
-    base_settings: Any, base_node: Anvil
-) -> None:
+def test_a_merchants_own_wallet_sends_the_same_call(base_settings: Any, base_node: Anvil) -> None:
     base_settings.GAS_KEYS = []
-    first, _ = deposits = paid(
-        base_node, 25_000_000, 30_000_000, merchant=make_merchant()
-    )
+    first, _ = deposits = paid(base_node, 25_000_000, 30_000_000, merchant=make_merchant())
     batch = offered(first)
     assert offered(first) == batch
     assert batch.transaction["chainId"] == base_node.chain_id
@@ -87,9 +68,7 @@ def test_a_merchants_own_wallet_sends_the_same_call(
     assert settlement.units_moved == 55_000_000
 
 
-def test_what_a_wallet_never_sent_is_free_again_after_a_day(
-    base_settings: Any, base_node: Anvil
-) -> None:
+def test_what_a_wallet_never_sent_is_free_again_after_a_day(base_settings: Any, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     batch = offered(deposit)
     note_wallet_hash(deposit.merchant_id, batch.batch, "0x" + "ab" * 32)
@@ -118,16 +97,11 @@ def mine_and_note(node: Anvil) -> list[SettlementStatus]:
     return [SettlementStatus(row.status) for row in rows]
 
 
-def test_what_was_given_up_and_is_mined_after_all_is_settled(
-    given_up: WalletBatch, base_node: Anvil
-) -> None:
+def test_what_was_given_up_and_is_mined_after_all_is_settled(given_up: WalletBatch, base_node: Anvil) -> None:
     # Its forwarders are free again, and in the next batch. Nothing of that one is sent, and the clock ends it.
     again = offered(DepositAddress.objects.get())
     assert again.batch != given_up.batch
-    assert mine_and_note(base_node) == [
-        SettlementStatus.SETTLED,
-        SettlementStatus.PENDING,
-    ]
+    assert mine_and_note(base_node) == [SettlementStatus.SETTLED, SettlementStatus.PENDING]
     settled = SettledOutflow.objects.get().settlement
     assert (settled.batch, settled.units_moved) == (given_up.batch, 25_000_000)
     assert (settled.error, settled.items.get().units_moved) == ("", 25_000_000)
@@ -140,15 +114,10 @@ def test_of_two_settlements_with_its_hash_a_transaction_carries_out_one(
     deposit = DepositAddress.objects.get()
     tx_hash = Settlement.objects.get().tx_hash
     note_wallet_hash(deposit.merchant_id, offered(deposit).batch, tx_hash)
-    assert mine_and_note(base_node) == [
-        SettlementStatus.FAILED,
-        SettlementStatus.SETTLED,
-    ]
+    assert mine_and_note(base_node) == [SettlementStatus.FAILED, SettlementStatus.SETTLED]
 
 
-def test_nobody_notes_a_hash_for_another_merchant(
-    base_settings: Any, base_node: Anvil
-) -> None:
+def test_nobody_notes_a_hash_for_another_merchant(base_settings: Any, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     batch = offered(deposit)
     assert note_wallet_hash(make_merchant().pk, batch.batch, "0x" + "ab" * 32) == []

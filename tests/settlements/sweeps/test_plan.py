@@ -11,15 +11,8 @@ from demo.localnet.anvil import Anvil
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction
 from settlements.states import SettlementStatus
-from settlements.sweeps.plan import (
-    waiting_items,
-    write_batch,
-)
-from settlements.sweeps.service import (
-    UNSENT_FOR,
-    resume,
-    sweep,
-)
+from settlements.sweeps.plan import waiting_items, write_batch
+from settlements.sweeps.service import UNSENT_FOR, resume, sweep
 from tests.settlements.chain import WAITING, paid, settle
 
 pytestmark = pytest.mark.django_db
@@ -33,9 +26,7 @@ def test_a_forwarder_is_in_one_open_settlement(base_node: Anvil) -> None:
         write_batch(WAITING, items, now=timezone.now())
 
 
-def test_a_batch_that_was_never_sent_is_sent_by_the_next_run(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_a_batch_that_was_never_sent_is_sent_by_the_next_run(node: GasNode, base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
     now = timezone.now()
     [settlement] = write_batch(WAITING, waiting_items(WAITING, now=now), now=now)

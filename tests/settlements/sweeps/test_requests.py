@@ -7,10 +7,7 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from settlements.gas.node import GasNode
 from settlements.models import Settlement
 from settlements.payloads import settlement_payload
@@ -28,17 +25,11 @@ def ask(merchant_id: int, **wanted: Any) -> list[Settlement]:
     return settle_now(merchant_id, wanted.pop("mode", Mode.LIVE), **given | wanted)
 
 
-def test_what_a_merchant_asks_for_is_written_at_once_and_sent_a_moment_later(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_a_merchant_asks_for_is_written_at_once_and_sent_a_moment_later(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     [settlement] = ask(deposit.merchant_id)
     told = settlement_payload(settlement)
-    assert (told["amount"], told["status"], told["txHash"]) == (
-        "25.000000",
-        "pending",
-        None,
-    )
+    assert (told["amount"], told["status"], told["txHash"]) == ("25.000000", "pending", None)
     assert told["to"] == checksum(bytes(deposit.destination))
     look(node)
     settle(node, base_node)
@@ -58,19 +49,13 @@ def test_only_what_was_asked_for_is_settled(base_node: Anvil, node: GasNode) -> 
     assert not other.settlement_items.exists()
 
 
-@pytest.mark.parametrize(
-    "wanted", [{"chain": "dogecoin"}, {"token": "WETH"}, {"chain": "ton", "token": "X"}]
-)
-def test_chains_and_tokens_that_are_none_are_refused(
-    wanted: dict[str, str], base_settings: Any
-) -> None:
+@pytest.mark.parametrize("wanted", [{"chain": "dogecoin"}, {"token": "WETH"}, {"chain": "ton", "token": "X"}])
+def test_chains_and_tokens_that_are_none_are_refused(wanted: dict[str, str], base_settings: Any) -> None:
     with pytest.raises(InvalidRequestError):
         ask(make_merchant().pk, **wanted)
 
 
-def test_without_a_gas_key_a_merchant_is_told_what_to_do(
-    base_settings: Any, base_node: Anvil
-) -> None:
+def test_without_a_gas_key_a_merchant_is_told_what_to_do(base_settings: Any, base_node: Anvil) -> None:
     base_settings.GAS_KEYS = []
     assert ask(make_merchant().pk) == []
     [deposit] = paid(base_node, 25_000_000)

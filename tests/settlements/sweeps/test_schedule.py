@@ -9,15 +9,8 @@ from django.utils import timezone
 from accounts.models import Merchant
 from demo.localnet.anvil import Anvil
 from settlements.gas.node import GasNode
-from settlements.models import (
-    Hold,
-    Settlement,
-    SettlementSettings,
-)
-from settlements.sweeps.schedule import (
-    due_owners,
-    sweep_due,
-)
+from settlements.models import Hold, Settlement, SettlementSettings
+from settlements.sweeps.schedule import due_owners, sweep_due
 from tests.factories import make_merchant
 from tests.settlements.chain import paid, settle
 from wallets.states import ClaimKind
@@ -36,9 +29,7 @@ def wants(merchant: Merchant, **values: Any) -> None:
     SettlementSettings.objects.update_or_create(merchant=merchant, defaults=values)
 
 
-def test_forwarders_wait_until_they_hold_ten_dollars_together(
-    base_node: Anvil, node: GasNode
-) -> None:
+def test_forwarders_wait_until_they_hold_ten_dollars_together(base_node: Anvil, node: GasNode) -> None:
     merchant = make_merchant()
     paid(base_node, 6_000_000, merchant=merchant)
     assert due() == []
@@ -46,9 +37,7 @@ def test_forwarders_wait_until_they_hold_ten_dollars_together(
     assert due() == [merchant.pk]
 
 
-def test_a_merchant_says_from_how_much_on_and_how_often(
-    base_node: Anvil, node: GasNode
-) -> None:
+def test_a_merchant_says_from_how_much_on_and_how_often(base_node: Anvil, node: GasNode) -> None:
     merchant = make_merchant()
     paid(base_node, 25_000_000, merchant=merchant)
     wants(merchant, minimum=26)
@@ -69,9 +58,7 @@ def test_the_next_one_comes_after_the_interval(base_node: Anvil, node: GasNode) 
     assert due(later=DAY) == [merchant.pk]
 
 
-def test_the_money_of_a_closed_account_is_settled_all_the_same(
-    base_node: Anvil, node: GasNode
-) -> None:
+def test_the_money_of_a_closed_account_is_settled_all_the_same(base_node: Anvil, node: GasNode) -> None:
     merchant = make_merchant()
     paid(base_node, 25_000_000, merchant=merchant)
     Merchant.objects.filter(pk=merchant.pk).update(closed_at=timezone.now())
@@ -81,11 +68,7 @@ def test_the_money_of_a_closed_account_is_settled_all_the_same(
     assert Settlement.objects.get(merchant=merchant).units_moved == 25_000_000
 
 
-def test_what_is_held_in_escrow_counts_for_nothing(
-    base_node: Anvil, node: GasNode
-) -> None:
+def test_what_is_held_in_escrow_counts_for_nothing(base_node: Anvil, node: GasNode) -> None:
     [deposit] = paid(base_node, 25_000_000)
-    Hold.objects.create(
-        merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce
-    )
+    Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
     assert due() == []

@@ -14,38 +14,19 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.tokens import balance_of
 from settlements.gas.node import GasNode, Receipt
 from settlements.gas.upkeep import GIVE_UP_AFTER
-from settlements.models import (
-    GasTransaction,
-    Hold,
-    SettledOutflow,
-    Settlement,
-    TroubledForwarder,
-)
+from settlements.models import GasTransaction, Hold, SettledOutflow, Settlement, TroubledForwarder
 from settlements.states import Purpose, SettlementStatus
 from settlements.sweeps import service
 from settlements.sweeps.outflows import note_outflows
-from settlements.sweeps.service import (
-    sweep,
-)
-from tests.settlements.chain import (
-    CONFIRMATIONS,
-    LATE,
-    USDC,
-    WAITING,
-    look,
-    paid,
-    read,
-    settle,
-)
+from settlements.sweeps.service import sweep
+from tests.settlements.chain import CONFIRMATIONS, LATE, USDC, WAITING, look, paid, read, settle
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.forwarders.addresses import checksum
 
 pytestmark = pytest.mark.django_db
 
 
-def test_what_waits_arrives_at_the_merchants_wallets(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_waits_arrives_at_the_merchants_wallets(node: GasNode, base_node: Anvil) -> None:
     deposits = paid(base_node, 25_000_000, 30_000_000)
     wallet = checksum(bytes(deposits[0].destination))
     before = balance_of(base_node, USDC, wallet)
@@ -70,9 +51,7 @@ def test_two_runs_send_one_batch(node: GasNode, base_node: Anvil) -> None:
 
 def test_nothing_waits_that_is_held_in_escrow(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
-    hold = Hold.objects.create(
-        merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce
-    )
+    hold = Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
     assert sweep(WAITING, node=node, now=timezone.now()) == []
     hold.released_at, hold.released_by = timezone.now(), "member"
     hold.save()
@@ -140,9 +119,7 @@ def given_up(node: GasNode, base_node: Anvil) -> Iterator[tuple[Settlement, date
     settlement.refresh_from_db()
 
 
-def test_what_was_given_up_and_is_mined_after_all_is_settled(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_was_given_up_and_is_mined_after_all_is_settled(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     with given_up(node, base_node) as (settlement, later):
         with refusing():
@@ -151,10 +128,7 @@ def test_what_was_given_up_and_is_mined_after_all_is_settled(
         settlement.refresh_from_db()
         assert settlement.status == SettlementStatus.SENT
         base_node.mine(CONFIRMATIONS)
-    assert (settlement.status, settlement.units_moved) == (
-        SettlementStatus.SETTLED,
-        25_000_000,
-    )
+    assert (settlement.status, settlement.units_moved) == (SettlementStatus.SETTLED, 25_000_000)
     assert not TroubledForwarder.objects.exists()
     assert balance_of(base_node, USDC, str(deposit)) == 0
     read(base_node)
@@ -163,9 +137,7 @@ def test_what_was_given_up_and_is_mined_after_all_is_settled(
     assert Settlement.objects.count() == 1
 
 
-def test_what_was_given_up_fails_once_the_empty_transaction_is_final(
-    node: GasNode, base_node: Anvil
-) -> None:
+def test_what_was_given_up_fails_once_the_empty_transaction_is_final(node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     with given_up(node, base_node) as (settlement, later):
         look(node, now=later)
@@ -174,10 +146,7 @@ def test_what_was_given_up_fails_once_the_empty_transaction_is_final(
         settlement.refresh_from_db()
         assert settlement.status == SettlementStatus.SENT
         base_node.mine(CONFIRMATIONS)
-    assert (settlement.status, settlement.error) == (
-        SettlementStatus.FAILED,
-        "No node took its transaction.",
-    )
+    assert (settlement.status, settlement.error) == (SettlementStatus.FAILED, "No node took its transaction.")
     assert settlement.items.get().units_moved == 0
     assert TroubledForwarder.objects.get().deposit == deposit
     assert balance_of(base_node, USDC, str(deposit)) == 25_000_000

@@ -8,9 +8,7 @@ from wallets.chains.rpc.client import Node
 from wallets.chains.solana.family import SOLANA_FAMILY
 
 
-def test_each_node_has_its_own_key_and_the_last_may_have_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_node_has_its_own_key_and_the_last_may_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[tuple[str, str]] = []
 
     def open_node(url: str, *, api_key: str) -> Node:

@@ -20,13 +20,9 @@ OF = {EVM_FAMILY: EVM, TRON_FAMILY: TRON, SOLANA_FAMILY: SOLANA, TON_FAMILY: TON
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_one_wrong_character_is_noticed_wherever_the_chain_has_a_checksum(
-    family: ChainFamily,
-) -> None:
+def test_one_wrong_character_is_noticed_wherever_the_chain_has_a_checksum(family: ChainFamily) -> None:
     right = OF[family]
-    swapped = [
-        right[:i] + right[i].swapcase() + right[i + 1 :] for i in range(len(right))
-    ]
+    swapped = [right[:i] + right[i].swapcase() + right[i + 1 :] for i in range(len(right))]
     taken = []
     for text in {*swapped} - {right}:
         with suppress(AddressError):
@@ -65,9 +61,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("text", HOSTILE)
-def test_nothing_typed_raises_another_error_or_takes_long(
-    text: str, family: ChainFamily
-) -> None:
+def test_nothing_typed_raises_another_error_or_takes_long(text: str, family: ChainFamily) -> None:
     started = time.process_time()
     for ask in (family.canonical_address, family.address_key):
         with pytest.raises(AddressError):

@@ -25,9 +25,7 @@ LET_PASS: list[tuple[ChainFamily, Callable[[str], object], str]] = [
 
 
 @pytest.mark.parametrize(("family", "read", "text"), LET_PASS)
-def test_a_library_takes_what_is_no_address(
-    family: ChainFamily, read: Callable[[str], object], text: str
-) -> None:
+def test_a_library_takes_what_is_no_address(family: ChainFamily, read: Callable[[str], object], text: str) -> None:
     assert read(text)
     with pytest.raises(AddressError):
         family.canonical_address(text)

@@ -8,12 +8,7 @@ import pytest
 from demo.localnet.solana.node import SolanaNode
 from demo.localnet.ton.node import TonNode
 from tests.nodes.proxy import RpcProxy, garbage, honest, methods_of
-from tests.wallets.chains.solana.reading import (
-    new_owner,
-    read_one,
-    solana_spec,
-    units_of,
-)
+from tests.wallets.chains.solana.reading import new_owner, read_one, solana_spec, units_of
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy
 from tests.wallets.tonlab import account_at, broken, changing, read_on, ton_spec
 from wallets.chains.adapters import open_pool
@@ -22,9 +17,7 @@ from wallets.chains.solana.adapter import SolanaAdapter
 from wallets.chains.ton.adapter import TonAdapter
 
 
-def test_another_issuers_token_is_read_at_its_mint_at_intervals(
-    solana_node: SolanaNode,
-) -> None:
+def test_another_issuers_token_is_read_at_its_mint_at_intervals(solana_node: SolanaNode) -> None:
     owner = new_owner()
     spec, now = solana_spec(solana_node.url), [0.0]
     reader = SolanaAdapter(spec, open_pool(spec), clock=lambda: now[0])
@@ -42,13 +35,8 @@ def test_another_issuers_token_is_read_at_its_mint_at_intervals(
     assert found[1].token_address == usdt
 
 
-def test_another_issuers_jetton_is_read_at_its_master_at_intervals(
-    ton_node: TonNode,
-) -> None:
-    spec, now = (
-        ton_spec(ton_node.url, usdt=ton_node.usdt, TOKEN_USDE=ton_node.fake),
-        [0.0],
-    )
+def test_another_issuers_jetton_is_read_at_its_master_at_intervals(ton_node: TonNode) -> None:
+    spec, now = (ton_spec(ton_node.url, usdt=ton_node.usdt, TOKEN_USDE=ton_node.fake), [0.0])
     adapter = TonAdapter(spec, open_pool(spec), clock=lambda: now[0])
     account = account_at(ton_node.create_wallet().address, adapter.head())
     assert read_on(adapter, account).transfers == []
@@ -63,9 +51,7 @@ def test_another_issuers_jetton_is_read_at_its_master_at_intervals(
     assert found[1].labels == ("memo",)
 
 
-def test_a_node_that_cannot_tell_of_other_tokens_stops_no_payment(
-    solana_node: SolanaNode,
-) -> None:
+def test_a_node_that_cannot_tell_of_other_tokens_stops_no_payment(solana_node: SolanaNode) -> None:
     asked: list[str] = []
 
     def refusing(proxy: RpcProxy, request: Any, ask: Callable[[Any], Any]) -> Any:
@@ -88,10 +74,7 @@ def test_a_node_that_cannot_tell_of_other_tokens_stops_no_payment(
 def of_all_jettons(change: Callable[[list[Any]], list[Any]]) -> Fault:
     """Change the rows of listings that are not of one jetton."""
     listing = changing(
-        "jetton/transfers",
-        lambda answer: (
-            answer | {"jetton_transfers": change(answer["jetton_transfers"])}
-        ),
+        "jetton/transfers", lambda answer: answer | {"jetton_transfers": change(answer["jetton_transfers"])}
     )
 
     def fault(target: str, answer: Answer) -> Answer:
@@ -120,9 +103,7 @@ def out_of_order(rows: list[Any]) -> list[Any]:
     ],
 )
 def test_unreadable_rows_of_strangers_jettons_stop_no_payment(
-    ton_node: TonNode,
-    change: Callable[[list[Any]], list[Any]],
-    expected: list[int],
+    ton_node: TonNode, change: Callable[[list[Any]], list[Any]], expected: list[int]
 ) -> None:
     with HttpProxy(ton_node.url) as proxy:
         spec = ton_spec(proxy.url, usdt=ton_node.usdt, TOKEN_USDE=ton_node.fake)

@@ -33,9 +33,6 @@ def test_a_genuine_tokens_name_is_known_in_every_disguise(name: str) -> None:
     assert is_imitation(["", name])
 
 
-@pytest.mark.parametrize(
-    "names",
-    [[], [""], ["WETH"], ["USDX"], ["My Dai Token"], ["USDC-ETH LP"], ["日本円"]],
-)
+@pytest.mark.parametrize("names", [[], [""], ["WETH"], ["USDX"], ["My Dai Token"], ["USDC-ETH LP"], ["日本円"]])
 def test_another_name_imitates_nothing(names: list[str]) -> None:
     assert not is_imitation(names)

@@ -4,12 +4,7 @@ from typing import Any
 
 import pytest
 
-from wallets.chains.registry import (
-    CHAINS,
-    ChainConfigError,
-    load_chains,
-    unknown_settings,
-)
+from wallets.chains.registry import CHAINS, ChainConfigError, load_chains, unknown_settings
 from wallets.networks import poll_seconds
 
 ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -19,9 +14,7 @@ ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 def test_published_token_addresses_are_in_canonical_form(network: str) -> None:
     for spec in load_chains(network, {}).values():
         for token in spec.tokens.values():
-            canonical = spec.family.canonical_address(
-                token.address, is_testnet=network == "testnet"
-            )
+            canonical = spec.family.canonical_address(token.address, is_testnet=network == "testnet")
             assert canonical == token.address, (spec.name, token.symbol)
 
 
@@ -55,8 +48,7 @@ def test_every_setting_of_a_chain_is_read() -> None:
 def test_what_people_confuse_with_an_accepted_token_is_known_and_not_accepted() -> None:
     chains = load_chains("mainnet", {})
     wrong = {
-        name: {token.symbol for token in spec.tokens.values() if not token.accepted}
-        for name, spec in chains.items()
+        name: {token.symbol for token in spec.tokens.values() if not token.accepted} for name, spec in chains.items()
     }
     assert wrong["base"] >= {"USDbC", "USDT-bridged", "DAI", "EURC"}
     assert wrong["polygon"] >= {"USDC.e", "DAI"}
@@ -100,13 +92,6 @@ def test_a_bad_setting_is_an_error_that_names_it() -> None:
 
 
 def test_all_settings_in_the_registrys_docstring_are_known() -> None:
-    keys = (
-        "NETWORK",
-        "RPC_URLS",
-        "CHAIN_ID",
-        "CONFIRMATIONS",
-        "START_BLOCK",
-        "POLL_SECONDS",
-    )
+    keys = ("NETWORK", "RPC_URLS", "CHAIN_ID", "CONFIRMATIONS", "START_BLOCK", "POLL_SECONDS")
     given = {f"POLYGON_{key}": "" for key in keys} | {"POLYGON_TOKEN_USDC_E": ""}
     assert unknown_settings(given | {"NETWORK": "", "POLL_SECONDS": ""}) == []

@@ -15,10 +15,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
 from demo.localnet.anvil import Anvil
-from demo.localnet.funding import (
-    payer,
-    prepare_chain,
-)
+from demo.localnet.funding import payer, prepare_chain
 from demo.localnet.tokens import token_address
 from settlements.gas.policy import coin_usd, gas_policy
 from tests.contract.client import ApiClient, client_of
@@ -70,9 +67,7 @@ SEVENTH = ChainFacts(
 
 
 @pytest.fixture
-def node(
-    start_node: StartNode, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> Anvil:
+def node(start_node: StartNode, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Anvil:
     """A node of the chain; the facts and the address of the node are all that Florin is told."""
     node = start_node(SEVENTH.mainnet.chain_id)
     prepare_chain(node)
@@ -103,9 +98,7 @@ def merchant() -> Merchant:
 @pytest.fixture
 def seller(merchant: Merchant, watcher: ChainWatcher) -> ApiClient:
     """Its live key, once it set its wallet on the chain."""
-    set_receiving_wallet(
-        merchant, chain=SEVENTH.name, address=WALLET, now=timezone.now()
-    )
+    set_receiving_wallet(merchant, chain=SEVENTH.name, address=WALLET, now=timezone.now())
     forget()
     return client_of(merchant, Mode.LIVE)
 
@@ -123,9 +116,7 @@ def test_a_checkout_on_a_seventh_chain_is_paid_and_completed(
     page = client.get(urlsplit(checkout["checkout_url"]).path).content
     assert b"Seventh Chain" in page
     assert b"images/logos.svg#other" in page
-    tx_hash = transfer(
-        node, payer(node), token_address("USDC"), option["address"], 25 * 10**6
-    )
+    tx_hash = transfer(node, payer(node), token_address("USDC"), option["address"], 25 * 10**6)
     node.mine(SEVENTH.confirmations)
     read_all(watcher)
     assert attribute_transfers(now=timezone.now()) == 1
@@ -143,25 +134,15 @@ def test_gas_on_the_seventh_chain_costs_what_its_facts_allow(node: Anvil) -> Non
 
 
 def test_settings_of_the_seventh_chain_are_known(node: Anvil) -> None:
-    given = {
-        "SEVENTH_CONFIRMATIONS": "5",
-        "SEVENTH_TOKEN_USDC": WALLET,
-        "SEVENTH_TYPO": "1",
-    }
+    given = {"SEVENTH_CONFIRMATIONS": "5", "SEVENTH_TOKEN_USDC": WALLET, "SEVENTH_TYPO": "1"}
     assert registry.unknown_settings(given) == ["CHAIN_SEVENTH_TYPO"]
     spec = registry.load_chains("local", given)["seventh"]
     assert (spec.confirmations, spec.tokens["USDC"].address) == (5, WALLET)
 
 
-def test_the_seventh_chain_is_told_by_the_api(
-    node: Anvil, watcher: ChainWatcher
-) -> None:
+def test_the_seventh_chain_is_told_by_the_api(node: Anvil, watcher: ChainWatcher) -> None:
     told = ApiClient().get("/chains").body["data"][-1]
-    assert (told["chain"], told["name"], told["chainId"]) == (
-        "seventh",
-        "Seventh Chain",
-        777_777,
-    )
+    assert (told["chain"], told["name"], told["chainId"]) == ("seventh", "Seventh Chain", 777_777)
     assert (told["confirmations"], told["status"]) == (3, "ok")
 
 

@@ -18,7 +18,5 @@ def test_what_is_confused_with_a_token_is_watched_and_not_accepted() -> None:
 
 
 def test_only_a_local_chain_may_begin_anew() -> None:
-    local = {
-        n: load_chains(n, {})["base"].is_local for n in ("mainnet", "testnet", "local")
-    }
+    local = {n: load_chains(n, {})["base"].is_local for n in ("mainnet", "testnet", "local")}
     assert local == {"mainnet": False, "testnet": False, "local": True}

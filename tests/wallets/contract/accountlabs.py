@@ -9,12 +9,7 @@ from solders.system_program import TransferParams, transfer
 from tonsdk.boc import Cell
 
 from demo.localnet.solana import programs
-from demo.localnet.solana.node import (
-    PAYER_UNITS,
-    USDC,
-    Payment,
-    SolanaNode,
-)
+from demo.localnet.solana.node import PAYER_UNITS, USDC, Payment, SolanaNode
 from demo.localnet.ton.messages import Envelope
 from demo.localnet.ton.messages import Payment as JettonPayment
 from demo.localnet.ton.node import TonNode
@@ -119,9 +114,7 @@ class TonLab(AccountLab):
 
     # A message's amount is of at most 120 bits.
     huge_units = 2**119
-    impossible = {
-        "approve": "a jetton wallet obeys its owner alone: there are no allowances"
-    }
+    impossible = {"approve": "a jetton wallet obeys its owner alone: there are no allowances"}
 
     def __init__(self, node: TonNode) -> None:
         self._node = node

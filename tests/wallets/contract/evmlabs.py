@@ -4,19 +4,10 @@ from eth_account import Account
 
 from demo.localnet import tokens
 from demo.localnet.abi import encode_call
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.funding import payer
-from demo.localnet.tron import (
-    USDT,
-    TronNode,
-)
-from demo.localnet.tron.addresses import (
-    to_base58,
-    to_hex,
-)
+from demo.localnet.tron import USDT, TronNode
+from demo.localnet.tron.addresses import to_base58, to_hex
 from tests.wallets import paying
 from tests.wallets.contract.labs import BlockLab, Wallet
 from tests.wallets.evmkin import spec_of
@@ -48,9 +39,7 @@ class EvmLab(BlockLab):
         made = Account.create()
         self.anvil.rpc("anvil_setBalance", made.address, RICH)
         account = FundedAccount(made.address, made.key.to_0x_hex())
-        return Wallet(
-            bytes.fromhex(made.address[2:]), self.write(made.address), account
-        )
+        return Wallet(bytes.fromhex(made.address[2:]), self.write(made.address), account)
 
     def write(self, address: str) -> str:
         """An address as people see it."""
@@ -103,16 +92,12 @@ class EvmLab(BlockLab):
     def approve(self, wallet: Wallet, units: int) -> None:
         signature = "approve(address,uint256)"
         to = wallet.secret.address
-        sent = tokens.execute(
-            self.anvil, payer(self.anvil), self.token, signature, to, units
-        )
+        sent = tokens.execute(self.anvil, payer(self.anvil), self.token, signature, to, units)
         self.anvil.receipt(sent)
 
     def pay_oneself(self, wallet: Wallet, units: int) -> str:
         account, node = wallet.secret, self.anvil
-        return self.name(
-            paying.transfer(node, account, self.token, account.address, units)
-        )
+        return self.name(paying.transfer(node, account, self.token, account.address, units))
 
     def wait(self, blocks: int) -> None:
         self.anvil.mine(blocks)

@@ -57,18 +57,13 @@ class HttpProxy:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
 
-    def _ask(
-        self, verb: str, target: str, body: bytes, headers: dict[str, str]
-    ) -> Answer:
+    def _ask(self, verb: str, target: str, body: bytes, headers: dict[str, str]) -> Answer:
         connection = http.client.HTTPConnection(self._upstream, timeout=60)
         try:
             connection.request(verb, target, body, headers)
@@ -93,11 +88,7 @@ class HttpProxy:
 
             def _pass_on(self, body: bytes) -> None:
                 proxy.requests += 1
-                kept = {
-                    name: value
-                    for name, value in self.headers.items()
-                    if name.lower() not in _HOP_HEADERS
-                }
+                kept = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_HEADERS}
                 try:
                     real = proxy._ask(self.command, self.path, body, kept)
                     self._send(proxy.fault(self.path, real))

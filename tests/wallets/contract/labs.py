@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wallets.chains.adapters import open_pool
-from wallets.chains.base import (
-    Account,
-    AccountAdapter,
-    BlockAdapter,
-    BlockRef,
-    Hint,
-    TokenTransfer,
-)
+from wallets.chains.base import Account, AccountAdapter, BlockAdapter, BlockRef, Hint, TokenTransfer
 from wallets.chains.specs import ChainSpec
 
 Adapter = BlockAdapter | AccountAdapter
@@ -119,13 +112,7 @@ class Lab(ABC):
             return adapter.head().block
 
     @abstractmethod
-    def observe(
-        self,
-        adapter: Any,
-        since: BlockRef,
-        *wallets: Wallet,
-        page: int = USUAL_PAGE,
-    ) -> list[TokenTransfer]:
+    def observe(self, adapter: Any, since: BlockRef, *wallets: Wallet, page: int = USUAL_PAGE) -> list[TokenTransfer]:
         """What arrived in these wallets after a block. Raises ChainError."""
 
     @abstractmethod
@@ -137,11 +124,7 @@ class BlockLab(Lab):
     """A chain that is read block by block."""
 
     def observe(
-        self,
-        adapter: BlockAdapter,
-        since: BlockRef,
-        *wallets: Wallet,
-        page: int = USUAL_PAGE,
+        self, adapter: BlockAdapter, since: BlockRef, *wallets: Wallet, page: int = USUAL_PAGE
     ) -> list[TokenTransfer]:
         """Read windows of `page` blocks."""
         head = adapter.head()
@@ -149,13 +132,7 @@ class BlockLab(Lab):
         found: list[TokenTransfer] = []
         for first in range(since.height + 1, head.block.height + 1, page):
             last = min(first + page - 1, head.block.height)
-            reading = adapter.read(
-                first,
-                last,
-                head=head,
-                hint=Hint(frozenset(keys)),
-                ours=lambda asked: asked & keys,
-            )
+            reading = adapter.read(first, last, head=head, hint=Hint(frozenset(keys)), ours=lambda asked: asked & keys)
             assert (reading.first, reading.last) == (first, last)
             found += reading.transfers
         return found
@@ -170,18 +147,11 @@ class AccountLab(Lab):
     """A chain that is read account by account."""
 
     def observe(
-        self,
-        adapter: AccountAdapter,
-        since: BlockRef,
-        *wallets: Wallet,
-        page: int = USUAL_PAGE,
+        self, adapter: AccountAdapter, since: BlockRef, *wallets: Wallet, page: int = USUAL_PAGE
     ) -> list[TokenTransfer]:
         """Read the accounts; the page is the reader's own."""
         del page
-        accounts = [
-            Account(wallet.key, wallet.address, since.height, since.time)
-            for wallet in wallets
-        ]
+        accounts = [Account(wallet.key, wallet.address, since.height, since.time) for wallet in wallets]
         readings = adapter.read_accounts(accounts, head=adapter.head())
         assert [reading.key for reading in readings] == [one.key for one in accounts]
         return [transfer for reading in readings for transfer in reading.transfers]

@@ -8,13 +8,7 @@ import pytest
 from tests.wallets.contract.hostile import Fault, HttpProxy, honest
 from tests.wallets.contract.labs import Lab, Wallet
 from tests.wallets.contract.test_hostile_nodes import FAULTS, after, with_nonsense
-from wallets.chains.base import (
-    BlockRef,
-    ChainError,
-    FoundMovement,
-    FoundTransaction,
-    TokenTransfer,
-)
+from wallets.chains.base import BlockRef, ChainError, FoundMovement, FoundTransaction, TokenTransfer
 
 MUTATIONS = 60
 
@@ -58,10 +52,7 @@ def test_a_payment_is_found_as_watchers_read_it(lab: Lab) -> None:
     assert (paid.units, paid.recipient) == (25_003_700, wallet.address)
     assert (paid.sender, paid.position) == (read.sender, read.position)
     assert answer.succeeded
-    assert (answer.block_height, answer.block_time) == (
-        read.block_height,
-        read.block_time,
-    )
+    assert (answer.block_height, answer.block_time) == (read.block_height, read.block_time)
     assert list(answer.transfers) == [read]
 
 
@@ -86,8 +77,7 @@ def test_a_transaction_becomes_final_as_its_transfer_does(lab: Lab) -> None:
             assert answer is not None
             assert answer.block_height is not None
             finals = [
-                answer.block_height
-                <= adapter.final_height(head, read_height=head.block.height)
+                answer.block_height <= adapter.final_height(head, read_height=head.block.height)
                 for head in (before, after_)
             ]
         assert answer.is_final in finals
@@ -211,9 +201,7 @@ def scene(lab: Lab) -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_node_that_cannot_tell_is_no_node_that_knows_nothing(
-    scene: Scene, fault: Fault
-) -> None:
+def test_a_node_that_cannot_tell_is_no_node_that_knows_nothing(scene: Scene, fault: Fault) -> None:
     for healthy in range(scene.requests):
         with pytest.raises(ChainError):
             scene.look(after(healthy, fault))
@@ -240,9 +228,7 @@ def test_a_field_of_nonsense_is_refused_or_does_not_matter(scene: Scene) -> None
     for _ in range(MUTATIONS):
         healthy = chance.randrange(scene.requests)
         try:
-            answer = find_with(
-                scene, after(healthy, with_nonsense(chance), only_once=True)
-            )
+            answer = find_with(scene, after(healthy, with_nonsense(chance), only_once=True))
         except ChainError:
             refused += 1
             continue

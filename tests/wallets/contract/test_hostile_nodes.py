@@ -9,12 +9,7 @@ import pytest
 
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from tests.wallets.contract.labs import Lab, Wallet
-from wallets.chains.base import (
-    BlockRef,
-    ChainError,
-    ChainUnavailableError,
-    TokenTransfer,
-)
+from wallets.chains.base import BlockRef, ChainError, ChainUnavailableError, TokenTransfer
 
 MEGABYTE = 2**20
 MUTATIONS = 60
@@ -102,9 +97,7 @@ def after(healthy: int, fault: Fault, *, only_once: bool = False) -> Fault:
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_reader_that_cannot_read_raises_and_the_payment_is_read_later(
-    scene: Scene, fault: Fault
-) -> None:
+def test_a_reader_that_cannot_read_raises_and_the_payment_is_read_later(scene: Scene, fault: Fault) -> None:
     for healthy in range(scene.requests):
         with pytest.raises(ChainError):
             scene.look(after(healthy, fault))

@@ -37,16 +37,11 @@ def test_two_transfers_of_one_transaction_are_both_told(lab: Lab) -> None:
     one, other, since = lab.create_wallet(), lab.create_wallet(), lab.mark()
     lab.pay((one, 5), (other, 7))
     found = seen(lab, since, one, other)
-    assert {(paid.recipient_key, paid.units) for paid in found} == {
-        (one.key, 5),
-        (other.key, 7),
-    }
+    assert {(paid.recipient_key, paid.units) for paid in found} == {(one.key, 5), (other.key, 7)}
     assert len({(paid.tx_hash, paid.position) for paid in found}) == 2
 
 
-def test_transfers_of_one_transaction_to_one_wallet_are_never_added_up(
-    lab: Lab,
-) -> None:
+def test_transfers_of_one_transaction_to_one_wallet_are_never_added_up(lab: Lab) -> None:
     wallet, other, since = lab.create_wallet(), lab.create_wallet(), lab.mark()
     lab.pay((wallet, 5), (other, 5), (wallet, 5), (wallet, 7))
     found = seen(lab, since, wallet)
@@ -85,9 +80,7 @@ def test_nothing_is_no_payment(lab: Lab) -> None:
 def test_an_approval_is_no_payment(lab: Lab) -> None:
     wallet, since = lab.create_wallet(), lab.mark()
     if reason := lab.impossible.get("approve"):
-        assert (
-            reason == "a jetton wallet obeys its owner alone: there are no allowances"
-        )
+        assert reason == "a jetton wallet obeys its owner alone: there are no allowances"
         return
     lab.approve(wallet, 25)
     lab.pay((wallet, 3))

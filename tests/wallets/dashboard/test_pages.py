@@ -13,11 +13,7 @@ from accounts.states import Mode, Role
 from checkouts.exact.reservations import choose_exact_amount
 from demo.localnet.anvil import Anvil
 from mails.models import OutgoingMail
-from tests.checkouts.factories import (
-    EXACT_OFFERS,
-    make_chains_well,
-    make_page_checkout,
-)
+from tests.checkouts.factories import EXACT_OFFERS, make_chains_well, make_page_checkout
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import WALLET, make_merchant, make_wallet
 from tests.nodes.answering import answering_code
@@ -56,9 +52,7 @@ def test_the_page_has_a_row_for_each_of_the_six_chains(owner: Desk) -> None:
 
 
 @pytest.mark.parametrize("chain", sorted(ADDRESSES))
-def test_a_first_wallet_takes_two_steps_and_is_there_at_once(
-    owner: Desk, chain: str
-) -> None:
+def test_a_first_wallet_takes_two_steps_and_is_there_at_once(owner: Desk, chain: str) -> None:
     typed = {"address": f" {ADDRESSES[chain]} "}
     compare = owner.post("dashboard_receiving_wallet", typed, chain=chain)
     assert "Check the bold first and last characters" in compare.text
@@ -87,9 +81,7 @@ def test_a_ton_wallet_reads_for_its_merchant_as_it_reads_for_buyers(
     buyers = Client().get(f"/c/{checkout.code}?chain=ton")
     for answer in (compare.text, page.text, detail.text, buyers.content.decode()):
         assert shown in re.sub(r"<[^>]*>|\s", "", answer)
-    ReceivingWallet.objects.update(
-        retired_at=timezone.now(), taken_over_at=timezone.now()
-    )
+    ReceivingWallet.objects.update(retired_at=timezone.now(), taken_over_at=timezone.now())
     taken = owner.get("dashboard_receiving_wallets").text
     assert f"Your wallet {shown[:15]}… was taken over" in taken
 
@@ -110,9 +102,7 @@ def test_nothing_is_set_before_it_was_compared(owner: Desk) -> None:
         ("0x" + "0" * 40, "zero address"),
     ],
 )
-def test_what_is_wrong_with_an_address_is_said_in_words_at_both_steps(
-    owner: Desk, address: str, words: str
-) -> None:
+def test_what_is_wrong_with_an_address_is_said_in_words_at_both_steps(owner: Desk, address: str, words: str) -> None:
     first = owner.post("dashboard_receiving_wallet", {"address": address}, chain="base")
     for answer in (first, set_wallet(owner, address)):
         assert answer.status_code == 422
@@ -120,9 +110,7 @@ def test_what_is_wrong_with_an_address_is_said_in_words_at_both_steps(
     assert not ReceivingWallet.objects.exists()
 
 
-def test_another_wallet_waits_and_any_owner_cancels_it(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_another_wallet_waits_and_any_owner_cancels_it(merchant: Merchant, owner: Desk) -> None:
     change = wait_for(merchant, owner)
     assert change.effective_at - change.requested_at == timedelta(hours=24)
     second = make_desk(merchant)
@@ -135,18 +123,14 @@ def test_another_wallet_waits_and_any_owner_cancels_it(
     assert ReceivingWallet.objects.get().address == WALLET
 
 
-def test_a_second_change_while_one_waits_is_told_so(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_a_second_change_while_one_waits_is_told_so(merchant: Merchant, owner: Desk) -> None:
     wait_for(merchant, owner)
     answer = set_wallet(owner, "0x90F79bf6EB2c4f870365E785982E1f101E93b906")
     assert answer.status_code == 409
     assert "waits on this chain already" in answer.text
 
 
-def test_what_does_not_wait_any_more_cannot_be_cancelled(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_what_does_not_wait_any_more_cannot_be_cancelled(merchant: Merchant, owner: Desk) -> None:
     change = wait_for(merchant, owner)
     WalletChange.objects.update(applied_at=timezone.now())
     owner.post("dashboard_cancel_wallet_change", change_id=change.pk)
@@ -155,18 +139,14 @@ def test_what_does_not_wait_any_more_cannot_be_cancelled(
     assert change.cancelled_at is None
 
 
-def test_why_a_change_was_refused_is_on_the_page(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_why_a_change_was_refused_is_on_the_page(merchant: Merchant, owner: Desk) -> None:
     wait_for(merchant, owner)
     WalletChange.objects.update(failed_at=timezone.now(), failure="Somebody has it.")
     assert "Somebody has it." in owner.get("dashboard_receiving_wallets").text
 
 
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])
-def test_others_see_the_wallets_and_change_nothing(
-    merchant: Merchant, owner: Desk, role: Role
-) -> None:
+def test_others_see_the_wallets_and_change_nothing(merchant: Merchant, owner: Desk, role: Role) -> None:
     change = wait_for(merchant, owner)
     desk = make_desk(merchant, role)
     page = desk.get("dashboard_receiving_wallets").text
@@ -192,9 +172,7 @@ def test_a_chain_that_does_not_exist_is_no_page(owner: Desk) -> None:
     assert set_wallet(owner, WALLET, "bitcoin").status_code == 404
 
 
-def test_test_mode_shows_the_wallets_of_live_payments(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_test_mode_shows_the_wallets_of_live_payments(merchant: Merchant, owner: Desk) -> None:
     make_wallet(merchant)
     owner.mode = Mode.TEST
     page = owner.get("dashboard_receiving_wallets").text
@@ -202,9 +180,7 @@ def test_test_mode_shows_the_wallets_of_live_payments(
     assert WALLET[8:-6] in page
 
 
-def test_a_form_says_the_address_and_nothing_else(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_a_form_says_the_address_and_nothing_else(merchant: Merchant, owner: Desk) -> None:
     make_wallet(merchant)
     forged = {
         "address": OTHER,
@@ -241,9 +217,7 @@ def test_a_form_of_another_site_sets_no_wallet(owner: Desk) -> None:
     assert not ReceivingWallet.objects.exists()
 
 
-def test_a_shorter_wait_waits_itself_and_mails_the_owners(
-    merchant: Merchant, owner: Desk
-) -> None:
+def test_a_shorter_wait_waits_itself_and_mails_the_owners(merchant: Merchant, owner: Desk) -> None:
     owner.post("dashboard_wallet_wait", {"hours": 1})
     merchant.refresh_from_db()
     assert merchant.wallet_change_hours == 24
@@ -267,28 +241,18 @@ def test_an_address_that_the_network_calls_a_token_is_refused_at_both_steps(
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     base_node.rpc("anvil_setCode", OTHER, answering_code(TOKEN))
     first = owner.post("dashboard_receiving_wallet", {"address": OTHER}, chain="base")
-    for answer in (
-        first,
-        set_wallet(owner, OTHER),
-        set_wallet(owner, OTHER, sign="on"),
-    ):
+    for answer in (first, set_wallet(owner, OTHER), set_wallet(owner, OTHER, sign="on")):
         assert answer.status_code == 422
         assert "is a token contract" in answer.text
     assert not ReceivingWallet.objects.exists()
 
 
-def test_a_contract_wallet_is_stored_once_its_network_was_typed(
-    owner: Desk, base_node: Anvil, settings: Any
-) -> None:
+def test_a_contract_wallet_is_stored_once_its_network_was_typed(owner: Desk, base_node: Anvil, settings: Any) -> None:
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     base_node.rpc("anvil_setCode", OTHER, answering_code(SAFE))
     typed = {"address": OTHER}
     compare = owner.post("dashboard_receiving_wallet", typed, chain="base")
-    for answer in (
-        compare,
-        set_wallet(owner, OTHER),
-        set_wallet(owner, OTHER, typed="x"),
-    ):
+    for answer in (compare, set_wallet(owner, OTHER), set_wallet(owner, OTHER, typed="x")):
         assert "a contract on Base" in answer.text
         assert "Type Base to confirm it" in answer.text
     assert not ReceivingWallet.objects.exists()
@@ -296,9 +260,7 @@ def test_a_contract_wallet_is_stored_once_its_network_was_typed(
     assert ReceivingWallet.objects.get().address == OTHER
 
 
-def test_a_contract_wallet_is_proven_instead_where_contracts_sign(
-    owner: Desk, base_node: Anvil, settings: Any
-) -> None:
+def test_a_contract_wallet_is_proven_instead_where_contracts_sign(owner: Desk, base_node: Anvil, settings: Any) -> None:
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     base_node.rpc("anvil_setCode", OTHER, answering_code(SAFE))
     answer = set_wallet(owner, OTHER, sign="on")
@@ -313,11 +275,7 @@ def test_while_no_node_can_say_what_an_address_is_nothing_is_stored(
 ) -> None:
     settings.CHAIN_SETTINGS = nodes
     first = owner.post("dashboard_receiving_wallet", {"address": OTHER}, chain="base")
-    for answer in (
-        first,
-        set_wallet(owner, OTHER),
-        set_wallet(owner, OTHER, sign="on"),
-    ):
+    for answer in (first, set_wallet(owner, OTHER), set_wallet(owner, OTHER, sign="on")):
         assert answer.status_code == 503
         assert "Nothing was saved" in answer.text
     assert not ReceivingWallet.objects.exists()

@@ -42,9 +42,7 @@ def prove(desk: Desk, proof: WalletProof, **sent: str) -> Any:
     return desk.post("dashboard_prove_receiving_wallet", sent, proof_id=proof.pk)
 
 
-def test_who_gives_an_address_in_use_signs_and_sees_it_pending(
-    owner: Desk, squatter: Merchant
-) -> None:
+def test_who_gives_an_address_in_use_signs_and_sees_it_pending(owner: Desk, squatter: Merchant) -> None:
     assert ask(owner).status_code == 302
     proof = WalletProof.objects.get()
     page = page_of(owner, proof)
@@ -71,9 +69,7 @@ def test_who_lost_it_sees_so_and_not_to_whom(owner: Desk, squatter: Merchant) ->
     assert owner.merchant.public_id not in page
 
 
-def test_where_every_wallet_is_proven_the_page_is_the_same(
-    owner: Desk, squatter: Merchant, settings: Any
-) -> None:
+def test_where_every_wallet_is_proven_the_page_is_the_same(owner: Desk, squatter: Merchant, settings: Any) -> None:
     settings.REQUIRE_WALLET_PROOF = True
     pages = []
     for signer in (SIGNER, Signer("ethereum", bytes(range(9, 41)))):
@@ -85,9 +81,7 @@ def test_where_every_wallet_is_proven_the_page_is_the_same(
         for part in (proof.nonce, f"{proof.expires_at:%Y-%m-%dT%H:%M:%SZ}"):
             text = text.replace(part, "")
         text = text.replace(f"proofs/{proof.pk}/", "")
-        pages.append(
-            without_tokens(text.replace(f"{proof.expires_at:%-d %b %Y, %H:%M}", ""))
-        )
+        pages.append(without_tokens(text.replace(f"{proof.expires_at:%-d %b %Y, %H:%M}", "")))
     assert pages[0] == pages[1]
 
 
@@ -112,12 +106,8 @@ def test_a_free_wallet_that_was_proven_says_so(owner: Desk, settings: Any) -> No
     assert ReceivingWallet.objects.get().address == signer.address
 
 
-@pytest.mark.parametrize(
-    "signature", ["", "0x12", "x" * 201, "a\x00b", "<script>alert(1)</script>", "é"]
-)
-def test_a_signature_that_is_none_is_told_in_words(
-    owner: Desk, squatter: Merchant, signature: str
-) -> None:
+@pytest.mark.parametrize("signature", ["", "0x12", "x" * 201, "a\x00b", "<script>alert(1)</script>", "é"])
+def test_a_signature_that_is_none_is_told_in_words(owner: Desk, squatter: Merchant, signature: str) -> None:
     ask(owner)
     answer = prove(owner, WalletProof.objects.get(), signature=signature)
     assert answer.status_code == 422
@@ -125,9 +115,7 @@ def test_a_signature_that_is_none_is_told_in_words(
     assert not WalletChange.objects.exists()
 
 
-def test_an_expired_message_gives_way_to_a_new_one(
-    owner: Desk, squatter: Merchant
-) -> None:
+def test_an_expired_message_gives_way_to_a_new_one(owner: Desk, squatter: Merchant) -> None:
     ask(owner)
     proof = WalletProof.objects.get()
     signature = SIGNER.sign(message_of(proof))
@@ -148,9 +136,7 @@ def test_only_owners_prove(owner: Desk, squatter: Merchant, role: Role) -> None:
     assert prove(desk, proof, signature="0x").status_code == 403
 
 
-def test_another_merchants_message_is_not_there(
-    owner: Desk, squatter: Merchant
-) -> None:
+def test_another_merchants_message_is_not_there(owner: Desk, squatter: Merchant) -> None:
     ask(owner)
     proof = WalletProof.objects.get()
     stranger = make_desk(squatter)
@@ -160,9 +146,7 @@ def test_another_merchants_message_is_not_there(
     assert WalletProof.objects.get().used_at is None
 
 
-def test_a_pending_wallet_is_cancelled_by_any_owner(
-    owner: Desk, squatter: Merchant
-) -> None:
+def test_a_pending_wallet_is_cancelled_by_any_owner(owner: Desk, squatter: Merchant) -> None:
     ask(owner)
     proof = WalletProof.objects.get()
     prove(owner, proof, signature=SIGNER.sign(message_of(proof)))
@@ -175,17 +159,13 @@ def test_a_pending_wallet_is_cancelled_by_any_owner(
     assert claims_to_release(now=timezone.now() + timedelta(hours=1)) == []
 
 
-def test_a_wallet_for_machines_is_proven_on_the_same_form(
-    owner: Desk, squatter: Merchant
-) -> None:
+def test_a_wallet_for_machines_is_proven_on_the_same_form(owner: Desk, squatter: Merchant) -> None:
     signer = Signer("solana")
     make_wallet(squatter, "solana", signer.address)
     sent = {"address": signer.address, "compared": "on"}
     led = owner.post("dashboard_set_x402_wallet", sent, chain="solana")
     proof = WalletProof.objects.get()
-    assert led["Location"] == owner.url(
-        "dashboard_prove_x402_wallet", proof_id=proof.pk
-    )
+    assert led["Location"] == owner.url("dashboard_prove_x402_wallet", proof_id=proof.pk)
     # It proves nothing on the page of the wallets that buyers pay.
     assert page_of(owner, proof).status_code == 404
     page = owner.get("dashboard_prove_x402_wallet", proof_id=proof.pk)
@@ -198,9 +178,6 @@ def test_a_wallet_for_machines_is_proven_on_the_same_form(
     assert "Pending:" not in owner.get("dashboard_receiving_wallets").text
     assert squatter.name not in setup
     change = WalletChange.objects.get()
-    assert (
-        owner.post("dashboard_cancel_wallet_change", change_id=change.pk).status_code
-        == 404
-    )
+    assert owner.post("dashboard_cancel_wallet_change", change_id=change.pk).status_code == 404
     owner.post("dashboard_cancel_x402_wallet", change_id=change.pk)
     assert "Pending:" not in owner.get("dashboard_x402_setup").text

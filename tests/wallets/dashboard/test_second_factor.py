@@ -8,12 +8,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from tests.dashboard.people import Desk, log_in, make_desk
-from tests.factories import (
-    WALLET,
-    make_checkout,
-    make_transfer,
-    make_wallet,
-)
+from tests.factories import WALLET, make_checkout, make_transfer, make_wallet
 from tests.gateway.operator.people import log_in_by_factor
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.receiving.proofs import start_proof
@@ -27,13 +22,7 @@ SENT = {"address": OTHER, "compared": "on"}
 
 def requests_of(desk: Desk) -> dict[str, Any]:
     """Each way to change a wallet on Base, or how long changes wait."""
-    proof = start_proof(
-        desk.merchant,
-        chain="base",
-        address=OTHER,
-        actor=desk.user,
-        now=timezone.now(),
-    )
+    proof = start_proof(desk.merchant, chain="base", address=OTHER, actor=desk.user, now=timezone.now())
     return {
         "form": desk.get("dashboard_receiving_wallet", chain="base"),
         "look": desk.post("dashboard_receiving_wallet", SENT, chain="base"),
@@ -73,10 +62,7 @@ def test_a_merchant_that_was_never_paid_starts_without_a_second_factor() -> None
     assert desk.post("dashboard_set_receiving_wallet", sent, chain="base").status_code
     assert ReceivingWallet.objects.get().address == WALLET
     # Whoever stole the password adds no wallet on another chain, nor for machines.
-    for route, chain in (
-        ("dashboard_set_receiving_wallet", "ethereum"),
-        ("dashboard_set_x402_wallet", "solana"),
-    ):
+    for route, chain in (("dashboard_set_receiving_wallet", "ethereum"), ("dashboard_set_x402_wallet", "solana")):
         answer = desk.post(route, {"address": SOLANA} | SENT, chain=chain)
         assert answer["Location"] == reverse("account_security"), route
     ReceivingWallet.objects.all().delete()
@@ -97,9 +83,7 @@ def test_a_second_factor_counts_while_it_is_fresh(merchant: Merchant) -> None:
     desk.client = log_in(desk.user)
     session = desk.client.session
     proofs = session["account_authentication_methods"]
-    session["account_authentication_methods"] = [
-        proof for proof in proofs if proof["method"] != "mfa"
-    ]
+    session["account_authentication_methods"] = [proof for proof in proofs if proof["method"] != "mfa"]
     session.save()
     answer = desk.post("dashboard_set_receiving_wallet", SENT, chain="base")
     assert "/reauthenticate/" in answer["Location"]

@@ -22,13 +22,8 @@ from wallets.forwarders.addresses import (
     first_created_address,
     keccak,
 )
-from wallets.forwarders.contracts.compile import (
-    ROOT,
-)
-from wallets.forwarders.factory import (
-    CONTRACTS,
-    factory_creation_code,
-)
+from wallets.forwarders.contracts.compile import ROOT
+from wallets.forwarders.factory import CONTRACTS, factory_creation_code
 
 DESTINATION = bytes.fromhex("70997970c51812dc3a010c7d01b50e0d17dc79c8")
 NONCE = bytes(range(32))
@@ -53,42 +48,24 @@ def test_an_address_is_written_with_the_checksum_of_eip_55(address: str) -> None
     ("deployer", "salt", "code", "address"),  # the examples of EIP-1014
     [
         ("00" * 20, "00" * 32, "00", "0x4D1A2e2bB4F88F0250f26Ffff098B0b30B26BF38"),
-        (
-            "deadbeef" + "00" * 16,
-            "00" * 12 + "feed" + "00" * 18,
-            "00",
-            "0xD04116cDd17beBE565EB2422F2497E06cC1C9833",
-        ),
-        (
-            "00" * 16 + "deadbeef",
-            "00" * 28 + "cafebabe",
-            "deadbeef",
-            "0x60f3f640a8508fC6a86d45DF051962668E1e8AC7",
-        ),
+        ("deadbeef" + "00" * 16, "00" * 12 + "feed" + "00" * 18, "00", "0xD04116cDd17beBE565EB2422F2497E06cC1C9833"),
+        ("00" * 16 + "deadbeef", "00" * 28 + "cafebabe", "deadbeef", "0x60f3f640a8508fC6a86d45DF051962668E1e8AC7"),
     ],
 )
-def test_a_create2_address_is_that_of_eip_1014(
-    deployer: str, salt: str, code: str, address: str
-) -> None:
+def test_a_create2_address_is_that_of_eip_1014(deployer: str, salt: str, code: str, address: str) -> None:
     code_hash = keccak(bytes.fromhex(code))
-    computed = create2_address(
-        bytes.fromhex(deployer), salt=bytes.fromhex(salt), code_hash=code_hash
-    )
+    computed = create2_address(bytes.fromhex(deployer), salt=bytes.fromhex(salt), code_hash=code_hash)
     assert checksum(computed) == address
 
 
 def test_the_pinned_addresses_are_those_of_the_committed_contracts() -> None:
     code_hash = keccak(factory_creation_code())
-    factory = create2_address(
-        DETERMINISTIC_DEPLOYER, salt=FACTORY_SALT, code_hash=code_hash
-    )
+    factory = create2_address(DETERMINISTIC_DEPLOYER, salt=FACTORY_SALT, code_hash=code_hash)
     assert checksum(FACTORY_ADDRESS) == checksum(factory)
     assert checksum(IMPLEMENTATION_ADDRESS) == checksum(first_created_address(factory))
 
 
-def test_the_pinned_code_hashes_cover_the_runtime_code_with_its_immutable_values() -> (
-    None
-):
+def test_the_pinned_code_hashes_cover_the_runtime_code_with_its_immutable_values() -> None:
     clone_hash = keccak(clone_creation_code(IMPLEMENTATION_ADDRESS))
     factory_code = _runtime("Factory") + bytes(12) + IMPLEMENTATION_ADDRESS + clone_hash
     assert keccak(factory_code) == FACTORY_CODE_HASH
@@ -97,10 +74,7 @@ def test_the_pinned_code_hashes_cover_the_runtime_code_with_its_immutable_values
 
 
 def test_a_deposit_address_never_changes_between_releases() -> None:
-    assert (
-        checksum(deposit_key(DESTINATION, NONCE))
-        == "0x878e338B62D4006F5D4599d92C3e02C8d69f37eB"
-    )
+    assert checksum(deposit_key(DESTINATION, NONCE)) == "0x878e338B62D4006F5D4599d92C3e02C8d69f37eB"
 
 
 def test_another_destination_or_nonce_is_another_deposit_address() -> None:
@@ -121,9 +95,7 @@ def test_another_destination_or_nonce_is_another_deposit_address() -> None:
         (DESTINATION, b""),
     ],
 )
-def test_no_deposit_address_is_made_from_a_malformed_destination_or_nonce(
-    destination: bytes, nonce: bytes
-) -> None:
+def test_no_deposit_address_is_made_from_a_malformed_destination_or_nonce(destination: bytes, nonce: bytes) -> None:
     with pytest.raises(ForwarderInputError):
         deposit_key(destination, nonce)
 
@@ -137,19 +109,14 @@ def test_only_twenty_bytes_can_be_written_as_an_address(address: bytes) -> None:
 def test_deriving_loads_neither_a_web_framework_nor_a_chain_library() -> None:
     script = "import sys, wallets.forwarders.addresses; print(*sys.modules)"
     loaded = subprocess.check_output(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        text=True,
+        [sys.executable, "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True
     )
     assert not {"django", "web3", "eth_account", "eth_abi"} & set(loaded.split())
     assert addresses.__name__ in loaded
 
 
 def _artifact(contract: str) -> dict[str, str]:
-    artifact: dict[str, str] = json.loads(
-        Path(CONTRACTS / f"{contract}.json").read_text()
-    )
+    artifact: dict[str, str] = json.loads(Path(CONTRACTS / f"{contract}.json").read_text())
     return artifact
 
 

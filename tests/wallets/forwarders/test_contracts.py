@@ -5,14 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from demo.localnet.abi import (
-    encode_arguments,
-    encode_call,
-)
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.abi import encode_arguments, encode_call
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.errors import NodeError
 from demo.localnet.funding import payer
 from demo.localnet.tokens import (
@@ -36,12 +30,7 @@ from tests.nodes.forwarders import (
     flush_many,
     new_deposit,
 )
-from wallets.forwarders.addresses import (
-    IMPLEMENTATION_ADDRESS,
-    checksum,
-    clone_code,
-    deposit_key,
-)
+from wallets.forwarders.addresses import IMPLEMENTATION_ADDRESS, checksum, clone_code, deposit_key
 
 USDC = token_address("USDC")
 USDT = token_address("USDT")
@@ -68,27 +57,18 @@ def paid_deposit(node: Anvil, token: str = USDC, units: int = 1000) -> Deposit:
 
 def holdings(node: Anvil, token: str, deposit: Deposit) -> tuple[int, int]:
     """What the deposit address and its destination hold."""
-    return (
-        balance_of(node, token, deposit.address),
-        balance_of(node, token, deposit.destination),
-    )
+    return (balance_of(node, token, deposit.address), balance_of(node, token, deposit.destination))
 
 
-def test_the_factory_derives_the_same_deposit_addresses_as_we_do(
-    evm_node: Anvil,
-) -> None:
+def test_the_factory_derives_the_same_deposit_addresses_as_we_do(evm_node: Anvil) -> None:
     for _ in range(200):
         destination, nonce = secrets.token_bytes(20), secrets.token_bytes(32)
-        answer = read(
-            evm_node, FACTORY, "address_of(address,bytes32)", destination, nonce
-        )
+        answer = read(evm_node, FACTORY, "address_of(address,bytes32)", destination, nonce)
         assert answer == "0x" + (bytes(12) + deposit_key(destination, nonce)).hex()
 
 
 @pytest.mark.parametrize("token", [USDC, USDT], ids=["answers-true", "answers-nothing"])
-def test_tokens_sent_before_deployment_reach_the_destination(
-    evm_node: Anvil, token: str
-) -> None:
+def test_tokens_sent_before_deployment_reach_the_destination(evm_node: Anvil, token: str) -> None:
     deposit = paid_deposit(evm_node, token)
     assert evm_node.code(deposit.address) == b""
     receipt = flush(evm_node, stranger(evm_node), deposit, token)
@@ -100,9 +80,7 @@ def test_tokens_sent_before_deployment_reach_the_destination(
 
 
 @pytest.mark.parametrize("token", [USDC, USDT], ids=["answers-true", "answers-nothing"])
-def test_a_top_up_after_deployment_reaches_the_destination_too(
-    evm_node: Anvil, token: str
-) -> None:
+def test_a_top_up_after_deployment_reaches_the_destination_too(evm_node: Anvil, token: str) -> None:
     deposit = paid_deposit(evm_node, token)
     flush(evm_node, stranger(evm_node), deposit, token)
     transfer(evm_node, payer(evm_node), token, deposit.address, 77)
@@ -110,16 +88,12 @@ def test_a_top_up_after_deployment_reaches_the_destination_too(
     assert holdings(evm_node, token, deposit) == (0, 1077)
 
 
-def test_flushing_an_empty_deposit_address_is_no_error_and_no_event(
-    evm_node: Anvil,
-) -> None:
+def test_flushing_an_empty_deposit_address_is_no_error_and_no_event(evm_node: Anvil) -> None:
     receipt = flush(evm_node, stranger(evm_node), new_deposit(), USDC)
     assert receipt["logs"] == []
 
 
-def test_a_second_token_at_the_same_address_is_flushed_on_its_own(
-    evm_node: Anvil,
-) -> None:
+def test_a_second_token_at_the_same_address_is_flushed_on_its_own(evm_node: Anvil) -> None:
     deposit = paid_deposit(evm_node, USDC)
     transfer(evm_node, payer(evm_node), USDT, deposit.address, 5)
     flush(evm_node, stranger(evm_node), deposit, USDC)
@@ -132,9 +106,7 @@ def sweep_the_forwarder(node: Anvil, deposit: Deposit, caller: FundedAccount) ->
     execute(node, caller, deposit.address, SWEEP, USDC, thief(node).address)
 
 
-def sweep_to_the_destination(
-    node: Anvil, deposit: Deposit, caller: FundedAccount
-) -> None:
+def sweep_to_the_destination(node: Anvil, deposit: Deposit, caller: FundedAccount) -> None:
     execute(node, caller, deposit.address, SWEEP, USDC, deposit.destination)
 
 
@@ -142,13 +114,9 @@ def sweep_the_implementation(node: Anvil, _: Deposit, caller: FundedAccount) -> 
     execute(node, caller, IMPLEMENTATION, SWEEP, USDC, thief(node).address)
 
 
-@pytest.mark.parametrize(
-    "attack", [sweep_the_forwarder, sweep_to_the_destination, sweep_the_implementation]
-)
+@pytest.mark.parametrize("attack", [sweep_the_forwarder, sweep_to_the_destination, sweep_the_implementation])
 @pytest.mark.parametrize("account", [0, 7, 8], ids=["deployer", "stranger", "thief"])
-def test_nobody_but_the_factory_makes_a_forwarder_send(
-    evm_node: Anvil, attack: Attack, account: int
-) -> None:
+def test_nobody_but_the_factory_makes_a_forwarder_send(evm_node: Anvil, attack: Attack, account: int) -> None:
     deposit = paid_deposit(evm_node)
     flush(evm_node, stranger(evm_node), deposit, USDT)  # puts its code there
     with pytest.raises(NodeError, match="reverted"):
@@ -177,24 +145,18 @@ def test_calling_a_forwarder_with_anything_else_moves_nothing(evm_node: Anvil) -
     assert holdings(evm_node, USDC, deposit) == (1000, 0)
 
 
-def test_a_flush_by_a_front_runner_pays_the_destination_all_the_same(
-    evm_node: Anvil,
-) -> None:
+def test_a_flush_by_a_front_runner_pays_the_destination_all_the_same(evm_node: Anvil) -> None:
     deposit = paid_deposit(evm_node)
     flush(evm_node, thief(evm_node), deposit, USDC)
     flush(evm_node, stranger(evm_node), deposit, USDC)
     assert holdings(evm_node, USDC, deposit) == (0, 1000)
 
 
-def test_a_malicious_token_takes_nothing_from_inside_its_transfer(
-    evm_node: Anvil,
-) -> None:
+def test_a_malicious_token_takes_nothing_from_inside_its_transfer(evm_node: Anvil) -> None:
     deposit = paid_deposit(evm_node, units=500)
     robber = thief(evm_node).address
     kinds = ["address", "address", "address", "address", "bytes32"]
-    arguments = encode_arguments(
-        kinds, FACTORY, USDC, robber, deposit.destination, deposit.nonce
-    )
+    arguments = encode_arguments(kinds, FACTORY, USDC, robber, deposit.destination, deposit.nonce)
     evil = deploy_contract(evm_node, "EvilToken", arguments=arguments)
     flush(evm_node, thief(evm_node), deposit, evil)
     assert int(read(evm_node, evil, "attempts()"), 16) == 1
@@ -227,21 +189,14 @@ def test_one_bad_item_does_not_stop_a_batch(evm_node: Anvil) -> None:
     receipt = flush_many(evm_node, stranger(evm_node), deposits, USDC)
     assert failed(receipt) == [bad.address]
     assert emptied(receipt, USDC) == [d.address for d in deposits if d is not bad]
-    assert [holdings(evm_node, USDC, d) for d in deposits] == [
-        (0, 9),
-        (9, 0),
-        (0, 9),
-        (0, 9),
-    ]
+    assert [holdings(evm_node, USDC, d) for d in deposits] == [(0, 9), (9, 0), (0, 9), (0, 9)]
     # Once the issuer lets go, the same money is still there for the same destination.
     execute(evm_node, evm_node.accounts[0], USDC, block, bad.destination, False)
     flush_many(evm_node, stranger(evm_node), deposits, USDC)
     assert holdings(evm_node, USDC, bad) == (0, 9)
 
 
-def test_a_token_that_burns_all_gas_costs_a_batch_a_bounded_amount(
-    base_node: Anvil,
-) -> None:
+def test_a_token_that_burns_all_gas_costs_a_batch_a_bounded_amount(base_node: Anvil) -> None:
     deposits = [paid_deposit(base_node, units=9) for _ in range(3)]
     execute(base_node, base_node.accounts[0], USDC, "set_rounds(uint256)", 10**6)
     receipt = flush_many(base_node, stranger(base_node), deposits, USDC)
@@ -266,9 +221,7 @@ def test_a_batch_for_one_merchant_adds_up(evm_node: Anvil) -> None:
     assert balance_of(evm_node, USDT, wallet) == 55
 
 
-def test_a_full_batch_fits_into_a_transaction_and_one_more_item_is_refused(
-    base_node: Anvil,
-) -> None:
+def test_a_full_batch_fits_into_a_transaction_and_one_more_item_is_refused(base_node: Anvil) -> None:
     deposits = [new_deposit() for _ in range(150)]
     for deposit in deposits:
         mint(base_node, USDC, deposit.address, 9)
@@ -279,9 +232,7 @@ def test_a_full_batch_fits_into_a_transaction_and_one_more_item_is_refused(
         flush_many(base_node, stranger(base_node), [*deposits, new_deposit()], USDC)
 
 
-def test_a_first_deposit_in_a_full_batch_to_one_wallet_costs_at_most_51_000_gas(
-    base_node: Anvil,
-) -> None:
+def test_a_first_deposit_in_a_full_batch_to_one_wallet_costs_at_most_51_000_gas(base_node: Anvil) -> None:
     token = deploy_contract(base_node, "Usdc")
     mint(base_node, token, payer(base_node).address, 150)
     wallet = new_deposit().destination
@@ -306,19 +257,13 @@ def test_no_gas_limit_makes_a_batch_succeed_without_paying(base_node: Anvil) -> 
 
 def test_the_gas_a_node_estimates_for_a_batch_pays_all_of_it(evm_node: Anvil) -> None:
     deposits = [paid_deposit(evm_node, units=9) for _ in range(5)]
-    call = {
-        "from": stranger(evm_node).address,
-        "to": FACTORY,
-        "data": _batch_data(deposits),
-    }
+    call = {"from": stranger(evm_node).address, "to": FACTORY, "data": _batch_data(deposits)}
     estimate = int(evm_node.rpc("eth_estimateGas", call), 16)
     flush_many(evm_node, stranger(evm_node), deposits, USDC, gas=estimate)
     assert [holdings(evm_node, USDC, d) for d in deposits] == [(0, 9)] * 5
 
 
-def test_native_coin_reaches_the_destination_before_and_after_deployment(
-    evm_node: Anvil,
-) -> None:
+def test_native_coin_reaches_the_destination_before_and_after_deployment(evm_node: Anvil) -> None:
     deposit = new_deposit()
     for total in (10, 20):
         tx_hash = evm_node.send(payer(evm_node), to=deposit.address, value=10)
@@ -328,9 +273,7 @@ def test_native_coin_reaches_the_destination_before_and_after_deployment(
         assert evm_node.balance(deposit.address) == 0
 
 
-def test_native_coin_in_a_batch_passes_a_destination_that_refuses_it(
-    evm_node: Anvil,
-) -> None:
+def test_native_coin_in_a_batch_passes_a_destination_that_refuses_it(evm_node: Anvil) -> None:
     refusing, willing = new_deposit(USDC), new_deposit()  # a token takes no native coin
     for deposit in (refusing, willing):
         evm_node.send(payer(evm_node), to=deposit.address, value=10)

@@ -10,14 +10,7 @@ from demo.localnet.abi import encode_arguments
 from demo.localnet.anvil import Anvil
 from demo.localnet.errors import NodeError
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    balance_of,
-    deploy_code,
-    execute,
-    read,
-    token_address,
-    transfer,
-)
+from demo.localnet.tokens import balance_of, deploy_code, execute, read, token_address, transfer
 from tests.nodes.forwarders import FLUSH, FLUSH_MANY
 from tests.wallets.vyper import needs_vyper
 from wallets.forwarders.addresses import checksum
@@ -50,13 +43,8 @@ def deploy_without(node: Anvil, guard: Guard, *, folder: Path) -> str:
             assert text.count(guard.line) == 1
             text = text.replace(guard.line, guard.without)
         (folder / source.name).write_text(text)
-    codes = {
-        path.stem: _creation_code(path)
-        for path in write_artifacts(folder, output=folder)
-    }
-    return deploy_code(
-        node, codes["Factory"] + encode_arguments(["bytes"], codes["Forwarder"])
-    )
+    codes = {path.stem: _creation_code(path) for path in write_artifacts(folder, output=folder)}
+    return deploy_code(node, codes["Factory"] + encode_arguments(["bytes"], codes["Forwarder"]))
 
 
 def pay_forwarder(node: Anvil, factory: str, destination: str) -> str:
@@ -67,9 +55,7 @@ def pay_forwarder(node: Anvil, factory: str, destination: str) -> str:
     return forwarder
 
 
-def test_without_the_caller_check_a_thief_takes_the_deposit(
-    base_node: Anvil, tmp_path: Path
-) -> None:
+def test_without_the_caller_check_a_thief_takes_the_deposit(base_node: Anvil, tmp_path: Path) -> None:
     guard = Guard("Forwarder", ONLY_THE_FACTORY)
     factory = deploy_without(base_node, guard, folder=tmp_path)
     merchant, thief = base_node.accounts[5].address, base_node.accounts[8]
@@ -79,9 +65,7 @@ def test_without_the_caller_check_a_thief_takes_the_deposit(
     assert balance_of(base_node, USDC, thief.address) == 1000
 
 
-def test_without_the_destination_in_the_salt_a_thief_takes_the_deposit(
-    base_node: Anvil, tmp_path: Path
-) -> None:
+def test_without_the_destination_in_the_salt_a_thief_takes_the_deposit(base_node: Anvil, tmp_path: Path) -> None:
     guard = Guard("Factory", DESTINATION_IN_SALT, "keccak256(abi_encode(nonce))")
     factory = deploy_without(base_node, guard, folder=tmp_path)
     merchant, thief = base_node.accounts[5].address, base_node.accounts[8]
@@ -92,10 +76,7 @@ def test_without_the_destination_in_the_salt_a_thief_takes_the_deposit(
 
 @pytest.mark.parametrize(
     ("missing", "starved"),
-    [
-        (Guard("Factory", GAS_FLOOR), True),
-        (Guard("Forwarder", ONLY_THE_FACTORY), False),
-    ],
+    [(Guard("Factory", GAS_FLOOR), True), (Guard("Forwarder", ONLY_THE_FACTORY), False)],
     ids=["without-floor", "with-floor"],
 )
 def test_without_the_gas_floor_a_batch_can_succeed_and_pay_nothing(

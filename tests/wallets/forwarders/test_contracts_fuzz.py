@@ -10,34 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    invariant,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from demo.localnet.abi import encode_arguments
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.errors import NodeError
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    balance_of,
-    deploy_contract,
-    execute,
-    token_address,
-    transfer,
-)
+from demo.localnet.tokens import balance_of, deploy_contract, execute, token_address, transfer
 from tests.nodes.forwarders import FACTORY, FLUSH, FLUSH_MANY, NATIVE_COIN, Deposit
 from tests.wallets.vyper import needs_vyper
-from wallets.forwarders.addresses import (
-    FACTORY_ADDRESS,
-    IMPLEMENTATION_ADDRESS,
-    checksum,
-)
+from wallets.forwarders.addresses import FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, checksum
 from wallets.forwarders.contracts.compile import compile_contract
 from wallets.forwarders.factory import CONTRACTS
 
@@ -97,9 +79,7 @@ class Attacks(RuleBasedStateMachine):
 
     @rule(caller=callers, deposit=deposits, token=assets)
     def flush_to_oneself(self, caller: int, deposit: Deposit, token: str) -> None:
-        self._attempt(
-            caller, FACTORY, FLUSH, self._account(caller).address, deposit.nonce, token
-        )
+        self._attempt(caller, FACTORY, FLUSH, self._account(caller).address, deposit.nonce, token)
 
     @rule(
         caller=callers,
@@ -108,42 +88,27 @@ class Attacks(RuleBasedStateMachine):
         token=assets,
         gas=st.integers(50_000, 3_000_000),
     )
-    def flush_many(
-        self, caller: int, some: list[Deposit], own: bool, token: str, gas: int
-    ) -> None:
+    def flush_many(self, caller: int, some: list[Deposit], own: bool, token: str, gas: int) -> None:
         items = [(deposit.destination, deposit.nonce) for deposit in some]
         items += [(self._account(caller).address, NONCE)] * own
         self._attempt(caller, FACTORY, FLUSH_MANY, items, token, gas=gas)
 
-    @rule(
-        caller=callers, deposit=deposits, token=assets, at_implementation=st.booleans()
-    )
-    def sweep(
-        self, caller: int, deposit: Deposit, token: str, at_implementation: bool
-    ) -> None:
-        target = (
-            checksum(IMPLEMENTATION_ADDRESS) if at_implementation else deposit.address
-        )
+    @rule(caller=callers, deposit=deposits, token=assets, at_implementation=st.booleans())
+    def sweep(self, caller: int, deposit: Deposit, token: str, at_implementation: bool) -> None:
+        target = checksum(IMPLEMENTATION_ADDRESS) if at_implementation else deposit.address
         thief = self._account(caller).address
         self._attempt(caller, target, "sweep(address,address)", token, thief)
 
     @rule(caller=callers, deposit=deposits, token=tokens, amount=units)
     def pull(self, caller: int, deposit: Deposit, token: str, amount: int) -> None:
         thief = self._account(caller).address
-        self._attempt(
-            caller, deposit.address, "approve(address,uint256)", thief, amount
-        )
+        self._attempt(caller, deposit.address, "approve(address,uint256)", thief, amount)
         signature = "transferFrom(address,address,uint256)"
         self._attempt(caller, token, signature, deposit.address, thief, amount)
 
-    @rule(
-        caller=callers,
-        contract=st.sampled_from([FACTORY, *(d.address for d in DEPOSITS)]),
-    )
+    @rule(caller=callers, contract=st.sampled_from([FACTORY, *(d.address for d in DEPOSITS)]))
     def call_nonsense(self, caller: int, contract: str) -> None:
-        self._attempt(
-            caller, contract, "initialize(address)", self._account(caller).address
-        )
+        self._attempt(caller, contract, "initialize(address)", self._account(caller).address)
 
     @invariant()
     def every_unit_is_at_its_forwarder_or_its_destination(self) -> None:
@@ -161,18 +126,9 @@ class Attacks(RuleBasedStateMachine):
         # They pay for gas, and get nothing back.
         assert all(self.node.balance(who) <= coin for who, coin in self.coin.items())
 
-    def _attempt(
-        self,
-        caller: int,
-        target: str,
-        signature: str,
-        *arguments: object,
-        gas: int = 1_000_000,
-    ) -> None:
+    def _attempt(self, caller: int, target: str, signature: str, *arguments: object, gas: int = 1_000_000) -> None:
         try:
-            execute(
-                self.node, self._account(caller), target, signature, *arguments, gas=gas
-            )
+            execute(self.node, self._account(caller), target, signature, *arguments, gas=gas)
         except NodeError:
             return  # refused or reverted: the invariants say whether that matters
 
@@ -180,9 +136,7 @@ class Attacks(RuleBasedStateMachine):
         """A token that robs a deposit address, for the last of the callers, when it is flushed there."""
         kinds = ["address", "address", "address", "address", "bytes32"]
         robber = self._callers()[-1]
-        arguments = encode_arguments(
-            kinds, FACTORY, TOKENS[0], robber, deposit.destination, deposit.nonce
-        )
+        arguments = encode_arguments(kinds, FACTORY, TOKENS[0], robber, deposit.destination, deposit.nonce)
         return deploy_contract(self.node, "EvilToken", arguments=arguments)
 
     def _held(self, asset: str, who: str) -> int:
@@ -217,18 +171,14 @@ def fuzz(node: Anvil, *, examples: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination(
-    base_node: Anvil,
-) -> None:
+def test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination(base_node: Anvil) -> None:
     fuzz(base_node, examples=45)
 
 
 @needs_vyper
 @pytest.mark.slow
 @pytest.mark.unmeasured
-def test_the_fuzz_finds_a_forwarder_that_does_not_check_its_caller(
-    base_node: Anvil, tmp_path: Path
-) -> None:
+def test_the_fuzz_finds_a_forwarder_that_does_not_check_its_caller(base_node: Anvil, tmp_path: Path) -> None:
     source = (CONTRACTS / "Forwarder.vy").read_text()
     guard = '    assert msg.sender == FACTORY, "factory only"\n'
     careless = tmp_path / "Careless.vy"

@@ -7,11 +7,7 @@ import pytest
 
 from demo.localnet.anvil import Anvil
 from tests.nodes.fixtures import BASE, ETHEREUM, POLYGON, StartNode
-from wallets.forwarders.addresses import (
-    FACTORY_ADDRESS,
-    IMPLEMENTATION_ADDRESS,
-    checksum,
-)
+from wallets.forwarders.addresses import FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, checksum
 from wallets.forwarders.factory import (
     DEPLOYER_COST_WEI,
     DEPLOYER_RAW_TRANSACTION,
@@ -47,9 +43,7 @@ def steps() -> list[str]:
     return []
 
 
-def test_a_chain_without_the_factory_is_told_from_one_with_another(
-    start_node: StartNode,
-) -> None:
+def test_a_chain_without_the_factory_is_told_from_one_with_another(start_node: StartNode) -> None:
     with pytest.raises(FactoryMissingError, match=FACTORY):
         check_factory(start_node())
 
@@ -64,9 +58,7 @@ def test_any_key_puts_the_factory_at_the_same_address_on_every_chain(
     assert steps[-1] == f"The factory is at {FACTORY}."
 
 
-def test_deploying_twice_sends_nothing_the_second_time(
-    start_node: StartNode, steps: list[str]
-) -> None:
+def test_deploying_twice_sends_nothing_the_second_time(start_node: StartNode, steps: list[str]) -> None:
     node = start_node()
     deploy_factory(node, key=node.accounts[0].key, say=steps.append)
     height = node.block_number()
@@ -75,41 +67,29 @@ def test_deploying_twice_sends_nothing_the_second_time(
     assert steps[-1] == "The factory is already there."
 
 
-def test_sending_the_deployment_again_reverts_and_changes_nothing(
-    base_node: Anvil,
-) -> None:
+def test_sending_the_deployment_again_reverts_and_changes_nothing(base_node: Anvil) -> None:
     again = deployment_transaction()
-    tx_hash = base_node.send(
-        base_node.accounts[7], to=again.to, data=again.data, gas=3_000_000
-    )
+    tx_hash = base_node.send(base_node.accounts[7], to=again.to, data=again.data, gas=3_000_000)
     assert base_node.receipt(tx_hash)["status"] == "0x0"
     check_factory(base_node)
 
 
 def test_the_deployment_stays_within_its_gas_limit(start_node: StartNode) -> None:
     node, transaction = start_node(), deployment_transaction()
-    tx_hash = node.send(
-        node.accounts[0], to=transaction.to, data=transaction.data, gas=transaction.gas
-    )
+    tx_hash = node.send(node.accounts[0], to=transaction.to, data=transaction.data, gas=transaction.gas)
     assert int(node.receipt(tx_hash)["gasUsed"], 16) < 0.8 * transaction.gas
     check_factory(node)
 
 
-def test_without_the_deterministic_deployer_the_deployment_alone_does_nothing(
-    start_node: StartNode,
-) -> None:
+def test_without_the_deterministic_deployer_the_deployment_alone_does_nothing(start_node: StartNode) -> None:
     node, transaction = start_node(extra=WITHOUT_DEPLOYER), deployment_transaction()
-    tx_hash = node.send(
-        node.accounts[0], to=transaction.to, data=transaction.data, gas=transaction.gas
-    )
+    tx_hash = node.send(node.accounts[0], to=transaction.to, data=transaction.data, gas=transaction.gas)
     assert node.receipt(tx_hash)["status"] == "0x1"
     assert node.code(FACTORY) == b""
     assert deployer_is_missing(node)
 
 
-def test_a_missing_deterministic_deployer_is_put_there_first(
-    start_node: StartNode, steps: list[str]
-) -> None:
+def test_a_missing_deterministic_deployer_is_put_there_first(start_node: StartNode, steps: list[str]) -> None:
     node = start_node(extra=WITHOUT_DEPLOYER)
     deploy_factory(node, key=node.accounts[3].key, say=steps.append)
     check_factory(node)
@@ -117,9 +97,7 @@ def test_a_missing_deterministic_deployer_is_put_there_first(
     assert len(steps) == 4
 
 
-def test_a_one_time_signer_that_has_its_coin_is_not_paid_again(
-    start_node: StartNode, steps: list[str]
-) -> None:
+def test_a_one_time_signer_that_has_its_coin_is_not_paid_again(start_node: StartNode, steps: list[str]) -> None:
     node = start_node(extra=WITHOUT_DEPLOYER)
     funding = deployer_funding_transaction()
     node.receipt(node.send(node.accounts[0], to=funding.to, value=funding.value))
@@ -147,18 +125,12 @@ def append_a_byte(code: bytes) -> bytes:
     return code + b"\0"
 
 
-@pytest.mark.parametrize(
-    "address", [FACTORY, IMPLEMENTATION], ids=["factory", "implementation"]
-)
-@pytest.mark.parametrize(
-    "change", [change_one_byte, change_an_immutable_value, append_a_byte]
-)
+@pytest.mark.parametrize("address", [FACTORY, IMPLEMENTATION], ids=["factory", "implementation"])
+@pytest.mark.parametrize("change", [change_one_byte, change_an_immutable_value, append_a_byte])
 def test_code_that_is_not_ours_to_the_byte_is_refused(
     base_node: Anvil, address: str, change: Callable[[bytes], bytes]
 ) -> None:
-    base_node.rpc(
-        "anvil_setCode", address, "0x" + change(base_node.code(address)).hex()
-    )
+    base_node.rpc("anvil_setCode", address, "0x" + change(base_node.code(address)).hex())
     with pytest.raises(FactoryMismatchError, match=address):
         check_factory(base_node)
 
@@ -180,59 +152,40 @@ def test_nothing_is_sent_to_a_chain_where_something_else_has_the_address(
     assert node.block_number() == 0
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["0x", "0x" + "00" * 32, "0x" + "ff" * 32, "0xzz", "", None, 5, {}, "00" * 32],
-)
-def test_a_node_that_names_another_deposit_address_is_refused(
-    base_node: Anvil, answer: Any
-) -> None:
+@pytest.mark.parametrize("answer", ["0x", "0x" + "00" * 32, "0x" + "ff" * 32, "0xzz", "", None, 5, {}, "00" * 32])
+def test_a_node_that_names_another_deposit_address_is_refused(base_node: Anvil, answer: Any) -> None:
     with pytest.raises(FactoryMismatchError):
         check_factory(Liar(base_node, "eth_call", answer))
 
 
 @pytest.mark.parametrize("answer", [None, 5, [], "0x0g", "code"])
-def test_a_node_that_does_not_answer_with_code_is_refused(
-    base_node: Anvil, answer: Any
-) -> None:
+def test_a_node_that_does_not_answer_with_code_is_refused(base_node: Anvil, answer: Any) -> None:
     with pytest.raises(FactoryMismatchError):
         check_factory(Liar(base_node, "eth_getCode", answer))
 
 
-@pytest.mark.parametrize(
-    "method", ["eth_chainId", "eth_getBalance", "eth_maxPriorityFeePerGas"]
-)
+@pytest.mark.parametrize("method", ["eth_chainId", "eth_getBalance", "eth_maxPriorityFeePerGas"])
 @pytest.mark.parametrize("answer", [None, 5, "many", {}])
 def test_nothing_is_sent_on_the_word_of_a_node_that_does_not_answer_with_numbers(
     start_node: StartNode, steps: list[str], method: str, answer: Any
 ) -> None:
     node = start_node()
     with pytest.raises(DeploymentError):
-        deploy_factory(
-            Liar(node, method, answer), key=node.accounts[0].key, say=steps.append
-        )
+        deploy_factory(Liar(node, method, answer), key=node.accounts[0].key, say=steps.append)
     assert node.block_number() == 0
 
 
-def test_a_poor_key_is_told_what_it_needs(
-    start_node: StartNode, steps: list[str]
-) -> None:
+def test_a_poor_key_is_told_what_it_needs(start_node: StartNode, steps: list[str]) -> None:
     node = start_node()
     account = node.accounts[4]
     node.rpc("anvil_setBalance", account.address, "0x64")
-    with pytest.raises(
-        DeploymentError, match=rf"{account.address} holds 100 wei; up to \d+ wei"
-    ):
+    with pytest.raises(DeploymentError, match=rf"{account.address} holds 100 wei; up to \d+ wei"):
         deploy_factory(node, key=account.key, say=steps.append)
     assert node.block_number() == 0
 
 
-@pytest.mark.parametrize(
-    "key", ["", "0x", "secret-words", "0x" + "00" * 32, "0x" + "1f" * 31]
-)
-def test_a_malformed_key_is_refused_without_being_shown(
-    start_node: StartNode, steps: list[str], key: str
-) -> None:
+@pytest.mark.parametrize("key", ["", "0x", "secret-words", "0x" + "00" * 32, "0x" + "1f" * 31])
+def test_a_malformed_key_is_refused_without_being_shown(start_node: StartNode, steps: list[str], key: str) -> None:
     with pytest.raises(DeploymentError) as refusal:
         deploy_factory(start_node(), key=key, say=steps.append)
     assert str(refusal.value) == "The key is not a private key in hex."

@@ -7,26 +7,14 @@ import pytest
 
 from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Role
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
-from tests.wallets.wallet_changes import (
-    DUE,
-    OTHER,
-    ask,
-    ask_for_change,
-    make_owned_merchant,
-)
+from tests.wallets.wallet_changes import DUE, OTHER, ask, ask_for_change, make_owned_merchant
 from wallets.chains.accounts import AccountKind
 from wallets.models import ReceivingWallet, WalletChange
-from wallets.receiving.changes import (
-    apply_wallet_changes,
-    cancel_change,
-)
+from wallets.receiving.changes import apply_wallet_changes, cancel_change
 from wallets.receiving.service import set_receiving_wallet
 
 pytestmark = pytest.mark.django_db
@@ -46,11 +34,7 @@ def present(merchant: Merchant, chain: str = "ethereum") -> str:
 
 
 def mailed(what: str) -> set[str]:
-    return set(
-        OutgoingMail.objects.filter(key__contains=f":{what}:").values_list(
-            "recipient", flat=True
-        )
-    )
+    return set(OutgoingMail.objects.filter(key__contains=f":{what}:").values_list("recipient", flat=True))
 
 
 def owners(merchant: Merchant) -> set[str]:
@@ -58,9 +42,7 @@ def owners(merchant: Merchant) -> set[str]:
     return set(seats.values_list("user__email", flat=True))
 
 
-def test_the_first_wallet_of_a_chain_is_there_at_once_and_the_owners_are_told(
-    merchant: Merchant,
-) -> None:
+def test_the_first_wallet_of_a_chain_is_there_at_once_and_the_owners_are_told(merchant: Merchant) -> None:
     assert isinstance(ask(merchant, chain="base"), ReceivingWallet)
     assert present(merchant, "base") == OTHER
     assert mailed("first") == owners(merchant)
@@ -80,9 +62,7 @@ def test_another_wallet_waits_and_the_owners_are_told_twice(merchant: Merchant) 
     assert apply_wallet_changes(now=DUE) == 0
 
 
-def test_a_request_is_audited_with_before_after_and_where_it_came_from(
-    merchant: Merchant,
-) -> None:
+def test_a_request_is_audited_with_before_after_and_where_it_came_from(merchant: Merchant) -> None:
     change = ask_for_change(merchant)
     entry = AuditEntry.objects.get(action="receiving_wallet.change_requested")
     assert entry.actor == change.requested_by
@@ -124,9 +104,7 @@ def test_the_present_wallet_is_no_change(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize("address", ["0x12", "0x" + "0" * 40, OTHER.lower() + "0"])
-def test_an_address_that_would_lose_money_never_waits(
-    merchant: Merchant, address: str
-) -> None:
+def test_an_address_that_would_lose_money_never_waits(merchant: Merchant, address: str) -> None:
     with pytest.raises(InvalidRequestError):
         ask(merchant, address)
     assert not WalletChange.objects.exists()
@@ -139,9 +117,7 @@ def test_another_merchants_address_never_waits(merchant: Merchant) -> None:
     assert not WalletChange.objects.exists()
 
 
-def test_what_became_another_merchants_meanwhile_is_refused_and_told(
-    merchant: Merchant,
-) -> None:
+def test_what_became_another_merchants_meanwhile_is_refused_and_told(merchant: Merchant) -> None:
     change = ask_for_change(merchant)
     make_wallet(make_merchant(), "ethereum", OTHER)
     assert apply_wallet_changes(now=DUE) == 0
@@ -153,9 +129,7 @@ def test_what_became_another_merchants_meanwhile_is_refused_and_told(
     assert AuditEntry.objects.filter(action="receiving_wallet.change_failed").exists()
 
 
-def test_what_somebody_asked_for_who_is_no_owner_any_more_is_refused(
-    merchant: Merchant,
-) -> None:
+def test_what_somebody_asked_for_who_is_no_owner_any_more_is_refused(merchant: Merchant) -> None:
     change = ask_for_change(merchant)
     Membership.objects.filter(user=change.requested_by).update(role=Role.VIEWER)
     assert apply_wallet_changes(now=DUE) == 0
@@ -166,10 +140,7 @@ def test_what_somebody_asked_for_who_is_no_owner_any_more_is_refused(
 
 @pytest.mark.parametrize("kind", [kind for kind in AccountKind if not kind.is_wallet])
 def test_a_due_address_ends_a_change_only_if_it_surely_loses_the_money(
-    merchant: Merchant,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: AccountKind,
+    merchant: Merchant, settings: Any, monkeypatch: pytest.MonkeyPatch, kind: AccountKind
 ) -> None:
     change = ask_for_change(merchant)
     settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": "http://127.0.0.1:1"}
@@ -178,9 +149,7 @@ def test_a_due_address_ends_a_change_only_if_it_surely_loses_the_money(
     change.refresh_from_db()
     waits = kind in {AccountKind.CONTRACT, AccountKind.EMPTY}
     assert (change.failed_at is None) == waits
-    monkeypatch.setattr(
-        "wallets.receiving.inspection._ask", lambda *_: AccountKind.CONTRACT_WALLET
-    )
+    monkeypatch.setattr("wallets.receiving.inspection._ask", lambda *_: AccountKind.CONTRACT_WALLET)
     assert apply_wallet_changes(now=DUE) == waits
 
 

@@ -5,25 +5,15 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import AuditEntry, Merchant
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
 from tests.wallets.proving import ETHEREUM, ask, owner_of, prove, start
 from tests.wallets.signing import Signer
 from wallets.chains.registry import CHAINS
-from wallets.models import (
-    ReceivingWallet,
-    WalletChange,
-    WalletProof,
-)
-from wallets.receiving.changes import (
-    apply_wallet_changes,
-    cancel_change,
-)
+from wallets.models import ReceivingWallet, WalletChange, WalletProof
+from wallets.receiving.changes import apply_wallet_changes, cancel_change
 from wallets.receiving.claims import (
     MACHINES_MAY_STILL_PAY,
     RELEASE_AFTER,
@@ -107,18 +97,14 @@ def test_where_addresses_are_deposit_addresses_nobody_is_asked(
     assert isinstance(ask(merchant, Signer("base")), ReceivingWallet)
 
 
-def test_the_answer_is_the_same_whatever_the_reason(
-    merchant: Merchant, squatter: Merchant, settings: object
-) -> None:
+def test_the_answer_is_the_same_whatever_the_reason(merchant: Merchant, squatter: Merchant, settings: object) -> None:
     told = []
     for is_required in (False, True):
         settings.REQUIRE_WALLET_PROOF = is_required  # type: ignore[attr-defined]
         for free in (False, True):
             if not (is_required or not free):
                 continue
-            ReceivingWallet.objects.filter(merchant=squatter).update(
-                address=OTHER if free else ETHEREUM.address
-            )
+            ReceivingWallet.objects.filter(merchant=squatter).update(address=OTHER if free else ETHEREUM.address)
             with pytest.raises(ProofRequiredError) as caught:
                 ask(merchant)
             told.append(caught.value.body())
@@ -155,9 +141,7 @@ def test_a_taken_wallet_is_nobodys_to_offer_and_its_old_money_stays_where_it_was
     assert old.taken_over_at == old.retired_at == NOON
 
 
-def test_who_lost_it_is_told_and_never_by_whom(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_who_lost_it_is_told_and_never_by_whom(merchant: Merchant, squatter: Merchant) -> None:
     take(merchant)
     [mail] = OutgoingMail.objects.filter(recipient=owner_of(squatter).email)
     assert ETHEREUM.address in mail.text
@@ -174,9 +158,7 @@ def test_who_lost_it_is_told_and_never_by_whom(
     assert squatter.public_id not in told
 
 
-def test_it_is_handed_over_once_it_was_released(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_it_is_handed_over_once_it_was_released(merchant: Merchant, squatter: Merchant) -> None:
     take(merchant)
     assert apply_wallet_changes(now=LATER) == 0
     [old] = claims_to_release(now=LATER)
@@ -184,16 +166,12 @@ def test_it_is_handed_over_once_it_was_released(
     assert not release_claim(old, now=LATER)
     assert apply_wallet_changes(now=LATER) == 1
     assert present(merchant) == [ETHEREUM.address]
-    assert owners_of("ethereum", {bytes(old.key)})[bytes(old.key)].merchant_id == (
-        merchant.pk
-    )
+    assert owners_of("ethereum", {bytes(old.key)})[bytes(old.key)].merchant_id == (merchant.pk)
     with pytest.raises(ProofRequiredError):
         ask(squatter)
 
 
-def test_nothing_is_released_while_processes_may_still_offer_it(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_nothing_is_released_while_processes_may_still_offer_it(merchant: Merchant, squatter: Merchant) -> None:
     take(merchant)
     assert claims_to_release(now=NOON + RELEASE_AFTER - timedelta(seconds=1)) == []
 
@@ -203,16 +181,12 @@ def test_a_wallet_retired_without_a_proof_is_not_released(squatter: Merchant) ->
     assert claims_to_release(now=LATER) == []
 
 
-def test_after_31_days_a_proof_waits_for_nothing(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_after_31_days_a_proof_waits_for_nothing(merchant: Merchant, squatter: Merchant) -> None:
     take(merchant)
     assert apply_wallet_changes(now=NOON + timedelta(days=31)) == 1
 
 
-def test_machines_of_others_are_waited_for_a_day(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_machines_of_others_are_waited_for_a_day(merchant: Merchant, squatter: Merchant) -> None:
     squatter.receiving_wallets.update(purpose=ClaimKind.X402)
     take(merchant)
     almost = NOON + MACHINES_MAY_STILL_PAY - timedelta(seconds=1)
@@ -220,9 +194,7 @@ def test_machines_of_others_are_waited_for_a_day(
     assert apply_wallet_changes(now=NOON + MACHINES_MAY_STILL_PAY) == 1
 
 
-def test_who_has_a_wallet_already_waits_as_for_any_change(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_who_has_a_wallet_already_waits_as_for_any_change(merchant: Merchant, squatter: Merchant) -> None:
     make_wallet(merchant, "ethereum", WALLET)
     change = take(merchant)
     assert change.effective_at == NOON + timedelta(hours=24)
@@ -234,9 +206,7 @@ def test_who_has_a_wallet_already_waits_as_for_any_change(
     assert present(merchant) == [ETHEREUM.address]
 
 
-def test_while_one_waits_others_are_asked_for_a_proof(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_while_one_waits_others_are_asked_for_a_proof(merchant: Merchant, squatter: Merchant) -> None:
     take(merchant)
     third = make_merchant()
     make_member(third)
@@ -245,9 +215,7 @@ def test_while_one_waits_others_are_asked_for_a_proof(
             ask(who)
 
 
-def test_the_latest_proof_wins_and_who_was_first_is_told(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_the_latest_proof_wins_and_who_was_first_is_told(merchant: Merchant, squatter: Merchant) -> None:
     first = take(merchant)
     assert isinstance(prove(start(squatter)), ReceivingWallet)
     first.refresh_from_db()
@@ -258,16 +226,12 @@ def test_the_latest_proof_wins_and_who_was_first_is_told(
     assert present(merchant) == []
 
 
-def test_a_cancelled_claim_lets_the_other_merchant_have_it_back(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_a_cancelled_claim_lets_the_other_merchant_have_it_back(merchant: Merchant, squatter: Merchant) -> None:
     cancel_change(take(merchant), actor=owner_of(merchant), now=NOON)
     assert isinstance(ask(squatter), ReceivingWallet)
 
 
-def test_who_asked_and_is_no_owner_any_more_gets_nothing(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_who_asked_and_is_no_owner_any_more_gets_nothing(merchant: Merchant, squatter: Merchant) -> None:
     change = take(merchant)
     merchant.memberships.all().delete()
     assert apply_wallet_changes(now=LATER) == 0
@@ -275,9 +239,7 @@ def test_who_asked_and_is_no_owner_any_more_gets_nothing(
     assert change.failed_at == LATER
 
 
-def test_with_a_change_that_waits_no_address_tells_anything(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_with_a_change_that_waits_no_address_tells_anything(merchant: Merchant, squatter: Merchant) -> None:
     make_wallet(merchant, "ethereum", WALLET)
     ask(merchant, Signer("ethereum", bytes(range(3, 35))))
     with pytest.raises(ConflictError) as caught:
@@ -297,9 +259,7 @@ def _changed(answer: ReceivingWallet | WalletChange) -> WalletChange:
     return answer
 
 
-def test_a_proof_expires_after_ten_minutes(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_a_proof_expires_after_ten_minutes(merchant: Merchant, squatter: Merchant) -> None:
     proof = start(merchant)
     with pytest.raises(ConflictError, match="has expired"):
         prove(proof, now=NOON + timedelta(minutes=10))
@@ -315,9 +275,7 @@ def test_a_new_message_makes_the_one_before_worthless(merchant: Merchant) -> Non
         prove(proof)
 
 
-def test_another_merchant_cannot_use_a_signature(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_another_merchant_cannot_use_a_signature(merchant: Merchant, squatter: Merchant) -> None:
     signature = ETHEREUM.sign(message_of(start(merchant)))
     with pytest.raises(InvalidRequestError):
         prove(start(squatter), signature=signature)

@@ -30,8 +30,6 @@ def test_a_public_key_is_asked_for_only_where_an_address_does_not_tell_it() -> N
     assert list(ProofForm({"signature": "x"}, takes_key=True).errors) == ["public_key"]
 
 
-@pytest.mark.parametrize(
-    ("hours", "is_valid"), [(0, True), (168, True), (169, False), (-1, False)]
-)
+@pytest.mark.parametrize(("hours", "is_valid"), [(0, True), (168, True), (169, False), (-1, False)])
 def test_a_wait_is_a_week_at_most(hours: int, is_valid: bool) -> None:
     assert WaitForm({"hours": hours}).is_valid() is is_valid

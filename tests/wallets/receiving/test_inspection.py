@@ -19,11 +19,7 @@ from demo.localnet.tokens import deploy_token
 from demo.localnet.tron.addresses import to_base58, to_hex
 from demo.localnet.tron.node import USDT as TRON_USDT
 from demo.localnet.tron.node import TronNode
-from gateway.core.api.errors import (
-    InvalidRequestError,
-    RateLimitError,
-    UnavailableError,
-)
+from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
 from tests.factories import WALLET
 from tests.nodes.answering import answering_code
 from tests.nodes.smart_wallet import deploy_wallet
@@ -125,9 +121,7 @@ def test_a_contract_that_keeps_tokens_is_refused(place: tuple[str, str, Anvil]) 
         assert words in refusal(chain, address), what
 
 
-def test_a_contract_that_answers_as_a_wallet_is_a_wallet_with_a_warning(
-    place: tuple[str, str, Anvil],
-) -> None:
+def test_a_contract_that_answers_as_a_wallet_is_a_wallet_with_a_warning(place: tuple[str, str, Anvil]) -> None:
     chain, address, node = place
     for what, answers in WALLETS:
         node.rpc("anvil_setCode", AT, answering_code(answers))
@@ -148,9 +142,7 @@ def test_real_tokens_and_wallets_on_an_evm_chain(base: Anvil) -> None:
         assert look("base", AT) == Inspected(AT)
 
 
-def test_tethers_own_contract_on_tron_is_a_token_by_its_own_answers(
-    tron_node: TronNode, settings: Any
-) -> None:
+def test_tethers_own_contract_on_tron_is_a_token_by_its_own_answers(tron_node: TronNode, settings: Any) -> None:
     settings.CHAIN_SETTINGS = {"TRON_RPC_URLS": tron_node.url}
     code = tron_node.anvil.code(to_hex(TRON_USDT))
     tron_node.anvil.rpc("anvil_setCode", AT, f"0x{code.hex()}")
@@ -160,10 +152,7 @@ def test_tethers_own_contract_on_tron_is_a_token_by_its_own_answers(
 def test_a_contract_on_another_evm_chain_is_no_plain_wallet_here(
     base_node: Anvil, ethereum_node: Anvil, settings: Any
 ) -> None:
-    settings.CHAIN_SETTINGS = {
-        "BASE_RPC_URLS": base_node.url,
-        "ETHEREUM_RPC_URLS": ethereum_node.url,
-    }
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url, "ETHEREUM_RPC_URLS": ethereum_node.url}
     ethereum_node.rpc("anvil_setCode", AT, answering_code(OWNERS))
     assert "contract on Ethereum" in (look("base", AT).warning or "")
     ethereum_node.rpc("anvil_setCode", AT, answering_code(WETH))
@@ -189,9 +178,7 @@ def test_accounts_on_solana(solana: "SolanaNode") -> None:
     assert "a program" in refusal("solana", str(table.key))
 
 
-def test_a_vault_on_solana_is_a_wallet_with_a_warning_once_it_is_there(
-    solana: "SolanaNode",
-) -> None:
+def test_a_vault_on_solana_is_a_wallet_with_a_warning_once_it_is_there(solana: "SolanaNode") -> None:
     vault, _ = Pubkey.find_program_address([b"vault"], Keypair().pubkey())
     assert "no key" in refusal("solana", str(vault))
     solana.airdrop(str(vault))
@@ -220,18 +207,12 @@ def answered(call: str, result: Any) -> Any:
     return fault
 
 
-@pytest.mark.parametrize(
-    "result",
-    ["0x", "yes", None, 7, {}, [], "0xzz", {"context": {"slot": 1}, "value": 7}],
-)
+@pytest.mark.parametrize("result", ["0x", "yes", None, 7, {}, [], "0xzz", {"context": {"slot": 1}, "value": 7}])
 def test_an_answer_that_is_none_stores_nothing(
     solana_node: "SolanaNode", base_node: Anvil, settings: Any, result: Any
 ) -> None:
     settings.CHAIN_NETWORK = "local"
-    for chain, node, address in (
-        ("solana", solana_node, USDC),
-        ("base", base_node, AT),
-    ):
+    for chain, node, address in (("solana", solana_node, USDC), ("base", base_node, AT)):
         with HttpProxy(node.url) as proxy:
             proxy.fault = answered(chain, result)
             settings.CHAIN_SETTINGS = {f"{chain.upper()}_RPC_URLS": proxy.url}
@@ -240,9 +221,7 @@ def test_an_answer_that_is_none_stores_nothing(
 
 
 @pytest.mark.parametrize("urls", [{}, {"BASE_RPC_URLS": "http://127.0.0.1:1"}])
-def test_without_a_nodes_answer_the_page_says_so(
-    settings: Any, urls: dict[str, str]
-) -> None:
+def test_without_a_nodes_answer_the_page_says_so(settings: Any, urls: dict[str, str]) -> None:
     settings.CHAIN_SETTINGS = urls
     with pytest.raises(UnavailableError, match="Nothing was saved"):
         look("base", WALLET)
@@ -296,9 +275,7 @@ def test_nodes_that_keep_silent_hold_nobody_longer_than_the_deadline(
     monkeypatch.setattr("wallets.receiving.inspection._SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        settings.CHAIN_SETTINGS = {
-            f"{chain}_RPC_URLS": f"{url},{url}/2" for chain in ("BASE", "POLYGON")
-        }
+        settings.CHAIN_SETTINGS = {f"{chain}_RPC_URLS": f"{url},{url}/2" for chain in ("BASE", "POLYGON")}
         began = time.monotonic()
         with pytest.raises(UnavailableError, match="Nothing was saved"):
             look("base", AT)
@@ -386,9 +363,7 @@ def test_what_an_index_of_ton_tells_of_an_account_decides(
         [7],
     ],
 )
-def test_a_false_index_of_ton_stores_nothing(
-    ton_node: "TonNode", settings: Any, account: Any
-) -> None:
+def test_a_false_index_of_ton_stores_nothing(ton_node: "TonNode", settings: Any, account: Any) -> None:
     settings.CHAIN_NETWORK = "local"
     with HttpProxy(ton_node.url) as proxy:
         settings.CHAIN_SETTINGS = {"TON_RPC_URLS": proxy.url}
@@ -399,9 +374,7 @@ def test_a_false_index_of_ton_stores_nothing(
 
 def test_each_way_to_a_wallet_asks_the_chain_first() -> None:
     """What stores an address trusts its caller. Of the demo, the addresses are its own; a proof follows a look-up."""
-    stores = re.compile(
-        r"\b(?:set_receiving_wallet|set_machine_wallet|request_wallet|ask_for_proof|start_proof)\("
-    )
+    stores = re.compile(r"\b(?:set_receiving_wallet|set_machine_wallet|request_wallet|ask_for_proof|start_proof)\(")
     asks = re.compile(r"\b(?:inspect|look_up)\(")
     trusted = {"machine_wallets.py", "service.py", "proofs.py", "seed.py"}
     callers = {

@@ -6,27 +6,15 @@ from typing import Any
 import pytest
 
 from accounts.models import Merchant
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_wallet
 from tests.wallets.proving import owner_of, prove
 from tests.wallets.signing import SEED, Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
-from wallets.receiving.changes import (
-    apply_wallet_changes,
-    cancel_change,
-    request_wallet,
-)
-from wallets.receiving.claims import (
-    MACHINES_MAY_STILL_PAY,
-    ProofRequiredError,
-    claims_to_release,
-    release_claim,
-)
+from wallets.receiving.changes import apply_wallet_changes, cancel_change, request_wallet
+from wallets.receiving.claims import MACHINES_MAY_STILL_PAY, ProofRequiredError, claims_to_release, release_claim
 from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.receiving.proofs import start_proof
 from wallets.states import ClaimKind
@@ -53,9 +41,7 @@ def squatter() -> Merchant:
     return squatter
 
 
-def squat(
-    squatter: Merchant, signer: Signer, purpose: ClaimKind = ClaimKind.X402
-) -> ReceivingWallet:
+def squat(squatter: Merchant, signer: Signer, purpose: ClaimKind = ClaimKind.X402) -> ReceivingWallet:
     wallet = make_wallet(squatter, signer.chain, signer.address)
     ReceivingWallet.objects.filter(pk=wallet.pk).update(purpose=purpose)
     return wallet
@@ -135,9 +121,7 @@ def test_the_answer_is_that_of_any_other_wallet_and_the_same_whatever_the_reason
         settings.REQUIRE_WALLET_PROOF = is_required
         for purpose in ClaimKind:
             with pytest.raises(ProofRequiredError) as caught:
-                request_wallet(
-                    merchant, **_asked(merchant, signer) | {"purpose": purpose}
-                )
+                request_wallet(merchant, **_asked(merchant, signer) | {"purpose": purpose})
             told.append(caught.value.body())
             if is_required:
                 ReceivingWallet.objects.all().delete()
@@ -145,9 +129,7 @@ def test_the_answer_is_that_of_any_other_wallet_and_the_same_whatever_the_reason
     assert told == [told[0]] * 4
 
 
-def test_the_present_wallet_is_replaced_at_once_by_a_proven_one(
-    merchant: Merchant, settings: Any
-) -> None:
+def test_the_present_wallet_is_replaced_at_once_by_a_proven_one(merchant: Merchant, settings: Any) -> None:
     old, new = Signer("solana", SEED[::-1]), Signer("solana")
     ask(merchant, old)
     settings.REQUIRE_WALLET_PROOF = True
@@ -155,24 +137,18 @@ def test_the_present_wallet_is_replaced_at_once_by_a_proven_one(
     assert present(merchant) == [("x402", new.address)]
 
 
-def test_a_signature_for_machines_is_none_for_buyers(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_a_signature_for_machines_is_none_for_buyers(merchant: Merchant, squatter: Merchant) -> None:
     signer = Signer("solana")
     squat(squatter, signer)
     prove(start(merchant, signer), signer)
     with pytest.raises(ConflictError) as caught:
-        request_wallet(
-            merchant, **_asked(merchant, signer) | {"purpose": ClaimKind.CHECKOUT}
-        )
+        request_wallet(merchant, **_asked(merchant, signer) | {"purpose": ClaimKind.CHECKOUT})
     assert caught.value.code == "duplicate"
     apply_wallet_changes(now=NOON + timedelta(days=2))
     assert present(merchant) == [("x402", signer.address)]
 
 
-def test_what_the_merchants_own_buyers_pay_no_proof_gives_to_machines(
-    merchant: Merchant,
-) -> None:
+def test_what_the_merchants_own_buyers_pay_no_proof_gives_to_machines(merchant: Merchant) -> None:
     signer = Signer("solana")
     make_wallet(merchant, "solana", signer.address)
     with pytest.raises(ConflictError) as caught:
@@ -181,9 +157,7 @@ def test_what_the_merchants_own_buyers_pay_no_proof_gives_to_machines(
     assert WalletProof.objects.get().used_at is None
 
 
-def test_anothers_signature_proves_nothing(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_anothers_signature_proves_nothing(merchant: Merchant, squatter: Merchant) -> None:
     signer = Signer("solana")
     squat(squatter, signer)
     with pytest.raises(InvalidRequestError):
@@ -207,16 +181,8 @@ def test_a_claim_that_waits_can_be_cancelled_and_holds_no_other_wallet_up(
     assert apply_wallet_changes(now=NOON + timedelta(days=2)) == 0
 
 
-def test_two_merchants_who_set_a_wallet_for_machines_are_told_the_same(
-    merchant: Merchant, squatter: Merchant
-) -> None:
+def test_two_merchants_who_set_a_wallet_for_machines_are_told_the_same(merchant: Merchant, squatter: Merchant) -> None:
     signer = Signer("tron")
     ask(squatter, signer)
     with pytest.raises(ProofRequiredError):
-        set_machine_wallet(
-            merchant,
-            chain="tron",
-            address=signer.address,
-            actor=owner_of(merchant),
-            now=NOON,
-        )
+        set_machine_wallet(merchant, chain="tron", address=signer.address, actor=owner_of(merchant), now=NOON)

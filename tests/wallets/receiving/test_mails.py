@@ -11,15 +11,8 @@ from tests.wallets.wallet_changes import DUE, ask, make_owned_merchant
 from wallets.addresses import shown_address
 from wallets.chains.ton.family import TON_FAMILY
 from wallets.models import WalletChange
-from wallets.receiving.changes import (
-    apply_wallet_changes,
-)
-from wallets.receiving.mails import (
-    tell_failed,
-    tell_first,
-    tell_machine_wallet,
-    tell_taken_over,
-)
+from wallets.receiving.changes import apply_wallet_changes
+from wallets.receiving.mails import tell_failed, tell_first, tell_machine_wallet, tell_taken_over
 
 pytestmark = pytest.mark.django_db
 

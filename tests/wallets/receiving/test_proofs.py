@@ -45,9 +45,7 @@ def merchant() -> Merchant:
         "' OR 1=1 --",
     ],
 )
-def test_a_hostile_signature_proves_nothing(
-    merchant: Merchant, chain: str, spoilt: str
-) -> None:
+def test_a_hostile_signature_proves_nothing(merchant: Merchant, chain: str, spoilt: str) -> None:
     signer = Signer(chain)
     proof = start(merchant, signer)
     with pytest.raises(InvalidRequestError) as caught:
@@ -60,10 +58,7 @@ def test_a_hostile_signature_proves_nothing(
 
 @pytest.mark.parametrize(
     ("purpose", "payments"),
-    [
-        (ClaimKind.CHECKOUT, "payments of buyers"),
-        (ClaimKind.X402, "payments of machines (x402)"),
-    ],
+    [(ClaimKind.CHECKOUT, "payments of buyers"), (ClaimKind.X402, "payments of machines (x402)")],
 )
 def test_the_message_says_what_is_signed_and_that_it_moves_no_money(
     merchant: Merchant, purpose: ClaimKind, payments: str
@@ -88,9 +83,7 @@ def test_anothers_key_proves_nothing(merchant: Merchant, chain: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "zz", "00" * 32, "00" * 31, "é" * 64])
-def test_on_ton_the_key_must_be_that_of_the_wallet(
-    merchant: Merchant, key: str
-) -> None:
+def test_on_ton_the_key_must_be_that_of_the_wallet(merchant: Merchant, key: str) -> None:
     signer = Signer("ton")
     with pytest.raises(InvalidRequestError):
         prove(start(merchant, signer), signer, public_key=key)

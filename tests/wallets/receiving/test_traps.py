@@ -5,10 +5,7 @@ from datetime import timedelta
 import base58
 import pytest
 
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from tests.factories import NOON, WALLET, make_merchant
 from tests.wallets.factories import make_deposit
 from wallets.chains.base import AddressError
@@ -31,10 +28,7 @@ SOUND = {
     "ethereum": (WALLET, WALLET),
     "tron": ("TJRabPrwbZy45sbavfcjinPJC18kjpRTv8",) * 2,
     "solana": (OWNER, OWNER),
-    "ton": (
-        "UQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinf4K",
-        "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP",
-    ),
+    "ton": ("UQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinf4K", "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"),
 }
 
 
@@ -74,9 +68,7 @@ def test_a_wallet_of_each_chain_is_kept_in_its_canonical_form(chain: str) -> Non
         ("solana", "So11111111111111111111111111111111111111112", "program of Solana"),
     ],
 )
-def test_an_address_that_swallows_what_it_gets_is_refused_in_words(
-    chain: str, address: str, message: str
-) -> None:
+def test_an_address_that_swallows_what_it_gets_is_refused_in_words(chain: str, address: str, message: str) -> None:
     with pytest.raises(InvalidRequestError, match=message) as caught:
         set_wallet(chain, address)
     assert (caught.value.code, caught.value.param) == ("address_invalid", "address")
@@ -84,9 +76,7 @@ def test_an_address_that_swallows_what_it_gets_is_refused_in_words(
     assert not ReceivingWallet.objects.exists()
 
 
-def test_the_contracts_and_deposit_addresses_of_the_gateway_are_refused_on_tron_too() -> (
-    None
-):
+def test_the_contracts_and_deposit_addresses_of_the_gateway_are_refused_on_tron_too() -> None:
     for key in (FACTORY_ADDRESS, bytes(make_deposit().key)):
         address = base58.b58encode_check(b"\x41" + key).decode()
         with pytest.raises(InvalidRequestError, match="of this gateway"):
@@ -94,15 +84,11 @@ def test_the_contracts_and_deposit_addresses_of_the_gateway_are_refused_on_tron_
 
 
 @pytest.mark.parametrize("network", ["mainnet", "testnet", "local"])
-def test_no_published_token_and_no_stand_in_of_test_mode_is_a_wallet_on_any_network(
-    network: str,
-) -> None:
+def test_no_published_token_and_no_stand_in_of_test_mode_is_a_wallet_on_any_network(network: str) -> None:
     for spec in load_chains(network, {}).values():
         nobody = spec.family.nobody
         for text in (nobody, *(token.address for token in spec.tokens.values())):
-            canonical = spec.family.canonical_address(
-                text, is_testnet=network == "testnet"
-            )
+            canonical = spec.family.canonical_address(text, is_testnet=network == "testnet")
             with pytest.raises(AddressError, match="money sent there is lost"):
                 refuse_traps(spec, canonical)
 

@@ -3,23 +3,11 @@
 import pytest
 from django.utils import timezone
 
-from tests.wallets.books import (
-    Books,
-    differences,
-)
-from tests.wallets.factories import (
-    local_spec,
-)
+from tests.wallets.books import Books, differences
+from tests.wallets.factories import local_spec
 from wallets.chains.base import BlockRef
-from wallets.reconciliation.comparison import (
-    Scope,
-    SourceDisagreesError,
-    settle,
-)
-from wallets.watchers.leases import (
-    LeaseLostError,
-    release_lease,
-)
+from wallets.reconciliation.comparison import Scope, SourceDisagreesError, settle
+from wallets.watchers.leases import LeaseLostError, release_lease
 
 pytestmark = pytest.mark.django_db
 
@@ -31,12 +19,7 @@ def test_who_lost_the_lease_while_asking_writes_nothing(books: Books) -> None:
     release_lease("base", "one")
     with pytest.raises(LeaseLostError):
         settle(
-            local_spec(books.first.url),
-            [],
-            scope=scope,
-            source="http://node.example",
-            owner="one",
-            now=timezone.now(),
+            local_spec(books.first.url), [], scope=scope, source="http://node.example", owner="one", now=timezone.now()
         )
     assert differences() == []
 

@@ -11,10 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
-from demo.localnet.funding import (
-    payer,
-    prepare_chain,
-)
+from demo.localnet.funding import payer, prepare_chain
 from demo.localnet.tokens import token_address
 from tests.nodes.fixtures import BASE, StartNode
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, drops, honest, results
@@ -65,9 +62,7 @@ class Station:
 
 
 @contextmanager
-def station(
-    node: Anvil, make_spec: Callable[..., ChainSpec] = local_spec, *, nodes: int = 2
-) -> Iterator[Station]:
+def station(node: Anvil, make_spec: Callable[..., ChainSpec] = local_spec, *, nodes: int = 2) -> Iterator[Station]:
     with ExitStack() as stack:
         proxies = [stack.enter_context(RpcProxy(node.url)) for _ in range(nodes)]
         spec = make_spec(*(proxy.url for proxy in proxies))
@@ -96,9 +91,7 @@ def test_depth_alone_does_not_confirm_a_large_amount(on_base: Station) -> None:
     assert the_transfer().state == DETECTED
 
 
-def test_what_two_nodes_know_and_the_chain_calls_final_is_confirmed(
-    on_base: Station,
-) -> None:
+def test_what_two_nodes_know_and_the_chain_calls_final_is_confirmed(on_base: Station) -> None:
     on_base.pay()
     Transfer.objects.update(queued_at=None)
     assert on_base.look() == 1
@@ -127,9 +120,7 @@ def does_not_know(tx_hash: str) -> Any:
     return results(change)
 
 
-def test_what_the_second_node_does_not_know_waits_and_is_told_to_the_operator(
-    on_base: Station,
-) -> None:
+def test_what_the_second_node_does_not_know_waits_and_is_told_to_the_operator(on_base: Station) -> None:
     tx_hash = on_base.pay()
     second = on_base.proxies[1]
     second.fault = does_not_know(tx_hash)
@@ -142,9 +133,7 @@ def test_what_the_second_node_does_not_know_waits_and_is_told_to_the_operator(
     assert on_base.look(after=100) == 1
 
 
-def test_a_node_that_says_no_is_asked_again_with_growing_patience(
-    on_base: Station,
-) -> None:
+def test_a_node_that_says_no_is_asked_again_with_growing_patience(on_base: Station) -> None:
     on_base.proxies[1].fault = does_not_know(on_base.pay())
     asked = []
     for _ in range(60):
@@ -185,9 +174,7 @@ def a_thousand_times_as_much(method: str, result: Any) -> Any:
     return result
 
 
-def test_a_large_amount_that_one_node_made_up_is_never_confirmed(
-    on_base: Station,
-) -> None:
+def test_a_large_amount_that_one_node_made_up_is_never_confirmed(on_base: Station) -> None:
     liar = on_base.proxies[0]
     liar.fault = results(a_thousand_times_as_much)
     on_base.pay(10_000_000)
@@ -208,9 +195,7 @@ def ask_for_all() -> None:
     Transfer.objects.update(queued_at=None)
 
 
-def test_a_part_that_depth_confirmed_is_vouched_for_when_its_checkout_asks(
-    on_base: Station,
-) -> None:
+def test_a_part_that_depth_confirmed_is_vouched_for_when_its_checkout_asks(on_base: Station) -> None:
     tx_hash = on_base.pay(THRESHOLD - 1)
     ask_for_all()
     on_base.proxies[1].fault = does_not_know(tx_hash)
@@ -234,9 +219,7 @@ def test_with_one_node_only_finality_answers_for_parts(base_node: Anvil) -> None
     assert WitnessRequest.objects.get().answered_at is not None
 
 
-def test_parts_that_were_asked_about_become_final_when_the_limit_is_switched_off(
-    base_node: Anvil,
-) -> None:
+def test_parts_that_were_asked_about_become_final_when_the_limit_is_switched_off(base_node: Anvil) -> None:
     """Nothing queues them again; without a limit, nobody needs a second node."""
     unlimited = partial(local_spec, LARGE_AMOUNT_USD="0")
     with station(base_node, unlimited) as on_base:
@@ -257,9 +240,7 @@ def test_who_lost_the_lease_confirms_nothing(on_base: Station) -> None:
     assert the_transfer().state == DETECTED
 
 
-def test_what_a_fork_moved_while_the_nodes_were_asked_is_not_confirmed(
-    on_base: Station,
-) -> None:
+def test_what_a_fork_moved_while_the_nodes_were_asked_is_not_confirmed(on_base: Station) -> None:
     on_base.pay()
 
     def forks(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:

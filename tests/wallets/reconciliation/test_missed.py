@@ -12,45 +12,18 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import garbage, honest
-from tests.wallets.accountchains import (
-    AccountChain,
-    OnSolana,
-    OnTon,
-    make_expected,
-    open_account_watcher,
-    spec_of,
-)
+from tests.wallets.accountchains import AccountChain, OnSolana, OnTon, make_expected, open_account_watcher, spec_of
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.books import USDC, Books, Open
 from tests.wallets.chains.rpc.test_pool import Clock
-from tests.wallets.factories import (
-    address_of,
-    local_spec,
-    make_deposit,
-    make_difference,
-    read_all,
-)
+from tests.wallets.factories import address_of, local_spec, make_deposit, make_difference, read_all
 from tests.wallets.paying import transfer
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.specs import ChainSpec
-from wallets.models import (
-    AccountCursor,
-    Block,
-    ChainCursor,
-    ReceivingWallet,
-    SourceDifference,
-    Transfer,
-)
+from wallets.models import AccountCursor, Block, ChainCursor, ReceivingWallet, SourceDifference, Transfer
 from wallets.reconciliation import missed
-from wallets.reconciliation.missed import (
-    MOST_AN_HOUR,
-    NAMED,
-    OLDEST,
-    READ_AGAIN,
-    MissedTransfers,
-    ask_again,
-)
+from wallets.reconciliation.missed import MOST_AN_HOUR, NAMED, OLDEST, READ_AGAIN, MissedTransfers, ask_again
 from wallets.watchers.leases import LeaseLostError
 
 pytestmark = pytest.mark.django_db
@@ -72,9 +45,7 @@ def name(books: Books, tx_hash: str, *, now: datetime | None = None) -> bool:
 
 
 @contextmanager
-def reader(
-    spec: ChainSpec, *, owner: str = "one", clock: Clock | None = None
-) -> Iterator[MissedTransfers]:
+def reader(spec: ChainSpec, *, owner: str = "one", clock: Clock | None = None) -> Iterator[MissedTransfers]:
     """Who reads again, beside the watcher."""
     made = MissedTransfers(spec, owner=owner, clock=clock or Clock())
     yield made
@@ -94,9 +65,7 @@ def notes() -> list[tuple[str, str]]:
     return list(rows.values_list("tx_hash", "source"))
 
 
-def test_what_was_missed_is_recorded_under_the_lease_of_who_reads_the_chain(
-    books: Books,
-) -> None:
+def test_what_was_missed_is_recorded_under_the_lease_of_who_reads_the_chain(books: Books) -> None:
     tx_hash = pay_unseen(books)
     assert name(books, tx_hash)
     # Whoever names it only leaves a note.
@@ -123,9 +92,7 @@ def test_it_is_recorded_exactly_as_the_watcher_would_have(books: Books) -> None:
         again.tick(now=timezone.now())
     own = {"id", "public_id", "detected_at", "queued_at", "state", "confirmed_at"}
     same = Transfer.objects.values().get()
-    assert {k: v for k, v in same.items() if k not in own} == {
-        k: v for k, v in row.items() if k not in own
-    }
+    assert {k: v for k, v in same.items() if k not in own} == {k: v for k, v in row.items() if k not in own}
 
 
 def test_a_transaction_is_asked_for_once_whatever_comes_of_it(books: Books) -> None:
@@ -195,9 +162,7 @@ def test_what_reached_a_merchants_wallet_before_we_were_told_of_it_is_not_ours(
     spec = local_spec(books.node.url, chain="ethereum")
     ReceivingWallet.objects.update(created_at=timezone.now() + timedelta(hours=1))
     assert not ask_again(find(spec, tx_hash), now=timezone.now())
-    ReceivingWallet.objects.filter(pk=wallet.pk).update(
-        created_at=datetime(2020, 1, 1, tzinfo=UTC)
-    )
+    ReceivingWallet.objects.filter(pk=wallet.pk).update(created_at=datetime(2020, 1, 1, tzinfo=UTC))
     assert ask_again(find(spec, tx_hash), now=timezone.now())
 
 
@@ -221,9 +186,7 @@ def test_only_who_reads_the_chain_reads_again(books: Books) -> None:
     assert notes() == [(tx_hash, NAMED)]
 
 
-def test_a_lease_that_was_lost_meanwhile_writes_nothing(
-    books: Books, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lease_that_was_lost_meanwhile_writes_nothing(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
     name(books, pay_unseen(books))
     with reader(local_spec(books.first.url)) as again:
         monkeypatch.setattr(missed, "check_identity", lose_the_lease)
@@ -278,9 +241,7 @@ def test_who_has_nothing_to_read_again_asks_no_node(books: Books) -> None:
     assert books.first.requests == before
 
 
-def test_a_note_that_could_not_be_read_for_a_day_is_left_to_the_operator(
-    books: Books,
-) -> None:
+def test_a_note_that_could_not_be_read_for_a_day_is_left_to_the_operator(books: Books) -> None:
     name(books, pay_unseen(books))
     with reader(local_spec(books.first.url)) as again:
         assert again.tick(now=timezone.now() + timedelta(days=1, hours=1)) == 0
@@ -318,7 +279,5 @@ def test_where_accounts_are_read_it_is_the_same(chain: AccountChain) -> None:
         assert again.tick(now=timezone.now()) == 1
     own = {"id", "public_id", "detected_at", "queued_at", "state", "confirmed_at"}
     same = Transfer.objects.values().get()
-    assert {k: v for k, v in same.items() if k not in own} == {
-        k: v for k, v in row.items() if k not in own
-    }
+    assert {k: v for k, v in same.items() if k not in own} == {k: v for k, v in row.items() if k not in own}
     watcher.close()

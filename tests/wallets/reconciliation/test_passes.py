@@ -10,26 +10,10 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import deploy_token
 from tests.factories import make_merchant, make_wallet
-from tests.nodes.proxy import (
-    honest,
-    one_by_one,
-    results,
-)
-from tests.wallets.books import (
-    LEAVES_OUT,
-    USDC,
-    Books,
-    Open,
-    cursor,
-    differences,
-    without,
-)
+from tests.nodes.proxy import honest, one_by_one, results
+from tests.wallets.books import LEAVES_OUT, USDC, Books, Open, cursor, differences, without
 from tests.wallets.directions import pay, shop, spend
-from tests.wallets.factories import (
-    address_of,
-    make_deposit,
-    read_all,
-)
+from tests.wallets.factories import address_of, make_deposit, read_all
 from tests.wallets.paying import mint, transfer
 from tests.wallets.watching import moved, watch
 from wallets import selectors
@@ -75,15 +59,10 @@ def test_a_difference_is_told_once(books: Books) -> None:
     for _ in range(3):
         books.compare()
     assert Transfer.objects.count() == 1
-    assert differences() == [
-        ("missed", tx_hash, books.second.url),
-        ("unknown", tx_hash, books.first.url),
-    ]
+    assert differences() == [("missed", tx_hash, books.second.url), ("unknown", tx_hash, books.first.url)]
 
 
-def test_what_a_node_does_not_know_stays_and_is_closed_once_it_does(
-    books: Books,
-) -> None:
+def test_what_a_node_does_not_know_stays_and_is_closed_once_it_does(books: Books) -> None:
     tx_hash = books.pay()
     books.second.fault = LEAVES_OUT
     books.compare()
@@ -136,9 +115,7 @@ def test_only_the_last_hour_is_read_again(books: Books) -> None:
     assert not Transfer.objects.exists()
 
 
-def test_what_lies_before_a_chains_reading_began_is_not_missed(
-    books: Books,
-) -> None:
+def test_what_lies_before_a_chains_reading_began_is_not_missed(books: Books) -> None:
     books.pay()
     Transfer.objects.all().delete()
     ChainCursor.objects.update(first_height=books.node.block_number() - 3)
@@ -146,9 +123,7 @@ def test_what_lies_before_a_chains_reading_began_is_not_missed(
     assert not Transfer.objects.exists()
 
 
-def test_late_money_to_an_address_given_out_long_ago_is_no_difference(
-    books: Books,
-) -> None:
+def test_late_money_to_an_address_given_out_long_ago_is_no_difference(books: Books) -> None:
     to = address_of(make_deposit(watched_until=timezone.now() - timedelta(days=366)))
     make_deposit()
     found = books.pay(to)
@@ -174,9 +149,7 @@ def test_too_many_addresses_to_name_are_read_from_where_the_last_pass_ended(
     assert quiet < before
 
 
-def test_what_reached_a_wallet_before_we_were_told_of_it_is_not_missed(
-    ethereum_node: Anvil, open_books: Open
-) -> None:
+def test_what_reached_a_wallet_before_we_were_told_of_it_is_not_missed(ethereum_node: Anvil, open_books: Open) -> None:
     books = open_books(ethereum_node, chain="ethereum")
     to = ethereum_node.accounts[6].address
     books.pay(to)
@@ -191,9 +164,7 @@ def test_what_reached_a_wallet_before_we_were_told_of_it_is_not_missed(
     assert Transfer.objects.get().wallet_id == wallet.pk
 
 
-def test_payments_are_compared_and_bring_along_what_they_are_to_watched_wallets(
-    books: Books,
-) -> None:
+def test_payments_are_compared_and_bring_along_what_they_are_to_watched_wallets(books: Books) -> None:
     buyer = watch(shop(books.node).address)
     received, sent = pay(books.node, buyer.address, 50), spend(books.node, 5)
     deposit = make_deposit()

@@ -14,13 +14,7 @@ from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import load_chains
-from wallets.models import (
-    AccountCursor,
-    ChainCursor,
-    ReceivingWallet,
-    SourceDifference,
-    Transfer,
-)
+from wallets.models import AccountCursor, ChainCursor, ReceivingWallet, SourceDifference, Transfer
 from wallets.reconciliation.confirmation import LargeAmounts
 from wallets.reconciliation.passes import Reconciler
 from wallets.watcher_process import open_watcher
@@ -63,9 +57,7 @@ class OnTon:
 
     def without(self, tx_hash: str, units: int) -> Fault:
         """Leave a transfer out of listings."""
-        return leaving_out(
-            "jetton_transfers", lambda row: int(row.get("amount") or 0) == units
-        )
+        return leaving_out("jetton_transfers", lambda row: int(row.get("amount") or 0) == units)
 
 
 class OnSolana:
@@ -101,11 +93,7 @@ def leaving_out(name: str, is_left_out: Callable[[Any], bool]) -> Fault:
         for one in told if isinstance(told, list) else [told]:
             rows = one.get(name) if isinstance(one, dict) else None
             if isinstance(rows, list):
-                one[name] = [
-                    row
-                    for row in rows
-                    if not (isinstance(row, dict) and is_left_out(row))
-                ]
+                one[name] = [row for row in rows if not (isinstance(row, dict) and is_left_out(row))]
         return Answer(orjson.dumps(told), status=answer.status)
 
     return fault

@@ -28,15 +28,9 @@ EVERY = 300.0
 class TronBooks:
     """Tron behind a proxy for JSON-RPC, TronGrid beside it, a wallet to pay, and the pass that looks again."""
 
-    def __init__(
-        self, node: TronNode, proxy: RpcProxy, *, grid_url: str | None = None
-    ) -> None:
+    def __init__(self, node: TronNode, proxy: RpcProxy, *, grid_url: str | None = None) -> None:
         self.node, self.proxy, self.clock = node, proxy, Clock()
-        settings = {
-            "TRON_RPC_URLS": proxy.url,
-            "TRON_GRID_URLS": grid_url or node.grid_url,
-            "TRON_START_BLOCK": "0",
-        }
+        settings = {"TRON_RPC_URLS": proxy.url, "TRON_GRID_URLS": grid_url or node.grid_url, "TRON_START_BLOCK": "0"}
         spec = load_chains("local", settings)["tron"]
         self.watcher = open_watcher(spec, open_pool(spec), owner="one")
         self.reconciler = Reconciler(spec, owner="one", every=EVERY, clock=self.clock)
@@ -106,18 +100,14 @@ def test_what_json_rpc_leaves_out_is_recorded_from_trongrid(books: TronBooks) ->
     assert Transfer.objects.count() == SourceDifference.objects.count() == 1
 
 
-def test_a_wallet_whose_listing_cannot_be_used_does_not_hide_the_others(
-    tron_node: TronNode,
-) -> None:
+def test_a_wallet_whose_listing_cannot_be_used_does_not_hide_the_others(tron_node: TronNode) -> None:
     with RpcProxy(tron_node.url) as rpc, HttpProxy(tron_node.grid_url) as grid:
         rpc.fault = results(without_logs)
         books = TronBooks(tron_node, rpc, grid_url=grid.url)
         bad = to_base58(tron_node.anvil.accounts[7].address)
         for to in (bad, books.to):
             give_wallet(to)
-        grid.fault = lambda target, answer: (
-            Answer(b'{"success": false}') if bad in target else answer
-        )
+        grid.fault = lambda target, answer: Answer(b'{"success": false}') if bad in target else answer
         tx_id = books.pay()
         books.compare()
         books.close()

@@ -36,10 +36,7 @@ class Audit:
         self.proxy, self.stop = proxy, threading.Event()
         spec = local_spec(proxy.url)
         self.watcher: ChainWatcher = open_watcher(spec, open_pool(spec), owner="one")
-        self.thread = threading.Thread(
-            target=audit_chain,
-            kwargs={"spec": spec, "owner": "one", "stop": self.stop},
-        )
+        self.thread = threading.Thread(target=audit_chain, kwargs={"spec": spec, "owner": "one", "stop": self.stop})
 
     def end(self) -> None:
         self.stop.set()
@@ -84,9 +81,7 @@ def end_other_connections() -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_it_confirms_a_large_amount_beside_the_watcher(
-    base_node: Anvil, audit: Audit
-) -> None:
+def test_it_confirms_a_large_amount_beside_the_watcher(base_node: Anvil, audit: Audit) -> None:
     pay_large(base_node, audit)
     wait_until(lambda: is_confirmed(audit))
 
@@ -95,9 +90,7 @@ def test_it_reads_again_what_somebody_named_beside_the_watcher(
     base_node: Anvil, audit: Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wallets.reconciliation.missed._LOOK_SECONDS", 0.1)
-    tx_hash = transfer(
-        base_node, payer(base_node), USDC, address_of(make_deposit()), 25
-    )
+    tx_hash = transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     base_node.mine(6)
     read_all(audit.watcher)
     Transfer.objects.all().delete()
@@ -115,9 +108,7 @@ def test_it_reads_again_what_somebody_named_beside_the_watcher(
 
 
 @pytest.mark.sessions
-def test_it_goes_on_after_the_database_ended_its_connection(
-    base_node: Anvil, audit: Audit
-) -> None:
+def test_it_goes_on_after_the_database_ended_its_connection(base_node: Anvil, audit: Audit) -> None:
     wait_until(end_other_connections)
     pay_large(base_node, audit)
     wait_until(lambda: is_confirmed(audit))
@@ -136,9 +127,7 @@ def test_it_goes_on_after_a_node_that_answered_nonsense(
     wait_until(lambda: is_confirmed(resting))
 
 
-def test_it_goes_on_after_an_error_of_ours(
-    base_node: Anvil, audit: Audit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_goes_on_after_an_error_of_ours(base_node: Anvil, audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
     happened = threading.Event()
 
     def fails(_: object) -> None:
@@ -146,9 +135,7 @@ def test_it_goes_on_after_an_error_of_ours(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "wallets.reconciliation.confirmation.LargeAmounts._waiting", fails
-        )
+        patch.setattr("wallets.reconciliation.confirmation.LargeAmounts._waiting", fails)
         assert happened.wait(PATIENCE_SECONDS)
     pay_large(base_node, audit)
     wait_until(lambda: is_confirmed(audit))

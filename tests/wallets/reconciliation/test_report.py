@@ -16,10 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_node_that_does_not_answer_is_told_and_delays_nothing(
-    base_node: Anvil,
-    base: Watcher,
-    configure: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, base: Watcher, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, "PATIENCE_SECONDS", 3.0)
     read_all(base)

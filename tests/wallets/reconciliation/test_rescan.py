@@ -16,27 +16,16 @@ from tests.wallets.directions import pay, shop, spend
 from tests.wallets.factories import address_of, make_deposit, read_all
 from tests.wallets.paying import transfer
 from tests.wallets.watching import moved, watch
-from wallets.models import (
-    AccountCursor,
-    Block,
-    ChainCursor,
-    ReceivingWallet,
-    Transfer,
-    WatchedMovement,
-)
+from wallets.models import AccountCursor, Block, ChainCursor, ReceivingWallet, Transfer, WatchedMovement
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
 
 pytestmark = pytest.mark.django_db
 
 
-def test_a_range_read_again_brings_what_was_missed_and_moves_nothing(
-    base_node: Anvil, base: Watcher
-) -> None:
+def test_a_range_read_again_brings_what_was_missed_and_moves_nothing(base_node: Anvil, base: Watcher) -> None:
     to = address_of(make_deposit())
-    hashes = [
-        transfer(base_node, payer(base_node), USDC, to, units) for units in (1, 2)
-    ]
+    hashes = [transfer(base_node, payer(base_node), USDC, to, units) for units in (1, 2)]
     base_node.mine(80)
     read_all(base)
     first = Transfer.objects.get(units=1).block_height
@@ -66,9 +55,7 @@ def test_only_the_range_is_read_again(base_node: Anvil, base: Watcher) -> None:
     assert [int(one.units) for one in Transfer.objects.all()] == [2]
 
 
-def test_what_a_fork_may_still_replace_is_left_to_the_watcher(
-    base_node: Anvil, base: Watcher
-) -> None:
+def test_what_a_fork_may_still_replace_is_left_to_the_watcher(base_node: Anvil, base: Watcher) -> None:
     to = address_of(make_deposit())
     transfer(base_node, payer(base_node), USDC, to, 1)
     read_all(base)
@@ -85,9 +72,7 @@ def test_another_chain_than_the_one_read_is_not_read_again(base: Watcher) -> Non
         run("--rescan", "base", "--from", "0")
 
 
-def test_accounts_are_read_again_from_a_height_on(
-    solana_node: Any, configure: Callable[..., None]
-) -> None:
+def test_accounts_are_read_again_from_a_height_on(solana_node: Any, configure: Callable[..., None]) -> None:
     chain = OnSolana(solana_node)
     configure(SOLANA_RPC_URLS=chain.url)
     watcher, to = open_account_watcher(chain), chain.new_address()
@@ -104,10 +89,7 @@ def test_accounts_are_read_again_from_a_height_on(
     before = AccountCursor.objects.values().get(), ChainCursor.objects.values().get()
     told = run("--rescan", "solana", "--from", str(first))
     assert "1 of them new" in told
-    assert (
-        AccountCursor.objects.values().get(),
-        ChainCursor.objects.values().get(),
-    ) == before
+    assert (AccountCursor.objects.values().get(), ChainCursor.objects.values().get()) == before
     told = as_json()["solana"]
     assert (told["accounts"], told["broken_accounts"]) == (1, 0)
     assert told["oldest_account_seconds"] <= 5
@@ -117,9 +99,7 @@ def test_accounts_are_read_again_from_a_height_on(
     watcher.close()
 
 
-def test_a_range_is_read_again_in_both_directions(
-    base_node: Anvil, base: Watcher
-) -> None:
+def test_a_range_is_read_again_in_both_directions(base_node: Anvil, base: Watcher) -> None:
     buyer = watch(shop(base_node).address)
     received, sent = pay(base_node, buyer.address), spend(base_node, 5)
     base_node.mine(10)

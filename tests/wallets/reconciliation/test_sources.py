@@ -7,28 +7,10 @@ import pytest
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
-from tests.nodes.proxy import (
-    Fault,
-    drops,
-    garbage,
-    honest,
-    lags,
-    one_by_one,
-    results,
-)
-from tests.wallets.books import (
-    EVERY,
-    LEAVES_OUT,
-    Books,
-    Open,
-    cursor,
-    differences,
-    without,
-)
+from tests.nodes.proxy import Fault, drops, garbage, honest, lags, one_by_one, results
+from tests.wallets.books import EVERY, LEAVES_OUT, Books, Open, cursor, differences, without
 from wallets.models import ChainCursor, Transfer
-from wallets.watchers.leases import (
-    release_lease,
-)
+from wallets.watchers.leases import release_lease
 
 pytestmark = pytest.mark.django_db
 
@@ -61,9 +43,7 @@ def begins_elsewhere(method: str, result: Any) -> Any:
 
 
 @pytest.mark.parametrize("change", [invents_blocks, begins_elsewhere])
-def test_a_node_on_another_fork_or_chain_is_told_and_not_believed(
-    books: Books, change: Any
-) -> None:
+def test_a_node_on_another_fork_or_chain_is_told_and_not_believed(books: Books, change: Any) -> None:
     books.first.fault = LEAVES_OUT
     books.pay()
     books.second.fault = results(change)
@@ -90,9 +70,7 @@ def test_a_source_that_fails_leaves_the_pass_undone(books: Books, fault: Fault) 
     assert cursor().reconciled_at is not None
 
 
-def test_a_provider_that_gives_few_blocks_at_once_is_compared_whole(
-    books: Books,
-) -> None:
+def test_a_provider_that_gives_few_blocks_at_once_is_compared_whole(books: Books) -> None:
     books.first.fault = LEAVES_OUT
     tx_hash = books.pay()
     books.node.mine(300)

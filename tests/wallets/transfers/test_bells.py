@@ -34,9 +34,7 @@ def fresh_valkey() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("fresh_valkey")
-@pytest.mark.parametrize(
-    "url", ["", "redis://127.0.0.1:1/0"], ids=["no broker", "broker is away"]
-)
+@pytest.mark.parametrize("url", ["", "redis://127.0.0.1:1/0"], ids=["no broker", "broker is away"])
 def test_without_a_broker_consumers_run_here_after_commit(
     settings: Any, django_capture_on_commit_callbacks: Any, url: str
 ) -> None:

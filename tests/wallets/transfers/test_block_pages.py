@@ -18,9 +18,7 @@ def newest_first() -> list[int]:
     """Five movements in three blocks, recorded in another order than that of their blocks."""
     wallet = make_watched()
     made = [
-        make_movement(
-            wallet, block_time=NOON + timedelta(seconds=seconds, microseconds=7)
-        )
+        make_movement(wallet, block_time=NOON + timedelta(seconds=seconds, microseconds=7))
         for seconds in (2, 1, 2, 3, 2)
     ]
     ordered = sorted(made, key=lambda one: (one.block_time, one.pk), reverse=True)
@@ -31,9 +29,7 @@ def walk(query: str, step: str) -> list[list[int]]:
     """The keys of each page, from one to the next in a direction."""
     pages = []
     while True:
-        page = newest_page(
-            WatchedMovement.objects.all(), dict(parse_qsl(query)), rows=2
-        )
+        page = newest_page(WatchedMovement.objects.all(), dict(parse_qsl(query)), rows=2)
         pages.append([row.pk for row in page.rows])
         if not (query := getattr(page, step)):
             return pages
@@ -46,19 +42,11 @@ def test_older_pages_follow_each_other_to_the_end(newest_first: list[int]) -> No
 
 def test_newer_pages_lead_back_to_the_beginning(newest_first: list[int]) -> None:
     second = newest_page(WatchedMovement.objects.all(), {}, rows=2).older
-    third = newest_page(
-        WatchedMovement.objects.all(), dict(parse_qsl(second)), rows=2
-    ).older
-    assert walk(third, "newer") == [
-        newest_first[4:],
-        newest_first[2:4],
-        newest_first[:2],
-    ]
+    third = newest_page(WatchedMovement.objects.all(), dict(parse_qsl(second)), rows=2).older
+    assert walk(third, "newer") == [newest_first[4:], newest_first[2:4], newest_first[:2]]
 
 
-@pytest.mark.parametrize(
-    "mark", ["", "7", "7-", "-7-7", "1e3-7", "7-7\n", "9" * 18 + "-1"]
-)
+@pytest.mark.parametrize("mark", ["", "7", "7-", "-7-7", "1e3-7", "7-7\n", "9" * 18 + "-1"])
 def test_what_is_no_place_is_the_first_page(newest_first: list[int], mark: str) -> None:
     page = newest_page(WatchedMovement.objects.all(), {"before": mark}, rows=2)
     assert [row.pk for row in page.rows] == newest_first[:2]

@@ -41,12 +41,7 @@ def test_movements_are_narrowed_and_paged_newest_block_first(shop: ApiClient) ->
     assert listed(shop, path, direction="out") == ids[:1]
     assert listed(shop, path, token="USDT") == ids[-1:]
     assert listed(shop, path, since="2026-11-20", to="2026-11-21") == ids[1:-1]
-    for narrowed, total in (
-        ({}, 6),
-        ({"direction": "in"}, 5),
-        ({"token": "USDT"}, 1),
-        ({"to": "2026-11-21"}, 5),
-    ):
+    for narrowed, total in (({}, 6), ({"direction": "in"}, 5), ({"token": "USDT"}, 1), ({"to": "2026-11-21"}, 5)):
         assert shop.get(path, narrowed).body["total"] == total
     found: list[str] = []
     query: dict[str, Any] = {"limit": 2}

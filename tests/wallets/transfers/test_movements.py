@@ -11,22 +11,11 @@ from django.utils import timezone
 from demo.localnet import tokens
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    FAKE,
-    deploy_token,
-)
+from demo.localnet.tokens import FAKE, deploy_token
 from demo.localnet.tron import TronNode
 from demo.localnet.tron.addresses import to_base58
 from tests.factories import make_merchant, make_wallet
-from tests.nodes.proxy import (
-    Answer,
-    Ask,
-    Request,
-    RpcProxy,
-    honest,
-    methods_of,
-    refuses,
-)
+from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest, methods_of, refuses
 from tests.wallets.directions import USDC, flushed, pay, shop, spend, states, stranger
 from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
@@ -34,12 +23,7 @@ from tests.wallets.paying import mint, transfer
 from tests.wallets.watching import moved, watch
 from wallets.chains.adapters import open_pool
 from wallets.forwarders.addresses import checksum
-from wallets.models import (
-    ChainCursor,
-    Transfer,
-    WatchedMovement,
-    WatchedWallet,
-)
+from wallets.models import ChainCursor, Transfer, WatchedMovement, WatchedWallet
 from wallets.selectors import watched_keys
 from wallets.states import TransferState
 from wallets.watched.service import remove_watched_wallet
@@ -57,9 +41,7 @@ def payments_of(wallet: WatchedWallet) -> list[bool]:
     return list(rows.values_list("is_payment", flat=True))
 
 
-def test_a_payment_does_not_cost_the_receipts_of_its_whole_block(
-    base_node: Anvil,
-) -> None:
+def test_a_payment_does_not_cost_the_receipts_of_its_whole_block(base_node: Anvil) -> None:
     asked: list[str] = []
 
     def listens(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
@@ -84,9 +66,7 @@ def read_again(watcher: Watcher) -> None:
     read_all(watcher)
 
 
-def test_what_enters_and_what_leaves_a_wallet_is_recorded_on_each_evm_chain(
-    evm_node: Anvil,
-) -> None:
+def test_what_enters_and_what_leaves_a_wallet_is_recorded_on_each_evm_chain(evm_node: Anvil) -> None:
     chain = CHAINS[int(evm_node.rpc("eth_chainId"), 16)]
     wallet = watch(shop(evm_node).address, chain=chain)
     received, sent = pay(evm_node, wallet.address), spend(evm_node, 10)
@@ -111,9 +91,7 @@ def tron_watcher(node: TronNode) -> Iterator[Any]:
     watcher.close()
 
 
-def test_what_enters_and_what_leaves_a_wallet_is_recorded_on_tron(
-    tron_node: TronNode,
-) -> None:
+def test_what_enters_and_what_leaves_a_wallet_is_recorded_on_tron(tron_node: TronNode) -> None:
     mine, other = shop(tron_node.anvil), stranger(tron_node.anvil)
     wallet = watch(to_base58(mine.address), chain="tron")
     received = tron_node.pay(wallet.address, 25)
@@ -140,9 +118,7 @@ def test_each_who_watches_has_a_movement_for_each_side_however_often_it_is_read(
     assert moved(to) == [("in", 10, sent)]
 
 
-def test_far_behind_the_head_ranges_are_read_in_both_directions(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_far_behind_the_head_ranges_are_read_in_both_directions(base_node: Anvil, watcher: Watcher) -> None:
     wallet = watch(shop(base_node).address)
     received, sent = pay(base_node, wallet.address), spend(base_node, 10)
     base_node.mine(100)
@@ -151,9 +127,7 @@ def test_far_behind_the_head_ranges_are_read_in_both_directions(
     assert states(WatchedMovement) == [CONFIRMED, CONFIRMED]
 
 
-def test_what_moves_in_no_listed_token_or_not_at_all_is_no_movement(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_what_moves_in_no_listed_token_or_not_at_all_is_no_movement(base_node: Anvil, watcher: Watcher) -> None:
     wallet = watch(shop(base_node).address)
     fake = deploy_token(base_node, "USDC", salt=FAKE)
     mint(base_node, fake, wallet.address, 25)
@@ -165,9 +139,7 @@ def test_what_moves_in_no_listed_token_or_not_at_all_is_no_movement(
     assert moved(wallet) == [("in", 25, received)]
 
 
-def test_a_wallet_is_followed_until_it_is_removed_and_again_once_it_is_back(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_wallet_is_followed_until_it_is_removed_and_again_once_it_is_back(base_node: Anvil, watcher: Watcher) -> None:
     wallet = watch(shop(base_node).address)
     kept = watch(shop(base_node).address)
     first = pay(base_node, wallet.address, 1)
@@ -184,9 +156,7 @@ def test_a_wallet_is_followed_until_it_is_removed_and_again_once_it_is_back(
     assert moved(kept)[1][2] == second
 
 
-def test_a_payment_to_a_receiving_wallet_that_is_watched_is_marked_as_one(
-    ethereum_node: Anvil,
-) -> None:
+def test_a_payment_to_a_receiving_wallet_that_is_watched_is_marked_as_one(ethereum_node: Anvil) -> None:
     merchant, address = make_merchant(), shop(ethereum_node).address
     make_wallet(merchant, "ethereum", address)
     mine = watch(address, chain="ethereum", merchant=merchant)
@@ -218,9 +188,7 @@ def test_what_a_deposit_address_passes_on_to_a_watched_wallet_is_marked_as_one(
     assert payments_of(curious) == [False, False]
 
 
-def test_tokens_made_in_a_merchants_own_wallet_are_a_payment_without_a_sender(
-    ethereum_node: Anvil,
-) -> None:
+def test_tokens_made_in_a_merchants_own_wallet_are_a_payment_without_a_sender(ethereum_node: Anvil) -> None:
     merchant, address = make_merchant(), shop(ethereum_node).address
     make_wallet(merchant, "ethereum", address)
     wallet = watch(address, chain="ethereum")
@@ -264,9 +232,7 @@ def questions(node: Anvil, watcher: Watcher) -> int:
 
 
 @pytest.mark.parametrize("knows_blocks", [True, False])
-def test_a_wallet_in_which_much_moves_costs_no_request_for_each_movement(
-    base_node: Anvil, knows_blocks: bool
-) -> None:
+def test_a_wallet_in_which_much_moves_costs_no_request_for_each_movement(base_node: Anvil, knows_blocks: bool) -> None:
     wallet = watch(shop(base_node).address)
     with RpcProxy(base_node.url) as proxy:
         if not knows_blocks:

@@ -9,10 +9,7 @@ from demo.localnet.anvil import Anvil
 from tests.wallets.directions import flushed, pay, shop, states
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import send_raw
-from tests.wallets.watchers.test_reorgs import (
-    fork,
-    signed_transfer,
-)
+from tests.wallets.watchers.test_reorgs import fork, signed_transfer
 from tests.wallets.watching import watch
 from wallets.models import ChainCursor, DepositOutflow, WatchedMovement
 from wallets.states import TransferState
@@ -78,17 +75,13 @@ def test_what_was_final_on_a_local_chain_that_was_replaced_is_in_no_block_any_mo
     assert list(rows) == [(CONFIRMED, -1), (ORPHANED, base_node.block_number())]
 
 
-def test_a_pass_with_nothing_of_ours_writes_no_movement(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_pass_with_nothing_of_ours_writes_no_movement(base_node: Anvil, watcher: Watcher) -> None:
     read_all(watcher)
     base_node.mine()
     with CaptureQueriesContext(connection) as queries:
         read_all(watcher)
     statements = [
-        query["sql"]
-        for query in queries
-        if "watchedmovement" in query["sql"] or "depositoutflow" in query["sql"]
+        query["sql"] for query in queries if "watchedmovement" in query["sql"] or "depositoutflow" in query["sql"]
     ]
     # Whether something became final has to be asked, of both at once.
     assert len(statements) == 1

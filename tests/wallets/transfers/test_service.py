@@ -49,11 +49,7 @@ def test_a_recorded_transfer_is_queued_for_its_consumers() -> None:
     transfer = new_transfer(make_deposit(mode=Mode.TEST))
     [pk] = record_transfers([transfer], now=NOON)
     written = Transfer.objects.get(pk=pk)
-    assert (written.state, written.queued_at, written.detected_at) == (
-        "detected",
-        NOON,
-        NOON,
-    )
+    assert (written.state, written.queued_at, written.detected_at) == ("detected", NOON, NOON)
     assert written.units == 25_000_000
     assert list(Transfer.objects.queued()) == [written]
 
@@ -65,9 +61,7 @@ def test_recording_twice_writes_once() -> None:
     assert Transfer.objects.get().queued_at == NOON
 
 
-def test_nothing_to_record_is_no_question_at_all(
-    django_assert_num_queries: Any,
-) -> None:
+def test_nothing_to_record_is_no_question_at_all(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
         assert record_transfers([], now=NOON) == []
 
@@ -85,39 +79,25 @@ def test_an_orphaned_transfer_comes_back_with_what_its_transaction_does_now() ->
 
 
 @pytest.mark.parametrize("changed", ["recipient", "token"])
-def test_a_transaction_that_pays_something_else_after_a_fork_is_another_transfer(
-    changed: str,
-) -> None:
+def test_a_transaction_that_pays_something_else_after_a_fork_is_another_transfer(changed: str) -> None:
     deposit = make_deposit()
     first = new_transfer(deposit)
     [old] = record_transfers([first], now=NOON)
-    Transfer.objects.update(
-        state=TransferState.ORPHANED, orphaned_at=NOON, queued_at=None
-    )
+    Transfer.objects.update(state=TransferState.ORPHANED, orphaned_at=NOON, queued_at=None)
     paid = make_deposit() if changed == "recipient" else deposit
     token = "USDC" if changed == "recipient" else "USDbC"
     other = new_transfer(paid, tx_hash=first.tx_hash, token=token)
     [new] = record_transfers([other], now=LATER)
     assert record_transfers([other], now=LATER) == []
     rows = {row.pk: row for row in Transfer.objects.all()}
-    assert (rows[old].state, rows[old].deposit_id, rows[old].queued_at) == (
-        "orphaned",
-        deposit.pk,
-        None,
-    )
-    assert (rows[new].state, rows[new].deposit_id, rows[new].queued_at) == (
-        "detected",
-        paid.pk,
-        LATER,
-    )
+    assert (rows[old].state, rows[old].deposit_id, rows[old].queued_at) == ("orphaned", deposit.pk, None)
+    assert (rows[new].state, rows[new].deposit_id, rows[new].queued_at) == ("detected", paid.pk, LATER)
 
 
 def test_a_confirmed_transfer_is_never_moved_by_recording_it_again() -> None:
     transfer = new_transfer(make_deposit(mode=Mode.TEST))
     confirm_transfers(record_transfers([transfer], now=NOON), now=NOON)
-    moved = new_transfer(
-        DepositAddress.objects.get(), tx_hash=transfer.tx_hash, block_hash="another"
-    )
+    moved = new_transfer(DepositAddress.objects.get(), tx_hash=transfer.tx_hash, block_hash="another")
     assert record_transfers([moved], now=LATER) == []
     assert Transfer.objects.get().state == TransferState.CONFIRMED
 

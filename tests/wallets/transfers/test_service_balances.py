@@ -9,20 +9,9 @@ from django.db import connection
 from django.utils import timezone
 
 from tests.wallets.factories import make_deposit
-from wallets.models import (
-    DepositAddress,
-    DepositBalance,
-    DepositOutflow,
-    DepositTotal,
-    Transfer,
-)
+from wallets.models import DepositAddress, DepositBalance, DepositOutflow, DepositTotal, Transfer
 from wallets.states import TransferState
-from wallets.transfers.service import (
-    NewTransfer,
-    confirm_through,
-    orphan_above,
-    record_transfers,
-)
+from wallets.transfers.service import NewTransfer, confirm_through, orphan_above, record_transfers
 
 pytestmark = pytest.mark.django_db
 HASH = "0x" + "ab" * 32

@@ -10,22 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from checkouts.tasks import check_totals_task
 from tests.checkouts.watcher import Watcher
 from tests.factories import NOON, make_checkout, make_transfer
-from tests.wallets.days import (
-    History,
-    kept_sums,
-    make_movement,
-    make_watched,
-    raw_sums,
-)
+from tests.wallets.days import History, kept_sums, make_movement, make_watched, raw_sums
 from wallets.models import Transfer, TransferClaim, TransferDay, WatchedDay
 from wallets.states import ClaimKind, TransferState
-from wallets.transfers.totals import (
-    DAY_TABLES,
-    check_days,
-    day_differences,
-    fold_days,
-    rebuild_days,
-)
+from wallets.transfers.totals import DAY_TABLES, check_days, day_differences, fold_days, rebuild_days
 
 pytestmark = pytest.mark.django_db
 
@@ -52,9 +40,7 @@ def test_a_transfer_moves_from_state_to_state_and_to_what_it_was_used_for() -> N
     transfer = make_transfer(make_checkout(), 7)
     assert days() == {("detected", ""): (1, 7)}
     Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=NOON)
-    TransferClaim.objects.create(
-        transfer=transfer, kind=ClaimKind.X402, claimed_at=NOON
-    )
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=NOON)
     assert days() == {("confirmed", "x402"): (1, 7)}
     Transfer.objects.update(state=TransferState.ORPHANED)
     assert days() == {("orphaned", "x402"): (1, 7)}
@@ -71,9 +57,7 @@ def test_mined_again_with_another_amount_on_another_day_it_counts_there() -> Non
 
 def test_amounts_that_change_places_are_seen_although_their_sum_stays() -> None:
     used, _ = (make_transfer(make_checkout(), units) for units in (5, 7))
-    TransferClaim.objects.create(
-        transfer=used, kind=ClaimKind.CHECKOUT, claimed_at=NOON
-    )
+    TransferClaim.objects.create(transfer=used, kind=ClaimKind.CHECKOUT, claimed_at=NOON)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE wallets_transfer SET units = 12 - units")
     assert sorted(days().values()) == [(1, 5), (1, 7)]
@@ -104,9 +88,7 @@ def test_putting_rows_together_changes_no_sum() -> None:
 
 
 @pytest.mark.parametrize("table", ["wallets_transferday", "wallets_watchedday"])
-def test_one_unit_too_much_is_reported_at_night_whatever_its_day_and_mended(
-    table: str,
-) -> None:
+def test_one_unit_too_much_is_reported_at_night_whatever_its_day_and_mended(table: str) -> None:
     long_ago = NOON - timedelta(days=400)
     make_transfer(make_checkout(), block_time=long_ago)
     make_movement(make_watched(), block_time=long_ago)
@@ -133,9 +115,7 @@ def test_a_change_that_the_triggers_did_not_see_is_reported() -> None:
     assert found.off == {"count": 0, "units": 1}
 
 
-def test_the_command_tells_of_transfers_too_and_repairs(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_command_tells_of_transfers_too_and_repairs(capsys: pytest.CaptureFixture[str]) -> None:
     transfer = make_transfer(make_checkout(), block_time=NOON - timedelta(days=400))
     TransferDay.objects.update(count=3)
     with pytest.raises(CommandError, match="1 totals"):

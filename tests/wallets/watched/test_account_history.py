@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from django.utils import timezone
 
-from tests.wallets.accountchains import (
-    AccountChain,
-    OnSolana,
-    OnTon,
-    spec_of,
-)
+from tests.wallets.accountchains import AccountChain, OnSolana, OnTon, spec_of
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.watching import Beside, moved, watch
@@ -33,9 +28,7 @@ class Bench:
     def __init__(self, chain: AccountChain) -> None:
         self.chain = chain
         spec = spec_of(chain)
-        adapter = cast(
-            "AccountAdapter", spec.family.open_adapter(spec, open_pool(spec))
-        )
+        adapter = cast("AccountAdapter", spec.family.open_adapter(spec, open_pool(spec)))
         self.clock = Clock()
         self.watcher = AccountWatcher(spec, adapter, owner="one", clock=self.clock)
         self.beside = Beside(spec)
@@ -77,9 +70,7 @@ def bench(request: pytest.FixtureRequest, settings: Any) -> Iterator[Bench]:
     made.watcher.close()
 
 
-def test_what_was_before_and_at_the_seam_is_recorded_once_and_the_balance_is_the_chains(
-    bench: Bench,
-) -> None:
+def test_what_was_before_and_at_the_seam_is_recorded_once_and_the_balance_is_the_chains(bench: Bench) -> None:
     chain = bench.chain
     till = chain.new_address()
     before = [chain.pay(till, units) for units in (11, 22)]
@@ -105,9 +96,7 @@ def test_what_was_before_and_at_the_seam_is_recorded_once_and_the_balance_is_the
     assert int(held.units) == 110
 
 
-def test_a_restart_goes_on_from_what_is_known(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restart_goes_on_from_what_is_known(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     chain = bench.chain
     wallets = []
     for _ in range(2):
@@ -128,9 +117,7 @@ def test_a_restart_goes_on_from_what_is_known(
     assert [[units for _, units, _ in moved(one)] for one in wallets] == [[5], [5]]
 
 
-def test_a_local_chain_that_begins_anew_has_its_history_read_again(
-    solana_node: "SolanaNode",
-) -> None:
+def test_a_local_chain_that_begins_anew_has_its_history_read_again(solana_node: "SolanaNode") -> None:
     bench = Bench(OnSolana(solana_node))
     till = bench.chain.new_address()
     bench.read()

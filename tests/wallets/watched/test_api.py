@@ -61,12 +61,7 @@ def test_a_test_key_has_wallets_of_its_own_that_hold_nothing(shop: ApiClient) ->
 def test_another_merchants_wallet_is_none(shop: ApiClient) -> None:
     wallet_id = added(shop)["id"]
     stranger = client_of(mode=Mode.LIVE)
-    for method, rest in (
-        ("GET", ""),
-        ("PATCH", ""),
-        ("DELETE", ""),
-        ("GET", "/transactions"),
-    ):
+    for method, rest in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "/transactions")):
         answer = stranger.send(method, f"{PATH}/{wallet_id}{rest}")
         assert answer.refusal == (404, "resource_missing", "wallet_id")
     assert listed(stranger) == []
@@ -76,9 +71,7 @@ def test_another_merchants_wallet_is_none(shop: ApiClient) -> None:
     assert shop.get(f"{PATH}/%00").status == 404
 
 
-def test_no_more_are_watched_than_may_be(
-    shop: ApiClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_are_watched_than_may_be(shop: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "MOST_WATCHED", 1)
     first = added(shop)
     refused = shop.post(PATH, NEW | {"chain": "polygon"})
@@ -98,12 +91,8 @@ def test_a_change_leaves_what_it_does_not_name(shop: ApiClient) -> None:
     assert shop.get(path).body == emptied
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("chain", "polygon"), ("address", "0x" + "11" * 20)]
-)
-def test_where_a_wallet_is_cannot_be_changed(
-    shop: ApiClient, name: str, value: str
-) -> None:
+@pytest.mark.parametrize(("name", "value"), [("chain", "polygon"), ("address", "0x" + "11" * 20)])
+def test_where_a_wallet_is_cannot_be_changed(shop: ApiClient, name: str, value: str) -> None:
     before = added(shop)
     path = f"{PATH}/{before['id']}"
     answer = shop.send("PATCH", path, {name: value, "label": "x"})
@@ -111,9 +100,7 @@ def test_where_a_wallet_is_cannot_be_changed(
     assert shop.get(path).body == before
 
 
-def test_a_wallet_that_was_given_up_is_gone_and_may_be_watched_anew(
-    shop: ApiClient,
-) -> None:
+def test_a_wallet_that_was_given_up_is_gone_and_may_be_watched_anew(shop: ApiClient) -> None:
     wallet_id = added(shop)["id"]
     path = f"{PATH}/{wallet_id}"
     gone = shop.send("DELETE", path)
@@ -131,11 +118,8 @@ def test_the_audit_log_names_the_key(shop: ApiClient) -> None:
     shop.send("DELETE", path)
     key_id = shop.merchant.api_keys.get().public_id
     told = AuditEntry.objects.filter(action__startswith="watched_wallet.")
-    assert list(
-        told.order_by("pk").values_list("action", "actor_label", "address")
-    ) == [
-        (f"watched_wallet.{deed}", f"API key {key_id}", shop.address)
-        for deed in ("added", "changed", "removed")
+    assert list(told.order_by("pk").values_list("action", "actor_label", "address")) == [
+        (f"watched_wallet.{deed}", f"API key {key_id}", shop.address) for deed in ("added", "changed", "removed")
     ]
 
 

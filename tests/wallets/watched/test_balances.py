@@ -9,19 +9,14 @@ from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    balance_of,
-    token_address,
-)
+from demo.localnet.tokens import balance_of, token_address
 from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.factories import local_spec, make_watcher, read_all
 from tests.wallets.paying import transfer
 from tests.wallets.watching import Beside, watch
 from wallets.chains.base import ChainError
 from wallets.models import WatchedBalance, WatchedWallet
-from wallets.watched.selectors import (
-    balances_of,
-)
+from wallets.watched.selectors import balances_of
 
 pytestmark = pytest.mark.django_db
 
@@ -57,19 +52,13 @@ def beside(proxy: RpcProxy) -> Iterator[Beside]:
     watcher.close()
 
 
-def test_every_accepted_token_is_asked_for_when_a_wallet_is_added(
-    polygon_node: Anvil, beside: Beside
-) -> None:
+def test_every_accepted_token_is_asked_for_when_a_wallet_is_added(polygon_node: Anvil, beside: Beside) -> None:
     transfer(polygon_node, payer(polygon_node), USDC, SHOP, 15)
-    shop, other = (
-        watch(SHOP, chain="polygon"),
-        watch(payer(polygon_node).address, chain="polygon"),
-    )
+    shop, other = (watch(SHOP, chain="polygon"), watch(payer(polygon_node).address, chain="polygon"))
     beside.tick()
     assert held_by(shop) == {"USDC": 15, "USDT": 0}
     assert held_by(other) == {
-        symbol: balance_of(polygon_node, token, other.address)
-        for symbol, token in (("USDC", USDC), ("USDT", USDT))
+        symbol: balance_of(polygon_node, token, other.address) for symbol, token in (("USDC", USDC), ("USDT", USDT))
     }
     [height] = {row.height for row in WatchedBalance.objects.all()}
     assert height == polygon_node.block_number()
@@ -99,17 +88,10 @@ def test_a_balance_is_read_again_after_a_movement_and_after_a_day_not_otherwise(
     assert held_by(shop)["USDC"] == 20
 
 
-@pytest.mark.parametrize(
-    "lie",
-    ["0x", "0x01", "0x" + "g" * 64, 7, None, ["0x"], "0x" + "0" * 66],
-)
-def test_a_hostile_answer_becomes_no_balance(
-    proxy: RpcProxy, beside: Beside, lie: Any
-) -> None:
+@pytest.mark.parametrize("lie", ["0x", "0x01", "0x" + "g" * 64, 7, None, ["0x"], "0x" + "0" * 66])
+def test_a_hostile_answer_becomes_no_balance(proxy: RpcProxy, beside: Beside, lie: Any) -> None:
     shop = watch(SHOP, chain="polygon")
-    proxy.fault = results(
-        lambda method, result: lie if method == "eth_call" else result
-    )
+    proxy.fault = results(lambda method, result: lie if method == "eth_call" else result)
     with pytest.raises(ChainError):
         beside.tick()
     assert held_by(shop) == {}

@@ -15,9 +15,7 @@ from wallets.watched.service import remove_watched_wallet
 pytestmark = pytest.mark.django_db
 
 
-def test_history_is_read_in_both_directions_with_progress_and_comes_to_an_end(
-    bench: Bench,
-) -> None:
+def test_history_is_read_in_both_directions_with_progress_and_comes_to_an_end(bench: Bench) -> None:
     sender = payer(bench.node).address
     first = bench.pay(SHOP, 11)
     bench.node.mine(300)
@@ -37,10 +35,7 @@ def test_history_is_read_in_both_directions_with_progress_and_comes_to_an_end(
     assert seen == [*sorted(s for s in seen if s is not None), None]
     assert len({s for s in seen if s}) >= 3
     assert moved(shop) == [("in", 11, first), ("in", 22, second)]
-    assert [one for one in moved(other) if one[2] in {first, second}] == [
-        ("out", 11, first),
-        ("out", 22, second),
-    ]
+    assert [one for one in moved(other) if one[2] in {first, second}] == [("out", 11, first), ("out", 22, second)]
     states = WatchedMovement.objects.filter(wallet=shop).values_list("state", flat=True)
     assert set(states) == {TransferState.CONFIRMED}
     assert shop.history_error == ""

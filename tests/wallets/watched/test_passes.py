@@ -17,9 +17,7 @@ from wallets.watched.service import remove_watched_wallet
 pytestmark = pytest.mark.django_db
 
 
-def test_no_more_is_asked_than_a_share_of_the_budget(
-    base_node: Anvil, open_books: Open
-) -> None:
+def test_no_more_is_asked_than_a_share_of_the_budget(base_node: Anvil, open_books: Open) -> None:
     books = open_books(base_node)
     bench = Bench(books, REQUESTS_PER_MINUTE="300")
     base_node.mine(400)

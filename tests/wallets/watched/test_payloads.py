@@ -27,11 +27,7 @@ def test_a_new_wallet_is_answered_as_the_contract_names_it(shop: ApiClient) -> N
         "tags": ["eu"],
         "status": "importing",
         "balances": {"USDC": None, "USDT": None},
-        "history": {
-            "progress": 0,
-            "since": f"{since:%Y-%m-%dT%H:%M:%S.%f}Z",
-            "error": None,
-        },
+        "history": {"progress": 0, "since": f"{since:%Y-%m-%dT%H:%M:%S.%f}Z", "error": None},
         "livemode": True,
         "created_at": f"{created_at:%Y-%m-%dT%H:%M:%S.%f}Z",
     }

@@ -32,9 +32,7 @@ pytestmark = pytest.mark.django_db
         ({"tags": [f"t{n}" for n in range(21)]}, "tags", "parameter_invalid"),
     ],
 )
-def test_what_cannot_be_watched_is_named(
-    shop: ApiClient, body: dict[str, Any], param: str, code: str
-) -> None:
+def test_what_cannot_be_watched_is_named(shop: ApiClient, body: dict[str, Any], param: str, code: str) -> None:
     assert shop.post(PATH, NEW | body).refusal == (400, code, param)
     assert not WatchedWallet.objects.exists()
 
@@ -67,7 +65,5 @@ def test_what_cannot_be_read_of_movements_is_named(
         ({"starting_after": "wal_nobodys"}, "starting_after", "parameter_invalid"),
     ],
 )
-def test_what_cannot_be_read_of_wallets_is_named(
-    shop: ApiClient, query: dict[str, str], param: str, code: str
-) -> None:
+def test_what_cannot_be_read_of_wallets_is_named(shop: ApiClient, query: dict[str, str], param: str, code: str) -> None:
     assert shop.get(PATH, query).refusal == (400, code, param)

@@ -22,14 +22,7 @@ def settled(settings: Any) -> None:
     settings.WALLET_HISTORY_DAYS = 0
 
 
-def make_movement(
-    wallet: WatchedWallet,
-    units: int,
-    direction: Direction,
-    *,
-    days_ago: int,
-    **values: Any,
-) -> None:
+def make_movement(wallet: WatchedWallet, units: int, direction: Direction, *, days_ago: int, **values: Any) -> None:
     """A movement some days ago, in block 10 - `days_ago`."""
     time = timezone.now() - timedelta(days=days_ago)
     given = {
@@ -54,9 +47,7 @@ def make_movement(
 
 def test_what_was_held_is_counted_back_from_the_last_reading() -> None:
     wallet, now = watch(SHOP), timezone.now()
-    WatchedBalance.objects.create(
-        wallet=wallet, token="USDC", units=100, height=9, read_at=now
-    )
+    WatchedBalance.objects.create(wallet=wallet, token="USDC", units=100, height=9, read_at=now)
     make_movement(wallet, 30, Direction.IN, days_ago=1)
     make_movement(wallet, 20, Direction.OUT, days_ago=3)
     # Recorded after the balance was read, and one that a fork took.

@@ -6,24 +6,13 @@ import pytest
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from tests.factories import NOON, WALLET, make_merchant, make_user
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.states import WatchStatus
 from wallets.watched import service
-from wallets.watched.selectors import (
-    balances_of,
-    history_progress,
-    watched_wallets,
-)
-from wallets.watched.service import (
-    change_watched_wallet,
-    remove_watched_wallet,
-    watch_wallet,
-)
+from wallets.watched.selectors import balances_of, history_progress, watched_wallets
+from wallets.watched.service import change_watched_wallet, remove_watched_wallet, watch_wallet
 
 pytestmark = pytest.mark.django_db
 
@@ -43,9 +32,7 @@ def acts() -> list[str]:
 def test_an_address_is_kept_in_canonical_form_and_watched_once() -> None:
     merchant, other = make_merchant(), make_merchant()
     wallet = watch(merchant, address=WALLET.lower(), label=" Till ", tags=["till"])
-    again, is_new = watch_wallet(
-        merchant, mode=Mode.LIVE, chain="base", address=WALLET, now=NOON
-    )
+    again, is_new = watch_wallet(merchant, mode=Mode.LIVE, chain="base", address=WALLET, now=NOON)
     assert (wallet.address, wallet.label, wallet.tags) == (WALLET, "Till", ["till"])
     assert (again.pk, is_new) == (wallet.pk, False)
     assert watch(other).pk != wallet.pk
@@ -112,23 +99,14 @@ def test_there_is_a_limit_in_each_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     assert watch(merchant, chain="polygon").pk
 
 
-def test_a_change_is_audited_with_what_was_before_and_none_where_nothing_changes() -> (
-    None
-):
+def test_a_change_is_audited_with_what_was_before_and_none_where_nothing_changes() -> None:
     wallet, owner = watch(make_merchant(), label="Till"), make_user()
     change_watched_wallet(wallet, label="Till ", now=NOON)
     changed = change_watched_wallet(wallet, label="Shop", actor=owner, now=NOON)
     entry = AuditEntry.objects.order_by("pk").last()
     assert entry is not None
-    assert (changed.label, entry.actor, entry.action) == (
-        "Shop",
-        owner,
-        "watched_wallet.changed",
-    )
-    assert (entry.before, entry.after) == (
-        {"label": "Till", "tags": []},
-        {"label": "Shop", "tags": []},
-    )
+    assert (changed.label, entry.actor, entry.action) == ("Shop", owner, "watched_wallet.changed")
+    assert (entry.before, entry.after) == ({"label": "Till", "tags": []}, {"label": "Shop", "tags": []})
     assert len(acts()) == 2
 
 
@@ -148,16 +126,10 @@ def test_a_wallet_that_comes_back_is_the_same_one_and_begins_anew() -> None:
     """Else its history would be read into a second one, and reports would have all that moved twice."""
     merchant = make_merchant()
     wallet = watch(merchant, label="Till", tags=["till"])
-    WatchedWallet.objects.update(
-        status=WatchStatus.ACTIVE, history_height=9, history_until=9, history_from=1
-    )
-    WatchedBalance.objects.create(
-        wallet=wallet, token="USDC", units=7, height=9, read_at=NOON
-    )
+    WatchedWallet.objects.update(status=WatchStatus.ACTIVE, history_height=9, history_until=9, history_from=1)
+    WatchedBalance.objects.create(wallet=wallet, token="USDC", units=7, height=9, read_at=NOON)
     remove_watched_wallet(wallet, now=NOON)
-    again, is_new = watch_wallet(
-        merchant, mode=Mode.LIVE, chain="base", address=WALLET, now=NOON, label="Safe"
-    )
+    again, is_new = watch_wallet(merchant, mode=Mode.LIVE, chain="base", address=WALLET, now=NOON, label="Safe")
     assert (again.pk, is_new, again.removed_at) == (wallet.pk, True, None)
     assert (again.label, again.tags) == ("Safe", [])
     assert (again.status, again.history_until) == (WatchStatus.IMPORTING, None)

@@ -71,16 +71,12 @@ def test_wallets_that_are_added_together_are_asked_for_together(bench: Bench) ->
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        pytest.param(
-            refuses(-32000, "no state", method="eth_getLogs"), UNAVAILABLE, id="refuses"
-        ),
+        pytest.param(refuses(-32000, "no state", method="eth_getLogs"), UNAVAILABLE, id="refuses"),
         pytest.param(garbage(b"{}"), UNSOUND, id="garbage"),
         pytest.param(gives_at_most(0), UNAVAILABLE, id="gives nothing"),
     ],
 )
-def test_a_failure_is_told_and_tried_again(
-    bench: Bench, fault: Any, words: str
-) -> None:
+def test_a_failure_is_told_and_tried_again(bench: Bench, fault: Any, words: str) -> None:
     paid = bench.pay(SHOP, 3)
     bench.node.mine(100)
     read_all(bench.books.watcher)

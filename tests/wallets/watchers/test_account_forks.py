@@ -4,12 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.wallets.accounts import (
-    NOW,
-    Watched,
-    cursor_of,
-    make_account,
-)
+from tests.wallets.accounts import NOW, Watched, cursor_of, make_account
 from tests.wallets.ledger import Ledger, no_answer
 from wallets.models import Transfer
 from wallets.states import TransferState
@@ -58,10 +53,7 @@ def test_what_returns_far_below_the_head_is_found_as_well() -> None:
 
 
 def test_what_disappears_before_it_is_final_is_not_made_final() -> None:
-    watched, wallet = (
-        Watched(Ledger(confirmations=5)),
-        make_account(expected_until=LATER),
-    )
+    watched, wallet = (Watched(Ledger(confirmations=5)), make_account(expected_until=LATER))
     watched.tick()
     told = watched.pay(wallet)
     watched.tick(after=1)
@@ -88,9 +80,7 @@ def test_while_nodes_disagree_about_the_head_nothing_is_orphaned() -> None:
     assert states() == [CONFIRMED]
 
 
-def test_what_was_final_on_a_local_chain_that_was_replaced_is_not_looked_for_on_the_new_one() -> (
-    None
-):
+def test_what_was_final_on_a_local_chain_that_was_replaced_is_not_looked_for_on_the_new_one() -> None:
     watched, wallet = Watched(), make_account(expected_until=LATER)
     watched.tick()
     watched.pay(wallet)

@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.wallets.accounts import (
-    NOW,
-    Watched,
-    make_account,
-)
+from tests.wallets.accounts import NOW, Watched, make_account
 from wallets.models import EPOCH, ChainCursor, Transfer
 from wallets.watchers import account_ingest as accountingest
 
@@ -19,9 +15,7 @@ pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=30)
 
 
-def test_a_watcher_that_dies_between_reading_and_writing_loses_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_watcher_that_dies_between_reading_and_writing_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     watched, wallet = Watched(), make_account(expected_until=LATER)
     watched.tick()
     watched.pay(wallet)

@@ -5,13 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.wallets.accounts import (
-    Watched,
-    cursor_of,
-    make_account,
-    make_accounts,
-    solana_spec,
-)
+from tests.wallets.accounts import Watched, cursor_of, make_account, make_accounts, solana_spec
 from tests.wallets.ledger import Ledger, no_answer
 from tests.wallets.watchers.test_accounts import LATER
 from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError
@@ -36,9 +30,7 @@ def breaks_on(key: bytes, error: Exception) -> Callable[[Account], None]:
     [MalformedAnswerError("no block time"), no_answer(), KeyError("slot")],
     ids=["malformed", "times out", "unforeseen"],
 )
-def test_one_account_that_cannot_be_read_does_not_hold_up_the_others(
-    error: Exception,
-) -> None:
+def test_one_account_that_cannot_be_read_does_not_hold_up_the_others(error: Exception) -> None:
     watched = Watched(Ledger(at_once=10))
     wallets = [make_account(expected_until=LATER) for _ in range(10)]
     bad, good = wallets[3], wallets[:3] + wallets[4:]
@@ -48,9 +40,7 @@ def test_one_account_that_cannot_be_read_does_not_hold_up_the_others(
     for wallet in wallets:
         watched.pay(wallet)
     assert watched.tick(after=1) is Outcome.IDLE
-    assert set(Transfer.objects.values_list("wallet", flat=True)) == {
-        wallet.pk for wallet in good
-    }
+    assert set(Transfer.objects.values_list("wallet", flat=True)) == {wallet.pk for wallet in good}
     assert cursor_of(bad).height == before
     assert cursor_of(bad).last_error
     assert ChainCursor.objects.get().last_error == ""

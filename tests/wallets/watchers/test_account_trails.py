@@ -3,11 +3,7 @@
 import pytest
 
 from tests.wallets.accounts import Watched, make_account
-from tests.wallets.watchers.test_account_forks import (
-    CONFIRMED,
-    LATER,
-    states,
-)
+from tests.wallets.watchers.test_account_forks import CONFIRMED, LATER, states
 
 pytestmark = pytest.mark.django_db
 

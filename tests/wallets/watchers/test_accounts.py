@@ -6,13 +6,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 
-from tests.wallets.accounts import (
-    NOW,
-    Watched,
-    cursor_of,
-    make_account,
-    solana_spec,
-)
+from tests.wallets.accounts import NOW, Watched, cursor_of, make_account, solana_spec
 from tests.wallets.ledger import Ledger, no_answer
 from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError
 from wallets.models import EPOCH, ChainCursor, Transfer
@@ -35,16 +29,8 @@ def test_a_payment_is_recorded_in_the_next_pass_and_read_again_without_effect() 
     told = watched.pay(wallet)
     assert watched.tick(after=1) is Outcome.IDLE
     found = Transfer.objects.get()
-    assert (found.tx_hash, found.units, found.wallet_id) == (
-        told.tx_hash,
-        25,
-        wallet.pk,
-    )
-    assert (found.merchant_id, found.mode, found.deposit_id) == (
-        wallet.merchant_id,
-        "live",
-        None,
-    )
+    assert (found.tx_hash, found.units, found.wallet_id) == (told.tx_hash, 25, wallet.pk)
+    assert (found.merchant_id, found.mode, found.deposit_id) == (wallet.merchant_id, "live", None)
     before = list(Transfer.objects.values())
     watched.tick(after=1)
     assert list(Transfer.objects.values()) == before
@@ -131,9 +117,7 @@ def test_no_pause_ends_before_the_budget_allows_a_request() -> None:
     assert 10.0 < watched.watcher.longest_pause(60.0) < 60.0
 
 
-def test_a_wallet_is_read_from_the_head_on_and_vouched_for_from_its_first_reading() -> (
-    None
-):
+def test_a_wallet_is_read_from_the_head_on_and_vouched_for_from_its_first_reading() -> None:
     watched = Watched()
     watched.tick()
     wallet = make_account()
@@ -142,16 +126,9 @@ def test_a_wallet_is_read_from_the_head_on_and_vouched_for_from_its_first_readin
     watched.tick(after=1)
     cursor, chain = cursor_of(wallet), ChainCursor.objects.get()
     assert not Transfer.objects.exists()
-    assert (cursor.height, cursor.height_time) == (
-        watched.ledger.height,
-        watched.ledger.time(watched.ledger.height),
-    )
+    assert (cursor.height, cursor.height_time) == (watched.ledger.height, watched.ledger.time(watched.ledger.height))
     assert cursor.read_through_at == cursor.read_at == watched.now
-    assert (chain.height, chain.head, chain.head_at) == (
-        watched.ledger.height,
-        watched.ledger.height,
-        watched.now,
-    )
+    assert (chain.height, chain.head, chain.head_at) == (watched.ledger.height, watched.ledger.height, watched.now)
 
 
 def test_a_replaced_wallet_is_read_too() -> None:
@@ -167,9 +144,7 @@ def test_a_public_chain_is_not_vouched_for_past_the_time_of_its_head() -> None:
     watched = Watched(spec=solana_spec(NETWORK="mainnet"))
     wallet = make_account()
     watched.tick()
-    assert cursor_of(wallet).read_through_at == watched.ledger.time(
-        watched.ledger.height
-    )
+    assert cursor_of(wallet).read_through_at == watched.ledger.time(watched.ledger.height)
 
 
 def test_while_nodes_disagree_about_the_head_nothing_is_vouched_for() -> None:
@@ -194,9 +169,7 @@ def test_a_node_that_lags_moves_nothing_back() -> None:
 
 
 @pytest.mark.parametrize("is_of_the_future", [True, False])
-def test_a_head_that_cannot_be_moves_no_cursor_and_hides_no_payment(
-    is_of_the_future: bool,
-) -> None:
+def test_a_head_that_cannot_be_moves_no_cursor_and_hides_no_payment(is_of_the_future: bool) -> None:
     watched = Watched(spec=solana_spec(NETWORK="mainnet"))
     ledger, wallet = watched.ledger, make_account(expected_until=LATER)
     watched.tick()
@@ -281,10 +254,7 @@ def test_a_local_chain_that_was_replaced_is_read_anew() -> None:
     assert watched.tick(after=1) is Outcome.AHEAD
     watched.tick()
     found = Transfer.objects.order_by("units").values_list("units", "state")
-    assert list(found) == [
-        (25, CONFIRMED),
-        (26, CONFIRMED),
-    ]
+    assert list(found) == [(25, CONFIRMED), (26, CONFIRMED)]
     assert cursor_of(wallet).height == 4
 
 

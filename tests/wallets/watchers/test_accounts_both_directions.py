@@ -11,22 +11,10 @@ from solders.pubkey import Pubkey
 
 from accounts.states import Mode
 from tests.factories import make_merchant
-from tests.wallets.accounts import (
-    NOW,
-    Watched,
-    make_account,
-    make_accounts,
-    solana_spec,
-)
+from tests.wallets.accounts import NOW, Watched, make_account, make_accounts, solana_spec
 from tests.wallets.ledger import Ledger, no_answer
 from wallets.chains.base import Account
-from wallets.models import (
-    AccountCursor,
-    ChainCursor,
-    Transfer,
-    WatchedMovement,
-    WatchedWallet,
-)
+from wallets.models import AccountCursor, ChainCursor, Transfer, WatchedMovement, WatchedWallet
 from wallets.states import TransferState
 from wallets.watched.account_history import AccountHistory
 from wallets.watched.service import remove_watched_wallet
@@ -43,13 +31,7 @@ def make_watched(count: int = 1, **values: Any) -> list[WatchedWallet]:
     wallets = [
         WatchedWallet(
             **(
-                {
-                    "merchant": merchant,
-                    "mode": Mode.LIVE,
-                    "chain": "solana",
-                    "address": str(Pubkey(key)),
-                    "key": key,
-                }
+                {"merchant": merchant, "mode": Mode.LIVE, "chain": "solana", "address": str(Pubkey(key)), "key": key}
                 | values
             )
         )
@@ -80,27 +62,20 @@ def states() -> list[str]:
     return list(rows.values_list("state", flat=True))
 
 
-def test_what_enters_and_leaves_a_watched_wallet_is_recorded_once_and_is_no_payment() -> (
-    None
-):
+def test_what_enters_and_leaves_a_watched_wallet_is_recorded_once_and_is_no_payment() -> None:
     watched, [wallet, other] = Watched(), make_watched(2)
     watched.tick()
     watched.pay(wallet, 30)
     watched.pay(other, 20, by=wallet)
     for _ in range(3):
         watched.tick(after=61)
-    assert moved(wallet) == [
-        ("in", 30, "payer", False),
-        ("out", 20, other.address, False),
-    ]
+    assert moved(wallet) == [("in", 30, "payer", False), ("out", 20, other.address, False)]
     assert moved(other) == [("in", 20, wallet.address, False)]
     assert states() == [CONFIRMED] * 3
     assert not Transfer.objects.exists()
 
 
-def test_a_payment_to_a_receiving_wallet_that_is_watched_too_is_told_to_be_one() -> (
-    None
-):
+def test_a_payment_to_a_receiving_wallet_that_is_watched_too_is_told_to_be_one() -> None:
     watched, account = Watched(), make_account(expected_until=LATER)
     both: dict[str, Any] = {"address": account.address, "key": account.key}
     [payer] = make_watched()

@@ -9,13 +9,7 @@ from solders.keypair import Keypair
 from accounts.states import Mode
 from demo.localnet.solana.node import Payment
 from tests.factories import make_merchant
-from tests.wallets.accountchains import (
-    AccountChain,
-    OnSolana,
-    OnTon,
-    make_expected,
-    open_account_watcher,
-)
+from tests.wallets.accountchains import AccountChain, OnSolana, OnTon, make_expected, open_account_watcher
 from wallets.models import AccountCursor, Transfer, WatchedMovement, WatchedWallet
 from wallets.states import TransferState
 from wallets.watched.service import watch_wallet
@@ -68,13 +62,7 @@ def spender(chain: AccountChain, units: int) -> tuple[str, Spend]:
 
 
 def watch(chain: AccountChain, address: str) -> WatchedWallet:
-    wallet, _ = watch_wallet(
-        make_merchant(),
-        mode=Mode.LIVE,
-        chain=chain.name,
-        address=address,
-        now=timezone.now(),
-    )
+    wallet, _ = watch_wallet(make_merchant(), mode=Mode.LIVE, chain=chain.name, address=address, now=timezone.now())
     return wallet
 
 
@@ -88,14 +76,10 @@ def read(watcher: AccountWatcher) -> None:
 
 def moved(wallet: WatchedWallet) -> list[tuple[str, int, str, str]]:
     rows = wallet.movements.order_by("block_height", "pk")
-    return [
-        (one.direction, int(one.units), one.counterparty, one.state) for one in rows
-    ]
+    return [(one.direction, int(one.units), one.counterparty, one.state) for one in rows]
 
 
-def test_both_sides_of_a_transfer_are_recorded_in_the_same_words(
-    chain: AccountChain, watcher: AccountWatcher
-) -> None:
+def test_both_sides_of_a_transfer_are_recorded_in_the_same_words(chain: AccountChain, watcher: AccountWatcher) -> None:
     (address, spend), other = spender(chain, 100), chain.new_address()
     wallet, theirs = watch(chain, address), watch(chain, other)
     read(watcher)
@@ -114,9 +98,7 @@ def test_both_sides_of_a_transfer_are_recorded_in_the_same_words(
     assert not Transfer.objects.exists()
 
 
-def test_a_payment_out_of_a_watched_wallet_is_both_facts(
-    chain: AccountChain, watcher: AccountWatcher
-) -> None:
+def test_a_payment_out_of_a_watched_wallet_is_both_facts(chain: AccountChain, watcher: AccountWatcher) -> None:
     (address, spend), shop = spender(chain, 100), chain.new_address()
     wallet = watch(chain, address)
     own = make_expected(chain, shop)
@@ -130,9 +112,7 @@ def test_a_payment_out_of_a_watched_wallet_is_both_facts(
     assert (out.counterparty, out.is_payment) == (shop, False)
 
 
-def test_what_a_fork_took_on_either_side_is_orphaned(
-    chain: AccountChain, watcher: AccountWatcher
-) -> None:
+def test_what_a_fork_took_on_either_side_is_orphaned(chain: AccountChain, watcher: AccountWatcher) -> None:
     (address, spend), other = spender(chain, 100), chain.new_address()
     wallet, theirs = watch(chain, address), watch(chain, other)
     read(watcher)

@@ -35,9 +35,7 @@ class OpenWatcher:
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
 
-    def __call__(
-        self, chain: AccountChain, *urls: str, **options: Any
-    ) -> AccountWatcher:
+    def __call__(self, chain: AccountChain, *urls: str, **options: Any) -> AccountWatcher:
         watcher = open_account_watcher(chain, *urls, **options)
         self._stack.callback(watcher.close)
         return watcher
@@ -55,9 +53,7 @@ def open_watcher() -> Iterator[OpenWatcher]:
         yield OpenWatcher(stack)
 
 
-def test_a_payment_is_seen_in_the_next_pass_and_confirmed(
-    chain: AccountChain, open_watcher: OpenWatcher
-) -> None:
+def test_a_payment_is_seen_in_the_next_pass_and_confirmed(chain: AccountChain, open_watcher: OpenWatcher) -> None:
     watcher, to = open_watcher(chain), chain.new_address()
     wallet = make_expected(chain, to)
     read_all(watcher)
@@ -72,9 +68,7 @@ def test_a_payment_is_seen_in_the_next_pass_and_confirmed(
     assert (found.chain, found.state, found.mode) == (chain.name, CONFIRMED, "live")
 
 
-def test_what_was_paid_before_a_wallet_was_known_is_not_ours(
-    chain: AccountChain, open_watcher: OpenWatcher
-) -> None:
+def test_what_was_paid_before_a_wallet_was_known_is_not_ours(chain: AccountChain, open_watcher: OpenWatcher) -> None:
     watcher, to, other = open_watcher(chain), chain.new_address(), chain.new_address()
     make_expected(chain, other)
     read_all(watcher)
@@ -100,9 +94,7 @@ def test_what_is_paid_while_no_watcher_runs_is_found_by_the_next(
     assert set(Transfer.objects.values_list("tx_hash", flat=True)) == hashes
 
 
-def test_an_account_that_is_told_in_parts_is_read_again_to_the_end(
-    solana_node: Any, open_watcher: OpenWatcher
-) -> None:
+def test_an_account_that_is_told_in_parts_is_read_again_to_the_end(solana_node: Any, open_watcher: OpenWatcher) -> None:
     chain = OnSolana(solana_node)
     to, spec = chain.new_address(), spec_of(chain)
     make_expected(chain, to)
@@ -115,13 +107,7 @@ def test_an_account_that_is_told_in_parts_is_read_again_to_the_end(
     solana_node.finalize()
     adapter = SolanaAdapter(spec, open_pool(spec), most=2)
     told = rescan_accounts(
-        spec,
-        adapter,
-        first=0,
-        last=None,
-        now=timezone.now(),
-        say=lambda text: None,
-        pace=lambda: None,
+        spec, adapter, first=0, last=None, now=timezone.now(), say=lambda text: None, pace=lambda: None
     )
     adapter.close()
     assert (told.seen, len(told.new), Transfer.objects.count()) == (7, 7, 7)
@@ -148,9 +134,7 @@ def test_a_watcher_that_dies_between_reading_and_writing_loses_nothing(
     assert Transfer.objects.get().units == 25
 
 
-def test_a_transaction_that_a_fork_took_is_orphaned(
-    chain: AccountChain, open_watcher: OpenWatcher
-) -> None:
+def test_a_transaction_that_a_fork_took_is_orphaned(chain: AccountChain, open_watcher: OpenWatcher) -> None:
     watcher, to = open_watcher(chain), chain.new_address()
     wallet = make_expected(chain, to)
     read_all(watcher)
@@ -166,9 +150,7 @@ def test_a_transaction_that_a_fork_took_is_orphaned(
     assert cursor_of(wallet).read_through_at is not None
 
 
-def test_a_local_chain_that_was_replaced_is_read_anew(
-    chain: AccountChain, open_watcher: OpenWatcher
-) -> None:
+def test_a_local_chain_that_was_replaced_is_read_anew(chain: AccountChain, open_watcher: OpenWatcher) -> None:
     watcher, to = open_watcher(chain), chain.new_address()
     make_expected(chain, to)
     chain.pay(to, 25)

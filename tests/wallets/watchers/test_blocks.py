@@ -10,21 +10,13 @@ from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    FAKE,
-    deploy_token,
-    execute,
-    token_address,
-)
+from demo.localnet.tokens import FAKE, deploy_token, execute, token_address
 from tests.nodes import proxy as faults
 from tests.nodes.fixtures import StartNode
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import mint, transfer, transfer_many
-from wallets.chains.base import (
-    ChainUnavailableError,
-    ReorgDuringReadError,
-)
+from wallets.chains.base import ChainUnavailableError, ReorgDuringReadError
 from wallets.models import Block, ChainCursor, Transfer
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
@@ -56,36 +48,24 @@ def states() -> list[str]:
     return list(Transfer.objects.order_by("pk").values_list("state", flat=True))
 
 
-def test_a_payment_is_detected_in_the_next_pass(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_payment_is_detected_in_the_next_pass(base_node: Anvil, watcher: Watcher) -> None:
     deposit = make_deposit()
     read_all(watcher)
-    tx_hash = transfer(
-        base_node, payer(base_node), USDC, address_of(deposit), 25_000_000
-    )
+    tx_hash = transfer(base_node, payer(base_node), USDC, address_of(deposit), 25_000_000)
     assert watcher.tick(now=timezone.now()) is Outcome.IDLE
     found = Transfer.objects.get()
     block = base_node.block()
     assert found.tx_hash == tx_hash
     assert (found.units, found.token, found.token_address) == (25_000_000, "USDC", USDC)
-    assert (found.sender, found.recipient) == (
-        payer(base_node).address,
-        address_of(deposit),
-    )
+    assert (found.sender, found.recipient) == (payer(base_node).address, address_of(deposit))
     assert (found.deposit_id, found.merchant_id) == (deposit.pk, deposit.merchant_id)
     assert (found.mode, found.state, found.position) == ("live", DETECTED, 0)
-    assert (found.block_height, found.block_hash) == (
-        int(block["number"], 16),
-        block["hash"],
-    )
+    assert (found.block_height, found.block_hash) == (int(block["number"], 16), block["hash"])
     assert found.block_time.timestamp() == int(block["timestamp"], 16)
     assert found.queued_at is not None
 
 
-def test_a_payment_is_confirmed_when_its_block_is_the_sixth_from_the_head(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_payment_is_confirmed_when_its_block_is_the_sixth_from_the_head(base_node: Anvil, watcher: Watcher) -> None:
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 1)
     base_node.mine(4)
     read_all(watcher)
@@ -99,9 +79,7 @@ def test_a_payment_is_confirmed_when_its_block_is_the_sixth_from_the_head(
     assert found.queued_at == found.confirmed_at
 
 
-def test_what_is_no_payment_to_us_is_left_alone(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_what_is_no_payment_to_us_is_left_alone(base_node: Anvil, watcher: Watcher) -> None:
     to = address_of(make_deposit())
     simulated = address_of(make_deposit(mode="test"))
     buyer = payer(base_node)
@@ -120,9 +98,7 @@ def test_what_is_no_payment_to_us_is_left_alone(
     assert ChainCursor.objects.get().height == base_node.block_number()
 
 
-def test_a_known_wrong_token_is_recorded_under_its_own_name(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_known_wrong_token_is_recorded_under_its_own_name(base_node: Anvil, watcher: Watcher) -> None:
     wrong = deploy_token(base_node, "USDbC")
     mint(base_node, wrong, address_of(make_deposit()), 25_000_000)
     read_all(watcher)
@@ -137,28 +113,17 @@ def test_an_amount_of_any_size_is_exact(base_node: Anvil, watcher: Watcher) -> N
     assert Transfer.objects.get().units == units
 
 
-def test_each_transfer_of_a_transaction_has_its_own_position(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_each_transfer_of_a_transaction_has_its_own_position(base_node: Anvil, watcher: Watcher) -> None:
     mine, other = make_deposit(), make_deposit()
     stranger = base_node.accounts[7].address
-    payments = [
-        (stranger, 1),
-        (address_of(mine), 2),
-        (address_of(other), 3),
-        (address_of(mine), 4),
-    ]
+    payments = [(stranger, 1), (address_of(mine), 2), (address_of(other), 3), (address_of(mine), 4)]
     transfer_many(base_node, payer(base_node), USDC, payments)
     read_all(watcher)
-    found = Transfer.objects.order_by("position").values_list(
-        "position", "units", "deposit"
-    )
+    found = Transfer.objects.order_by("position").values_list("position", "units", "deposit")
     assert list(found) == [(1, 2, mine.pk), (2, 3, other.pk), (3, 4, mine.pk)]
 
 
-def test_reading_a_block_again_changes_nothing(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_reading_a_block_again_changes_nothing(base_node: Anvil, watcher: Watcher) -> None:
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 1)
     read_all(watcher)
     before = list(Transfer.objects.values())
@@ -167,9 +132,7 @@ def test_reading_a_block_again_changes_nothing(
     assert list(Transfer.objects.values()) == before
 
 
-def test_blocks_without_transfers_move_the_cursor(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_blocks_without_transfers_move_the_cursor(base_node: Anvil, watcher: Watcher) -> None:
     base_node.mine(3)
     read_all(watcher)
     cursor = ChainCursor.objects.get()
@@ -177,9 +140,7 @@ def test_blocks_without_transfers_move_the_cursor(
     assert cursor.block_hash == base_node.block()["hash"]
 
 
-def test_a_pass_with_nothing_new_still_vouches_for_the_chain(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_pass_with_nothing_new_still_vouches_for_the_chain(base_node: Anvil, watcher: Watcher) -> None:
     read_all(watcher)
     now = timezone.now()
     assert watcher.tick(now=now) is Outcome.IDLE
@@ -188,9 +149,7 @@ def test_a_pass_with_nothing_new_still_vouches_for_the_chain(
     assert base_node.block_number() == cursor.height
 
 
-def test_the_factory_is_looked_for_and_noted(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_the_factory_is_looked_for_and_noted(base_node: Anvil, watcher: Watcher) -> None:
     assert base_node.block_number() > 0
     read_all(watcher)
     assert ChainCursor.objects.get().factory_ok is True
@@ -209,9 +168,7 @@ def test_past_a_thousand_addresses_the_database_alone_decides(
     assert list(units) == [6, 7]
 
 
-def test_far_behind_the_head_ranges_are_read_and_the_window_grows(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_far_behind_the_head_ranges_are_read_and_the_window_grows(base_node: Anvil, watcher: Watcher) -> None:
     deposit = make_deposit()
     transfer(base_node, payer(base_node), USDC, address_of(deposit), 1)
     base_node.mine(40)
@@ -219,17 +176,11 @@ def test_far_behind_the_head_ranges_are_read_and_the_window_grows(
     base_node.mine(90)
     read_all(watcher)
     assert Transfer.objects.filter(state=CONFIRMED).count() == 3
-    assert list(Transfer.objects.order_by("pk").values_list("position", flat=True)) == [
-        0,
-        0,
-        1,
-    ]
+    assert list(Transfer.objects.order_by("pk").values_list("position", flat=True)) == [0, 0, 1]
     assert ChainCursor.objects.get().window > 10
 
 
-def test_no_node_means_nothing_moves_and_the_failure_is_told(
-    start_node: StartNode,
-) -> None:
+def test_no_node_means_nothing_moves_and_the_failure_is_told(start_node: StartNode) -> None:
     node = start_node(8453)
     watcher = make_watcher(node.url)
     read_all(watcher)
@@ -238,18 +189,13 @@ def test_no_node_means_nothing_moves_and_the_failure_is_told(
     with pytest.raises(ChainUnavailableError):
         watcher.tick(now=timezone.now())
     after = ChainCursor.objects.get()
-    assert (after.height, after.read_through_at) == (
-        before.height,
-        before.read_through_at,
-    )
+    assert (after.height, after.read_through_at) == (before.height, before.read_through_at)
     assert after.failing_since is not None
     assert "does not answer" in after.last_error
     watcher.close()
 
 
-def test_old_block_hashes_are_forgotten(
-    base_node: Anvil, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_block_hashes_are_forgotten(base_node: Anvil, watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wallets.watchers.ingest.LEAST_KEPT_BLOCKS", 5)
     base_node.mine(40)
     read_all(watcher)
@@ -272,9 +218,7 @@ def test_reading_can_begin_at_a_block_that_is_not_there_yet(base_node: Anvil) ->
     watcher.close()
 
 
-REFUSES_ANY_RANGE = faults.refuses(
-    -32005, "block range too large", method="eth_getLogs"
-)
+REFUSES_ANY_RANGE = faults.refuses(-32005, "block range too large", method="eth_getLogs")
 
 
 def test_a_block_that_no_window_is_small_enough_for_is_told(base_node: Anvil) -> None:
@@ -295,24 +239,16 @@ def test_a_block_that_no_window_is_small_enough_for_is_told(base_node: Anvil) ->
     "fault",
     [
         REFUSES_ANY_RANGE,
+        faults.results(lambda method, result: None if method == "eth_getTransactionReceipt" else result),
         faults.results(
             lambda method, result: (
-                None if method == "eth_getTransactionReceipt" else result
-            )
-        ),
-        faults.results(
-            lambda method, result: (
-                [log | {"blockHash": "0x" + "ab" * 32} for log in result]
-                if method == "eth_getLogs"
-                else result
+                [log | {"blockHash": "0x" + "ab" * 32} for log in result] if method == "eth_getLogs" else result
             )
         ),
     ],
     ids=["takes no block", "has no receipts", "contradicts itself"],
 )
-def test_a_node_that_always_fails_to_read_leaves_the_reading_to_the_next(
-    base_node: Anvil, fault: faults.Fault
-) -> None:
+def test_a_node_that_always_fails_to_read_leaves_the_reading_to_the_next(base_node: Anvil, fault: faults.Fault) -> None:
     with RpcProxy(base_node.url) as proxy:
         watcher = make_watcher(proxy.url, base_node.url)
         transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
@@ -325,9 +261,7 @@ def test_a_node_that_always_fails_to_read_leaves_the_reading_to_the_next(
         watcher.close()
 
 
-def test_a_node_far_behind_does_not_pass_for_a_deep_fork(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_node_far_behind_does_not_pass_for_a_deep_fork(base_node: Anvil, watcher: Watcher) -> None:
     base_node.mine(3)
     read_all(watcher)
     # As if another node had led us on, by more blocks than are remembered.
@@ -340,9 +274,7 @@ def test_a_node_far_behind_does_not_pass_for_a_deep_fork(
     assert cursor.last_error
 
 
-def test_two_nodes_on_different_forks_are_told_and_nothing_is_taken_back(
-    base_node: Anvil,
-) -> None:
+def test_two_nodes_on_different_forks_are_told_and_nothing_is_taken_back(base_node: Anvil) -> None:
     with RpcProxy(base_node.url) as proxy:
         watcher = make_watcher(proxy.url)
         transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 1)
@@ -351,9 +283,7 @@ def test_two_nodes_on_different_forks_are_told_and_nothing_is_taken_back(
         newest = base_node.block_number()
 
         def other_parent(method: str, result: Any) -> Any:
-            is_newest = (
-                method == "eth_getBlockByNumber" and int(result["number"], 16) == newest
-            )
+            is_newest = method == "eth_getBlockByNumber" and int(result["number"], 16) == newest
             return result | {"parentHash": "0x" + "12" * 32} if is_newest else result
 
         proxy.fault = faults.results(other_parent)

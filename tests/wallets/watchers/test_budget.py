@@ -4,14 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.wallets.accounts import (
-    NOW,
-    Watched,
-    cursor_of,
-    make_account,
-    make_accounts,
-    solana_spec,
-)
+from tests.wallets.accounts import NOW, Watched, cursor_of, make_account, make_accounts, solana_spec
 from tests.wallets.ledger import Ledger
 from wallets.chains.base import Account
 from wallets.models import ChainCursor, Transfer

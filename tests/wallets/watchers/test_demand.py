@@ -42,9 +42,7 @@ def ethereum(ethereum_node: Anvil) -> Iterator[Watcher]:
 
 def passes(watcher: Watcher, seconds: int, *, since: datetime) -> int:
     """How many passes it does, asked each second."""
-    outcomes = [
-        watcher.tick(now=since + timedelta(seconds=second)) for second in range(seconds)
-    ]
+    outcomes = [watcher.tick(now=since + timedelta(seconds=second)) for second in range(seconds)]
     assert set(outcomes) <= {Outcome.QUIET, Outcome.IDLE}
     return outcomes.count(Outcome.IDLE)
 
@@ -70,9 +68,7 @@ def test_somebody_to_pay_means_a_pass_each_time(watcher: Watcher) -> None:
     assert passes(watcher, 60, since=begun) == 60
 
 
-def test_a_new_checkout_is_watched_from_the_next_pass_on(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_new_checkout_is_watched_from_the_next_pass_on(base_node: Anvil, watcher: Watcher) -> None:
     now = timezone.now()
     read_all(watcher, now=now)
     assert watcher.tick(now=now) is Outcome.QUIET
@@ -83,9 +79,7 @@ def test_a_new_checkout_is_watched_from_the_next_pass_on(
 
 
 @pytest.mark.parametrize(
-    ("ago", "is_expected"),
-    [(2 * MINUTE, True), (4 * MINUTE, False)],
-    ids=["on its way", "too late"],
+    ("ago", "is_expected"), [(2 * MINUTE, True), (4 * MINUTE, False)], ids=["on its way", "too late"]
 )
 def test_a_checkout_is_waited_for_until_its_last_payment_may_have_been_mined(
     watcher: Watcher, ago: timedelta, is_expected: bool
@@ -97,9 +91,7 @@ def test_a_checkout_is_waited_for_until_its_last_payment_may_have_been_mined(
     assert watcher.tick(now=now) is wanted
 
 
-def test_late_money_is_seen_within_a_minute_and_followed_until_it_is_final(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_late_money_is_seen_within_a_minute_and_followed_until_it_is_final(base_node: Anvil, watcher: Watcher) -> None:
     now = timezone.now()
     deposit = payable_until(now - timedelta(days=3))
     read_all(watcher, now=now)
@@ -113,9 +105,7 @@ def test_late_money_is_seen_within_a_minute_and_followed_until_it_is_final(
     assert watcher.tick(now=now + MINUTE) is Outcome.QUIET
 
 
-def test_a_chain_that_fell_behind_is_read_on_until_it_caught_up(
-    base_node: Anvil,
-) -> None:
+def test_a_chain_that_fell_behind_is_read_on_until_it_caught_up(base_node: Anvil) -> None:
     public = make_watcher(base_node.url, NETWORK="mainnet")
     now = timezone.now()
     read_all(public, now=now)
@@ -127,9 +117,7 @@ def test_a_chain_that_fell_behind_is_read_on_until_it_caught_up(
     public.close()
 
 
-def test_a_watcher_that_has_just_begun_reads_whatever_was_read_before(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_watcher_that_has_just_begun_reads_whatever_was_read_before(base_node: Anvil, watcher: Watcher) -> None:
     now = timezone.now()
     read_all(watcher, now=now)
     watcher.stop()
@@ -139,9 +127,7 @@ def test_a_watcher_that_has_just_begun_reads_whatever_was_read_before(
     other.close()
 
 
-def test_a_second_watcher_stands_by_while_the_first_rests(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_second_watcher_stands_by_while_the_first_rests(base_node: Anvil, watcher: Watcher) -> None:
     read_all(watcher)
     other = make_watcher(base_node.url, owner="two")
     assert watcher.tick(now=timezone.now()) is Outcome.QUIET
@@ -155,17 +141,13 @@ def test_a_time_that_a_wrong_clock_wrote_is_not_waited_for(watcher: Watcher) -> 
     assert watcher.tick(now=timezone.now()) is Outcome.IDLE
 
 
-def test_deposits_there_by_mistake_leave_an_exact_amount_chain_idle(
-    ethereum: Watcher,
-) -> None:
+def test_deposits_there_by_mistake_leave_an_exact_amount_chain_idle(ethereum: Watcher) -> None:
     payable_until(timezone.now() + 30 * MINUTE)
     read_all(ethereum)
     assert ethereum.tick(now=timezone.now()) is Outcome.QUIET
 
 
-def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(
-    ethereum: Watcher,
-) -> None:
+def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(ethereum: Watcher) -> None:
     now = timezone.now()
     read_all(ethereum, now=now)
     wallet = make_wallet(make_merchant(), "ethereum")

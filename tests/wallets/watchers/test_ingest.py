@@ -29,9 +29,7 @@ def watcher(base_node: Anvil) -> Iterator[Watcher]:
     watcher.close()
 
 
-def test_a_chain_that_is_told_to_go_back_takes_back_what_is_above(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_chain_that_is_told_to_go_back_takes_back_what_is_above(base_node: Anvil, watcher: Watcher) -> None:
     watch(shop(base_node).address)
     height = base_node.block_number()
     pay(base_node, shop(base_node).address)
@@ -43,7 +41,4 @@ def test_a_chain_that_is_told_to_go_back_takes_back_what_is_above(
     resume("base", height=height, now=timezone.now())
     assert (states(WatchedMovement), states(DepositOutflow)) == ([ORPHANED], [ORPHANED])
     read_all(watcher)
-    assert (states(WatchedMovement), states(DepositOutflow)) == (
-        [CONFIRMED],
-        [CONFIRMED],
-    )
+    assert (states(WatchedMovement), states(DepositOutflow)) == ([CONFIRMED], [CONFIRMED])

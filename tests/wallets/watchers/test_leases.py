@@ -17,17 +17,9 @@ from tests.wallets.paying import mint, transfer
 from wallets.chains.base import BlockAdapter
 from wallets.models import EPOCH, Block, ChainCursor, Transfer
 from wallets.states import TransferState
-from wallets.watchers import (
-    blocks,
-    leases,
-    readings,
-)
+from wallets.watchers import blocks, leases, readings
 from wallets.watchers.blocks import Watcher
-from wallets.watchers.leases import (
-    LeaseLostError,
-    release_lease,
-    take_lease,
-)
+from wallets.watchers.leases import LeaseLostError, release_lease, take_lease
 from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
@@ -70,9 +62,7 @@ def other(base_node: Anvil) -> Iterator[Watcher]:
 
 
 @pytest.fixture
-def paused(
-    base_node: Anvil, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[PausedWatcher]:
+def paused(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> Iterator[PausedWatcher]:
     paused = PausedWatcher(base_node, monkeypatch)
     yield paused
     paused.watcher.close()
@@ -129,10 +119,7 @@ def test_a_watcher_that_lost_its_lease_while_paused_writes_nothing(
 
 
 def test_without_the_fence_it_would_write_what_is_no_longer_true(
-    base_node: Anvil,
-    other: Watcher,
-    paused: PausedWatcher,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, other: Watcher, paused: PausedWatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_all(paused.watcher)
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
@@ -145,9 +132,7 @@ def test_without_the_fence_it_would_write_what_is_no_longer_true(
     assert base_node.block(stale.height)["hash"] != stale.hash
 
 
-def test_after_a_long_pass_the_lease_is_long_enough_for_the_next(
-    base_node: Anvil, paused: PausedWatcher
-) -> None:
+def test_after_a_long_pass_the_lease_is_long_enough_for_the_next(base_node: Anvil, paused: PausedWatcher) -> None:
     seconds = 0.0
 
     def take_long() -> None:

@@ -12,12 +12,7 @@ from solders.pubkey import Pubkey
 from demo.localnet.solana import programs
 from demo.localnet.solana.node import USDC, SolanaNode
 from tests.checkouts.schema import alter
-from tests.wallets.accountchains import (
-    OnSolana,
-    make_expected,
-    open_account_watcher,
-    spec_of,
-)
+from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher, spec_of
 from tests.wallets.watchers.test_accounts_both_directions_nodes import read, watch
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import PARTS_FROM
@@ -25,13 +20,7 @@ from wallets.chains.solana.adapter import SolanaAdapter
 from wallets.chains.solana.labels import Labels
 from wallets.chains.solana.parts import Parts
 from wallets.chains.solana.sums import Credit, Debit
-from wallets.models import (
-    EPOCH,
-    ReceivingWallet,
-    SourceDifference,
-    Transfer,
-    WatchedMovement,
-)
+from wallets.models import EPOCH, ReceivingWallet, SourceDifference, Transfer, WatchedMovement
 from wallets.reconciliation.comparison import Compared, compare_accounts
 from wallets.reconciliation.missed import ask_again
 from wallets.reconciliation.rescan import rescan_accounts
@@ -46,9 +35,7 @@ DETECTED, CONFIRMED, ORPHANED = TransferState
 class SumsAlone:
     """How the release before 0.26 read a transaction."""
 
-    def __init__(
-        self, *_: Any, sums: Sequence[Credit], debits: Sequence[Debit], **__: Any
-    ) -> None:
+    def __init__(self, *_: Any, sums: Sequence[Credit], debits: Sequence[Debit], **__: Any) -> None:
         self._sums, self._debits = sums, debits
 
     def credits(self, labels: Labels) -> Sequence[Credit]:
@@ -89,18 +76,12 @@ class Installation:
         """Pay the shop several times in one transaction; it returns something in the same one."""
         mint = Pubkey.from_string(USDC)
         payer = self.node.payer.pubkey()
-        mine, its = (
-            programs.token_account(one, mint) for one in (payer, self.shop.pubkey())
-        )
+        mine, its = (programs.token_account(one, mint) for one in (payer, self.shop.pubkey()))
         moves = [(mine, its, each, payer) for each in units]
         moves += [(its, mine, back, self.shop.pubkey())] if back else []
-        made = programs.create_account(
-            payer, self.shop.pubkey(), mint, program=programs.TOKEN
-        )
+        made = programs.create_account(payer, self.shop.pubkey(), mint, program=programs.TOKEN)
         orders = [
-            programs.transfer(
-                a, b, units, owner=owner, mint=mint, program=programs.TOKEN
-            )
+            programs.transfer(a, b, units, owner=owner, mint=mint, program=programs.TOKEN)
             for a, b, units, owner in moves
         ]
         signers = [self.shop] if back else []
@@ -117,24 +98,14 @@ class Installation:
         self.read()
         spec = spec_of(self.chain)
         adapter = SolanaAdapter(spec, open_pool(spec))
-        rescan_accounts(
-            spec,
-            adapter,
-            first=0,
-            last=None,
-            now=timezone.now(),
-            say=lambda _: None,
-            pace=lambda: None,
-        )
+        rescan_accounts(spec, adapter, first=0, last=None, now=timezone.now(), say=lambda _: None, pace=lambda: None)
         found = adapter.find(tx_hash)
         assert found is not None
         assert found.is_final
         assert not ask_again(found, now=timezone.now())
         node = AccountNode("another", adapter)
         keys = [bytes(self.shop.pubkey())]
-        told = compare_accounts(
-            spec, node, keys=keys, last_turns={}, owner="one", now=timezone.now()
-        )
+        told = compare_accounts(spec, node, keys=keys, last_turns={}, owner="one", now=timezone.now())
         assert told == Compared()
         adapter.close()
         self.read()
@@ -145,9 +116,7 @@ class Installation:
 
 
 @pytest.fixture
-def installation(
-    solana_node: SolanaNode, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Installation]:
+def installation(solana_node: SolanaNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
     installed = Installation(solana_node, monkeypatch)
     yield installed
     installed.close()
@@ -156,18 +125,13 @@ def installation(
 def rows() -> list[tuple[int, str]]:
     """Transfers that stand: units and state."""
     standing = Transfer.objects.exclude(state=ORPHANED).order_by("position")
-    return [
-        (int(units), state) for units, state in standing.values_list("units", "state")
-    ]
+    return [(int(units), state) for units, state in standing.values_list("units", "state")]
 
 
 def balance() -> int:
     """What the watched wallet's movements add up to."""
     standing = WatchedMovement.objects.exclude(state=ORPHANED)
-    sums = [
-        standing.filter(direction=way).aggregate(sum=Sum("units"))["sum"] or 0
-        for way in ("in", "out")
-    ]
+    sums = [standing.filter(direction=way).aggregate(sum=Sum("units"))["sum"] or 0 for way in ("in", "out")]
     return int(sums[0] - sums[1])
 
 
@@ -228,9 +192,7 @@ def test_a_sum_that_a_fork_took_comes_back_in_parts(installation: Installation) 
 
 
 @pytest.mark.parametrize("table", ["wallets_transfer", "wallets_watchedmovement"])
-def test_without_the_trigger_money_would_be_recorded_twice(
-    installation: Installation, table: str
-) -> None:
+def test_without_the_trigger_money_would_be_recorded_twice(installation: Installation, table: str) -> None:
     name = {"wallets_transfer": "transfer", "wallets_watchedmovement": "movement"}
     alter(f"ALTER TABLE {table} DISABLE TRIGGER {name[table]}_one_reading")
     installation.is_of_the_release_before(True)
@@ -242,9 +204,7 @@ def test_without_the_trigger_money_would_be_recorded_twice(
     assert found == ((14, 7) if table == "wallets_transfer" else (7, 14))
 
 
-def test_a_single_transfer_has_the_position_that_it_had(
-    installation: Installation,
-) -> None:
+def test_a_single_transfer_has_the_position_that_it_had(installation: Installation) -> None:
     installation.is_of_the_release_before(True)
     installation.pay(7)
     installation.read()

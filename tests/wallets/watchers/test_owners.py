@@ -13,9 +13,7 @@ from wallets.watchers.readings import read_window
 pytestmark = pytest.mark.django_db
 
 
-def test_one_reading_alone_would_overlook_it(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_one_reading_alone_would_overlook_it(base_node: Anvil, watcher: Watcher) -> None:
     deposit = make_deposit()
     first = base_node.block_number() + 1
     pay(base_node, address_of(deposit))

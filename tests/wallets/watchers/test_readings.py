@@ -5,10 +5,7 @@ import pytest
 from demo.localnet.anvil import Anvil
 from tests.wallets.directions import flushed, pay, states
 from tests.wallets.factories import address_of, make_deposit, read_all
-from tests.wallets.transfers.test_movements import (
-    CONFIRMED,
-    read_again,
-)
+from tests.wallets.transfers.test_movements import CONFIRMED, read_again
 from wallets.forwarders.addresses import checksum
 from wallets.models import DepositOutflow, Transfer
 from wallets.watchers.blocks import Watcher
@@ -16,9 +13,7 @@ from wallets.watchers.blocks import Watcher
 pytestmark = pytest.mark.django_db
 
 
-def test_a_forwarder_that_a_stranger_flushes_has_an_outflow(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_forwarder_that_a_stranger_flushes_has_an_outflow(base_node: Anvil, watcher: Watcher) -> None:
     deposit = make_deposit()
     pay(base_node, address_of(deposit))
     read_all(watcher)

@@ -28,9 +28,7 @@ def test_a_transfer_is_told_with_its_labels_and_the_recipients_key() -> None:
 
 
 @pytest.mark.parametrize("direction", Direction)
-def test_a_movement_is_told_from_its_sender_to_its_recipient(
-    direction: Direction,
-) -> None:
+def test_a_movement_is_told_from_its_sender_to_its_recipient(direction: Direction) -> None:
     wallet = watch(make_merchant(), address=WALLET)
     movement = make_movement(wallet, direction=direction, counterparty=OTHER)
     told = movement_as_told(movement, EVM_FAMILY)

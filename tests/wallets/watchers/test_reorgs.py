@@ -9,10 +9,7 @@ from accounts.models import Membership
 from accounts.states import Role
 from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
-from demo.localnet.funding import (
-    payer,
-    prepare_chain,
-)
+from demo.localnet.funding import payer, prepare_chain
 from demo.localnet.tokens import token_address
 from mails.models import OutgoingMail
 from tests.factories import make_user
@@ -62,19 +59,14 @@ def fork(node: Anvil, depth: int, *, include: Sequence[tuple[str, int]] = ()) ->
 def assert_follows_the_node(node: Anvil) -> None:
     cursor = ChainCursor.objects.get()
     block = node.block()
-    assert (cursor.height, cursor.block_hash) == (
-        int(block["number"], 16),
-        block["hash"],
-    )
+    assert (cursor.height, cursor.block_hash) == (int(block["number"], 16), block["hash"])
     assert not cursor.halted_reason
     for stored in Block.objects.all():
         assert node.block(stored.height)["hash"] == stored.hash
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
-def test_a_transaction_that_a_fork_drops_is_orphaned(
-    base_node: Anvil, watcher: Watcher, depth: int
-) -> None:
+def test_a_transaction_that_a_fork_drops_is_orphaned(base_node: Anvil, watcher: Watcher, depth: int) -> None:
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     base_node.mine(depth - 1)
     read_all(watcher)
@@ -117,9 +109,7 @@ def test_a_transaction_that_a_fork_moves_keeps_its_row_and_is_confirmed_where_it
     assert_follows_the_node(base_node)
 
 
-def test_after_a_fork_nothing_is_vouched_for_until_the_new_blocks_were_read(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_after_a_fork_nothing_is_vouched_for_until_the_new_blocks_were_read(base_node: Anvil, watcher: Watcher) -> None:
     base_node.mine(3)
     read_all(watcher)
     assert ChainCursor.objects.get().read_through_at is not None
@@ -131,9 +121,7 @@ def test_after_a_fork_nothing_is_vouched_for_until_the_new_blocks_were_read(
     assert ChainCursor.objects.get().read_through_at == now
 
 
-def test_a_transaction_that_returns_later_is_revived(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_transaction_that_returns_later_is_revived(base_node: Anvil, watcher: Watcher) -> None:
     raw = signed_transfer(base_node, address_of(make_deposit()), 25)
     send_raw(base_node, raw)
     read_all(watcher)
@@ -148,9 +136,7 @@ def test_a_transaction_that_returns_later_is_revived(
     assert revived.block_height == base_node.block_number()
 
 
-def test_a_node_that_tells_no_logs_of_a_forks_block_does_not_move_the_cursor(
-    base_node: Anvil,
-) -> None:
+def test_a_node_that_tells_no_logs_of_a_forks_block_does_not_move_the_cursor(base_node: Anvil) -> None:
     """The block's header holds the payment in its bloom filter, so the empty answer is not believed."""
     with RpcProxy(base_node.url) as proxy:
         watcher = make_watcher(proxy.url)
@@ -158,9 +144,7 @@ def test_a_node_that_tells_no_logs_of_a_forks_block_does_not_move_the_cursor(
         send_raw(base_node, raw)
         read_all(watcher)
         fork(base_node, 1, include=[(raw, 0)])
-        proxy.fault = results(
-            lambda method, result: [] if method == "eth_getLogs" else result
-        )
+        proxy.fault = results(lambda method, result: [] if method == "eth_getLogs" else result)
         for _ in range(2):
             with pytest.raises(MalformedAnswerError, match="leaves out"):
                 read_all(watcher)
@@ -186,9 +170,7 @@ def test_other_money_at_the_same_place_after_a_fork_is_not_taken_for_the_first(
     assert list(states) == [(25, ORPHANED), (30, DETECTED)]
 
 
-def test_a_fork_that_is_seen_in_the_middle_of_catching_up_is_followed(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_fork_that_is_seen_in_the_middle_of_catching_up_is_followed(base_node: Anvil, watcher: Watcher) -> None:
     base_node.mine(3)
     read_all(watcher)
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
@@ -202,27 +184,20 @@ def test_a_fork_that_is_seen_in_the_middle_of_catching_up_is_followed(
     assert_follows_the_node(base_node)
 
 
-def test_a_chain_that_lost_its_tip_waits_and_vouches_for_nothing(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_chain_that_lost_its_tip_waits_and_vouches_for_nothing(base_node: Anvil, watcher: Watcher) -> None:
     base_node.mine(4)
     read_all(watcher)
     before = ChainCursor.objects.get()
     base_node.shorten(2)
     assert watcher.tick(now=timezone.now()) is Outcome.IDLE
     after = ChainCursor.objects.get()
-    assert (after.height, after.read_through_at) == (
-        before.height,
-        before.read_through_at,
-    )
+    assert (after.height, after.read_through_at) == (before.height, before.read_through_at)
     base_node.mine(3)
     read_all(watcher)
     assert_follows_the_node(base_node)
 
 
-def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(base_node: Anvil, watcher: Watcher) -> None:
     deposit = make_deposit()
     for staff in (True, False):
         user = make_user(f"{staff}@florin.test")
@@ -257,9 +232,7 @@ def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(
     assert (doubts(), Transfer.objects.get().state) == ([], "orphaned")
 
 
-def test_reading_begins_at_the_head_with_room_to_follow_a_fork(
-    base_node: Anvil,
-) -> None:
+def test_reading_begins_at_the_head_with_room_to_follow_a_fork(base_node: Anvil) -> None:
     to = address_of(make_deposit())
     transfer(base_node, payer(base_node), USDC, to, 1)
     base_node.mine(10)

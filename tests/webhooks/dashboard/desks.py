@@ -15,8 +15,4 @@ def open_delivery(desk: Desk, delivery: Delivery) -> Any:
 
 def times(since: datetime, until: datetime, status: str = "failed") -> dict[str, str]:
     form = "%Y-%m-%dT%H:%M"
-    return {
-        "since": since.strftime(form),
-        "until": until.strftime(form),
-        "status": status,
-    }
+    return {"since": since.strftime(form), "until": until.strftime(form), "status": status}

@@ -7,13 +7,7 @@ from accounts.states import Mode
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import NOON, make_merchant
 from tests.webhooks.dashboard.desks import HOUR, open_delivery, times
-from tests.webhooks.factories import (
-    HOOK,
-    make_attempt,
-    make_deliveries,
-    make_endpoint,
-    make_failed,
-)
+from tests.webhooks.factories import HOOK, make_attempt, make_deliveries, make_endpoint, make_failed
 from webhooks.delivery.retries import retry
 from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Delivery, Endpoint, Event
@@ -28,10 +22,7 @@ def test_what_a_hostile_server_answers_stays_text(owner: Desk) -> None:
     # A checkout may name any address that parses, tags and all.
     endpoint = make_endpoint(owner.merchant, f"https://shop.example/{EVIL}")
     [delivery] = make_failed(
-        endpoint,
-        response_body=EVIL,
-        response_headers={"Server": EVIL, "Location": "javascript:alert(3)"},
-        error=EVIL,
+        endpoint, response_body=EVIL, response_headers={"Server": EVIL, "Location": "javascript:alert(3)"}, error=EVIL
     )
     Endpoint.objects.update(disabled_at=NOON, disabled_reason=EVIL)
     pages = [
@@ -49,13 +40,9 @@ def test_what_a_hostile_server_answers_stays_text(owner: Desk) -> None:
     assert "&lt;script&gt;alert(1)" in pages[3].text
 
 
-def test_the_body_is_shown_as_it_was_sent_number_by_number(
-    viewer: Desk, endpoint: Endpoint
-) -> None:
+def test_the_body_is_shown_as_it_was_sent_number_by_number(viewer: Desk, endpoint: Endpoint) -> None:
     [delivery] = make_failed(endpoint)
-    Event.objects.update(
-        body=b'{"z":1.10,"n":1e9999,"e":{},"s":"a{,\\"<b>","l":[1,[]]}'
-    )
+    Event.objects.update(body=b'{"z":1.10,"n":1e9999,"e":{},"s":"a{,\\"<b>","l":[1,[]]}')
     page = open_delivery(viewer, delivery)
     assert page.context["body"].splitlines() == [
         "{",
@@ -72,9 +59,7 @@ def test_the_body_is_shown_as_it_was_sent_number_by_number(
     assert "&lt;b&gt;&quot;" in page.text
 
 
-def test_the_page_asks_again_only_while_something_may_change(
-    viewer: Desk, endpoint: Endpoint
-) -> None:
+def test_the_page_asks_again_only_while_something_may_change(viewer: Desk, endpoint: Endpoint) -> None:
     [delivery] = make_deliveries(endpoint)
     page = open_delivery(viewer, delivery)
     assert "hx-get" in page.text
@@ -88,13 +73,9 @@ def test_the_page_asks_again_only_while_something_may_change(
 
 
 @pytest.mark.parametrize("is_foreign", [True, False])
-def test_another_merchants_or_modes_delivery_is_not_found(
-    is_foreign: bool, owner: Desk
-) -> None:
+def test_another_merchants_or_modes_delivery_is_not_found(is_foreign: bool, owner: Desk) -> None:
     elsewhere = make_merchant() if is_foreign else owner.merchant
-    endpoint = make_endpoint(
-        elsewhere, HOOK, mode=Mode.LIVE if is_foreign else Mode.TEST
-    )
+    endpoint = make_endpoint(elsewhere, HOOK, mode=Mode.LIVE if is_foreign else Mode.TEST)
     [delivery] = make_failed(endpoint)
     arguments = {"delivery_id": delivery.public_id}
     assert owner.get("dashboard_delivery", **arguments).status_code == 404
@@ -129,9 +110,7 @@ def test_forms_without_a_token_are_refused(merchant: Merchant) -> None:
     assert not AuditEntry.objects.exists()
 
 
-def test_one_delivery_is_sent_again_by_whom_the_audit_log_says(
-    admin: Desk, endpoint: Endpoint
-) -> None:
+def test_one_delivery_is_sent_again_by_whom_the_audit_log_says(admin: Desk, endpoint: Endpoint) -> None:
     [delivery] = make_failed(endpoint)
     admin.post("dashboard_retry_delivery", delivery_id=delivery.public_id)
     delivery.refresh_from_db()
@@ -147,9 +126,7 @@ def spread(rows: list[Delivery]) -> None:
         row.save(update_fields=["created_at"])
 
 
-def test_a_range_is_counted_first_and_then_sent_again(
-    admin: Desk, endpoint: Endpoint
-) -> None:
+def test_a_range_is_counted_first_and_then_sent_again(admin: Desk, endpoint: Endpoint) -> None:
     rows = make_failed(endpoint, 4)
     spread(rows)
     [foreign] = make_failed(make_endpoint(make_merchant(), HOOK))
@@ -170,9 +147,7 @@ def test_a_range_is_counted_first_and_then_sent_again(
     assert foreign.status == DeliveryStatus.FAILED
 
 
-def test_a_range_passes_over_disabled_endpoints(
-    admin: Desk, endpoint: Endpoint
-) -> None:
+def test_a_range_passes_over_disabled_endpoints(admin: Desk, endpoint: Endpoint) -> None:
     make_failed(endpoint)
     disable_endpoint(endpoint, reason="off", now=NOON)
     admin.post("dashboard_retry_deliveries", times(NOON - HOUR, NOON + HOUR))
@@ -191,9 +166,7 @@ def test_a_viewer_retries_nothing(viewer: Desk, endpoint: Endpoint) -> None:
     assert Event.objects.count() == 1
 
 
-def test_what_another_room_retries_without_a_person_is_not_audited(
-    endpoint: Endpoint,
-) -> None:
+def test_what_another_room_retries_without_a_person_is_not_audited(endpoint: Endpoint) -> None:
     [delivery] = make_failed(endpoint)
     retry(delivery, now=NOON)
     assert not AuditEntry.objects.exists()

@@ -4,20 +4,14 @@ import pytest
 
 from tests.dashboard.people import Desk
 from tests.webhooks.dashboard.desks import open_delivery
-from tests.webhooks.factories import (
-    make_attempt,
-    make_deliveries,
-    make_failed,
-)
+from tests.webhooks.factories import make_attempt, make_deliveries, make_failed
 from webhooks.models import Delivery, Endpoint
 from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db
 
 
-def test_the_list_is_filtered_by_status_type_and_checkout(
-    viewer: Desk, endpoint: Endpoint
-) -> None:
+def test_the_list_is_filtered_by_status_type_and_checkout(viewer: Desk, endpoint: Endpoint) -> None:
     failed, waiting = make_failed(endpoint)[0], make_deliveries(endpoint)[0]
     Delivery.objects.filter(pk=waiting.pk).update(event_type="checkout.expired")
 
@@ -38,14 +32,10 @@ def test_the_list_is_filtered_by_status_type_and_checkout(
     assert shown(f"?q={waiting.event.public_id}") == {waiting.public_id}
 
 
-def test_pages_of_the_list_meet_without_gaps_or_repeats(
-    viewer: Desk, endpoint: Endpoint
-) -> None:
+def test_pages_of_the_list_meet_without_gaps_or_repeats(viewer: Desk, endpoint: Endpoint) -> None:
     rows = make_deliveries(endpoint, 60)
     # Several of the same instant, and of two statuses, whose order is by key.
-    Delivery.objects.filter(pk__in=[row.pk for row in rows[::3]]).update(
-        status=DeliveryStatus.DELIVERED
-    )
+    Delivery.objects.filter(pk__in=[row.pk for row in rows[::3]]).update(status=DeliveryStatus.DELIVERED)
     wanted = [row.pk for row in reversed(rows)]
     seen, query, pages = [], "", []
     while True:
@@ -60,9 +50,7 @@ def test_pages_of_the_list_meet_without_gaps_or_repeats(
     assert [shown.row.pk for shown in back["rows"]] == pages[-2]
 
 
-def test_a_delivery_shows_each_try_and_why_it_failed(
-    viewer: Desk, endpoint: Endpoint
-) -> None:
+def test_a_delivery_shows_each_try_and_why_it_failed(viewer: Desk, endpoint: Endpoint) -> None:
     [delivery] = make_failed(endpoint)
     make_attempt(delivery, status_code=None, error="connection_refused", duration_ms=3)
     page = open_delivery(viewer, delivery).text

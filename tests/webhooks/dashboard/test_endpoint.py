@@ -13,10 +13,7 @@ from mails.models import OutgoingMail
 from tests.dashboard.people import PASSWORD, Desk, make_desk
 from tests.factories import NOON
 from tests.webhooks.factories import HOOK, make_deliveries, make_endpoint
-from webhooks.endpoints.secrets import (
-    ensure_secret,
-    secrets_of,
-)
+from webhooks.endpoints.secrets import ensure_secret, secrets_of
 from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Endpoint
 from webhooks.states import DeliveryStatus
@@ -26,9 +23,7 @@ pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 
-def test_an_admin_names_the_url_and_the_owners_are_told(
-    owner: Desk, admin: Desk
-) -> None:
+def test_an_admin_names_the_url_and_the_owners_are_told(owner: Desk, admin: Desk) -> None:
     answer = admin.post("dashboard_webhook_url", {"url": HOOK})
     assert answer.status_code == 302
     assert Endpoint.objects.get().url == HOOK
@@ -46,12 +41,8 @@ def test_saving_the_same_url_tells_nobody(admin: Desk, endpoint: Endpoint) -> No
     assert not AuditEntry.objects.filter(action="webhook_url.changed").exists()
 
 
-@pytest.mark.parametrize(
-    "url", ["shop.example", "javascript:alert(1)", "https://10.0.0.1/", "https://a b/"]
-)
-def test_a_url_we_would_not_call_is_refused_at_its_field(
-    url: str, owner: Desk, settings: Any
-) -> None:
+@pytest.mark.parametrize("url", ["shop.example", "javascript:alert(1)", "https://10.0.0.1/", "https://a b/"])
+def test_a_url_we_would_not_call_is_refused_at_its_field(url: str, owner: Desk, settings: Any) -> None:
     settings.WEBHOOK_ALLOW_LOOPBACK = False
     answer = owner.post("dashboard_webhook_url", {"url": url})
     assert answer.status_code == 422
@@ -71,9 +62,7 @@ def test_each_mode_has_its_own_desk(owner: Desk, endpoint: Endpoint) -> None:
     assert HOOK not in other.get("dashboard_webhooks").text
 
 
-def test_a_disabled_endpoint_says_why_and_is_enabled_again(
-    admin: Desk, viewer: Desk, endpoint: Endpoint
-) -> None:
+def test_a_disabled_endpoint_says_why_and_is_enabled_again(admin: Desk, viewer: Desk, endpoint: Endpoint) -> None:
     held = make_deliveries(endpoint)[0]
     disable_endpoint(endpoint, reason="The endpoint answered 410 Gone.", now=NOON)
     page = admin.get("dashboard_webhooks").text
@@ -110,9 +99,7 @@ def test_the_desk_never_holds_the_secret(owner: Desk, endpoint: Endpoint) -> Non
     assert (entry.actor, entry.address) == (owner.user, "127.0.0.1")
 
 
-def test_the_secret_is_shown_after_the_password_and_not_before(
-    merchant: Merchant,
-) -> None:
+def test_the_secret_is_shown_after_the_password_and_not_before(merchant: Merchant) -> None:
     secret = ensure_secret(merchant, now=NOON)
     desk = make_desk(merchant, fresh=False)
     asked = desk.post("dashboard_webhook_secret")
@@ -137,9 +124,7 @@ def test_rolling_keeps_the_old_secret_signing_for_a_day(admin: Desk) -> None:
     assert secrets_of(admin.merchant, now=later) == valid[:1]
 
 
-def test_a_secret_nobody_can_read_any_more_is_told_and_rolled(
-    owner: Desk, settings: Any
-) -> None:
+def test_a_secret_nobody_can_read_any_more_is_told_and_rolled(owner: Desk, settings: Any) -> None:
     ensure_secret(owner.merchant, now=NOON)
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     answer = owner.post("dashboard_webhook_secret")
@@ -148,9 +133,7 @@ def test_a_secret_nobody_can_read_any_more_is_told_and_rolled(
     assert "whsec_" in owner.post("dashboard_roll_webhook_secret").text
 
 
-@pytest.mark.parametrize(
-    "name", ["dashboard_webhook_secret", "dashboard_roll_webhook_secret"]
-)
+@pytest.mark.parametrize("name", ["dashboard_webhook_secret", "dashboard_roll_webhook_secret"])
 def test_a_viewer_gets_no_secret(name: str, viewer: Desk) -> None:
     secret = ensure_secret(viewer.merchant, now=NOON)
     answer = viewer.post(name)
@@ -159,9 +142,7 @@ def test_a_viewer_gets_no_secret(name: str, viewer: Desk) -> None:
     assert secrets_of(viewer.merchant, now=timezone.now()) == [secret]
 
 
-def test_roles_name_the_acts_that_the_desk_offers(
-    viewer: Desk, admin: Desk, endpoint: Endpoint
-) -> None:
+def test_roles_name_the_acts_that_the_desk_offers(viewer: Desk, admin: Desk, endpoint: Endpoint) -> None:
     offers = (">Save<", ">Show<", "Rotate secret", "Send test event")
     page = viewer.get("dashboard_webhooks").text
     assert not [offer for offer in offers if offer in page]

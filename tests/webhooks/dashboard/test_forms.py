@@ -6,9 +6,7 @@ from accounts.models import AuditEntry
 from tests.dashboard.people import Desk
 from tests.factories import NOON
 from tests.webhooks.dashboard.desks import HOUR, times
-from tests.webhooks.factories import (
-    make_failed,
-)
+from tests.webhooks.factories import make_failed
 from webhooks.delivery import retries as delivery_services
 from webhooks.models import Delivery, Endpoint
 from webhooks.states import DeliveryStatus
@@ -23,10 +21,7 @@ def test_a_range_that_is_too_long_is_refused_and_changes_nothing(
     make_failed(endpoint, 3)
     data = times(NOON - HOUR, NOON + HOUR)
     query = "?" + "&".join(f"{name}={value}" for name, value in data.items())
-    for answer in (
-        admin.get("dashboard_retry_deliveries", query),
-        admin.post("dashboard_retry_deliveries", data),
-    ):
+    for answer in (admin.get("dashboard_retry_deliveries", query), admin.post("dashboard_retry_deliveries", data)):
         assert answer.status_code == 409
         assert "more than 2 deliveries" in answer.text
     assert not Delivery.objects.filter(status=DeliveryStatus.PENDING).exists()

@@ -14,17 +14,13 @@ from webhooks.models import Endpoint
 pytestmark = pytest.mark.django_db
 
 
-def test_endpoints_in_trouble_are_counted_where_they_matter(
-    owner: Desk, endpoint: Endpoint
-) -> None:
+def test_endpoints_in_trouble_are_counted_where_they_matter(owner: Desk, endpoint: Endpoint) -> None:
     seat: Any = owner.get("dashboard_webhooks").wsgi_request.seat
     assert failing_count(seat) == 0
     Endpoint.objects.update(consecutive_failures=5)
     assert failing_count(seat) == 1
     assert "1<span" in owner.get("dashboard_webhooks").text
-    abandoned = make_endpoint(
-        owner.merchant, "https://old.example/", is_default=False, disabled_at=NOON
-    )
+    abandoned = make_endpoint(owner.merchant, "https://old.example/", is_default=False, disabled_at=NOON)
     assert failing_count(seat) == 1
     make_deliveries(abandoned)
     assert failing_count(seat) == 2

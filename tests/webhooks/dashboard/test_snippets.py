@@ -10,10 +10,7 @@ from django.utils import timezone
 
 from tests.guides import MALFORMED, is_installed
 from webhooks.dashboard.snippets import SNIPPETS
-from webhooks.signatures import (
-    new_secret,
-    sign,
-)
+from webhooks.signatures import new_secret, sign
 
 
 def signed(secrets: list[str]) -> tuple[str, bytes]:
@@ -70,9 +67,7 @@ def test_the_node_snippet_takes_our_signature_and_no_other() -> None:
     assert orjson.loads(done.stdout) == [True, *[False] * (len(asked) - 1)]
 
 
-def test_the_php_snippet_takes_our_signature_and_no_other(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_php_snippet_takes_our_signature_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
     if not is_installed("php", capsys):
         return
     asked = cases()
@@ -80,7 +75,5 @@ def test_the_php_snippet_takes_our_signature_and_no_other(
         "$cases = json_decode(file_get_contents('php://stdin'));"
         "echo json_encode(array_map(fn ($case) => is_genuine(...$case), $cases));"
     )
-    done = subprocess.run(
-        ["php", "-r", code], input=orjson.dumps(asked), capture_output=True, check=True
-    )
+    done = subprocess.run(["php", "-r", code], input=orjson.dumps(asked), capture_output=True, check=True)
     assert orjson.loads(done.stdout) == [True, *[False] * (len(asked) - 1)]

@@ -3,14 +3,7 @@
 import pytest
 
 from tests.factories import NOON
-from webhooks.dashboard.words import (
-    DELIVERIES,
-    TABS,
-    health_of,
-    result_of,
-    status_in_words,
-    trouble_of,
-)
+from webhooks.dashboard.words import DELIVERIES, TABS, health_of, result_of, status_in_words, trouble_of
 from webhooks.health import PROBATION_AFTER
 from webhooks.models import Attempt, Endpoint
 from webhooks.states import DeliveryStatus
@@ -33,8 +26,7 @@ def test_a_try_without_an_answer_is_told_by_its_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "words"),
-    [(200, ""), (204, ""), (301, "redirects"), (410, "disabled"), (500, "200 to 299")],
+    ("code", "words"), [(200, ""), (204, ""), (301, "redirects"), (410, "disabled"), (500, "200 to 299")]
 )
 def test_the_trouble_with_an_answer_is_told(code: int, words: str) -> None:
     trouble = trouble_of(Attempt(status_code=code))
@@ -42,10 +34,7 @@ def test_the_trouble_with_an_answer_is_told(code: int, words: str) -> None:
     assert bool(trouble) == bool(words)
 
 
-@pytest.mark.parametrize(
-    ("failures", "label"),
-    [(0, "Healthy"), (1, "Failing"), (PROBATION_AFTER, "On probation")],
-)
+@pytest.mark.parametrize(("failures", "label"), [(0, "Healthy"), (1, "Failing"), (PROBATION_AFTER, "On probation")])
 def test_an_endpoint_does_as_its_last_tries_did(failures: int, label: str) -> None:
     assert health_of(Endpoint(consecutive_failures=failures)).label == label
 

@@ -9,16 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.delivery.attempts import (
-    Outcome,
-    record,
-)
-from webhooks.delivery.claims import (
-    Claimed,
-    Room,
-    due_deliveries,
-    take_endpoints,
-)
+from webhooks.delivery.attempts import Outcome, record
+from webhooks.delivery.claims import Claimed, Room, due_deliveries, take_endpoints
 from webhooks.delivery.retries import retry
 from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Attempt, Delivery, Endpoint
@@ -104,9 +96,7 @@ def test_health_counts_tries_in_the_order_they_ended() -> None:
     assert endpoint.failing_since == NOON + timedelta(seconds=3)
 
 
-def test_a_success_of_a_healthy_endpoint_touches_no_endpoint(
-    django_assert_num_queries: Any,
-) -> None:
+def test_a_success_of_a_healthy_endpoint_touches_no_endpoint(django_assert_num_queries: Any) -> None:
     claimed = claim(20)
     # Savepoint, deliveries, attempts, release: nothing per delivery, nothing per endpoint.
     with django_assert_num_queries(4):
@@ -131,15 +121,10 @@ def plan_of_recording() -> tuple[str, str]:
     results = [outcome(claimed, 200) for claimed in claim(500)]
     with CaptureQueriesContext(connection) as queries:
         record(results)
-    (told,) = [
-        one["sql"] for one in queries if "UPDATE webhooks_delivery" in one["sql"]
-    ]
+    (told,) = [one["sql"] for one in queries if "UPDATE webhooks_delivery" in one["sql"]]
     plans = []
     with connection.cursor() as cursor:
-        for statement in (
-            told,
-            told.replace("delivery.status || ''", "delivery.status"),
-        ):
+        for statement in (told, told.replace("delivery.status || ''", "delivery.status")):
             cursor.execute(f"EXPLAIN {statement.replace('%', '%%')}")
             plans.append("\n".join(line for (line,) in cursor.fetchall()))
     ours, bare = plans

@@ -9,14 +9,8 @@ from gateway.core.secrets import unseal
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.delivery import batches
-from webhooks.delivery.batches import (
-    ENDPOINT_ROOM,
-    Demand,
-    claim_batch,
-)
-from webhooks.delivery.claims import (
-    Room,
-)
+from webhooks.delivery.batches import ENDPOINT_ROOM, Demand, claim_batch
+from webhooks.delivery.claims import Room
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import Delivery
 
@@ -37,15 +31,7 @@ def test_without_the_key_to_its_secret_a_delivery_waits_and_others_go_on(
         make_deliveries(make_endpoint(merchant))
     settings.ENCRYPTION_KEYS = ["MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="]
     demand = Demand(
-        sender="one",
-        lease=LEASE,
-        rooms={},
-        held=[],
-        renewed=[],
-        released=[],
-        limit=10,
-        after=0,
-        passed_over=[],
+        sender="one", lease=LEASE, rooms={}, held=[], renewed=[], released=[], limit=10, after=0, passed_over=[]
     )
     batch = claim_batch(demand, now=NOON)
     assert [work.claimed.merchant for work in batch.work] == [merchants[1].pk]

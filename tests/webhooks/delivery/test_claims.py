@@ -12,15 +12,7 @@ from django.db import connection, transaction
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.delivery import claims
-from webhooks.delivery.claims import (
-    Claimed,
-    Room,
-    due_deliveries,
-    promote_due,
-    release,
-    renew,
-    take_endpoints,
-)
+from webhooks.delivery.claims import Claimed, Room, due_deliveries, promote_due, release, renew, take_endpoints
 from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -32,10 +24,7 @@ THREADS = 4
 
 def endpoints_with_work(count: int, *, each: int = 1) -> list[Endpoint]:
     merchant = make_merchant()
-    endpoints = [
-        make_endpoint(merchant, f"https://shop.example/{number}", is_default=False)
-        for number in range(count)
-    ]
+    endpoints = [make_endpoint(merchant, f"https://shop.example/{number}", is_default=False) for number in range(count)]
     for endpoint in endpoints:
         make_deliveries(endpoint, each)
     return endpoints
@@ -170,9 +159,7 @@ def test_nothing_is_read_under_a_lease_that_ended() -> None:
     assert read(endpoint) == []
 
 
-def test_on_probation_the_oldest_alone_is_read_and_only_when_nothing_is_under_way() -> (
-    None
-):
+def test_on_probation_the_oldest_alone_is_read_and_only_when_nothing_is_under_way() -> None:
     (endpoint,) = endpoints_with_work(1, each=5)
     take()
     Endpoint.objects.update(consecutive_failures=5, next_probe_at=NOON)
@@ -183,9 +170,7 @@ def test_on_probation_the_oldest_alone_is_read_and_only_when_nothing_is_under_wa
     assert read(endpoint) == []
 
 
-def test_a_failing_endpoint_whose_deliveries_all_ended_gets_single_probes_again() -> (
-    None
-):
+def test_a_failing_endpoint_whose_deliveries_all_ended_gets_single_probes_again() -> None:
     (endpoint,) = endpoints_with_work(1, each=5)
     take()
     Endpoint.objects.update(consecutive_failures=7, next_probe_at=None)
@@ -240,15 +225,10 @@ def test_threads_that_claim_at_once_never_share_an_endpoint() -> None:
     "without",
     [
         pytest.param("FOR NO KEY UPDATE SKIP LOCKED", id="no row lock"),
-        pytest.param(
-            "AND (one.served_until IS NULL OR one.served_until <= %(now)s::timestamptz)",
-            id="no lease",
-        ),
+        pytest.param("AND (one.served_until IS NULL OR one.served_until <= %(now)s::timestamptz)", id="no lease"),
     ],
 )
-def test_without_the_lock_or_the_lease_endpoints_are_shared(
-    monkeypatch: pytest.MonkeyPatch, without: str
-) -> None:
+def test_without_the_lock_or_the_lease_endpoints_are_shared(monkeypatch: pytest.MonkeyPatch, without: str) -> None:
     """The negative control: both are what the test above depends on."""
     assert without in claims._TAKE
     # Rivals that choose before either has written are what a busy day brings; a pause in between makes them certain.

@@ -116,9 +116,7 @@ def test_a_merchant_that_fills_its_share_is_named_busy() -> None:
     assert roster.busy_merchants() == [1]
 
 
-def test_idle_endpoints_leave_after_a_while_and_at_once_when_the_roster_is_full() -> (
-    None
-):
+def test_idle_endpoints_leave_after_a_while_and_at_once_when_the_roster_is_full() -> None:
     roster = Roster()
     roster.add({1: 1, 2: 1})
     roster.served[2].accept(work(5))

@@ -9,12 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.delivery.partitions import (
-    MONTHS_AHEAD,
-    drop_partitions,
-    make_partitions,
-    partitions,
-)
+from webhooks.delivery.partitions import MONTHS_AHEAD, drop_partitions, make_partitions, partitions
 from webhooks.models import Attempt, Delivery
 
 pytestmark = pytest.mark.django_db
@@ -32,9 +27,7 @@ def attempt(delivery: Delivery, at: datetime) -> Attempt:
 
 def table_of(made: Attempt) -> str:
     """The table that PostgreSQL keeps an attempt in."""
-    return asked(
-        "SELECT tableoid::regclass::text FROM webhooks_attempt WHERE id = %s", made.pk
-    )[0]
+    return asked("SELECT tableoid::regclass::text FROM webhooks_attempt WHERE id = %s", made.pk)[0]
 
 
 def rules_of(table: str) -> list[str]:
@@ -98,18 +91,14 @@ def test_an_attempt_that_no_month_has_room_for_is_written(delivery: Delivery) ->
     assert list(delivery.attempts.all()) == [late]
 
 
-def test_without_the_rest_an_attempt_after_all_months_would_be_refused(
-    delivery: Delivery,
-) -> None:
+def test_without_the_rest_an_attempt_after_all_months_would_be_refused(delivery: Delivery) -> None:
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE webhooks_attempt_rest")
     with pytest.raises(IntegrityError, match="no partition"), transaction.atomic():
         attempt(delivery, partitions()[-1].until)
 
 
-def test_attempts_in_the_rest_move_to_their_months_once_those_are_made(
-    delivery: Delivery,
-) -> None:
+def test_attempts_in_the_rest_move_to_their_months_once_those_are_made(delivery: Delivery) -> None:
     begins = partitions()[-1].until
     days = [0, 1, 40, 900]
     made = [attempt(delivery, begins + timedelta(days=one)) for one in days]
@@ -117,12 +106,7 @@ def test_attempts_in_the_rest_move_to_their_months_once_those_are_made(
     make_partitions(now=begins + timedelta(days=40))
     months = [one for one in partitions() if one.until > begins]
     first, second = months[0].name, months[1].name
-    assert [table_of(one) for one in made] == [
-        first,
-        first,
-        second,
-        "webhooks_attempt_rest",
-    ]
+    assert [table_of(one) for one in made] == [first, first, second, "webhooks_attempt_rest"]
     assert list(delivery.attempts.order_by("pk")) == made
 
 

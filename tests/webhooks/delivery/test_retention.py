@@ -18,9 +18,7 @@ def attempt(delivery: Delivery, at: datetime) -> Attempt:
     return Attempt.objects.create(delivery=delivery, started_at=at, duration_ms=5)
 
 
-def test_a_month_is_dropped_once_all_of_it_is_thirty_days_old(
-    merchant: Merchant,
-) -> None:
+def test_a_month_is_dropped_once_all_of_it_is_thirty_days_old(merchant: Merchant) -> None:
     (delivery,) = make_deliveries(make_endpoint(merchant))
     first = partitions()[0].until
     make_partitions(now=first)

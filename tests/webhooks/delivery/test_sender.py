@@ -48,9 +48,7 @@ def test_an_event_arrives_signed_and_is_written_down() -> None:
     (secret,) = secrets_of(endpoint.merchant, now=timezone.now())
     assert got.body == event.body
     standardwebhooks.Webhook(secret).verify(got.body, dict(got.headers))
-    stripe.WebhookSignature.verify_header(
-        got.body.decode(), got.headers["X-Service-Signature"], secret, tolerance=300
-    )
+    stripe.WebhookSignature.verify_header(got.body.decode(), got.headers["X-Service-Signature"], secret, tolerance=300)
     delivery = Delivery.objects.get()
     assert got.headers["X-Service-Event"] == "checkout.completed"
     assert got.headers["X-Service-Delivery"] == delivery.public_id
@@ -78,9 +76,10 @@ def test_a_failure_is_tried_again_by_the_schedule_with_the_same_bytes() -> None:
     first, second = receiver.got
     assert first.body == second.body
     assert first.headers["webhook-id"] == second.headers["webhook-id"]
-    assert list(
-        Attempt.objects.order_by("pk").values_list("status_code", "response_body")
-    ) == [(500, "broken"), (200, "")]
+    assert list(Attempt.objects.order_by("pk").values_list("status_code", "response_body")) == [
+        (500, "broken"),
+        (200, ""),
+    ]
     assert Endpoint.objects.get().consecutive_failures == 0
 
 
@@ -166,17 +165,13 @@ def test_five_days_of_nothing_but_failures_disable_the_endpoint() -> None:
     with receiving() as receiver:
         receiver.reply = lambda _: Reply(500)
         endpoint = endpoint_for(
-            receiver,
-            consecutive_failures=9,
-            failing_since=timezone.now() - timedelta(days=5, minutes=1),
+            receiver, consecutive_failures=9, failing_since=timezone.now() - timedelta(days=5, minutes=1)
         )
         make_deliveries(endpoint, 3)
         with sending():
             wait_until(lambda: Endpoint.objects.get().disabled_at is not None)
     assert len(receiver.got) == 1
-    assert Endpoint.objects.get().disabled_reason == (
-        "Five days of nothing but failures."
-    )
+    assert Endpoint.objects.get().disabled_reason == ("Five days of nothing but failures.")
 
 
 def test_no_more_than_two_are_in_flight_to_an_endpoint_whoever_sends() -> None:
@@ -214,10 +209,7 @@ def test_healthy_endpoints_do_not_wait_behind_a_dead_one() -> None:
     with receiving() as dead, receiving() as healthy:
         dead.reply = lambda _: Reply(500, release=release)
         make_deliveries(endpoint_for(dead), 200)
-        endpoints = [
-            make_endpoint(make_merchant(), f"{healthy.url}?{number}")
-            for number in range(10)
-        ]
+        endpoints = [make_endpoint(make_merchant(), f"{healthy.url}?{number}") for number in range(10)]
         for endpoint in endpoints:
             make_deliveries(endpoint, 20)
         with sending(deadline_seconds=60):
@@ -231,15 +223,11 @@ def test_healthy_endpoints_do_not_wait_behind_a_dead_one() -> None:
     ("head", "drop"),
     [
         pytest.param(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n", id="headers drip"),
-        pytest.param(
-            b"HTTP/1.1 500 No\r\nContent-Length: 9999\r\n\r\n", b"x", id="body drips"
-        ),
+        pytest.param(b"HTTP/1.1 500 No\r\nContent-Length: 9999\r\n\r\n", b"x", id="body drips"),
         pytest.param(b"", b"", id="hangs"),
     ],
 )
-def test_an_endpoint_that_drips_or_hangs_fails_at_the_deadline(
-    head: bytes, drop: bytes
-) -> None:
+def test_an_endpoint_that_drips_or_hangs_fails_at_the_deadline(head: bytes, drop: bytes) -> None:
     with dripping(head, drop) as url, sending(deadline_seconds=0.5):
         make_deliveries(make_endpoint(make_merchant(), url))
         wait_until(lambda: Attempt.objects.exists())
@@ -249,9 +237,7 @@ def test_an_endpoint_that_drips_or_hangs_fails_at_the_deadline(
     assert Delivery.objects.get().status == DeliveryStatus.PENDING
 
 
-def test_what_a_crashed_sender_did_not_record_is_sent_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_crashed_sender_did_not_record_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with receiving() as receiver:
         make_deliveries(endpoint_for(receiver))
         with monkeypatch.context() as broken:
@@ -351,9 +337,7 @@ def test_stopping_finishes_what_is_under_way_and_gives_endpoints_back() -> None:
     assert len(receiver.got) == 2
 
 
-def test_a_row_that_cannot_be_recorded_does_not_keep_back_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_row_that_cannot_be_recorded_does_not_keep_back_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     refused: list[int] = []
     insert = attempts._insert_attempts
 

@@ -10,10 +10,7 @@ import pytest
 
 from tests.factories import NOON
 from tests.webhooks.receiver import Receiver, Reply, dripping, hanging_up, receiving
-from webhooks.delivery.transport import (
-    Response,
-    Transport,
-)
+from webhooks.delivery.transport import Response, Transport
 
 DEADLINE = 0.6
 # For what is not about deadlines: the machine may stand still for a second.
@@ -32,10 +29,7 @@ def post(
 
     async def run() -> Response:
         transport = Transport(
-            user_agent="test",
-            loopback_allowed=loopback_allowed,
-            deadline_seconds=seconds,
-            lookup=lookup,
+            user_agent="test", loopback_allowed=loopback_allowed, deadline_seconds=seconds, lookup=lookup
         )
         async with transport:
             headers = {"X-Test": "1"}
@@ -50,13 +44,9 @@ def answering(*addresses: str) -> Callable[..., Any]:
     """A name server that gives these addresses for every name."""
 
     def lookup(_host: str, port: int, **_: Any) -> list[tuple[Any, ...]]:
-        kinds = [
-            socket.AF_INET6 if ":" in address else socket.AF_INET
-            for address in addresses
-        ]
+        kinds = [socket.AF_INET6 if ":" in address else socket.AF_INET for address in addresses]
         return [
-            (kind, socket.SOCK_STREAM, 6, "", (address, port))
-            for kind, address in zip(kinds, addresses, strict=True)
+            (kind, socket.SOCK_STREAM, 6, "", (address, port)) for kind, address in zip(kinds, addresses, strict=True)
         ]
 
     return lookup
@@ -154,14 +144,10 @@ def test_a_name_that_does_not_exist_is_a_failure() -> None:
     def nobody(*_: Any, **__: Any) -> Any:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    assert post("http://shop.example/", lookup=nobody).answer.error == (
-        "name_not_resolved"
-    )
+    assert post("http://shop.example/", lookup=nobody).answer.error == ("name_not_resolved")
 
 
-@pytest.mark.parametrize(
-    "url", ["http://[::1", "http://", "http://a b/", "http://xn--a\u0378.example/", "x"]
-)
+@pytest.mark.parametrize("url", ["http://[::1", "http://", "http://a b/", "http://xn--a\u0378.example/", "x"])
 def test_a_url_that_cannot_be_used_is_a_failure(url: str) -> None:
     response = post(url, lookup=answering("10.0.0.1"))
     assert response.answer.error in {"url_invalid", "forbidden_address"}
@@ -221,9 +207,7 @@ def test_localhost_is_refused_where_loopback_is_not_allowed() -> None:
     assert len(receiver.got) == 1
 
 
-def test_proxies_of_the_environment_are_not_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with receiving() as proxy, receiving() as receiver:
         monkeypatch.setenv("http_proxy", proxy.url)
         assert post(receiver.url).answer.succeeded

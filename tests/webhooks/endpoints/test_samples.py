@@ -18,9 +18,7 @@ from webhooks.states import DeliveryStatus
 pytestmark = pytest.mark.django_db
 
 
-def test_a_test_event_cannot_be_taken_for_a_real_one(
-    admin: Desk, endpoint: Endpoint
-) -> None:
+def test_a_test_event_cannot_be_taken_for_a_real_one(admin: Desk, endpoint: Endpoint) -> None:
     answer = admin.post("dashboard_test_event", endpoint_id=endpoint.pk)
     delivery = Delivery.objects.get()
     assert delivery.public_id in answer["Location"]
@@ -36,30 +34,21 @@ def test_a_test_event_cannot_be_taken_for_a_real_one(
     assert AuditEntry.objects.get(action="webhook_sample.sent").actor == admin.user
 
 
-def test_a_second_press_leads_to_the_first_test_event(
-    admin: Desk, endpoint: Endpoint
-) -> None:
+def test_a_second_press_leads_to_the_first_test_event(admin: Desk, endpoint: Endpoint) -> None:
     make_deliveries(endpoint)
-    addresses = {
-        admin.post("dashboard_test_event", endpoint_id=endpoint.pk)["Location"]
-        for _ in range(3)
-    }
+    addresses = {admin.post("dashboard_test_event", endpoint_id=endpoint.pk)["Location"] for _ in range(3)}
     assert len(addresses) == 1
     assert Event.objects.count() == 2
 
 
-def test_no_test_event_goes_to_a_disabled_endpoint(
-    admin: Desk, endpoint: Endpoint
-) -> None:
+def test_no_test_event_goes_to_a_disabled_endpoint(admin: Desk, endpoint: Endpoint) -> None:
     disable_endpoint(endpoint, reason="off", now=NOON)
     answer = admin.post("dashboard_test_event", endpoint_id=endpoint.pk)
     assert answer["Location"] == admin.url("dashboard_webhooks")
     assert not Event.objects.exists()
 
 
-def test_a_test_event_holds_what_a_completed_checkout_holds(
-    admin: Desk, endpoint: Endpoint
-) -> None:
+def test_a_test_event_holds_what_a_completed_checkout_holds(admin: Desk, endpoint: Endpoint) -> None:
     done = make_completed(merchant=admin.merchant)
     row = checkout_row(admin.merchant.pk, Mode.LIVE, done.public_id)
     real = orjson.loads(json.dumps(checkout_object(row)))

@@ -7,14 +7,8 @@ import pytest
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from tests.factories import NOON, make_merchant
-from webhooks.endpoints.secrets import (
-    ensure_secret,
-    roll_secret,
-    secrets_of,
-)
-from webhooks.endpoints.service import (
-    set_default_url,
-)
+from webhooks.endpoints.secrets import ensure_secret, roll_secret, secrets_of
+from webhooks.endpoints.service import set_default_url
 from webhooks.models import Endpoint, SigningSecret
 
 pytestmark = pytest.mark.django_db
@@ -38,9 +32,7 @@ def test_a_secret_is_made_once_and_rests_encrypted(merchant: Merchant) -> None:
     assert secret.encode() not in bytes(SigningSecret.objects.get().sealed)
 
 
-def test_a_rolled_secret_and_the_one_before_both_sign_for_a_day(
-    merchant: Merchant,
-) -> None:
+def test_a_rolled_secret_and_the_one_before_both_sign_for_a_day(merchant: Merchant) -> None:
     old = ensure_secret(merchant, now=NOON)
     new = roll_secret(merchant, now=NOON)
     assert secrets_of(merchant, now=NOON + 23 * HOUR) == [new, old]

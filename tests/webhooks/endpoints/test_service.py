@@ -12,12 +12,7 @@ from gateway.core.api.errors import InvalidRequestError
 from mails.sender import send_due_mails
 from tests.factories import NOON, make_user
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.endpoints.service import (
-    disable_endpoint,
-    enable_endpoint,
-    set_default_url,
-    tell_owners,
-)
+from webhooks.endpoints.service import disable_endpoint, enable_endpoint, set_default_url, tell_owners
 from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -95,9 +90,7 @@ def test_naming_a_disabled_url_enables_it(merchant: Merchant) -> None:
 
 
 def test_disabling_holds_what_waits_and_enabling_sends_it(merchant: Merchant) -> None:
-    endpoint = make_endpoint(
-        merchant, consecutive_failures=9, failing_since=NOON, owner_told_at=NOON
-    )
+    endpoint = make_endpoint(merchant, consecutive_failures=9, failing_since=NOON, owner_told_at=NOON)
     first, second = make_deliveries(endpoint, 2)
     Delivery.objects.filter(pk=first.pk).update(status="delivered")
     disable_endpoint(endpoint, reason="test", now=NOON)
@@ -118,22 +111,15 @@ def test_disabling_holds_what_waits_and_enabling_sends_it(merchant: Merchant) ->
 
 def test_owners_are_told_after_a_day_and_again_after_three(merchant: Merchant) -> None:
     for role in Role:
-        Membership.objects.create(
-            merchant=merchant, user=make_user(f"{role}@shop.test"), role=role
-        )
+        Membership.objects.create(merchant=merchant, user=make_user(f"{role}@shop.test"), role=role)
     make_endpoint(merchant, failing_since=NOON)
-    told = {
-        hours: tell_owners(now=NOON + hours * HOUR)
-        for hours in (23, 24, 25, 71, 72, 90)
-    }
+    told = {hours: tell_owners(now=NOON + hours * HOUR) for hours in (23, 24, 25, 71, 72, 90)}
     assert told == {23: 0, 24: 1, 25: 0, 71: 0, 72: 1, 90: 0}
     assert send_due_mails(now=NOON + 91 * HOUR) == 2
     assert [message.to for message in mail.outbox] == [["owner@shop.test"]] * 2
     assert "http://127.0.0.1:9/" in mail.outbox[0].body
 
 
-def test_nobody_is_told_of_an_endpoint_that_is_disabled_already(
-    merchant: Merchant,
-) -> None:
+def test_nobody_is_told_of_an_endpoint_that_is_disabled_already(merchant: Merchant) -> None:
     make_endpoint(merchant, failing_since=NOON, disabled_at=NOON)
     assert tell_owners(now=NOON + 30 * HOUR) == 0

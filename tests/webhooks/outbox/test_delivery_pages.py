@@ -14,20 +14,14 @@ from accounts.states import Mode
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.models import Delivery
-from webhooks.outbox.delivery_pages import (
-    DeliveryWalk,
-    delivery_keys,
-    event_types,
-)
+from webhooks.outbox.delivery_pages import DeliveryWalk, delivery_keys, event_types
 from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 
-def test_a_walk_merges_statuses_and_types_in_the_order_of_time(
-    merchant: Merchant,
-) -> None:
+def test_a_walk_merges_statuses_and_types_in_the_order_of_time(merchant: Merchant) -> None:
     rows = make_deliveries(make_endpoint(merchant), 12)
     make_deliveries(make_endpoint(make_merchant()), 2)
     for number, row in enumerate(rows):
@@ -84,15 +78,9 @@ def blocks_read(walk: DeliveryWalk, at: Delivery) -> int:
     return int(plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"])
 
 
-def test_the_last_page_and_the_rarest_status_cost_what_the_first_page_costs(
-    merchant: Merchant,
-) -> None:
+def test_the_last_page_and_the_rarest_status_cost_what_the_first_page_costs(merchant: Merchant) -> None:
     [one] = make_deliveries(make_endpoint(make_merchant()))
-    values: dict[str, Any] = {
-        "merchant": merchant.pk,
-        "event": one.event_id,
-        "noon": NOON,
-    }
+    values: dict[str, Any] = {"merchant": merchant.pk, "event": one.event_id, "noon": NOON}
     with connection.cursor() as cursor:
         cursor.execute(_ENDPOINTS, values)
         cursor.execute(_DELIVERIES, values)

@@ -15,10 +15,7 @@ from accounts.states import Mode
 from gateway.core.bell import Listener
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import BELL, make_endpoint, new_event
-from webhooks.endpoints.service import (
-    disable_endpoint,
-    enable_endpoint,
-)
+from webhooks.endpoints.service import disable_endpoint, enable_endpoint
 from webhooks.models import Delivery, Endpoint, Event, EventCounter
 from webhooks.outbox import events
 from webhooks.outbox.events import publish
@@ -91,9 +88,7 @@ def test_an_event_goes_to_its_url_else_to_the_default_endpoint_else_nowhere() ->
 
 
 @pytest.mark.django_db
-def test_what_happens_while_an_endpoint_is_disabled_is_held_until_it_is_enabled() -> (
-    None
-):
+def test_what_happens_while_an_endpoint_is_disabled_is_held_until_it_is_enabled() -> None:
     merchant = make_merchant()
     endpoint = make_endpoint(merchant)
     disable_endpoint(endpoint, reason="test", now=NOON)
@@ -179,13 +174,7 @@ def _watched(seen: list[list[int]]) -> Iterator[None]:
 
     def watch() -> None:
         while not done.is_set():
-            seen.append(
-                list(
-                    Event.objects.order_by("sequence").values_list(
-                        "sequence", flat=True
-                    )
-                )
-            )
+            seen.append(list(Event.objects.order_by("sequence").values_list("sequence", flat=True)))
         connection.close()
 
     watcher = threading.Thread(target=watch)
@@ -223,9 +212,7 @@ def test_numbers_are_gap_free_and_commit_in_order() -> None:
 
 @pytest.mark.concurrency
 @pytest.mark.django_db(transaction=True)
-def test_without_the_counters_lock_numbers_collide(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_counters_lock_numbers_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: the lock is what the test above depends on."""
     merchant = make_merchant()
     publish([new_event(merchant)], now=NOON)
@@ -252,9 +239,7 @@ def test_publishers_of_many_merchants_never_wait_in_a_circle() -> None:
     _publish_at_once(work)
     for merchant in merchants:
         numbers = Event.objects.filter(merchant=merchant).order_by("sequence")
-        assert list(numbers.values_list("sequence", flat=True)) == list(
-            range(1, THREADS * ROUNDS + 1)
-        )
+        assert list(numbers.values_list("sequence", flat=True)) == list(range(1, THREADS * ROUNDS + 1))
 
 
 @pytest.mark.concurrency

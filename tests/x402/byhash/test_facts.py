@@ -14,11 +14,7 @@ from tests.contract.client import ApiClient
 from tests.nodes.proxy import RpcProxy
 from tests.x402.calls import verdict
 from tests.x402.conftest import connect
-from tests.x402.payers import (
-    claim_of,
-    paid,
-    pay_to_of,
-)
+from tests.x402.payers import claim_of, paid, pay_to_of
 
 pytestmark = pytest.mark.django_db
 

@@ -96,20 +96,7 @@ def test_a_hash_of_another_chain_s_kind_is_refused() -> None:
 @pytest.mark.parametrize(
     "amount",
     [
-        *(
-            "1e-1",
-            "+1",
-            "-1",
-            "1.",
-            ".5",
-            "0x1",
-            "1,0",
-            "1 ",
-            "1\n",
-            "",
-            "NaN",
-            "Infinity",
-        ),
+        *("1e-1", "+1", "-1", "1.", ".5", "0x1", "1,0", "1 ", "1\n", "", "NaN", "Infinity"),
         *("٠٫٥", "0.0000001", "00.5", "01", "1_0", True, [1], {"a": 1}),
     ],
     ids=repr,
@@ -126,10 +113,7 @@ def test_numbers_and_nothing_are_no_amounts() -> None:
         body["payment"]["amount"] = json.loads(number)
         assert refusal(body) == ("payment.amount", "amount_not_string")
     for price in ("0.000000", "1" * 16, "9" * 100_000 + ".5"):
-        assert refusal(replace(CLAIM, price=price).body()) == (
-            "requirements.maxAmountRequired",
-            "amount_out_of_range",
-        )
+        assert refusal(replace(CLAIM, price=price).body()) == ("requirements.maxAmountRequired", "amount_out_of_range")
 
 
 def test_amounts_are_compared_as_numbers() -> None:
@@ -168,14 +152,8 @@ def test_both_parts_must_be_objects(part: str) -> None:
 
 def test_addresses_are_checked_by_their_own_checksums() -> None:
     wrong = EVM[:-1] + "9"
-    assert refusal(replace(CLAIM, payer=wrong).body()) == (
-        "payment.payerAddress",
-        "address_invalid",
-    )
-    assert refusal(replace(CLAIM, pay_to="0x" + "00" * 20).body()) == (
-        "payment.payTo",
-        "address_invalid",
-    )
+    assert refusal(replace(CLAIM, payer=wrong).body()) == ("payment.payerAddress", "address_invalid")
+    assert refusal(replace(CLAIM, pay_to="0x" + "00" * 20).body()) == ("payment.payTo", "address_invalid")
     lower = parse_verify(replace(CLAIM, payer=EVM.lower()).body(), is_test=False)
     assert lower.proof.payer == EVM
 
@@ -184,10 +162,7 @@ def test_other_schemes_and_chains_are_refused() -> None:
     body = CLAIM.body()
     body["requirements"]["scheme"] = "upto"
     assert refusal(body) == ("requirements.scheme", "parameter_invalid")
-    assert refusal(replace(CLAIM, network="dogechain").body()) == (
-        "requirements.network",
-        "chain_unsupported",
-    )
+    assert refusal(replace(CLAIM, network="dogechain").body()) == ("requirements.network", "chain_unsupported")
 
 
 def test_only_tests_may_ask_for_a_reason_and_only_for_one_there_is() -> None:

@@ -12,29 +12,13 @@ from accounts.states import Mode
 from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    FAKE,
-    deploy_token,
-    execute,
-    mint,
-    token_address,
-    transfer,
-    transfer_many,
-)
+from demo.localnet.tokens import FAKE, deploy_token, execute, mint, token_address, transfer, transfer_many
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.factories import make_watcher, read_all
-from tests.x402.calls import (
-    ask,
-    verdict,
-)
+from tests.x402.calls import ask, verdict
 from tests.x402.conftest import connect
-from tests.x402.payers import (
-    UNITS,
-    claim_of,
-    paid,
-    pay_to_of,
-)
+from tests.x402.payers import UNITS, claim_of, paid, pay_to_of
 from wallets.receiving.service import set_receiving_wallet
 from wallets.selectors import forget
 from x402.models import Authorization, X402Payment
@@ -51,9 +35,7 @@ def other_seller() -> ApiClient:
     return client_of(merchant, Mode.LIVE)
 
 
-def test_a_payment_that_no_watcher_has_read_yet_is_valid_once(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_a_payment_that_no_watcher_has_read_yet_is_valid_once(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     answer = ask(seller, claim)
     assert answer.body["valid"] is True, answer.body
@@ -69,9 +51,7 @@ def test_a_payment_that_no_watcher_has_read_yet_is_valid_once(
     assert (fee.subject_id, fee.received) == (payment.public_id, payment.units / 10**6)
 
 
-def test_one_transaction_buys_nothing_twice_whoever_asks_for_whatever(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_one_transaction_buys_nothing_twice_whoever_asks_for_whatever(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     assert verdict(seller, claim) == "valid"
     assert verdict(seller, claim, resource="another") == "already_used"
@@ -82,9 +62,7 @@ def test_one_transaction_buys_nothing_twice_whoever_asks_for_whatever(
     assert verdict(stranger, claim, pay_to=theirs) == "wrong_recipient"
 
 
-def test_another_spelling_of_a_used_hash_is_the_same_hash(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_another_spelling_of_a_used_hash_is_the_same_hash(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     digits = claim.tx_hash[2:]
     assert verdict(seller, claim, tx_hash=digits.upper()) == "valid"
@@ -96,9 +74,7 @@ def test_what_the_request_says_by_itself_is_judged_without_a_node(
     base: Anvil, seller: ApiClient, settings: Any
 ) -> None:
     claim = paid(base, seller)
-    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
-        "BASE_RPC_URLS": "http://127.0.0.1:1"
-    }
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"BASE_RPC_URLS": "http://127.0.0.1:1"}
     assert verdict(seller, claim, network="polygon") == "wrong_chain"
     assert verdict(seller, claim, asset="USDT") == "requirements_mismatch"
     assert verdict(seller, claim, price="0.51") == "insufficient_amount"
@@ -106,9 +82,7 @@ def test_what_the_request_says_by_itself_is_judged_without_a_node(
     assert not X402Payment.objects.exists()
 
 
-def test_what_arrived_is_what_counts_and_not_what_is_claimed(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_what_arrived_is_what_counts_and_not_what_is_claimed(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     assert verdict(seller, claim, amount="0.51") == "insufficient_amount"
     more = {"amount": "0.51", "price": "0.51"}
@@ -141,9 +115,7 @@ def test_the_networks_own_coin_is_no_money(base: Anvil, seller: ApiClient) -> No
     assert verdict(seller, claim_of(base, tx_hash, to)) == "wrong_token"
 
 
-def test_an_approval_looks_like_a_transfer_and_is_none(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_an_approval_looks_like_a_transfer_and_is_none(base: Anvil, seller: ApiClient) -> None:
     to = pay_to_of(seller)
     usdc = token_address("USDC")
     approve = "approve(address,uint256)"
@@ -161,9 +133,7 @@ def test_a_transaction_that_failed_pays_nothing(base: Anvil, seller: ApiClient) 
     assert verdict(seller, claim_of(base, tx_hash, to)) == "failed_transaction"
 
 
-def test_of_several_transfers_each_pays_by_itself(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_of_several_transfers_each_pays_by_itself(base: Anvil, seller: ApiClient) -> None:
     """Two halves are not one payment, and two equal transfers are two."""
     to = pay_to_of(seller)
     stranger = other_seller()
@@ -181,9 +151,7 @@ def test_of_several_transfers_each_pays_by_itself(
     assert len(set(positions)) == 3
 
 
-def test_what_is_not_deep_enough_may_be_so_later_and_is_not_used_up(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_what_is_not_deep_enough_may_be_so_later_and_is_not_used_up(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller, blocks=1)
     answer = ask(seller, claim)
     assert answer.body["reason"] == "not_confirmed"
@@ -194,9 +162,7 @@ def test_what_is_not_deep_enough_may_be_so_later_and_is_not_used_up(
     assert verdict(seller, claim) == "valid"
 
 
-def test_what_waits_for_a_block_is_not_found_yet(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_what_waits_for_a_block_is_not_found_yet(base: Anvil, seller: ApiClient) -> None:
     to = pay_to_of(seller)
     base.set_automine(False)
     try:
@@ -217,9 +183,7 @@ def test_a_hash_nobody_knows_is_not_found(base: Anvil, seller: ApiClient) -> Non
     assert not X402Payment.objects.exists()
 
 
-def test_a_silent_node_is_no_verdict_and_uses_nothing_up(
-    base: Anvil, seller: ApiClient, settings: Any
-) -> None:
+def test_a_silent_node_is_no_verdict_and_uses_nothing_up(base: Anvil, seller: ApiClient, settings: Any) -> None:
     claim = paid(base, seller)
     connect(settings, base="http://127.0.0.1:1")
     answer = ask(seller, claim, key="k")
@@ -228,15 +192,11 @@ def test_a_silent_node_is_no_verdict_and_uses_nothing_up(
     assert ask(seller, claim, key="k").body["valid"] is True
 
 
-def test_a_wallet_replaced_a_moment_ago_is_paid_still(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_a_wallet_replaced_a_moment_ago_is_paid_still(base: Anvil, seller: ApiClient) -> None:
     """A machine that was told of the old forwarder must not have to pay twice."""
     claims = [paid(base, seller) for _ in range(2)]
     assert seller.merchant is not None
-    set_receiving_wallet(
-        seller.merchant, chain="base", address=OTHER_WALLET, now=timezone.now()
-    )
+    set_receiving_wallet(seller.merchant, chain="base", address=OTHER_WALLET, now=timezone.now())
     forget()
     assert pay_to_of(seller) != claims[0].pay_to
     assert verdict(seller, claims[0]) == "valid"
@@ -251,9 +211,7 @@ def test_no_other_merchants_forwarder_is_ours(base: Anvil, seller: ApiClient) ->
     assert verdict(stranger, claim) == "valid"
 
 
-def test_payto_is_made_once_and_only_where_it_can_be_emptied(
-    base: Anvil, seller: ApiClient, settings: Any
-) -> None:
+def test_payto_is_made_once_and_only_where_it_can_be_emptied(base: Anvil, seller: ApiClient, settings: Any) -> None:
     assert seller.merchant is not None
     found = seller.get("/x402/config").body
     ours = pay_to(seller.merchant.pk, Mode.LIVE, "base")
@@ -306,12 +264,8 @@ def test_what_an_authorisation_in_hand_moves_is_not_for_whoever_sees_it_first(
     assert [verdict(seller, claim) for claim in claims] == ["valid", "valid"]
 
 
-def test_one_merchant_s_nonsense_silences_no_other(
-    base: Anvil, seller: ApiClient, settings: Any
-) -> None:
-    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
-        "BASE_REQUESTS_PER_MINUTE": "60"
-    }
+def test_one_merchant_s_nonsense_silences_no_other(base: Anvil, seller: ApiClient, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"BASE_REQUESTS_PER_MINUTE": "60"}
     noise = claim_of(base, "0x" + "5a" * 32, pay_to_of(seller))
     with time_machine.travel(timezone.now().replace(second=1), tick=True):
         names = [f"0x{number:064x}" for number in range(13)]

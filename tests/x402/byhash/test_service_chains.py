@@ -9,31 +9,17 @@ from accounts.states import Mode
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import prepare_chain
 from demo.localnet.tron.node import USDT as TRON_USDT
-from demo.localnet.tron.node import (
-    TronNode,
-    prepare_tron,
-)
+from demo.localnet.tron.node import TronNode, prepare_tron
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_user, make_wallet
 from tests.wallets.factories import make_watcher, read_all
-from tests.x402.calls import (
-    Claim,
-    ask,
-    verdict,
-)
+from tests.x402.calls import Claim, ask, verdict
 from tests.x402.conftest import connect
-from tests.x402.payers import (
-    UNITS,
-    paid,
-    pay_to_of,
-)
+from tests.x402.payers import UNITS, paid, pay_to_of
 from wallets.models import ChainCursor, Transfer
 from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.selectors import forget
-from wallets.transfers.service import (
-    NewTransfer,
-    record_transfers,
-)
+from wallets.transfers.service import NewTransfer, record_transfers
 from x402.models import X402Payment
 from x402.payments.transfers import follow_transfers
 
@@ -62,9 +48,7 @@ def own_wallet_seller(chain: str, address: str) -> ApiClient:
     merchant = make_merchant()
     ChainCursor.objects.all().delete()
     forget()
-    set_machine_wallet(
-        merchant, chain=chain, address=address, actor=make_user(), now=timezone.now()
-    )
+    set_machine_wallet(merchant, chain=chain, address=address, actor=make_user(), now=timezone.now())
     return client_of(merchant, Mode.LIVE)
 
 
@@ -88,9 +72,7 @@ def test_ethereum_pays_a_forwarder_too(ethereum_node: Anvil, settings: Any) -> N
     assert verdict(seller, claim) == "valid"
 
 
-def test_one_transaction_s_hash_means_nothing_on_another_chain(
-    base: Anvil, polygon_node: Anvil, settings: Any
-) -> None:
+def test_one_transaction_s_hash_means_nothing_on_another_chain(base: Anvil, polygon_node: Anvil, settings: Any) -> None:
     seller = evm_seller(settings, "polygon", polygon_node)
     connect(settings, base=base.url, polygon=polygon_node.url)
     assert seller.merchant is not None
@@ -129,9 +111,7 @@ def test_tron(tron_node: TronNode, settings: Any) -> None:
     assert verdict(seller, claim) == "already_used"
 
 
-def test_solana_pays_the_owner_of_the_token_account(
-    solana_node: "SolanaNode", settings: Any
-) -> None:
+def test_solana_pays_the_owner_of_the_token_account(solana_node: "SolanaNode", settings: Any) -> None:
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": solana_node.url}
     seller = own_wallet_seller("solana", SOLANA_WALLET)
@@ -214,18 +194,14 @@ def record_like_a_watcher(claim: Claim) -> Transfer:
     return Transfer.objects.get(pk=pk)
 
 
-def test_a_jetton_of_the_same_name_is_no_money(
-    ton_claim: tuple[ApiClient, Claim], ton_node: "TonNode"
-) -> None:
+def test_a_jetton_of_the_same_name_is_no_money(ton_claim: tuple[ApiClient, Claim], ton_node: "TonNode") -> None:
     seller, claim = ton_claim
     fake = ton_node.pay(TON_WALLET, UNITS, jetton=ton_node.fake)
     ton_node.advance(2)
     assert verdict(seller, claim, tx_hash=fake) == "wrong_token"
 
 
-def test_a_chain_without_a_wallet_for_machines_is_not_offered(
-    solana_node: "SolanaNode", settings: Any
-) -> None:
+def test_a_chain_without_a_wallet_for_machines_is_not_offered(solana_node: "SolanaNode", settings: Any) -> None:
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": solana_node.url}
     merchant = make_merchant()
@@ -235,9 +211,7 @@ def test_a_chain_without_a_wallet_for_machines_is_not_offered(
     config = seller.get("/x402/config").body
     assert config["payTo"] == {}
     page = f"/dashboard/{merchant.public_id}/live/x402/wallets/solana/"
-    assert config["missing"] == [
-        {"chain": "solana", "page": f"{settings.BASE_URL}{page}"}
-    ]
+    assert config["missing"] == [{"chain": "solana", "page": f"{settings.BASE_URL}{page}"}]
     payer = str(solana_node.payer.pubkey())
     tx_hash = solana_node.pay(SOLANA_WALLET, UNITS)
     claim = Claim("solana", "USDC", tx_hash, payer, SOLANA_WALLET)

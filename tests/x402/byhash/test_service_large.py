@@ -56,9 +56,7 @@ def second_node_agrees() -> None:
     Transfer.objects.update(state="confirmed", confirmed_at=now, witnessed_at=now)
 
 
-@pytest.mark.parametrize(
-    "parts", [(12_000,), (6_000, 6_000), (4_000, 4_000, 4_000), (9_999, 1)]
-)
+@pytest.mark.parametrize("parts", [(12_000,), (6_000, 6_000), (4_000, 4_000, 4_000), (9_999, 1)])
 def test_a_large_sum_of_one_payer_waits_for_a_second_node(
     merchant: Merchant, pay_to: str, parts: tuple[int, ...]
 ) -> None:
@@ -75,22 +73,16 @@ def test_a_large_sum_of_one_payer_waits_for_a_second_node(
     assert ask(transfer, now=later) == "already_used"
 
 
-def test_what_no_watcher_recorded_waits_too(
-    base: Anvil, seller: ApiClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_no_watcher_recorded_waits_too(base: Anvil, seller: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is lowered to two parts, for the payer of the local chain."""
     monkeypatch.setattr(large, "COUNTED_FROM", 1)
-    monkeypatch.setattr(
-        large, "limit_for", lambda *_: {"large": 1_000_000, "window": large.WINDOW}
-    )
+    monkeypatch.setattr(large, "limit_for", lambda *_: {"large": 1_000_000, "window": large.WINDOW})
     monkeypatch.setattr("x402.payments.claims.limit_for", large.limit_for)
     assert verdict(seller, paid(base, seller)) == "valid"
     assert verdict(seller, paid(base, seller)) == "not_confirmed"
 
 
-def test_other_payers_sellers_and_hours_are_other_sums(
-    merchant: Merchant, pay_to: str
-) -> None:
+def test_other_payers_sellers_and_hours_are_other_sums(merchant: Merchant, pay_to: str) -> None:
     assert told(merchant, pay_to, 6_000) == "valid"
     assert told(merchant, pay_to, 6_000, sender=STRANGER) == "valid"
     X402Payment.objects.update(verified_at=timezone.now() - timedelta(minutes=61))
@@ -98,9 +90,7 @@ def test_other_payers_sellers_and_hours_are_other_sums(
     assert not WitnessRequest.objects.exists()
 
 
-def test_a_price_below_a_dollar_is_answered_at_once(
-    merchant: Merchant, pay_to: str
-) -> None:
+def test_a_price_below_a_dollar_is_answered_at_once(merchant: Merchant, pay_to: str) -> None:
     assert told(merchant, pay_to, 9_999) == "valid"
     cents = make_machine_transfer(merchant, pay_to, 2 * DOLLAR)
     assert verify_it(cents, price=DOLLAR - 1)["valid"]

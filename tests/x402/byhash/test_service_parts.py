@@ -8,12 +8,7 @@ from django.utils import timezone
 
 from tests.checkouts.schema import alter
 from tests.contract.client import ApiClient
-from tests.x402.byhash.test_service_chains import (
-    SOLANA_WALLET,
-    TON_WALLET,
-    names_of,
-    own_wallet_seller,
-)
+from tests.x402.byhash.test_service_chains import SOLANA_WALLET, TON_WALLET, names_of, own_wallet_seller
 from tests.x402.calls import Claim, verdict
 from wallets.chains.base import PARTS_FROM
 from wallets.chains.solana.parts import Parts
@@ -66,9 +61,7 @@ def asked(seller: ApiClient, claim: Claim, price: str) -> str:
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])
-def test_two_amounts_in_one_transaction_are_two_payments(
-    pays: Pays, is_recorded: bool
-) -> None:
+def test_two_amounts_in_one_transaction_are_two_payments(pays: Pays, is_recorded: bool) -> None:
     seller, claim = pays(10_000, 20_000)
     if is_recorded:
         record_all(claim)
@@ -82,9 +75,7 @@ def test_two_amounts_in_one_transaction_are_two_payments(
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])
-def test_two_halves_are_not_one_payment_and_two_equal_ones_are_two(
-    pays: Pays, is_recorded: bool
-) -> None:
+def test_two_halves_are_not_one_payment_and_two_equal_ones_are_two(pays: Pays, is_recorded: bool) -> None:
     seller, claim = pays(5_000, 5_000)
     if is_recorded:
         record_all(claim)
@@ -136,11 +127,7 @@ def test_a_sum_of_a_watcher_of_the_release_before_stands_for_one_part_and_no_oth
         before.setattr(READS, SumsAlone)
         [total] = record_all(claim)
     # Its processor may miss payments that are about to be committed.
-    Transfer.objects.update(
-        state=TransferState.CONFIRMED,
-        confirmed_at=now,
-        queued_at=None if is_missed else now,
-    )
+    Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=now, queued_at=None if is_missed else now)
     follow_transfers(now=now)
     recheck_payments(now=now)
     linked = X402Payment.objects.get(transfer=total)
@@ -158,9 +145,7 @@ def test_a_payment_taken_as_a_sum_stands_when_its_parts_are_recorded(
     first, second = record_all(claim)
     now = timezone.now()
     follow_transfers(now=now)
-    Transfer.objects.update(
-        state=TransferState.CONFIRMED, confirmed_at=now, queued_at=now
-    )
+    Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=now, queued_at=now)
     follow_transfers(now=now)
     assert recheck_payments(now=now) == 0
     payment = X402Payment.objects.get()
@@ -169,9 +154,7 @@ def test_a_payment_taken_as_a_sum_stands_when_its_parts_are_recorded(
     assert not hasattr(second, "x402_payment")
 
 
-def test_a_part_that_was_used_is_not_paid_with_as_part_of_a_sum(
-    pays: Pays, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_was_used_is_not_paid_with_as_part_of_a_sum(pays: Pays, monkeypatch: pytest.MonkeyPatch) -> None:
     """While an upgrade goes on, a process of the release before may be asked."""
     seller, claim = pays(10_000, 20_000)
     assert asked(seller, claim, "0.01") == "valid"
@@ -179,17 +162,13 @@ def test_a_part_that_was_used_is_not_paid_with_as_part_of_a_sum(
     assert asked(seller, claim, "0.02") == "already_used"
 
 
-def test_without_the_trigger_a_sum_and_its_parts_would_both_pay(
-    pays: Pays, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_trigger_a_sum_and_its_parts_would_both_pay(pays: Pays, monkeypatch: pytest.MonkeyPatch) -> None:
     alter("ALTER TABLE x402_payment DISABLE TRIGGER x402_payment_one_reading")
     seller, claim = paid_as_sum(pays, monkeypatch)
     assert asked(seller, claim, "0.01") == "valid"
 
 
-def test_on_ton_each_transfer_of_one_message_is_a_payment(
-    ton_node: "TonNode", settings: Any
-) -> None:
+def test_on_ton_each_transfer_of_one_message_is_a_payment(ton_node: "TonNode", settings: Any) -> None:
     from demo.localnet.ton.messages import Payment
 
     settings.CHAIN_NETWORK = "local"
@@ -199,9 +178,7 @@ def test_on_ton_each_transfer_of_one_message_is_a_payment(
         "TON_REQUESTS_PER_MINUTE": "600",
     }
     seller = own_wallet_seller("ton", TON_WALLET)
-    first, *_ = ton_node.send(
-        [Payment(TON_WALLET, one) for one in (5_000, 5_000, 9_000)]
-    )
+    first, *_ = ton_node.send([Payment(TON_WALLET, one) for one in (5_000, 5_000, 9_000)])
     ton_node.advance(2)
     # The whole trace has one name too.
     signed = names_of(ton_node, first)[0]

@@ -8,19 +8,11 @@ from django.utils import timezone
 
 from gateway.core.api.rate_limits import Limit
 from tests.factories import make_merchant
-from tests.x402.recorded import (
-    make_machine_transfer,
-    make_seller,
-    request_for,
-    verify_it,
-)
+from tests.x402.recorded import make_machine_transfer, make_seller, request_for, verify_it
 from x402.byhash import sightings
 from x402.byhash.sightings import note_sighting
 from x402.models import Sighting
-from x402.payments.answers import (
-    KEPT,
-    forget_old,
-)
+from x402.payments.answers import KEPT, forget_old
 
 pytestmark = pytest.mark.django_db
 
@@ -42,9 +34,7 @@ def test_a_forgotten_sighting_makes_no_payment_younger(settings: Any) -> None:
     merchant = make_merchant()
     now = timezone.now()
     paid_at = now - KEPT - timedelta(hours=2)
-    transfer = make_machine_transfer(
-        merchant, make_seller(merchant, settings), block_time=paid_at
-    )
+    transfer = make_machine_transfer(merchant, make_seller(merchant, settings), block_time=paid_at)
     proof = request_for(transfer).proof
     note_sighting(merchant.pk, proof, now=paid_at + timedelta(minutes=1))
     forget_old(now=paid_at + KEPT)

@@ -14,10 +14,7 @@ from solders.keypair import Keypair
 from demo.localnet.ton.messages import TonWallet
 from wallets.chains.tron.keys import PrivateKey
 from wallets.networks import chain_spec
-from x402.byhash.signatures import (
-    is_signed_by_payer,
-    message_of,
-)
+from x402.byhash.signatures import is_signed_by_payer, message_of
 from x402.inputs import Proof, Requirements
 
 SECRET = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
@@ -43,11 +40,7 @@ def typed(proof: Proof, *, chain_id: int, secret: str = SECRET) -> str:
     signable = encode_typed_data(
         domain_data={"name": "x402 payment proof", "version": "1", "chainId": chain_id},
         message_types={"Proof": [{"name": name, "type": "string"} for name in fields]},
-        message_data={
-            "transaction": proof.tx_hash,
-            "payTo": proof.pay_to,
-            "resource": WANTED.resource,
-        },
+        message_data={"transaction": proof.tx_hash, "payTo": proof.pay_to, "resource": WANTED.resource},
     )
     signed = Account.sign_message(signable, secret)
     return "0x" + bytes(signed.signature).hex()
@@ -85,12 +78,7 @@ def test_evm_payers_sign_a_personal_message_or_typed_data(chain: str) -> None:
 def test_what_was_signed_for_something_else_is_no_signature() -> None:
     proof = evm_proof()
     good = personal(proof)
-    others = [
-        {"tx_hash": "0x" + "5b" * 32},
-        {"pay_to": proof.payer},
-        {"chain": "polygon"},
-        {"payer": PAY_TO},
-    ]
+    others = [{"tx_hash": "0x" + "5b" * 32}, {"pay_to": proof.payer}, {"chain": "polygon"}, {"payer": PAY_TO}]
     for change in others:
         assert holds(proof, good, **change) is False
     resource = replace(WANTED, resource="another")
@@ -121,20 +109,7 @@ def malleated(signature: str) -> str:
         lambda text: "٠" * 130,
         lambda text: "0x",
     ],
-    ids=[
-        "malleated",
-        "short",
-        "long",
-        "v-255",
-        "v-29",
-        "zeros",
-        "ones",
-        "letters",
-        "space",
-        "gap",
-        "digits",
-        "empty",
-    ],
+    ids=["malleated", "short", "long", "v-255", "v-29", "zeros", "ones", "letters", "space", "gap", "digits", "empty"],
 )
 def test_a_spoilt_signature_is_none(spoil: Any) -> None:
     for proof, signature in ((evm_proof(), personal(evm_proof())), tron_signed()):
@@ -187,8 +162,7 @@ def test_solana_payers_sign_the_message_itself() -> None:
 def ton_signed(seed: bytes = bytes(range(32))) -> tuple[Proof, str]:
     wallet, key = TonWallet(seed), SigningKey(seed)
     proof = Proof(
-        *("5a" * 32, "ton", "USDT", 500_000, wallet.address, wallet.address),
-        public_key=bytes(key.verify_key).hex(),
+        *("5a" * 32, "ton", "USDT", 500_000, wallet.address, wallet.address), public_key=bytes(key.verify_key).hex()
     )
     signed = key.sign(message_of(proof, WANTED).encode()).signature
     return proof, base64.b64encode(signed).decode()

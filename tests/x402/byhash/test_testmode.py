@@ -6,11 +6,7 @@ import pytest
 
 from accounts.models import FeeEntry
 from tests.contract.client import ApiClient, client_of
-from tests.x402.calls import (
-    Claim,
-    ask,
-    verdict,
-)
+from tests.x402.calls import Claim, ask, verdict
 from wallets.networks import chains
 from x402.models import X402Payment
 from x402.states import Reason
@@ -63,9 +59,7 @@ def test_a_hash_may_name_the_reason_it_wants(tester: ApiClient, reason: str) -> 
     assert (answer.body["retryAfter"] is not None) is may_change
 
 
-def test_what_does_not_meet_its_requirements_is_refused_in_test_mode_too(
-    tester: ApiClient,
-) -> None:
+def test_what_does_not_meet_its_requirements_is_refused_in_test_mode_too(tester: ApiClient) -> None:
     claim = claim_on(tester, "base")
     stranger = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
     assert verdict(tester, claim, price="0.51") == "insufficient_amount"
@@ -76,10 +70,7 @@ def test_what_does_not_meet_its_requirements_is_refused_in_test_mode_too(
     assert not X402Payment.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("chain", "token"),
-    [("base", "DOGE"), ("base", "USDT"), ("solana", "USDT"), ("tron", "USDC")],
-)
+@pytest.mark.parametrize(("chain", "token"), [("base", "DOGE"), ("base", "USDT"), ("solana", "USDT"), ("tron", "USDC")])
 def test_a_token_that_the_chain_does_not_take_is_refused_as_with_real_money(
     tester: ApiClient, chain: str, token: str
 ) -> None:
@@ -88,9 +79,7 @@ def test_a_token_that_the_chain_does_not_take_is_refused_as_with_real_money(
     assert not X402Payment.objects.exists()
 
 
-def test_keys_work_as_with_real_money_and_merchants_do_not_disturb_each_other(
-    tester: ApiClient,
-) -> None:
+def test_keys_work_as_with_real_money_and_merchants_do_not_disturb_each_other(tester: ApiClient) -> None:
     claim = claim_on(tester, "base")
     first = ask(tester, claim, key="k")
     assert first.body["valid"] is True

@@ -28,9 +28,7 @@ def shown(desk: Desk, query: str = "", page: str = "dashboard_x402") -> list[str
     return [row.tx_hash for row in answer.context["rows"]]
 
 
-def test_payments_are_the_merchants_own_of_the_mode_newest_first(
-    owner: Desk, stranger: Desk
-) -> None:
+def test_payments_are_the_merchants_own_of_the_mode_newest_first(owner: Desk, stranger: Desk) -> None:
     older = make_machine_payment(owner.merchant)
     newer = make_machine_payment(owner.merchant, resource="<b>a report")
     tried = make_machine_payment(owner.merchant, mode=Mode.TEST)
@@ -61,9 +59,7 @@ def test_a_merchant_without_payments_learns_what_x402_is(owner: Desk) -> None:
     assert "Machines cannot pay you yet" in page
 
 
-def test_owners_and_admins_say_whether_payers_must_sign(
-    admin: Desk, viewer: Desk
-) -> None:
+def test_owners_and_admins_say_whether_payers_must_sign(admin: Desk, viewer: Desk) -> None:
     url, recommended = "dashboard_x402_signature", "We recommend that you require it."
     assert recommended in admin.get("dashboard_x402_setup").text
     assert viewer.post(url, {"required": "yes"}).status_code == 403
@@ -78,9 +74,7 @@ def test_owners_and_admins_say_whether_payers_must_sign(
     assert not MachineSettings.objects.get().requires_signature
 
 
-def test_machines_and_buyers_stand_side_by_side_in_payments(
-    owner: Desk, settings: Any
-) -> None:
+def test_machines_and_buyers_stand_side_by_side_in_payments(owner: Desk, settings: Any) -> None:
     to = make_seller(owner.merchant, settings)
     bought = earn(owner.merchant, block_time=timezone.now() - timedelta(hours=2))
     paid = make_machine_transfer(owner.merchant, to)
@@ -93,18 +87,13 @@ def test_machines_and_buyers_stand_side_by_side_in_payments(
     assert "&lt;i&gt;a report" in answer.text
     payments = "dashboard_payments"
     assert shown(owner, "?kind=x402", payments) == [paid.tx_hash]
-    assert set(shown(owner, "?kind=checkout", payments)) == {
-        bought.tx_hash,
-        loose.tx_hash,
-    }
+    assert set(shown(owner, "?kind=checkout", payments)) == {bought.tx_hash, loose.tx_hash}
     credited = shown(owner, "?state=credited", payments)
     assert credited == [paid.tx_hash, bought.tx_hash]
     assert shown(owner, "?state=uncredited", payments) == [loose.tx_hash]
 
 
-def test_in_test_mode_too_machines_and_buyers_stand_side_by_side_in_payments(
-    owner: Desk,
-) -> None:
+def test_in_test_mode_too_machines_and_buyers_stand_side_by_side_in_payments(owner: Desk) -> None:
     owner.mode = Mode.TEST
     now = timezone.now()
     earlier = now - timedelta(hours=1)
@@ -142,9 +131,7 @@ def test_the_overview_has_machines_beside_checkouts(owner: Desk, settings: Any) 
     assert (chart.machines.count, chart.days[-1].machines.volume) == (1, Decimal(1))
 
 
-def test_machines_stand_on_top_of_checkouts_in_the_chart(
-    owner: Desk, settings: Any
-) -> None:
+def test_machines_stand_on_top_of_checkouts_in_the_chart(owner: Desk, settings: Any) -> None:
     to, now = make_seller(owner.merchant, settings), timezone.now()
     of_transfer(make_machine_transfer(owner.merchant, to, 3_000_000))
     DailyTotal.objects.create(

@@ -14,9 +14,7 @@ from x402.payments.addresses import known_pay_to
 pytestmark = pytest.mark.django_db
 
 
-def test_set_up_shows_where_machines_pay_and_what_is_missing(
-    owner: Desk, settings: Any
-) -> None:
+def test_set_up_shows_where_machines_pay_and_what_is_missing(owner: Desk, settings: Any) -> None:
     to = make_seller(owner.merchant, settings)
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
         "SOLANA_RPC_URLS": "http://127.0.0.1:1",

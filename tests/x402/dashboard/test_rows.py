@@ -13,13 +13,7 @@ pytestmark = pytest.mark.django_db
 def test_payments_are_narrowed_and_leave_as_a_file(viewer: Desk) -> None:
     merchant = viewer.merchant
     make_machine_payment(merchant)
-    tron = make_machine_payment(
-        merchant,
-        chain="tron",
-        token="USDT",
-        status=PaymentStatus.REVERSED,
-        resource="=1+1",
-    )
+    tron = make_machine_payment(merchant, chain="tron", token="USDT", status=PaymentStatus.REVERSED, resource="=1+1")
     for query in ("?chain=tron", "?token=USDT", "?status=reversed"):
         assert shown(viewer, query) == [tron.tx_hash]
     assert len(shown(viewer, "?chain=x&token=%00&status=y&before=z")) == 2

@@ -13,9 +13,7 @@ from tests.x402.recorded import make_seller
 pytestmark = pytest.mark.django_db
 
 
-def test_the_command_to_try_is_valid_with_a_test_key(
-    owner: Desk, settings: Any
-) -> None:
+def test_the_command_to_try_is_valid_with_a_test_key(owner: Desk, settings: Any) -> None:
     make_seller(owner.merchant, settings)
     call = owner.get("dashboard_x402").context["call"]
     body = json.loads(call.partition("-d '")[2].rstrip().removesuffix("'"))

@@ -33,8 +33,4 @@ def test_in_test_mode_the_figures_are_those_of_simulated_payments(owner: Desk) -
     make_machine_payment(owner.merchant, mode=Mode.TEST, chain="solana", tx_hash="s")
     make_machine_payment(owner.merchant)
     sums = owner.get("dashboard_x402").context["sums"]
-    assert (sums.received, sums.waiting, sums.settled) == (
-        Decimal("0.02"),
-        Decimal("0.01"),
-        Decimal("0.01"),
-    )
+    assert (sums.received, sums.waiting, sums.settled) == (Decimal("0.02"), Decimal("0.01"), Decimal("0.01"))

@@ -28,9 +28,7 @@ def test_an_owner_sets_a_wallet_for_machines_in_two_steps(owner: Desk) -> None:
     assert not ReceivingWallet.objects.exists()
     bad = owner.post("dashboard_set_x402_wallet", typed, chain="solana")
     assert bad.status_code == 422
-    done = owner.post(
-        "dashboard_set_x402_wallet", typed | {"compared": "on"}, chain="solana"
-    )
+    done = owner.post("dashboard_set_x402_wallet", typed | {"compared": "on"}, chain="solana")
     assert done["Location"] == owner.url("dashboard_x402_setup")
     assert pay_to(owner.merchant.pk, Mode.LIVE, "solana") == SOLANA
     entry = AuditEntry.objects.get(action="x402.wallet_set")
@@ -49,9 +47,7 @@ def test_a_wallet_that_buyers_pay_is_refused_for_machines(owner: Desk) -> None:
     assert owner.get("dashboard_x402_wallet", chain="x").status_code == 404
 
 
-def test_only_an_owner_who_proved_it_lately_sets_a_wallet(
-    merchant: Merchant, admin: Desk
-) -> None:
+def test_only_an_owner_who_proved_it_lately_sets_a_wallet(merchant: Merchant, admin: Desk) -> None:
     assert admin.get("dashboard_x402_wallet", chain="solana").status_code == 403
     stale = make_desk(merchant, Role.OWNER, fresh=False)
     assert stale.get("dashboard_x402_wallet", chain="solana").status_code == 302

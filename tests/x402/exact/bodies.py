@@ -22,22 +22,12 @@ class Told(Protocol):
 NAMES = {8453: "base", 137: "polygon", 1: "ethereum"}
 
 
-def body_of(
-    told: Told,
-    asset: str,
-    /,
-    *,
-    version: int = 2,
-    chain_id: int = 8453,
-    **changes: Any,
-) -> dict[str, Any]:
+def body_of(told: Told, asset: str, /, *, version: int = 2, chain_id: int = 8453, **changes: Any) -> dict[str, Any]:
     """The body of `/verify` and `/settle`; `changes` are of the requirements."""
     return (_first if version == 1 else _second)(told, asset, chain_id, changes)
 
 
-def _first(
-    told: Told, asset: str, chain_id: int, changes: dict[str, Any]
-) -> dict[str, Any]:
+def _first(told: Told, asset: str, chain_id: int, changes: dict[str, Any]) -> dict[str, Any]:
     requirements = {
         "scheme": "exact",
         "network": NAMES[chain_id],
@@ -49,18 +39,11 @@ def _first(
         "asset": asset,
         "extra": DOMAIN,
     } | changes
-    payload = {
-        "x402Version": 1,
-        "scheme": "exact",
-        "network": requirements["network"],
-        "payload": told.payload(),
-    }
+    payload = {"x402Version": 1, "scheme": "exact", "network": requirements["network"], "payload": told.payload()}
     return _body(1, payload, requirements)
 
 
-def _second(
-    told: Told, asset: str, chain_id: int, changes: dict[str, Any]
-) -> dict[str, Any]:
+def _second(told: Told, asset: str, chain_id: int, changes: dict[str, Any]) -> dict[str, Any]:
     resource = changes.pop("resource", RESOURCE)
     requirements = {
         "scheme": "exact",
@@ -71,20 +54,9 @@ def _second(
         "asset": asset,
         "extra": DOMAIN,
     } | changes
-    payload = {
-        "x402Version": 2,
-        "accepted": requirements,
-        "resource": {"url": resource},
-        "payload": told.payload(),
-    }
+    payload = {"x402Version": 2, "accepted": requirements, "resource": {"url": resource}, "payload": told.payload()}
     return _body(2, payload, requirements)
 
 
-def _body(
-    version: int, payload: dict[str, Any], requirements: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "x402Version": version,
-        "paymentPayload": payload,
-        "paymentRequirements": requirements,
-    }
+def _body(version: int, payload: dict[str, Any], requirements: dict[str, Any]) -> dict[str, Any]:
+    return {"x402Version": version, "paymentPayload": payload, "paymentRequirements": requirements}

@@ -15,9 +15,7 @@ def settle(client: ApiClient, body: dict[str, Any], *, key: str = "") -> dict[st
     return _asked(client, "/x402/settle", body, key)
 
 
-def _asked(
-    client: ApiClient, path: str, body: dict[str, Any], key: str = ""
-) -> dict[str, Any]:
+def _asked(client: ApiClient, path: str, body: dict[str, Any], key: str = "") -> dict[str, Any]:
     named = {"HTTP_IDEMPOTENCY_KEY": key} if key else {}
     answer = client.send("POST", path, body, **named)
     assert answer.status == 200, answer.body

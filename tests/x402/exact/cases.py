@@ -7,20 +7,10 @@ from typing import Any, Final
 
 from demo.localnet.abi import encode_arguments
 from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import (
-    authorize,
-    sign,
-)
+from demo.localnet.authorizations import authorize, sign
 from demo.localnet.funding import payer
-from demo.localnet.permit2 import (
-    PERMIT2,
-    allow,
-    permit,
-)
-from demo.localnet.tokens import (
-    execute,
-    mint,
-)
+from demo.localnet.permit2 import PERMIT2, allow, permit
+from demo.localnet.tokens import execute, mint
 from tests.nodes.smart_wallet import by_wallet, deploy_wallet
 from x402.exact.evm import contracts
 
@@ -73,11 +63,7 @@ def not_yet(case: Case) -> Any:
 def used(case: Case) -> Any:
     """By a payer's own transaction, to somebody else: nothing that was paid here explains it."""
     told = plain(case)
-    elsewhere = sign(
-        case.node,
-        replace(told, to=case.node.accounts[6].address),
-        payer(case.node),
-    )
+    elsewhere = sign(case.node, replace(told, to=case.node.accounts[6].address), payer(case.node))
     case.node.send(case.node.accounts[5], to=case.usdc, data=elsewhere.call())
     return told
 
@@ -173,9 +159,7 @@ def permit_not_allowed(case: Case) -> Any:
 def permit_too_much(case: Case) -> Any:
     told = permit_not_allowed(case)
     allow(case.node, case.usdc, account=case.node.accounts[6])
-    return permit(
-        case.node, case.usdc, told.to, 2 * UNITS, account=case.node.accounts[6]
-    )
+    return permit(case.node, case.usdc, told.to, 2 * UNITS, account=case.node.accounts[6])
 
 
 def permit_of_no_point(case: Case) -> Any:

@@ -11,10 +11,7 @@ from demo.localnet.permit2 import lay_multicall, lay_permit2
 from tests.contract.client import ApiClient, client_of
 from tests.x402.exact.cases import Case
 from tests.x402.exact.library import Library, open_library
-from tests.x402.exact.shop import (
-    connect_base,
-    open_shop,
-)
+from tests.x402.exact.shop import connect_base, open_shop
 from tests.x402.payers import pay_to_of
 
 

@@ -40,10 +40,7 @@ class Library:
 def open_library() -> Iterator[Library]:
     """Start it."""
     with subprocess.Popen(
-        [foreign_python(), str(PROGRAM)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [foreign_python(), str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         yield Library(process)
         process.communicate(timeout=60)

@@ -5,19 +5,10 @@ from typing import Any
 
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
-from demo.localnet.permit2 import (
-    EXTRA,
-    Permit,
-    allow,
-    lay_permit2,
-    lay_usdt,
-)
+from demo.localnet.permit2 import EXTRA, Permit, allow, lay_permit2, lay_usdt
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
-from tests.x402.exact.bodies import (
-    RESOURCE,
-    body_of,
-)
+from tests.x402.exact.bodies import RESOURCE, body_of
 from tests.x402.payers import pay_to_of
 from wallets.models import ChainCursor
 from wallets.selectors import forget
@@ -66,10 +57,5 @@ def first_of(body: dict[str, Any], network: str) -> dict[str, Any]:
         "resource": RESOURCE,
         "description": "",
     }
-    payload = {
-        "x402Version": 1,
-        "scheme": "exact",
-        "network": network,
-        "payload": body["paymentPayload"]["payload"],
-    }
+    payload = {"x402Version": 1, "scheme": "exact", "network": network, "payload": body["paymentPayload"]["payload"]}
     return {"x402Version": 1, "paymentPayload": payload, "paymentRequirements": wanted}

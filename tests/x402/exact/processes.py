@@ -54,11 +54,7 @@ def answers_of(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
 
 def environment(url: str, chain: str = "base") -> dict[str, str]:
     """Settings of a gateway that uses this test's database, gas keys and a chain's node."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("CHAIN_")
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CHAIN_")}
     return kept | {
         **own_database(),
         "DJANGO_SETTINGS_MODULE": "gateway.settings",

@@ -16,9 +16,7 @@ _HERE: Final = Path(__file__).parent
 _SECONDS: Final = 60
 
 
-def bought_by_pypi(
-    url: str, key: str, *, allowed: str = "", solana_node: str = ""
-) -> Any:
+def bought_by_pypi(url: str, key: str, *, allowed: str = "", solana_node: str = "") -> Any:
     """What PyPI x402's client gets for its money; `allowed` is a network and an asset that it does not know.
 
     With a Solana node's address it pays on Solana.
@@ -29,9 +27,7 @@ def bought_by_pypi(
     )
 
 
-def bought_by_npm(
-    url: str, key: str, package: str, *, allowed: str = "", solana_node: str = ""
-) -> Any:
+def bought_by_npm(url: str, key: str, package: str, *, allowed: str = "", solana_node: str = "") -> Any:
     """The same of an npm client."""
     return _bought(
         ["node", str(_HERE / "pay.mjs"), package, f"{url}/report", *allowed.split()],
@@ -41,12 +37,7 @@ def bought_by_npm(
 
 def _bought(command: list[str], settings: dict[str, str]) -> Any:
     told = subprocess.run(
-        command,
-        env=os.environ | settings,
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
+        command, env=os.environ | settings, capture_output=True, text=True, timeout=_SECONDS, check=False
     )
     assert told.returncode == 0, told.stderr
     return json.loads(told.stdout)

@@ -58,18 +58,9 @@ def first_shop(shop: Shop) -> Iterator[str]:
         header = request.headers.get("X-PAYMENT")
         if header is None:
             return JSONResponse(
-                {
-                    "x402Version": 1,
-                    "error": "X-PAYMENT is required",
-                    "accepts": [wanted],
-                },
-                status_code=402,
+                {"x402Version": 1, "error": "X-PAYMENT is required", "accepts": [wanted]}, status_code=402
             )
-        body = {
-            "x402Version": 1,
-            "paymentPayload": json.loads(base64.b64decode(header)),
-            "paymentRequirements": wanted,
-        }
+        body = {"x402Version": 1, "paymentPayload": json.loads(base64.b64decode(header)), "paymentRequirements": wanted}
         async with httpx.AsyncClient(headers=shop.headers, timeout=60) as client:
             verified = await client.post(f"{shop.facilitator}/verify", json=body)
             if not verified.json()["isValid"]:
@@ -85,9 +76,7 @@ def first_shop(shop: Shop) -> Iterator[str]:
 
 @contextmanager
 def _serving(app: FastAPI) -> Iterator[str]:
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_level="error", loop="asyncio", lifespan="off"
-    )
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", loop="asyncio", lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -16,7 +16,5 @@ from x402.payments.claims import Caller  # noqa: E402
 if __name__ == "__main__":
     asked = json.load(sys.stdin)
     caller = Caller(asked["merchant"], Mode.LIVE)
-    answers = [
-        settle_standard(caller, body, clock=timezone.now) for body in asked["bodies"]
-    ]
+    answers = [settle_standard(caller, body, clock=timezone.now) for body in asked["bodies"]]
     json.dump(answers, sys.stdout)

@@ -12,9 +12,7 @@ from tests.x402.payers import pay_to_of
 
 
 @pytest.mark.django_db
-def test_a_repetition_in_version_1_is_answered_in_version_1(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_a_repetition_in_version_1_is_answered_in_version_1(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     told = authorize(base_node, pay_to_of(seller), UNITS)
     second = settle(seller, body_of(told, usdc), key="one")
     assert (second["network"], second["amount"]) == ("eip155:8453", str(UNITS))

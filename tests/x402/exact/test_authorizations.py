@@ -22,9 +22,7 @@ def make_row(**values: Any) -> Authorization:
     asked_at: datetime = timezone.now() - OLD
     usual = {"state": "failed", "units": 1, "created_at": asked_at, "mode": "live"}
     names = {"chain": "base", "token": "USDC", "payer": "0x01", "nonce": "0x02"}
-    return Authorization.objects.create(
-        merchant=make_merchant(), pay_to="0x03", **(usual | names | values)
-    )
+    return Authorization.objects.create(merchant=make_merchant(), pay_to="0x03", **(usual | names | values))
 
 
 def make_transaction(reference: object) -> GasTransaction:
@@ -57,9 +55,7 @@ def is_kept(row: Authorization) -> bool:
         ({"tx_hash": "0x06"}, True),
     ],
 )
-def test_what_came_to_nothing_is_forgotten_after_a_week(
-    values: dict[str, Any], kept: bool
-) -> None:
+def test_what_came_to_nothing_is_forgotten_after_a_week(values: dict[str, Any], kept: bool) -> None:
     assert is_kept(make_row(**values)) is kept
 
 

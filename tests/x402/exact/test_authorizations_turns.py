@@ -20,32 +20,18 @@ from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.factories import make_merchant
-from tests.nodes.proxy import (
-    Answer,
-    Ask,
-    Request,
-    RpcProxy,
-    honest,
-    methods_of,
-)
+from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest, methods_of
 from tests.waiting import wait_until
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
-from x402.exact import (
-    authorizations,
-    sweep,
-    waiters,
-)
+from x402.exact import authorizations, sweep, waiters
 from x402.exact.errors import TakenElsewhereError
 from x402.exact.records import fail_row
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState, PaymentStatus, Protocol
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("_no_bells"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_no_bells")]
 UNITS = 10_000
 USED = "invalid_exact_evm_nonce_already_used"
 PENDING = "settlement_pending"
@@ -103,13 +89,7 @@ def held_up(
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(partial(settle_elsewhere, seller, body))
         assert slow.came.wait(30)
-        wait_until(
-            lambda: (
-                not Authorization.objects.filter(
-                    taken_until__gte=timezone.now()
-                ).exists()
-            )
-        )
+        wait_until(lambda: not Authorization.objects.filter(taken_until__gte=timezone.now()).exists())
         try:
             yield asked
         finally:
@@ -122,12 +102,7 @@ def held_up(
     ids=["another key", "no key", "another resource"],
 )
 def test_what_another_request_settled_meanwhile_serves_that_one_alone(
-    slow: SlowEstimate,
-    seller: ApiClient,
-    body: Body,
-    monkeypatch: pytest.MonkeyPatch,
-    key: str,
-    resource: str | None,
+    slow: SlowEstimate, seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch, key: str, resource: str | None
 ) -> None:
     other = json.loads(json.dumps(body))
     if resource:
@@ -218,9 +193,7 @@ def make_reversed(merchant: Merchant) -> Authorization:
     )
 
 
-def test_of_a_transaction_on_solana_the_nodes_say_when_it_can_come_back_no_more(
-    settings: Any,
-) -> None:
+def test_of_a_transaction_on_solana_the_nodes_say_when_it_can_come_back_no_more(settings: Any) -> None:
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": "http://127.0.0.1:1"}
     row = make_reversed(make_merchant())
     sweep.finish_open(clock=timezone.now)

@@ -26,11 +26,7 @@ SECONDS = 30
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_no_bells")
 def test_nodes_that_answer_nothing_are_not_asked_by_everybody(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "_SLOW_SECONDS", 0.05)
     settings.WEB_THREADS = 6
@@ -50,9 +46,7 @@ def test_nodes_that_answer_nothing_are_not_asked_by_everybody(
         assert settle(seller, body)["success"]
 
 
-def test_who_waits_for_a_block_is_told_even_after_an_error_that_nobody_foresaw(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_who_waits_for_a_block_is_told_even_after_an_error_that_nobody_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = local_spec("http://127.0.0.1:9")
 
     def broken(*_: Any) -> object:

@@ -50,9 +50,7 @@ def test_of_a_closed_account_nothing_new_is_sent_and_what_was_paid_is_served(
     assert verify(seller, fresh)["isValid"]
 
 
-def test_money_goes_to_no_address_but_the_merchants(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_money_goes_to_no_address_but_the_merchants(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     elsewhere = base_node.accounts[7].address
     body = body_of(authorize(base_node, elsewhere, UNITS), usdc)
     reason = "invalid_exact_evm_payload_recipient_mismatch"
@@ -72,16 +70,12 @@ def test_who_was_told_the_address_before_it_changed_may_still_pay_there(
     forget()
     assert pay_to_of(seller) != before
     assert settle(seller, body_of(told, usdc))["success"]
-    ReceivingWallet.objects.filter(retired_at=changed).update(
-        retired_at=changed - timedelta(hours=3)
-    )
+    ReceivingWallet.objects.filter(retired_at=changed).update(retired_at=changed - timedelta(hours=3))
     late = settle(seller, body_of(authorize(base_node, before, UNITS), usdc))
     assert late["errorReason"] == "invalid_exact_evm_payload_recipient_mismatch"
 
 
-def test_another_merchants_payment_is_not_settled(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_another_merchants_payment_is_not_settled(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     merchant = make_merchant("Elsewhere")
     make_wallet(merchant, "base", base_node.accounts[7].address)
     forget()
@@ -95,10 +89,7 @@ def test_another_merchants_payment_is_not_settled(
     ("changes", "reason"),
     [
         ({"valid_before": 1}, "invalid_exact_evm_payload_authorization_valid_before"),
-        (
-            {"valid_after": 2**40},
-            "invalid_exact_evm_payload_authorization_valid_after",
-        ),
+        ({"valid_after": 2**40}, "invalid_exact_evm_payload_authorization_valid_after"),
     ],
 )
 def test_the_time_of_an_authorisation_is_kept(

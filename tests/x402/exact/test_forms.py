@@ -10,10 +10,7 @@ from demo.localnet.authorizations import Authorization
 from tests.contract.client import ApiClient
 from tests.factories import USDC_ON_BASE
 from tests.x402.exact.bodies import body_of
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
+from tests.x402.exact.calls import settle, verify
 
 pytestmark = pytest.mark.django_db
 PAYER = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -44,15 +41,10 @@ def told_to(client: ApiClient, **changes: Any) -> Authorization:
         ({"asset": PAYER}, "invalid_payment_requirements"),
         ({"payTo": "0x"}, "invalid_payment_requirements"),
         ({"payTo": PAYER}, "invalid_exact_evm_payload_recipient_mismatch"),
-        (
-            {"amount": "9999"},
-            "invalid_exact_evm_payload_authorization_value_mismatch",
-        ),
+        ({"amount": "9999"}, "invalid_exact_evm_payload_authorization_value_mismatch"),
     ],
 )
-def test_requirements_are_read_strictly(
-    tester: ApiClient, changes: dict[str, Any], reason: str
-) -> None:
+def test_requirements_are_read_strictly(tester: ApiClient, changes: dict[str, Any], reason: str) -> None:
     body = body_of(told_to(tester), USDC_ON_BASE, **changes)
     answer = verify(tester, body)
     assert (answer["isValid"], answer["invalidReason"]) == (False, reason)
@@ -63,9 +55,7 @@ def test_requirements_are_read_strictly(
 
 
 @pytest.mark.parametrize("amount", ["00.5", "0.5", "010000", "0", "1_0000", "1e4", ""])
-def test_an_amount_that_is_no_whole_number_is_refused_in_the_standards_form(
-    tester: ApiClient, amount: str
-) -> None:
+def test_an_amount_that_is_no_whole_number_is_refused_in_the_standards_form(tester: ApiClient, amount: str) -> None:
     second = body_of(told_to(tester), USDC_ON_BASE, amount=amount)
     first = body_of(told_to(tester), USDC_ON_BASE, version=1, maxAmountRequired=amount)
     for body in (first, second):
@@ -131,9 +121,7 @@ def test_a_body_with_any_field_wrong_in_any_way_is_refused_in_one_form(
 
 
 @pytest.mark.parametrize("version", [3, 0, "1", "2", None, MISSING, True, [], {}, 1.5])
-def test_a_body_of_no_version_is_refused_in_the_same_form(
-    tester: ApiClient, version: Any
-) -> None:
+def test_a_body_of_no_version_is_refused_in_the_same_form(tester: ApiClient, version: Any) -> None:
     body = body_of(told_to(tester), USDC_ON_BASE)
     del body["x402Version"]
     if version is not MISSING:

@@ -26,11 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_strangers_who_fail_do_not_stop_a_payer_who_paid_before(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cost = attack(base_node, seller, usdc, payers=5)
     GasTransaction.objects.update(cost_wei=cost)
@@ -40,29 +36,19 @@ def test_strangers_who_fail_do_not_stop_a_payer_who_paid_before(
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
     long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
     bought = X402Payment.objects.latest("pk")
-    bought.pk, bought.public_id, bought.payer = (
-        None,
-        "x402_known",
-        payer(base_node).address,
-    )
+    bought.pk, bought.public_id, bought.payer = (None, "x402_known", payer(base_node).address)
     bought.position, bought.verified_at = 7, long_ago
     bought.save()
     assert pay(base_node, seller, usdc)["success"]
     # Failures of such payers are bounded too.
     settings.GAS_MERCHANT_SHARE = "0.009"
-    Authorization.objects.filter(payer=bought.payer).update(
-        state=AuthorizationState.FAILED
-    )
+    Authorization.objects.filter(payer=bought.payer).update(state=AuthorizationState.FAILED)
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
 
 
 @pytest.mark.parametrize("is_related", [True, False])
 def test_a_stranger_waits_only_if_whoever_funded_a_failed_payer_funded_it_too(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    is_related: bool,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, is_related: bool
 ) -> None:
     cost = attack(base_node, seller, usdc, payers=5)
     GasTransaction.objects.update(cost_wei=cost)

@@ -20,9 +20,7 @@ def test_what_is_supported_is_told_in_both_versions(tester: ApiClient) -> None:
     assert ApiClient().get("/x402/supported").status == 401
 
 
-def test_only_networks_that_a_versions_published_clients_know_are_listed(
-    tester: ApiClient,
-) -> None:
+def test_only_networks_that_a_versions_published_clients_know_are_listed(tester: ApiClient) -> None:
     kinds = tester.get("/x402/supported").body["kinds"]
     named = {1: set[str](), 2: set[str]()}
     for kind in kinds:
@@ -36,9 +34,7 @@ def test_only_networks_that_a_versions_published_clients_know_are_listed(
 def npm_networks() -> set[str]:
     """What npm x402, the first version's client, allows as a network."""
     told = "import('x402/types').then(x => console.log(JSON.stringify(x.NetworkSchema.options)))"
-    done = subprocess.run(
-        ["node", "-e", told], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(["node", "-e", told], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
 
 
@@ -46,9 +42,7 @@ def test_without_a_gas_key_nothing_is_supported() -> None:
     assert client_of(mode=Mode.LIVE).get("/x402/supported").body["kinds"] == []
 
 
-def test_a_chain_whose_forwarders_could_not_be_flushed_is_not_offered(
-    usdc: str, seller: ApiClient
-) -> None:
+def test_a_chain_whose_forwarders_could_not_be_flushed_is_not_offered(usdc: str, seller: ApiClient) -> None:
     """`/config` has no address there either."""
     ChainCursor.objects.update(factory_ok=False)
     assert seller.get("/x402/supported").body["kinds"] == []

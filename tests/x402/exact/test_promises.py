@@ -5,15 +5,9 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import (
-    Anvil,
-    FundedAccount,
-)
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.authorizations import authorize
-from demo.localnet.tokens import (
-    balance_of,
-    mint,
-)
+from demo.localnet.tokens import balance_of, mint
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS
 from tests.contract.client import ApiClient
@@ -21,17 +15,11 @@ from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.exact.crowds import together
 from tests.x402.payers import pay_to_of
-from x402.exact import (
-    promises,
-    waiters,
-)
+from x402.exact import promises, waiters
 from x402.exact.evm import broadcast
 from x402.models import Authorization, X402Payment
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("_no_bells"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_no_bells")]
 UNITS = 10_000
 MANY, FEW = 40, 4
 OVERDRAWN = "invalid_exact_evm_insufficient_balance"
@@ -54,9 +42,7 @@ def poor(base_node: Anvil, usdc: str) -> FundedAccount:
     return account
 
 
-def bodies_of(
-    node: Anvil, seller: ApiClient, usdc: str, account: FundedAccount, number: int
-) -> list[Body]:
+def bodies_of(node: Anvil, seller: ApiClient, usdc: str, account: FundedAccount, number: int) -> list[Body]:
     """As many payments, each of which the payer could make by itself."""
     to = pay_to_of(seller)
     signed = [authorize(node, to, UNITS, account=account) for _ in range(number)]
@@ -84,20 +70,14 @@ def test_forty_payments_of_one_payer_with_money_for_one_send_one_transaction(
 
 
 def test_without_counting_what_is_open_several_would_be_sent(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    poor: FundedAccount,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the test before this one.
 
     Nothing is sent before all are about to: once one is in a node's pool, the token's own simulation may refuse the next.
     """
     about_to_send = threading.Barrier(FEW)
-    monkeypatch.setattr(
-        broadcast, "refuse_overdrawn", lambda *_, **__: about_to_send.wait(SECONDS)
-    )
+    monkeypatch.setattr(broadcast, "refuse_overdrawn", lambda *_, **__: about_to_send.wait(SECONDS))
     bodies = bodies_of(base_node, seller, usdc, poor, FEW)
     base_node.set_automine(False)
     settle_at_once(seller, bodies)
@@ -144,11 +124,7 @@ def test_what_settled_a_moment_ago_is_not_counted_twice(
 
 
 def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    poor: FundedAccount,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the lock: both count while neither has sent anything."""
     counted = threading.Barrier(2)

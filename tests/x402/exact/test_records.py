@@ -18,10 +18,7 @@ from settlements.models import GasTransaction
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant
 from tests.x402.exact.bodies import body_of
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
+from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.crowds import together
 from tests.x402.payers import pay_to_of
 from x402.exact.inputs import Executed
@@ -44,12 +41,8 @@ def body(base_node: Anvil, seller: ApiClient, usdc: str) -> Body:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("first", "then"), [("one", "other"), ("one", ""), ("", "other"), ("", "")]
-)
-def test_what_one_key_settled_is_used_for_another(
-    seller: ApiClient, body: Body, first: str, then: str
-) -> None:
+@pytest.mark.parametrize(("first", "then"), [("one", "other"), ("one", ""), ("", "other"), ("", "")])
+def test_what_one_key_settled_is_used_for_another(seller: ApiClient, body: Body, first: str, then: str) -> None:
     answer = settle(seller, body, key=first)
     assert answer["success"], answer
     refused = settle(seller, body, key=then)
@@ -60,9 +53,7 @@ def test_what_one_key_settled_is_used_for_another(
 
 
 @pytest.mark.django_db
-def test_an_answer_is_repeated_to_its_key_for_seven_days(
-    seller: ApiClient, body: Body
-) -> None:
+def test_an_answer_is_repeated_to_its_key_for_seven_days(seller: ApiClient, body: Body) -> None:
     answer = settle(seller, body, key="one")
     a_little = timedelta(seconds=30)
     asked_at = timezone.now() - KEPT
@@ -73,9 +64,7 @@ def test_an_answer_is_repeated_to_its_key_for_seven_days(
 
 
 @pytest.mark.django_db
-def test_what_was_settled_and_answered_to_nobody_verifies_and_is_served_once(
-    seller: ApiClient, body: Body
-) -> None:
+def test_what_was_settled_and_answered_to_nobody_verifies_and_is_served_once(seller: ApiClient, body: Body) -> None:
     answer = settle(seller, body)
     # As where the process died before it could answer.
     Authorization.objects.update(served_at=None)
@@ -91,9 +80,7 @@ def test_what_was_settled_and_answered_to_nobody_verifies_and_is_served_once(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["", "one"])
-def test_a_test_key_is_answered_as_a_live_one(
-    base_node: Anvil, usdc: str, key: str
-) -> None:
+def test_a_test_key_is_answered_as_a_live_one(base_node: Anvil, usdc: str, key: str) -> None:
     for _ in range(2):
         # A simulated payment is each merchant's own.
         tester = client_of(make_merchant(), Mode.TEST)
@@ -130,9 +117,7 @@ def test_of_eight_requests_at_once_those_of_one_key_are_told_that_it_settled(
 
 
 @pytest.mark.django_db
-def test_what_a_dead_process_never_sent_another_key_may_have(
-    seller: ApiClient, body: Body, settings: Any
-) -> None:
+def test_what_a_dead_process_never_sent_another_key_may_have(seller: ApiClient, body: Body, settings: Any) -> None:
     """Nothing was paid, so the payer's next try must not find the payment used."""
     settings.GAS_DAILY_COINS = {"base": "0.0000001"}
     assert settle(seller, body, key="one")["errorReason"] == "unexpected_settle_error"

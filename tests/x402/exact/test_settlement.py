@@ -6,34 +6,17 @@ import pytest
 
 from accounts.models import FeeEntry
 from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import (
-    authorize,
-    sign,
-)
+from demo.localnet.authorizations import authorize, sign
 from demo.localnet.funding import payer
 from demo.localnet.permit2 import permit
-from demo.localnet.tokens import (
-    balance_of,
-    deploy_token,
-    mint,
-    transfer,
-)
+from demo.localnet.tokens import balance_of, deploy_token, mint, transfer
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.x402.calls import verdict
-from tests.x402.exact.bodies import (
-    RESOURCE,
-    body_of,
-)
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
+from tests.x402.exact.bodies import RESOURCE, body_of
+from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.permits import permit_body
-from tests.x402.payers import (
-    claim_of,
-    pay_to_of,
-)
+from tests.x402.payers import claim_of, pay_to_of
 from x402.exact import waiters
 from x402.models import Authorization, X402Payment
 from x402.tasks import finish_authorizations_task
@@ -73,27 +56,17 @@ def test_what_verifies_settles_and_the_money_is_in_the_forwarder(
     assert GasTransaction.objects.count() == Authorization.objects.count() == 1
 
 
-def test_a_settled_authorisation_buys_nothing_else(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_a_settled_authorisation_buys_nothing_else(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     told = authorize(base_node, pay_to_of(seller), UNITS)
     assert settle(seller, body_of(told, usdc))["success"]
     other = body_of(told, usdc, resource=f"{RESOURCE}/other")
     assert settle(seller, other)["errorReason"] == USED
-    claim = claim_of(
-        base_node,
-        X402Payment.objects.get().tx_hash,
-        told.to,
-        amount="0.01",
-        price="0.01",
-    )
+    claim = claim_of(base_node, X402Payment.objects.get().tx_hash, told.to, amount="0.01", price="0.01")
     base_node.mine(3)
     assert verdict(seller, claim) == "already_used"
 
 
-def test_a_transfer_that_was_a_proof_by_hash_settles_nothing(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_a_transfer_that_was_a_proof_by_hash_settles_nothing(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     told = authorize(base_node, pay_to_of(seller), UNITS)
     tx_hash = hand_in(base_node, told, usdc)
     base_node.mine(3)
@@ -117,12 +90,8 @@ def test_an_authorisation_that_a_stranger_handed_in_is_paid_all_the_same(
     assert X402Payment.objects.get().tx_hash == tx_hash
 
 
-def test_a_strangers_token_is_refused(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
-    body = body_of(
-        authorize(base_node, pay_to_of(seller), UNITS), deploy_token(base_node, "FREE")
-    )
+def test_a_strangers_token_is_refused(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), deploy_token(base_node, "FREE"))
     assert verify(seller, body)["invalidReason"] == "invalid_payment_requirements"
 
 
@@ -139,9 +108,7 @@ def test_a_signature_of_somebody_else_is_refused_and_writes_nothing_down(
     assert settle(seller, body_of(told, usdc))["success"]
 
 
-def test_a_payer_without_money_costs_no_gas_and_may_fill_up(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_a_payer_without_money_costs_no_gas_and_may_fill_up(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     poor = base_node.accounts[6]
     told = authorize(base_node, pay_to_of(seller), UNITS, account=poor)
     body = body_of(told, usdc)
@@ -155,11 +122,7 @@ def test_a_payer_without_money_costs_no_gas_and_may_fill_up(
 
 @pytest.mark.parametrize("asks_again", [True, False])
 def test_a_transaction_that_waits_for_its_block_is_pending_and_is_ended_later(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    monkeypatch: pytest.MonkeyPatch,
-    asks_again: bool,
+    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch, asks_again: bool
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
@@ -180,9 +143,7 @@ def test_a_transaction_that_waits_for_its_block_is_pending_and_is_ended_later(
     assert GasTransaction.objects.count() == 1
 
 
-def test_nodes_that_are_away_refuse_no_payment(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any
-) -> None:
+def test_nodes_that_are_away_refuse_no_payment(base_node: Anvil, seller: ApiClient, usdc: str, settings: Any) -> None:
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     there = settings.CHAIN_SETTINGS
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:1"}
@@ -214,9 +175,7 @@ def test_the_money_of_an_honest_payer_may_come_by_both_protocols(
     assert X402Payment.objects.count() == 2
 
 
-def test_permit2_asks_for_the_allowance_that_is_missing(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_permit2_asks_for_the_allowance_that_is_missing(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     told = permit(base_node, usdc, pay_to_of(seller), UNITS)
     body = permit_body(told, base_node.chain_id)
     reason = "permit2_allowance_required"

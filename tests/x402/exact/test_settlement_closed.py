@@ -52,9 +52,7 @@ def begin(server: Server, seller: ApiClient, body: Any) -> socket.socket:
 
 
 def wait_for(state: str) -> None:
-    wait_until(
-        lambda: Authorization.objects.filter(state=state).exists(), seconds=SECONDS
-    )
+    wait_until(lambda: Authorization.objects.filter(state=state).exists(), seconds=SECONDS)
 
 
 @pytest.mark.usefixtures("_no_bells")
@@ -86,10 +84,7 @@ def test_a_connection_that_closes_while_the_success_is_written_gives_it_back(
 
 
 def test_without_giving_it_back_the_payer_would_never_be_served(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control."""
     monkeypatch.setattr(settlement, "give_back_success", lambda *_, **__: None)

@@ -10,31 +10,15 @@ from demo.localnet.authorizations import authorize
 from demo.localnet.tokens import balance_of
 from settlements.models import GasAttempt, GasTransaction
 from tests.contract.client import ApiClient
-from tests.nodes.proxy import (
-    Answer,
-    Ask,
-    Dropped,
-    Request,
-    RpcProxy,
-    honest,
-    methods_of,
-)
+from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of
 from tests.waiting import wait_until
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
-from tests.x402.exact.processes import (
-    SECONDS,
-    answers_of,
-    settling,
-)
+from tests.x402.exact.processes import SECONDS, answers_of, settling
 from tests.x402.payers import pay_to_of
 from x402.models import Authorization, X402Payment
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.faults,
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults, pytest.mark.slow]
 UNITS = 10_000
 
 
@@ -61,9 +45,7 @@ def the_one_settlement(answer: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("_no_bells")
-def test_killed_between_writing_down_and_sending(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_killed_between_writing_down_and_sending(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     to = pay_to_of(seller)
     body = body_of(authorize(base_node, to, UNITS), usdc)
     with RpcProxy(base_node.url) as proxy:
@@ -76,17 +58,12 @@ def test_killed_between_writing_down_and_sending(
 
 
 @pytest.mark.usefixtures("_no_bells")
-def test_killed_between_sending_and_the_receipt(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_killed_between_sending_and_the_receipt(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     to = pay_to_of(seller)
     body = body_of(authorize(base_node, to, UNITS), usdc)
     base_node.set_automine(False)
     with settling(seller, [body], base_node.url) as process:
-        wait_until(
-            lambda: GasTransaction.objects.filter(state="sent").exists(),
-            seconds=SECONDS,
-        )
+        wait_until(lambda: GasTransaction.objects.filter(state="sent").exists(), seconds=SECONDS)
         process.kill()
     base_node.set_automine(True)
     base_node.mine()
@@ -95,14 +72,9 @@ def test_killed_between_sending_and_the_receipt(
 
 
 @pytest.mark.usefixtures("_no_bells")
-def test_two_processes_settle_one_authorisation_once(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_two_processes_settle_one_authorisation_once(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    with (
-        settling(seller, [body], base_node.url) as one,
-        settling(seller, [body], base_node.url) as other,
-    ):
+    with settling(seller, [body], base_node.url) as one, settling(seller, [body], base_node.url) as other:
         answers = [*answers_of(one), *answers_of(other)]
     served, refused = sorted(answers, key=lambda one: not one["success"])
     assert refused["errorReason"] == "invalid_exact_evm_nonce_already_used"
@@ -111,15 +83,10 @@ def test_two_processes_settle_one_authorisation_once(
 
 
 @pytest.mark.usefixtures("_no_bells")
-def test_two_processes_with_one_gas_key_lose_none_of_a_hundred(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_two_processes_with_one_gas_key_lose_none_of_a_hundred(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     to = pay_to_of(seller)
     bodies = [body_of(authorize(base_node, to, UNITS), usdc) for _ in range(100)]
-    with (
-        settling(seller, bodies[:50], base_node.url) as one,
-        settling(seller, bodies[50:], base_node.url) as other,
-    ):
+    with settling(seller, bodies[:50], base_node.url) as one, settling(seller, bodies[50:], base_node.url) as other:
         answers = answers_of(one) + answers_of(other)
     assert [answer for answer in answers if not answer["success"]] == []
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 100

@@ -16,19 +16,13 @@ from tests.x402.calls import verdict
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.exact.crowds import together
-from tests.x402.payers import (
-    claim_of,
-    pay_to_of,
-)
+from tests.x402.payers import claim_of, pay_to_of
 from wallets.models import Transfer, TransferClaim
 from x402.models import X402Payment
 from x402.payments.rechecks import recheck_payments
 from x402.payments.transfers import follow_transfers
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("_no_bells"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_no_bells")]
 UNITS = 10_000
 
 
@@ -54,9 +48,7 @@ def test_a_payment_that_is_verified_while_its_watcher_records_it_is_valid_once(
     assert TransferClaim.objects.count() == FeeEntry.objects.count() == 1
 
 
-def test_one_transfer_shown_by_both_protocols_at_once_pays_once(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_one_transfer_shown_by_both_protocols_at_once_pays_once(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     told = authorize(base_node, pay_to_of(seller), UNITS)
     tx_hash = base_node.send(base_node.accounts[5], to=usdc, data=told.call())
     base_node.mine(3)

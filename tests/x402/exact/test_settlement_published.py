@@ -10,17 +10,8 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import balance_of
 from tests.contract.client import ApiClient
-from tests.x402.exact.published import (
-    bought_by_npm,
-    bought_by_pypi,
-    second_shop,
-)
-from tests.x402.exact.sellers import (
-    PRICE_UNITS,
-    SECRET,
-    Shop,
-    first_shop,
-)
+from tests.x402.exact.published import bought_by_npm, bought_by_pypi, second_shop
+from tests.x402.exact.sellers import PRICE_UNITS, SECRET, Shop, first_shop
 from tests.x402.payers import pay_to_of
 from x402.models import X402Payment
 
@@ -33,10 +24,7 @@ Open = Callable[[Shop], AbstractContextManager[str]]
 def shop(seller: ApiClient, usdc: str, live_server: LiveServer) -> Shop:
     """A merchant whose resource servers ask this facilitator."""
     return Shop(
-        facilitator=f"{live_server.url}/api/v1/x402",
-        key=seller.key or "",
-        pay_to=pay_to_of(seller),
-        asset=usdc,
+        facilitator=f"{live_server.url}/api/v1/x402", key=seller.key or "", pay_to=pay_to_of(seller), asset=usdc
     )
 
 
@@ -48,13 +36,9 @@ def test_the_pypi_client_pays(base_node: Anvil, shop: Shop, open_shop: Open) -> 
 
 
 @pytest.mark.parametrize(
-    ("open_shop", "package"),
-    [(first_shop, "x402-fetch"), (second_shop, "@x402/fetch")],
-    ids=["v1", "v2"],
+    ("open_shop", "package"), [(first_shop, "x402-fetch"), (second_shop, "@x402/fetch")], ids=["v1", "v2"]
 )
-def test_the_npm_client_pays(
-    base_node: Anvil, shop: Shop, open_shop: Open, package: str
-) -> None:
+def test_the_npm_client_pays(base_node: Anvil, shop: Shop, open_shop: Open, package: str) -> None:
     with open_shop(shop) as url:
         assert bought_by_npm(url, payer(base_node).key, package) == SECRET
     check_paid(base_node, shop)

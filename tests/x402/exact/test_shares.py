@@ -20,10 +20,7 @@ from settlements.states import Purpose, TransactionState
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_wallet
 from tests.x402.exact.bodies import body_of
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
+from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
 from wallets.chains.specs import Network
 from wallets.networks import chain_spec
@@ -47,11 +44,7 @@ def pay(node: Anvil, client: ApiClient, usdc: str) -> dict[str, Any]:
 
 
 def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
     assert pay(base_node, seller, usdc)["success"]
@@ -65,18 +58,10 @@ def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
 
 @pytest.mark.parametrize(
     ("whose", "is_refused"),
-    [
-        ({}, True),
-        ({"state": TransactionState.DROPPED}, False),
-        ({"purpose": Purpose.CANCEL}, False),
-    ],
+    [({}, True), ({"state": TransactionState.DROPPED}, False), ({"purpose": Purpose.CANCEL}, False)],
 )
 def test_a_payer_whose_authorisations_failed_on_our_gas_waits_for_some_minutes(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    whose: dict[str, Any],
-    is_refused: bool,
+    base_node: Anvil, seller: ApiClient, usdc: str, whose: dict[str, Any], is_refused: bool
 ) -> None:
     for _ in range(3):
         assert pay(base_node, seller, usdc)["success"]
@@ -93,9 +78,7 @@ def test_a_payer_whose_authorisations_failed_on_our_gas_waits_for_some_minutes(
     assert pay(base_node, seller, usdc)["success"]
 
 
-@pytest.mark.parametrize(
-    ("failures", "minutes"), [(1, 0), (2, 1), (3, 2), (5, 8), (9, 15)]
-)
+@pytest.mark.parametrize(("failures", "minutes"), [(1, 0), (2, 1), (3, 2), (5, 8), (9, 15)])
 def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
     base_node: Anvil, seller: ApiClient, usdc: str, failures: int, minutes: int
 ) -> None:
@@ -113,18 +96,12 @@ def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
     a_little = timedelta(seconds=1)
     if minutes:
         with pytest.raises(RefusedPaymentError):
-            shares.refuse_failing(
-                request, now=now + timedelta(minutes=minutes) - a_little
-            )
+            shares.refuse_failing(request, now=now + timedelta(minutes=minutes) - a_little)
     shares.refuse_failing(request, now=now + timedelta(minutes=minutes) + a_little)
 
 
 def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One payer's failure may be anybody's: the merchant's others are not to pay for many.
     failures = shares.FAILED_LEAST + 1
@@ -140,11 +117,7 @@ def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once
 
 
 def test_where_gas_is_dear_one_failed_payment_stops_no_other_and_leaves_no_queue(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On Ethereum one payment may cost more than a 300th of a merchant's share."""
     cost = attack(base_node, seller, usdc, payers=1)
@@ -175,11 +148,7 @@ def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
 
 
 def test_after_an_attack_of_failing_payers_an_honest_one_is_served_minutes_later(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cost = attack(base_node, seller, usdc, payers=5)
     # What failed cost more than the share of the day.
@@ -193,11 +162,7 @@ def test_after_an_attack_of_failing_payers_an_honest_one_is_served_minutes_later
 
 
 def test_what_is_on_its_way_after_an_attack_counts_as_failed_until_it_did_not(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else each wave could be as large as the first."""
     cost = attack(base_node, seller, usdc, payers=3)
@@ -209,18 +174,12 @@ def test_what_is_on_its_way_after_an_attack_counts_as_failed_until_it_did_not(
     open_ones = Authorization.objects.filter(state=AuthorizationState.SETTLED)
     open_ones.update(state=AuthorizationState.SENT)
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
-    Authorization.objects.filter(state=AuthorizationState.SENT).update(
-        state=AuthorizationState.SETTLED
-    )
+    Authorization.objects.filter(state=AuthorizationState.SENT).update(state=AuthorizationState.SETTLED)
     assert pay(base_node, seller, usdc)["success"]
 
 
 def test_only_a_quarter_of_the_share_is_on_its_way_at_once(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert pay(base_node, seller, usdc)["success"]
     cost = int(GasTransaction.objects.get().most_wei)
@@ -261,9 +220,7 @@ def test_failures_of_a_whole_day_cost_three_quarters_of_the_share_at_most() -> N
 
 
 @pytest.mark.parametrize("part", [50, 100, 300, 1_000])
-def test_where_gas_is_dear_they_cost_a_quarter_and_one_payment_in_ten_minutes(
-    part: int,
-) -> None:
+def test_where_gas_is_dear_they_cost_a_quarter_and_one_payment_in_ten_minutes(part: int) -> None:
     payment = int(SHARE) // part
     windows = int(timedelta(days=1) / shares.WINDOW)
     in_ten_minutes = SHARE / shares.FAILED_PART + payment
@@ -320,9 +277,7 @@ def test_what_was_verified_can_be_settled_and_what_was_sent_can_be_asked_about(
     def paid() -> dict[str, Any]:
         return body_of(authorize(base_node, pay_to_of(seller), UNITS), public)
 
-    sharing_out = partial(
-        shares.may_ask, merchant_id=caller.merchant_id, spec=spec, now=minute
-    )
+    sharing_out = partial(shares.may_ask, merchant_id=caller.merchant_id, spec=spec, now=minute)
     while sharing_out(shares.VERIFYING):
         pass
     first = paid()

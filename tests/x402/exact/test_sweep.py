@@ -13,10 +13,7 @@ from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
-from x402.exact import (
-    sweep,
-    waiters,
-)
+from x402.exact import sweep, waiters
 from x402.exact.authorizations import LEASE
 from x402.models import Authorization, X402Payment
 
@@ -42,11 +39,7 @@ def finish() -> None:
 
 
 @pytest.mark.parametrize(
-    "given_up",
-    [
-        {"state": TransactionState.DROPPED},
-        {"state": TransactionState.MINED, "purpose": Purpose.CANCEL},
-    ],
+    "given_up", [{"state": TransactionState.DROPPED}, {"state": TransactionState.MINED, "purpose": Purpose.CANCEL}]
 )
 def test_one_whose_transaction_was_given_up_has_failed(
     base_node: Anvil, seller: ApiClient, usdc: str, given_up: dict[str, Any]
@@ -61,9 +54,7 @@ def test_one_whose_transaction_was_given_up_has_failed(
     assert not X402Payment.objects.exists()
 
 
-def test_one_that_may_still_get_into_a_block_is_not_given_up(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_one_that_may_still_get_into_a_block_is_not_given_up(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     row = left_lying(base_node, seller, usdc)
     GasTransaction.objects.update(purpose=Purpose.CANCEL, state=TransactionState.SENT)
     finish()
@@ -82,9 +73,7 @@ def test_one_that_failed_on_a_fork_and_got_through_on_another_is_a_payment(
     Authorization.objects.update(state="failed", answer=refused)
     finish()
     assert not X402Payment.objects.exists()
-    GasTransaction.objects.update(
-        state=TransactionState.MINED, succeeded=True, mined_at=timezone.now()
-    )
+    GasTransaction.objects.update(state=TransactionState.MINED, succeeded=True, mined_at=timezone.now())
     finish()
     row.refresh_from_db()
     assert row.state == "settled"

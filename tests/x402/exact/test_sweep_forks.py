@@ -19,22 +19,13 @@ from tests.contract.client import ApiClient
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.calls import verdict
 from tests.x402.exact.bodies import body_of
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
-from tests.x402.payers import (
-    claim_of,
-    pay_to_of,
-)
+from tests.x402.exact.calls import settle, verify
+from tests.x402.payers import claim_of, pay_to_of
 from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
 from webhooks.models import Event
-from x402.exact import (
-    sweep,
-    waiters,
-)
+from x402.exact import sweep, waiters
 from x402.exact.authorizations import LEASE
 from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers
@@ -132,12 +123,7 @@ def test_a_payment_that_another_transaction_makes_again_stands_again(
 
 
 def test_what_a_fork_took_back_before_anybody_was_served_is_waited_for(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    watcher: Watcher,
-    told: Signed,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, watcher: Watcher, told: Signed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     body = body_of(told, usdc)

@@ -12,9 +12,7 @@ from tests.x402.exact.calls import verify
 from tests.x402.exact.cases import Case
 from tests.x402.exact.library import Library, check_same
 from tests.x402.exact.permits import permit_body
-from x402.exact.evm import (
-    contracts,
-)
+from x402.exact.evm import contracts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -35,11 +33,7 @@ def test_a_permit_is_judged_as_the_library_does(
     ],
 )
 def test_a_permit_that_would_fail_is_refused_though_the_library_takes_it(
-    library: Library,
-    seller: ApiClient,
-    case: Case,
-    spoil: Callable[[Case, Any], None],
-    reason: str,
+    library: Library, seller: ApiClient, case: Case, spoil: Callable[[Case, Any], None], reason: str
 ) -> None:
     told = cases.permitted(case)
     body = permit_body(told, case.node.chain_id)

@@ -18,17 +18,11 @@ from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.servers import THREADS, Server, running_servers
 from tests.waiting import wait_until
 from tests.x402.exact.bodies import body_of
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
+from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.processes import environment
 from tests.x402.payers import pay_to_of
 from x402.exact import waiters as waiting
-from x402.exact.waiters import (
-    Waiting,
-    has_place,
-)
+from x402.exact.waiters import Waiting, has_place
 from x402.models import X402Payment
 
 UNITS = 10_000
@@ -54,9 +48,7 @@ def paying(
 ) -> Iterator[Mapping[Future[Answer], Any]]:
     """Payers who all come at once: what each is answered, and with what body it asked."""
     to = pay_to_of(seller)
-    first, *bodies = [
-        body_of(authorize(node, to, UNITS), usdc) for _ in range(payers + 1)
-    ]
+    first, *bodies = [body_of(authorize(node, to, UNITS), usdc) for _ in range(payers + 1)]
     # A process loads its libraries first, which takes as long as a node that hangs.
     assert post(server, seller.key, "/x402/settle", first).body["success"]
     with ThreadPoolExecutor(payers) as threads:
@@ -91,9 +83,7 @@ def test_checkouts_are_answered_while_more_settlements_wait_than_there_are_threa
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_no_bells")
 @pytest.mark.parametrize("payers", [40, 200])
-def test_whoever_pays_is_served(
-    base_node: Anvil, seller: ApiClient, usdc: str, tmp_path: Path, payers: int
-) -> None:
+def test_whoever_pays_is_served(base_node: Anvil, seller: ApiClient, usdc: str, tmp_path: Path, payers: int) -> None:
     """On blocks of two seconds. Two hundred may be too many to be served; then they have not paid either."""
     given = environment(base_node.url) | {"WEB_THREADS": "24"}
     with running_servers(1, tmp_path, given) as (server,):
@@ -145,9 +135,7 @@ def test_who_has_no_place_to_wait_is_refused_before_anything_is_sent(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_no_bells")
-def test_places_are_given_back(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_places_are_given_back(base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "MOST_WAITING", 2)
     for _ in range(3):
         body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
@@ -169,9 +157,7 @@ def test_one_chain_leaves_places_to_others(monkeypatch: pytest.MonkeyPatch) -> N
             one.leave()
 
 
-def test_a_place_whose_request_was_never_called_again_is_free_some_time_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_place_whose_request_was_never_called_again_is_free_some_time_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "MOST_WAITING", 2)
     lost, other = Waiting(), Waiting()
     assert lost.enter("base")

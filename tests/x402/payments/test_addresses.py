@@ -9,10 +9,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Mode, Role
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
 from tests.factories import NOON, make_merchant, make_user, make_wallet
 from tests.x402.recorded import make_seller
@@ -20,11 +17,7 @@ from wallets.models import DepositAddress, ReceivingWallet, WalletChange
 from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.receiving.service import set_receiving_wallet
 from x402.payments import addresses
-from x402.payments.addresses import (
-    expect_machines,
-    is_paid_at,
-    pay_to,
-)
+from x402.payments.addresses import expect_machines, is_paid_at, pay_to
 
 pytestmark = pytest.mark.django_db
 
@@ -57,9 +50,7 @@ def set_wallet(merchant: Merchant, owner: User) -> Setter:
     return set_it
 
 
-def test_a_wallet_for_machines_is_theirs_at_once_and_owners_are_told(
-    merchant: Merchant, set_wallet: Setter
-) -> None:
+def test_a_wallet_for_machines_is_theirs_at_once_and_owners_are_told(merchant: Merchant, set_wallet: Setter) -> None:
     set_wallet()
     assert pay_to(merchant.pk, Mode.LIVE, "tron") == TRON
     set_wallet()
@@ -100,9 +91,7 @@ def test_what_buyers_pay_machines_never_do_nor_the_other_way_round(
         set_receiving_wallet(merchant, chain="tron", address=TRON, now=NOON)
 
 
-def test_a_wallet_that_waits_to_be_buyers_is_not_machines(
-    merchant: Merchant, owner: User, set_wallet: Setter
-) -> None:
+def test_a_wallet_that_waits_to_be_buyers_is_not_machines(merchant: Merchant, owner: User, set_wallet: Setter) -> None:
     WalletChange.objects.create(
         merchant=merchant,
         chain="tron",
@@ -126,10 +115,7 @@ def test_on_chains_with_forwarders_there_is_nothing_to_set(set_wallet: Setter) -
 
 
 def test_chains_are_read_at_full_pace_for_a_day_and_told_so_once_a_minute(
-    merchant: Merchant,
-    set_wallet: Setter,
-    settings: Any,
-    django_assert_num_queries: Any,
+    merchant: Merchant, set_wallet: Setter, settings: Any, django_assert_num_queries: Any
 ) -> None:
     to = make_seller(merchant, settings)
     set_wallet()

@@ -10,9 +10,7 @@ from tests.x402.payers import paid
 pytestmark = pytest.mark.django_db
 
 
-def test_the_same_key_and_body_get_the_same_answer_and_another_body_none(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_the_same_key_and_body_get_the_same_answer_and_another_body_none(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     first = ask(seller, claim, key="order-7")
     again = ask(seller, claim, key="order-7")
@@ -23,9 +21,7 @@ def test_the_same_key_and_body_get_the_same_answer_and_another_body_none(
     assert verdict(seller, claim) == "already_used"
 
 
-def test_a_key_whose_request_was_refused_may_be_used_again(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_a_key_whose_request_was_refused_may_be_used_again(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller, blocks=1)
     assert ask(seller, claim, key="k").body["reason"] == "not_confirmed"
     base.mine(2)

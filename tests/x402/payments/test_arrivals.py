@@ -7,12 +7,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from tests.factories import make_merchant
-from tests.x402.recorded import (
-    UNITS,
-    make_machine_transfer,
-    make_seller,
-    verify_it,
-)
+from tests.x402.recorded import UNITS, make_machine_transfer, make_seller, verify_it
 from wallets.models import DepositOutflow, Transfer
 from wallets.states import TransferState
 from x402.models import X402Payment
@@ -33,16 +28,12 @@ def paid(merchant: Merchant, settings: Any) -> Transfer:
     transfer = make_machine_transfer(merchant, make_seller(merchant, settings))
     assert verify_it(transfer)["valid"] is True
     now = timezone.now()
-    Transfer.objects.filter(pk=transfer.pk).update(
-        state=TransferState.CONFIRMED, confirmed_at=now, queued_at=now
-    )
+    Transfer.objects.filter(pk=transfer.pk).update(state=TransferState.CONFIRMED, confirmed_at=now, queued_at=now)
     follow_transfers(now=now)
     return transfer
 
 
-def flush(
-    transfer: Transfer, *, height: int, units: int = UNITS, **values: Any
-) -> None:
+def flush(transfer: Transfer, *, height: int, units: int = UNITS, **values: Any) -> None:
     now = timezone.now()
     assert transfer.deposit is not None
     given = {"state": TransferState.CONFIRMED, "confirmed_at": now, "token": "USDC"}
@@ -66,9 +57,7 @@ def status() -> str:
     return X402Payment.objects.get().status
 
 
-def test_a_payment_settles_once_its_forwarder_was_flushed_after_it(
-    merchant: Merchant, settings: Any
-) -> None:
+def test_a_payment_settles_once_its_forwarder_was_flushed_after_it(merchant: Merchant, settings: Any) -> None:
     transfer = paid(merchant, settings)
     assert status() == "verified"
     flush(transfer, height=991)
@@ -85,15 +74,11 @@ def test_a_payment_settles_once_its_forwarder_was_flushed_after_it(
         {"height": 990, "units": 1},
     ],
 )
-def test_other_flushes_settle_nothing(
-    merchant: Merchant, settings: Any, values: dict[str, Any]
-) -> None:
+def test_other_flushes_settle_nothing(merchant: Merchant, settings: Any, values: dict[str, Any]) -> None:
     flush(paid(merchant, settings), **values)
     assert status() == "verified"
 
 
-def test_in_the_same_block_an_empty_forwarder_tells(
-    merchant: Merchant, settings: Any
-) -> None:
+def test_in_the_same_block_an_empty_forwarder_tells(merchant: Merchant, settings: Any) -> None:
     flush(paid(merchant, settings), height=990)
     assert status() == "settled"

@@ -19,16 +19,12 @@ from x402.models import Sighting, X402Payment
 pytestmark = pytest.mark.django_db
 
 
-def test_a_payment_that_its_watcher_has_read_needs_no_node(
-    base: Anvil, seller: ApiClient, settings: Any
-) -> None:
+def test_a_payment_that_its_watcher_has_read_needs_no_node(base: Anvil, seller: ApiClient, settings: Any) -> None:
     claim = paid(base, seller, blocks=8)
     read_all(make_watcher(base.url))
     recorded = Transfer.objects.get()
     assert (recorded.purpose, recorded.state) == ("x402", "confirmed")
-    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
-        "BASE_RPC_URLS": "http://127.0.0.1:1"
-    }
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"BASE_RPC_URLS": "http://127.0.0.1:1"}
     assert verdict(seller, claim) == "valid"
     assert verdict(seller, claim) == "already_used"
     payment = X402Payment.objects.get()
@@ -39,9 +35,7 @@ def test_a_payment_that_its_watcher_has_read_needs_no_node(
     assert payment.settled_at is None
 
 
-def test_age_counts_from_the_first_time_a_payment_was_named(
-    base: Anvil, seller: ApiClient, settings: Any
-) -> None:
+def test_age_counts_from_the_first_time_a_payment_was_named(base: Anvil, seller: ApiClient, settings: Any) -> None:
     """Even by a request that no node could answer: the outage was ours."""
     named, unnamed = paid(base, seller), paid(base, seller)
     connect(settings, base="http://127.0.0.1:1")

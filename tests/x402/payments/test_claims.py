@@ -11,24 +11,10 @@ from django.utils import timezone
 from accounts.models import FeeEntry, Merchant
 from accounts.states import Mode
 from tests.factories import make_merchant
-from tests.x402.recorded import (
-    UNITS,
-    make_machine_transfer,
-    make_seller,
-    request_for,
-    verify_it,
-)
+from tests.x402.recorded import UNITS, make_machine_transfer, make_seller, request_for, verify_it
 from wallets.models import Transfer, TransferClaim
-from x402.models import (
-    Authorization,
-    KeptAnswer,
-    MachineSettings,
-    X402Payment,
-)
-from x402.payments.claims import (
-    Caller,
-    use_recorded,
-)
+from x402.models import Authorization, KeptAnswer, MachineSettings, X402Payment
+from x402.payments.claims import Caller, use_recorded
 
 pytestmark = pytest.mark.django_db
 
@@ -61,9 +47,7 @@ def used_at_once(transfer: Transfer, **values: Any) -> bool:
 
 
 @pytest.mark.parametrize("key", ["", "order-7"])
-def test_a_payment_recorded_as_final_costs_one_statement(
-    merchant: Merchant, seller: str, key: str
-) -> None:
+def test_a_payment_recorded_as_final_costs_one_statement(merchant: Merchant, seller: str, key: str) -> None:
     transfer = final(merchant, seller)
     verify_it(final(merchant, seller))
     with CaptureQueriesContext(connection) as queries:
@@ -81,9 +65,7 @@ def test_a_payment_recorded_as_final_costs_one_statement(
     assert [kept.answer for kept in KeptAnswer.objects.all()] == [told] * bool(key)
 
 
-def test_what_is_not_final_is_used_at_once_where_it_is_deep_enough(
-    merchant: Merchant, seller: str
-) -> None:
+def test_what_is_not_final_is_used_at_once_where_it_is_deep_enough(merchant: Merchant, seller: str) -> None:
     transfer = make_machine_transfer(merchant, seller, block_height=999)
     assert not used_at_once(transfer)
     Transfer.objects.update(block_height=998)
@@ -120,17 +102,13 @@ def test_what_is_not_what_was_asked_for_is_not_used_at_once(
     assert used_at_once(transfer)
 
 
-def test_more_than_was_paid_is_not_used_at_once(
-    merchant: Merchant, seller: str
-) -> None:
+def test_more_than_was_paid_is_not_used_at_once(merchant: Merchant, seller: str) -> None:
     transfer = final(merchant, seller)
     assert not used_at_once(transfer, price=UNITS + 1)
     assert used_at_once(transfer, price=UNITS - 1)
 
 
-def test_another_merchant_s_payment_is_not_used_at_once(
-    merchant: Merchant, seller: str
-) -> None:
+def test_another_merchant_s_payment_is_not_used_at_once(merchant: Merchant, seller: str) -> None:
     transfer = final(merchant, seller)
     stranger = Caller(make_merchant("Another").pk, Mode.LIVE)
     assert use_recorded(stranger, request_for(transfer), now=timezone.now()) is None
@@ -138,9 +116,7 @@ def test_another_merchant_s_payment_is_not_used_at_once(
     assert use_recorded(tester, request_for(transfer), now=timezone.now()) is None
 
 
-def test_where_signatures_are_wanted_an_unsigned_proof_is_not_used_at_once(
-    merchant: Merchant, seller: str
-) -> None:
+def test_where_signatures_are_wanted_an_unsigned_proof_is_not_used_at_once(merchant: Merchant, seller: str) -> None:
     transfer = final(merchant, seller)
     wanted = MachineSettings.objects.create(merchant=merchant, requires_signature=True)
     assert not used_at_once(transfer)
@@ -148,9 +124,7 @@ def test_where_signatures_are_wanted_an_unsigned_proof_is_not_used_at_once(
     assert used_at_once(transfer)
 
 
-def test_what_an_authorisation_in_hand_may_have_moved_is_not_used_at_once(
-    merchant: Merchant, seller: str
-) -> None:
+def test_what_an_authorisation_in_hand_may_have_moved_is_not_used_at_once(merchant: Merchant, seller: str) -> None:
     transfer = final(merchant, seller)
     authorization = Authorization.objects.create(
         merchant=merchant,
@@ -166,9 +140,7 @@ def test_what_an_authorisation_in_hand_may_have_moved_is_not_used_at_once(
     )
     assert not used_at_once(transfer)
     # Another one in the same transaction is money of its own.
-    other = final(
-        merchant, seller, tx_hash=transfer.tx_hash, position=1, units=UNITS + 1
-    )
+    other = final(merchant, seller, tx_hash=transfer.tx_hash, position=1, units=UNITS + 1)
     assert used_at_once(transfer)
     assert X402Payment.objects.get().transfer == other
     assert not used_at_once(transfer)
@@ -176,9 +148,7 @@ def test_what_an_authorisation_in_hand_may_have_moved_is_not_used_at_once(
     assert used_at_once(transfer)
 
 
-def test_of_equal_transfers_of_one_transaction_each_pays_once(
-    merchant: Merchant, seller: str
-) -> None:
+def test_of_equal_transfers_of_one_transaction_each_pays_once(merchant: Merchant, seller: str) -> None:
     first = final(merchant, seller)
     final(merchant, seller, tx_hash=first.tx_hash, position=1)
     told = [verify_it(first).get("reason", "valid") for _ in range(3)]

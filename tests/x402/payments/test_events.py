@@ -13,9 +13,7 @@ from webhooks.models import Event
 pytestmark = pytest.mark.django_db
 
 
-def test_what_a_reorganisation_takes_is_reversed_told_and_not_charged(
-    transfer: Transfer,
-) -> None:
+def test_what_a_reorganisation_takes_is_reversed_told_and_not_charged(transfer: Transfer) -> None:
     payment = becomes(transfer, "orphaned")
     assert (payment.status, payment.final_at) == ("reversed", None)
     assert _fees(payment) == 0 < FeeEntry.objects.count()

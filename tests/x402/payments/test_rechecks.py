@@ -73,9 +73,7 @@ def test_what_failed_in_another_block_is_reversed_within_a_minute(
     """A reorg put its transaction behind another one, and the receipt says status 0."""
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     data = encode_call(FLUSH, base_node.accounts[1].address, b"\0" * 32, NATIVE_COIN)
-    failed = base_node.send(
-        base_node.accounts[1], to=lay_usdc(base_node), data=data, gas=100_000
-    )
+    failed = base_node.send(base_node.accounts[1], to=lay_usdc(base_node), data=data, gas=100_000)
     assert base_node.receipt(failed)["status"] == "0x0"
     X402Payment.objects.update(tx_hash=failed)
     assert recheck(unrecorded, SOON) == "reversed"
@@ -87,8 +85,6 @@ def test_what_failed_in_another_block_is_reversed_within_a_minute(
     [{"height": 905}, {"first_height": 950}, {"halted_reason": "somebody looks"}],
     ids=["not far enough", "begun later", "halted"],
 )
-def test_a_watcher_that_could_not_have_read_it_says_nothing(
-    unrecorded: X402Payment, cursor: dict[str, Any]
-) -> None:
+def test_a_watcher_that_could_not_have_read_it_says_nothing(unrecorded: X402Payment, cursor: dict[str, Any]) -> None:
     ChainCursor.objects.update(**cursor)
     assert recheck(unrecorded, 4 * PATIENCE) == "verified"

@@ -26,17 +26,13 @@ def signature_of(claim: Claim, secret: str) -> tuple[tuple[str, str], ...]:
     return (("signature", "0x" + bytes(signed.signature).hex()),)
 
 
-def test_a_merchant_that_wants_signatures_gets_no_payment_without(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_a_merchant_that_wants_signatures_gets_no_payment_without(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     merchant, owner = seller.merchant, make_user()
     assert merchant is not None
     assert seller.get("/x402/config").body["requiresSignature"] is False
     for wanted in (True, True):
-        set_requirements(
-            merchant, requires_signature=wanted, actor=owner, now=NOON, client="::1"
-        )
+        set_requirements(merchant, requires_signature=wanted, actor=owner, now=NOON, client="::1")
     assert requires_signature(merchant.pk)
     assert seller.get("/x402/config").body["requiresSignature"] is True
     [entry] = AuditEntry.objects.filter(action="x402.requirements_set")
@@ -53,9 +49,7 @@ def test_a_merchant_that_wants_signatures_gets_no_payment_without(
     assert listed[0]["signed"] is True
 
 
-def test_a_wrong_signature_is_refused_where_none_is_wanted_too(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_a_wrong_signature_is_refused_where_none_is_wanted_too(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     thief = signature_of(claim, base.accounts[5].key)
     assert verdict(seller, claim, extra=thief) == "wrong_payer"

@@ -10,18 +10,10 @@ from accounts.models import FeeEntry, Merchant
 from demo.localnet.anvil import Anvil
 from tests.contract.client import ApiClient
 from tests.wallets.factories import make_watcher, read_all
-from tests.x402.calls import (
-    ask,
-    verdict,
-)
+from tests.x402.calls import ask, verdict
 from tests.x402.payers import paid
 from tests.x402.payments.following import becomes, follow
-from tests.x402.recorded import (
-    UNITS,
-    make_machine_transfer,
-    make_seller,
-    verify_it,
-)
+from tests.x402.recorded import UNITS, make_machine_transfer, make_seller, verify_it
 from wallets.models import ChainCursor, Transfer, TransferClaim
 from webhooks.models import Event
 from x402.models import X402Payment
@@ -59,9 +51,7 @@ def test_what_comes_back_with_less_is_reversed(transfer: Transfer) -> None:
     assert payment.status == "reversed"
 
 
-def test_what_nobody_asked_about_leaves_the_queue_and_stays_verifiable(
-    merchant: Merchant, settings: Any
-) -> None:
+def test_what_nobody_asked_about_leaves_the_queue_and_stays_verifiable(merchant: Merchant, settings: Any) -> None:
     transfer = make_machine_transfer(merchant, make_seller(merchant, settings))
     assert follow() is None
     assert not TransferClaim.objects.exists()
@@ -90,9 +80,7 @@ def test_a_transfer_that_fails_holds_up_no_other(
     assert Transfer.objects.filter(pk=bad.pk, queued_at__gt=now).exists()
 
 
-def test_a_payment_is_linked_when_its_watcher_reads_it(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_a_payment_is_linked_when_its_watcher_reads_it(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     watcher = make_watcher(base.url)
     read_all(watcher)
@@ -109,9 +97,7 @@ def test_a_payment_is_linked_when_its_watcher_reads_it(
     assert payment.final_at is not None
 
 
-def test_a_real_reorganisation_reverses_a_verified_payment(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_a_real_reorganisation_reverses_a_verified_payment(base: Anvil, seller: ApiClient) -> None:
     base.mine(12)
     read_all(make_watcher(base.url))
     claim = paid(base, seller)

@@ -16,9 +16,7 @@ from x402.models import X402Payment
 pytestmark = pytest.mark.django_db
 
 
-def test_what_its_watcher_recorded_too_early_is_valid_one_block_later(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_what_its_watcher_recorded_too_early_is_valid_one_block_later(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller, blocks=2)
     # Its watcher does not look again meanwhile.
     read_all(make_watcher(base.url))
@@ -45,15 +43,10 @@ def test_confirmations_are_counted_where_fewer_are_final(
     assert (answer.body["valid"], answer.body["confirmations"]) == (True, 2)
 
 
-def test_a_hash_without_0x_is_the_same_one_and_is_answered_with_it(
-    base: Anvil, seller: ApiClient
-) -> None:
+def test_a_hash_without_0x_is_the_same_one_and_is_answered_with_it(base: Anvil, seller: ApiClient) -> None:
     claim = paid(base, seller)
     digits = claim.tx_hash.removeprefix("0x")
     answer = ask(seller, replace(claim, tx_hash=digits.upper()))
     assert (answer.body["valid"], answer.body["txHash"]) == (True, claim.tx_hash)
     again = ask(seller, replace(claim, tx_hash=digits))
-    assert (again.body["reason"], again.body["txHash"]) == (
-        "already_used",
-        claim.tx_hash,
-    )
+    assert (again.body["reason"], again.body["txHash"]) == ("already_used", claim.tx_hash)

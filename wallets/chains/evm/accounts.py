@@ -28,10 +28,7 @@ _NFT: Final = ("80ac58cd", "d9b67a26")  # ERC-721, ERC-1155
 _SIGNS: Final = ("1626ba7e", "3a871cdd", "19822f7c")  # ERC-1271, ERC-4337 0.6 and 0.7
 _OWNERS: Final = "a0e67e2b"  # getOwners(): Safe, MultiSigWallet
 _THRESHOLD: Final = ("e75235b8", "dc8452cd")  # getThreshold(), required()
-_ACCOUNT: Final = (
-    "b0d691fe",
-    "9cfd7cff",
-)  # entryPoint(), ERC-4337; accountId(), ERC-7579
+_ACCOUNT: Final = ("b0d691fe", "9cfd7cff")  # entryPoint(), ERC-4337; accountId(), ERC-7579
 _VOUCHES: Final = "1626ba7e"  # isValidSignature(bytes32,bytes), ERC-1271
 
 
@@ -80,9 +77,7 @@ class _Contract:
     def _has_owners(self) -> bool:
         """Whether it lists owners, and how many of them must agree."""
         listed = self._ask(_OWNERS)
-        start, count = (
-            int.from_bytes(listed[place : place + _WORD], "big") for place in (0, _WORD)
-        )
+        start, count = (int.from_bytes(listed[place : place + _WORD], "big") for place in (0, _WORD))
         if start != _WORD or not 0 < count <= _MOST_OWNERS:
             return False
         if len(listed) < (2 + count) * _WORD:

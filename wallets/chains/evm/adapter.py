@@ -65,9 +65,7 @@ class EvmAdapter:
         self._pool = pool
         self._dialect = dialect
         self._clock = clock
-        self._tokens = {
-            dialect.contract(token.address): token for token in spec.tokens.values()
-        }
+        self._tokens = {dialect.contract(token.address): token for token in spec.tokens.values()}
         # Nodes that do not support the finality tag, and when to try again.
         self._tagless: dict[Node, float] = {}
         self._next_survey = 0.0
@@ -137,25 +135,13 @@ class EvmAdapter:
         """Return these blocks. Raises ChainUnavailableError if a node lacks one."""
         return self._pool.run(lambda node: headers(node, heights))
 
-    def read(
-        self,
-        first: int,
-        last: int,
-        *,
-        head: Head,
-        hint: Hint | None,
-        ours: OursAsker,
-    ) -> Reading:
+    def read(self, first: int, last: int, *, head: Head, hint: Hint | None, ours: OursAsker) -> Reading:
         """Read a window on one node: by block near the tip, as a range far behind it."""
         most = self._dialect.most_blocks
         if most is not None and last - first >= most:
             raise RangeTooLargeError(f"{self._spec.name} gives {most} blocks at once")
         question = LogsQuestion(tuple(self._tokens), hint, dialect=self._dialect)
-        read = (
-            self._read_blocks
-            if head.block.height - last < NEAR_TIP
-            else self._read_range
-        )
+        read = self._read_blocks if head.block.height - last < NEAR_TIP else self._read_range
 
         def ask(node: Node) -> Reading:
             return read(node, first, last, head=head, question=question, ours=ours)
@@ -186,9 +172,7 @@ class EvmAdapter:
             return found
         return answers, Head(block=block, agreed=True, finalized=finalized)
 
-    def _ask_untagged(
-        self, node: Node, calls: Sequence[Call]
-    ) -> tuple[list[Any], Head]:
+    def _ask_untagged(self, node: Node, calls: Sequence[Call]) -> tuple[list[Any], Head]:
         *answers, latest = ask_in_parts(node, [*calls, by_number("latest")])
         return answers, Head(block=decode.block_ref(latest), agreed=True)
 
@@ -206,9 +190,7 @@ class EvmAdapter:
         latest = decode.block_ref(node.call(*by_number("latest")))
         return latest.height - self._surely_final_depth() + 1
 
-    def _ask_tagged(
-        self, node: Node, tag: str, calls: Sequence[Call] = ()
-    ) -> tuple[list[Any], BlockRef, int]:
+    def _ask_tagged(self, node: Node, tag: str, calls: Sequence[Call] = ()) -> tuple[list[Any], BlockRef, int]:
         """Return the answers, the newest block, and the height of the tagged one."""
         ends = [by_number("latest"), by_number(tag)]
         *answers, newest, final = ask_in_parts(node, [*calls, *ends])
@@ -227,15 +209,10 @@ class EvmAdapter:
         asked = list(dict.fromkeys(hashes))
         answers = ask_all(node, [receipt_of(tx_hash) for tx_hash in asked])
         told = {
-            tx_hash: decode.told_transfers(
-                receipt, tx_hash=tx_hash, tokens=self._tokens
-            )
+            tx_hash: decode.told_transfers(receipt, tx_hash=tx_hash, tokens=self._tokens)
             for tx_hash, receipt in zip(asked, answers, strict=True)
         }
-        return [
-            self._as_told(transfer) in told[tx_hash]
-            for transfer, tx_hash in zip(transfers, hashes, strict=True)
-        ]
+        return [self._as_told(transfer) in told[tx_hash] for transfer, tx_hash in zip(transfers, hashes, strict=True)]
 
     def _node_hash(self, transfer: TokenTransfer) -> str:
         return "0x" + transfer.tx_hash.removeprefix(self._dialect.tx_prefix)
@@ -250,14 +227,7 @@ class EvmAdapter:
         )
 
     def _read_blocks(
-        self,
-        node: Node,
-        first: int,
-        last: int,
-        *,
-        head: Head,
-        question: LogsQuestion,
-        ours: OursAsker,
+        self, node: Node, first: int, last: int, *, head: Head, question: LogsQuestion, ours: OursAsker
     ) -> Reading:
         blocks = self._linked_headers(node, first, last, head)
         asked = blocks if question.can_match else []
@@ -272,27 +242,16 @@ class EvmAdapter:
             transfers=self._transfers(node, logs, blocks),
         )
 
-    def _linked_headers(
-        self, node: Node, first: int, last: int, head: Head
-    ) -> list[BlockRef]:
+    def _linked_headers(self, node: Node, first: int, last: int, head: Head) -> list[BlockRef]:
         known = [head.block] if last == head.block.height else []
         blocks = headers(node, range(first, last + 1 - len(known))) + known
         for parent, child in pairwise(blocks):
             if child.parent_hash != parent.hash:
-                raise ReorgDuringReadError(
-                    "the blocks of a window do not follow each other"
-                )
+                raise ReorgDuringReadError("the blocks of a window do not follow each other")
         return blocks
 
     def _read_range(
-        self,
-        node: Node,
-        first: int,
-        last: int,
-        *,
-        head: Head,
-        question: LogsQuestion,
-        ours: OursAsker,
+        self, node: Node, first: int, last: int, *, head: Head, question: LogsQuestion, ours: OursAsker
     ) -> Reading:
         del head
         # The last header in the same request: a lagging node lacks it, and would answer "no logs".
@@ -301,8 +260,7 @@ class EvmAdapter:
         answers = ask_in_parts(node, calls)
         ends, told = answers[:2], [decode.sided_logs(logs) for logs in answers[2:]]
         first_block, last_block = (
-            decode.block_ref(end, height=height)
-            for end, height in zip(ends, (first, last), strict=True)
+            decode.block_ref(end, height=height) for end, height in zip(ends, (first, last), strict=True)
         )
         found = self._matching(told, ours(decode.sides_of(told)))
         if any(not first <= log.height <= last for log in found):
@@ -317,9 +275,7 @@ class EvmAdapter:
             transfers=self._transfers(node, found, blocks),
         )
 
-    def _matching(
-        self, told: Sequence[Sequence[SidedLog]], wanted: Collection[bytes]
-    ) -> list[TransferLog]:
+    def _matching(self, told: Sequence[Sequence[SidedLog]], wanted: Collection[bytes]) -> list[TransferLog]:
         """Return the logs with a wanted address on a side.
 
         Two answers may hold the same log, but one answer may not hold it twice.
@@ -335,16 +291,11 @@ class EvmAdapter:
             found += [log for log in read if log not in known]
         return found
 
-    def _transfers(
-        self, node: Node, logs: Sequence[TransferLog], blocks: Sequence[BlockRef]
-    ) -> list[TokenTransfer]:
+    def _transfers(self, node: Node, logs: Sequence[TransferLog], blocks: Sequence[BlockRef]) -> list[TokenTransfer]:
         """Return transfers from logs, with their block's time and their position in the transaction's receipt."""
         by_height = {block.height: block for block in blocks}
         told = receipts(node, {log.tx_hash: log.block_hash for log in logs})
-        positions = {
-            tx_hash: decode.receipt_positions(receipt, tx_hash=tx_hash)
-            for tx_hash, receipt in told.items()
-        }
+        positions = {tx_hash: decode.receipt_positions(receipt, tx_hash=tx_hash) for tx_hash, receipt in told.items()}
         transfers = []
         for log in logs:
             block = by_height[log.height]
@@ -356,9 +307,7 @@ class EvmAdapter:
             raise MalformedAnswerError("a log came twice")
         return transfers
 
-    def _transfer(
-        self, log: TransferLog, block: BlockRef, position: int
-    ) -> TokenTransfer:
+    def _transfer(self, log: TransferLog, block: BlockRef, position: int) -> TokenTransfer:
         token = self._tokens[log.token]
         return TokenTransfer(
             chain=self._spec.name,

@@ -5,21 +5,12 @@ from functools import lru_cache
 from typing import Final
 
 from wallets.chains.base import MISTYPED, AddressError
-from wallets.forwarders.addresses import (
-    DETERMINISTIC_DEPLOYER,
-    FACTORY_ADDRESS,
-    IMPLEMENTATION_ADDRESS,
-    checksum,
-)
+from wallets.forwarders.addresses import DETERMINISTIC_DEPLOYER, FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, checksum
 
 _WRITTEN: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _REMEMBERED: Final = 4_096
 
-_GATEWAY_CONTRACTS: Final = {
-    FACTORY_ADDRESS,
-    IMPLEMENTATION_ADDRESS,
-    DETERMINISTIC_DEPLOYER,
-}
+_GATEWAY_CONTRACTS: Final = {FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, DETERMINISTIC_DEPLOYER}
 # Precompiled contracts and reserved addresses have the lowest numbers, Tron's up to 0x10000ff.
 _HIGHEST_RESERVED: Final = 0xFFFF_FFFF
 

@@ -50,8 +50,5 @@ class EvmHoldings:
         return Holdings(height, units)
 
     def _call(self, key: bytes, token: TokenSpec, block: str) -> Call:
-        question = {
-            "to": self._dialect.contract(token.address),
-            "data": f"{BALANCE_OF}{_ARGUMENT_PADDING}{key.hex()}",
-        }
+        question = {"to": self._dialect.contract(token.address), "data": f"{BALANCE_OF}{_ARGUMENT_PADDING}{key.hex()}"}
         return "eth_call", [question, block]

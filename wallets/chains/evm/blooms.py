@@ -33,9 +33,7 @@ def read_bloom(answer: Any) -> int:
 def bits_of(item: str) -> int:
     """Return the bits that stand for an address or a topic, written as 0x and hex."""
     digest = keccak(bytes.fromhex(item[2:]))
-    places = {
-        int.from_bytes(digest[at : at + 2], "big") % _BITS for at in range(0, 6, 2)
-    }
+    places = {int.from_bytes(digest[at : at + 2], "big") % _BITS for at in range(0, 6, 2)}
     return sum(1 << place for place in places)
 
 

@@ -8,12 +8,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, NoReturn
 
-from wallets.chains.base import (
-    BlockRef,
-    ChainUnavailableError,
-    MalformedAnswerError,
-    ReorgDuringReadError,
-)
+from wallets.chains.base import BlockRef, ChainUnavailableError, MalformedAnswerError, ReorgDuringReadError
 from wallets.chains.evm.blooms import SILENT, read_bloom
 
 TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -28,8 +23,7 @@ SidedLog = tuple[bytes, bytes, Mapping[str, Any]]
 _TRANSFER_TOPICS: Final = 3
 _KEY_BYTES: Final = 20
 _FIELDS: Final = itemgetter(
-    *("topics", "transactionHash", "logIndex", "address"),
-    *("data", "blockNumber", "blockHash"),
+    *("topics", "transactionHash", "logIndex", "address"), *("data", "blockNumber", "blockHash")
 )
 _unhex: Final = bytes.fromhex
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
@@ -168,10 +162,7 @@ def sides_of(told: Iterable[Sequence[SidedLog]]) -> set[bytes]:
 
 
 def transfer_logs(
-    logs: Iterable[SidedLog],
-    *,
-    tokens: Mapping[str, object],
-    paddings: tuple[str, ...] = (PADDING,),
+    logs: Iterable[SidedLog], *, tokens: Mapping[str, object], paddings: tuple[str, ...] = (PADDING,)
 ) -> list[TransferLog]:
     """Parse our logs, leaving out other emitters, zero amounts and transfers to oneself.
 
@@ -179,11 +170,7 @@ def transfer_logs(
     MalformedAnswerError, ReorgDuringReadError.
     """
     read = [transfer_log(log, paddings) for log in logs]
-    return [
-        log
-        for log in read
-        if log.token in tokens and log.units > 0 and log.sender != log.recipient
-    ]
+    return [log for log in read if log.token in tokens and log.units > 0 and log.sender != log.recipient]
 
 
 def transfer_log(log: SidedLog, paddings: tuple[str, ...] = (PADDING,)) -> TransferLog:
@@ -287,9 +274,7 @@ class ToldTransfer(NamedTuple):
     block_hash: str
 
 
-def told_transfers(
-    receipt: Any, *, tx_hash: str, tokens: Collection[str]
-) -> frozenset[ToldTransfer]:
+def told_transfers(receipt: Any, *, tx_hash: str, tokens: Collection[str]) -> frozenset[ToldTransfer]:
     """Return a receipt's transfers of some tokens (lower case).
 
     None if the node has no receipt, or the transaction failed. Raises MalformedAnswerError.

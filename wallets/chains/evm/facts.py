@@ -24,9 +24,7 @@ BASE: Final = ChainFacts(
     priority=0,
     badge="Recommended",
     coin="ETH",
-    gas=GasFacts(
-        most_gwei="10", daily_coins="0.05", low_coins="0.005", coin_usd="4000"
-    ),
+    gas=GasFacts(most_gwei="10", daily_coins="0.05", low_coins="0.005", coin_usd="4000"),
     mainnet=NetworkFacts(
         chain_id=8453,
         x402_name="base",

@@ -62,21 +62,13 @@ class EvmFamily(ChainFamily):
         return f"0x{found[1].lower()}" if found else None
 
     def is_signed_by(
-        self,
-        address: str,
-        message: bytes,
-        signature: str,
-        *,
-        public_key: str = "",
-        digests: Sequence[bytes] = (),
+        self, address: str, message: bytes, signature: str, *, public_key: str = "", digests: Sequence[bytes] = ()
     ) -> bool:
         """Whether the account signed a personal message, or one of the `digests`; in hexadecimal."""
         key = self.address_key(address)
         return proofs.is_signed(key, message, signature, digests=digests)
 
-    def is_vouched_for(
-        self, pool: RpcPool, address: str, message: bytes, signature: str
-    ) -> bool:
+    def is_vouched_for(self, pool: RpcPool, address: str, message: bytes, signature: str) -> bool:
         """Return whether the contract at an address confirms that it signed a personal message (ERC-1271). Raises ChainError."""
         signed = proofs.from_hex(signature)
         # A wallet may have recorded its signed messages on the chain; then its signature is empty.
@@ -121,9 +113,7 @@ class EvmFamily(ChainFamily):
         """Return the link of ERC-681."""
         return links.payment_uri(request)
 
-    def wallet_links(
-        self, request: PaymentRequest, *, page_url: str
-    ) -> list[WalletLink]:
+    def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
         """Return the link into MetaMask."""
         return links.wallet_links(request)
 

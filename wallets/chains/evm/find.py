@@ -63,13 +63,7 @@ class Finder:
         return self._found(tx_hash, succeeded=True)
 
     def _mined(
-        self,
-        node: Node,
-        tx_hash: str,
-        name: str,
-        order: Mapping[str, Any],
-        receipt: Any,
-        head: Head,
+        self, node: Node, tx_hash: str, name: str, order: Mapping[str, Any], receipt: Any, head: Head
     ) -> FoundTransaction:
         block = _block_of(node, order, receipt, name, newest=head.block)
         if _has_failed(receipt):
@@ -82,10 +76,7 @@ class Finder:
             if log.token in self.tokens and _is_movement(log)
         ]
         final = self.final_through(node, head, self._is_large(transfers))
-        told = [
-            *self._coin(order),
-            *(self._movement(log, at) for at, log in logs.items() if log.units),
-        ]
+        told = [*self._coin(order), *(self._movement(log, at) for at, log in logs.items() if log.units)]
         return self._found(
             tx_hash,
             block,
@@ -122,9 +113,7 @@ class Finder:
             to_oneself=to_oneself,
         )
 
-    def _logs(
-        self, receipt: Any, name: str, block: BlockRef
-    ) -> Iterator[tuple[int, TransferLog]]:
+    def _logs(self, receipt: Any, name: str, block: BlockRef) -> Iterator[tuple[int, TransferLog]]:
         """Return the Transfer logs by position; malformed logs of other contracts are left out."""
         if decode.receipt_positions(receipt, tx_hash=name).block_hash != block.hash:
             raise ReorgDuringReadError("a transaction moved while it was looked up")
@@ -152,10 +141,7 @@ class Finder:
         """Return the transfer of the chain's own coin. A transaction without a recipient creates a contract."""
         if order.get("to") in _NOTHING or order.get("value") in _NOTHING:
             return
-        sender, recipient = (
-            bytes.fromhex(decode.address(order.get(name))[2:])
-            for name in ("from", "to")
-        )
+        sender, recipient = (bytes.fromhex(decode.address(order.get(name))[2:]) for name in ("from", "to"))
         units = _amount(order["value"])
         if units:
             yield FoundMovement(
@@ -189,14 +175,9 @@ def _order(answer: Any, name: str) -> Mapping[str, Any]:
     return answer
 
 
-def _block_of(
-    node: Node, order: Mapping[str, Any], receipt: Any, name: str, *, newest: BlockRef
-) -> BlockRef:
+def _block_of(node: Node, order: Mapping[str, Any], receipt: Any, name: str, *, newest: BlockRef) -> BlockRef:
     """Return a receipt's block, checked to be still in the node's chain."""
-    if (
-        not isinstance(receipt, dict)
-        or decode.word(receipt.get("transactionHash")) != name
-    ):
+    if not isinstance(receipt, dict) or decode.word(receipt.get("transactionHash")) != name:
         raise MalformedAnswerError("another receipt came than was asked for")
     if (told := _told_block(order, receipt, newest)) is not None:
         return told
@@ -207,9 +188,7 @@ def _block_of(
     return block
 
 
-def _told_block(
-    order: Mapping[str, Any], receipt: Mapping[str, Any], newest: BlockRef
-) -> BlockRef | None:
+def _told_block(order: Mapping[str, Any], receipt: Mapping[str, Any], newest: BlockRef) -> BlockRef | None:
     """Return the block of a transaction from the answers; None if it must be requested.
 
     It must be requested if the two answers name different blocks, if the newest block does not follow it, or if neither
@@ -217,9 +196,7 @@ def _told_block(
     """
     height = decode.quantity(receipt.get("blockNumber"))
     block_hash = decode.word(receipt.get("blockHash"))
-    places = [
-        (one.get("blockNumber"), one.get("blockHash")) for one in (order, receipt)
-    ]
+    places = [(one.get("blockNumber"), one.get("blockHash")) for one in (order, receipt)]
     if places[0] != places[1] or height > newest.height:
         return None
     known = {newest.height: newest.hash, newest.height - 1: newest.parent_hash}

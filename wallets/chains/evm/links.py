@@ -10,9 +10,7 @@ def payment_uri(request: PaymentRequest) -> str:
 
 def wallet_links(request: PaymentRequest) -> list[WalletLink]:
     """Return the link into MetaMask."""
-    return [
-        WalletLink("MetaMask", f"https://link.metamask.io/send/{_transfer(request)}")
-    ]
+    return [WalletLink("MetaMask", f"https://link.metamask.io/send/{_transfer(request)}")]
 
 
 def _transfer(request: PaymentRequest) -> str:

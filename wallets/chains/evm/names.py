@@ -13,10 +13,7 @@ _LONGEST: Final = 4_096
 
 def ask_names(node: Node, contract: str) -> list[str]:
     """Return the symbol and the name as far as they can be read; `contract` is an address as the node writes it."""
-    calls: list[Call] = [
-        ("eth_call", [{"to": contract, "data": selector}, "latest"])
-        for selector in _SELECTORS
-    ]
+    calls: list[Call] = [("eth_call", [{"to": contract, "data": selector}, "latest"]) for selector in _SELECTORS]
     return [text for answer in ask_all(node, calls) if (text := _text(answer))]
 
 

@@ -8,12 +8,7 @@ from wallets.forwarders.addresses import keccak
 Types: TypeAlias = Mapping[str, Mapping[str, str]]
 """The fields of each EIP-712 struct with their types; the first struct is the signed one."""
 
-_DOMAIN: Final = {
-    "name": "string",
-    "version": "string",
-    "chainId": "uint256",
-    "verifyingContract": "address",
-}
+_DOMAIN: Final = {"name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address"}
 _PREFIX: Final = b"\x19Ethereum Signed Message:\n"
 _RECOVERABLE_BYTES: Final = 65
 # Each signature has a second valid form; EIP-2 accepts the one with the lower s.
@@ -21,12 +16,7 @@ _LARGEST_S: Final = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F4668
 
 
 def is_signed(
-    key: bytes,
-    message: bytes,
-    signature: str,
-    *,
-    digests: Sequence[bytes] = (),
-    prefix: bytes = _PREFIX,
+    key: bytes, message: bytes, signature: str, *, digests: Sequence[bytes] = (), prefix: bytes = _PREFIX
 ) -> bool:
     """Return whether the account (20 bytes) signed a message, or one of the 32-byte `digests`; `signature` is hexadecimal."""
     signed = from_hex(signature)
@@ -36,9 +26,7 @@ def is_signed(
     return any(signer_of(digest, signed) == key for digest in (personal, *digests))
 
 
-def typed_digest(
-    types: Types, domain: Mapping[str, Any], message: Mapping[str, Any]
-) -> bytes:
+def typed_digest(types: Types, domain: Mapping[str, Any], message: Mapping[str, Any]) -> bytes:
     """Return the 32 bytes that EIP-712 signs. Raises ValueError for a value that cannot be encoded.
 
     Only the domain's present fields count.

@@ -4,12 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from wallets.chains.base import (
-    BlockRef,
-    Hint,
-    MalformedAnswerError,
-    RangeTooLargeError,
-)
+from wallets.chains.base import BlockRef, Hint, MalformedAnswerError, RangeTooLargeError
 from wallets.chains.evm import decode
 from wallets.chains.evm.blooms import SILENT, is_telling, may_hold
 from wallets.chains.evm.decode import SidedLog
@@ -33,13 +28,7 @@ class LogFilter:
     `tokens` are contracts and `named` topics as the node writes them; `place` is theirs among a log's topics.
     """
 
-    def __init__(
-        self,
-        tokens: Sequence[str],
-        *,
-        place: int = _RECIPIENT,
-        named: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, tokens: Sequence[str], *, place: int = _RECIPIENT, named: Sequence[str] = ()) -> None:
         topics: list[Any] = [decode.TRANSFER]
         if named:
             topics += [None] * (place - 1) + [list(named)]
@@ -72,8 +61,7 @@ class LogFilter:
         if self._named and not names:
             return False
         return is_telling(bloom, names=len(names or self._tokens)) and all(
-            may_hold(bloom, items)
-            for items in (self._tokens, [decode.TRANSFER], names or self._tokens)
+            may_hold(bloom, items) for items in (self._tokens, [decode.TRANSFER], names or self._tokens)
         )
 
     def matches(self, log: Mapping[str, Any]) -> bool:
@@ -89,9 +77,7 @@ class LogsQuestion:
     One filter without names if there are more than nodes accept, and none if no address can match.
     """
 
-    def __init__(
-        self, tokens: Sequence[str], hint: Hint | None, *, dialect: Dialect
-    ) -> None:
+    def __init__(self, tokens: Sequence[str], hint: Hint | None, *, dialect: Dialect) -> None:
         self.filters = _filters(tokens, hint, dialect)
         names = sum(one.names for one in self.filters) or 1
         # One place of a batch is reserved for the block.
@@ -112,9 +98,7 @@ class LogsQuestion:
         return [one.by_range(first, last) for one in self.filters]
 
 
-def _filters(
-    tokens: Sequence[str], hint: Hint | None, dialect: Dialect
-) -> list[LogFilter]:
+def _filters(tokens: Sequence[str], hint: Hint | None, dialect: Dialect) -> list[LogFilter]:
     most = dialect.most_topics // len(dialect.paddings)
     if hint is None or max(len(hint.recipients), len(hint.senders)) > most:
         return [LogFilter(tokens)]
@@ -173,10 +157,7 @@ def _receipts_of_block(node: Node, block_hash: str) -> dict[str, Any]:
 def headers(node: Node, heights: Sequence[int]) -> list[BlockRef]:
     """Return these blocks in order. Raises ChainUnavailableError if the node lacks one, and other ChainErrors."""
     answers = ask_all(node, [by_number(height) for height in heights])
-    return [
-        decode.block_ref(answer, height=height)
-        for answer, height in zip(answers, heights, strict=True)
-    ]
+    return [decode.block_ref(answer, height=height) for answer, height in zip(answers, heights, strict=True)]
 
 
 def height_of(node: Node) -> int:
@@ -184,9 +165,7 @@ def height_of(node: Node) -> int:
     return decode.quantity(node.call("eth_blockNumber", [], seconds=SURVEY_SECONDS))
 
 
-def logs_by_block(
-    node: Node, blocks: Sequence[BlockRef], question: LogsQuestion
-) -> list[list[list[SidedLog]]]:
+def logs_by_block(node: Node, blocks: Sequence[BlockRef], question: LogsQuestion) -> list[list[list[SidedLog]]]:
     """Request each block's logs, with the newest block in the same request; return each block's answers, one per filter.
 
     One address may have many backends, and one that lacks the block may answer "no logs".
@@ -209,12 +188,7 @@ def logs_by_block(
     return found
 
 
-def _check_silence(
-    node: Node,
-    block: BlockRef,
-    told: Sequence[Sequence[SidedLog]],
-    question: LogsQuestion,
-) -> None:
+def _check_silence(node: Node, block: BlockRef, told: Sequence[Sequence[SidedLog]], question: LogsQuestion) -> None:
     """Request a block's receipts if its header contradicts an answer of no logs.
 
     Raises MalformedAnswerError if they hold requested logs.

@@ -9,9 +9,7 @@ from wallets.chains.rpc.client import BatchRefusedError, Call, Node
 USUAL_BATCH: Final = 50
 
 
-def ask_all(
-    node: Node, calls: Sequence[Call], *, at_once: int = USUAL_BATCH
-) -> list[Any]:
+def ask_all(node: Node, calls: Sequence[Call], *, at_once: int = USUAL_BATCH) -> list[Any]:
     """Return the answers in order of the calls, asked in batches of `at_once`, or smaller ones if those are refused.
 
     Raises what Node.batch does but BatchRefusedError, and RangeTooLargeError where a single answer is too large.

@@ -9,12 +9,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 import urllib3
 
-from wallets.chains.base import (
-    ChainError,
-    ChainUnavailableError,
-    MalformedAnswerError,
-    RangeTooLargeError,
-)
+from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError, RangeTooLargeError
 from wallets.chains.rpc import deadlines
 
 CONNECT_SECONDS: Final = 2.0
@@ -64,13 +59,7 @@ class RefusedError(ChainUnavailableError):
     `is_revert`: the contract that was called stopped; anything else says nothing about it.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        retry_after: float | None = None,
-        is_revert: bool = False,
-    ) -> None:
+    def __init__(self, message: str, *, retry_after: float | None = None, is_revert: bool = False) -> None:
         super().__init__(message, retry_after=retry_after)
         self.is_revert = is_revert
 
@@ -80,9 +69,7 @@ class BatchRefusedError(RangeTooLargeError):
 
 
 class _StatusError(ChainUnavailableError):
-    def __init__(
-        self, message: str, *, status: int, retry_after: float | None = None
-    ) -> None:
+    def __init__(self, message: str, *, status: int, retry_after: float | None = None) -> None:
         super().__init__(message, retry_after=retry_after)
         self.status = status
 
@@ -97,9 +84,7 @@ class Node:
         """Keep the address; `headers` may hold a provider's key."""
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
-        host = (
-            f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-        )
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         self.label = f"{parts.scheme}://{host}{port}"
         self._base, self._query = f"{self.label}{parts.path}", parts.query
         self._target = _target(f"{self.label}{parts.path or '/'}", self._query)
@@ -115,9 +100,7 @@ class Node:
         if parts.username:
             login = f"{parts.username}:{parts.password or ''}"
             sent |= urllib3.make_headers(basic_auth=login)
-        self._http = urllib3.PoolManager(
-            num_pools=1, maxsize=1, retries=False, headers=sent
-        )
+        self._http = urllib3.PoolManager(num_pools=1, maxsize=1, retries=False, headers=sent)
         # On the monotonic clock; no request goes on after it.
         self.deadline: float | None = None
         # As providers count: each call of a batch is one request.
@@ -126,21 +109,13 @@ class Node:
         self.most_in_batch = MOST_IN_BATCH
         self._http.pool_classes_by_scheme = dict(deadlines.POOLS)
 
-    def call(
-        self, method: str, params: list[Any], *, seconds: float = TOTAL_SECONDS
-    ) -> Any:
+    def call(self, method: str, params: list[Any], *, seconds: float = TOTAL_SECONDS) -> Any:
         """Make one call within `seconds` in total, and return its result. Raises ChainUnavailableError, RangeTooLargeError, MalformedAnswerError."""
         self.requests += 1
         answer = self._post(_request(1, (method, params)), seconds)
         return self._result(answer, method, 1)
 
-    def get(
-        self,
-        path: str,
-        query: Sequence[tuple[str, str]] = (),
-        *,
-        seconds: float = TOTAL_SECONDS,
-    ) -> Any:
+    def get(self, path: str, query: Sequence[tuple[str, str]] = (), *, seconds: float = TOTAL_SECONDS) -> Any:
         """Return the JSON at `path`, added to the node's own address. Raises ChainUnavailableError, MalformedAnswerError."""
         self.requests += 1
         pairs = urlencode(query)
@@ -154,9 +129,7 @@ class Node:
         target = _target(f"{self._base.rstrip('/')}/{path.lstrip('/')}", self._query)
         return self._send("POST", target, orjson.dumps(document), seconds)
 
-    def batch(
-        self, calls: Sequence[Call], *, seconds: float = TOTAL_SECONDS
-    ) -> list[Any]:
+    def batch(self, calls: Sequence[Call], *, seconds: float = TOTAL_SECONDS) -> list[Any]:
         """Make several calls in one HTTP request; the results are in the order of the calls.
 
         Raises what `call` does, for the whole batch if any part of it fails, and BatchRefusedError.
@@ -171,14 +144,9 @@ class Node:
         if len(answers) != len(calls):
             raise self._malformed("a batch was not answered whole")
         by_id = {
-            answer["id"]: answer
-            for answer in answers
-            if isinstance(answer, dict) and type(answer.get("id")) is int
+            answer["id"]: answer for answer in answers if isinstance(answer, dict) and type(answer.get("id")) is int
         }
-        return [
-            self._result(by_id.get(number), method, number)
-            for number, (method, _) in enumerate(calls)
-        ]
+        return [self._result(by_id.get(number), method, number) for number, (method, _) in enumerate(calls)]
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
@@ -200,9 +168,7 @@ class Node:
             status, retry_after, answer = self._exchange(verb, target, body, seconds)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             self.close()
-            raise ChainUnavailableError(
-                f"{self.label} does not answer ({type(error).__name__})"
-            ) from None
+            raise ChainUnavailableError(f"{self.label} does not answer ({type(error).__name__})") from None
         if status in _RATE_STATUSES:
             raise ChainUnavailableError(
                 f"{self.label} limits our rate (HTTP status {status})",
@@ -210,9 +176,7 @@ class Node:
             )
         return self._parse(status, answer)
 
-    def _exchange(
-        self, verb: str, target: str, body: bytes | None, seconds: float
-    ) -> tuple[int, float | None, bytes]:
+    def _exchange(self, verb: str, target: str, body: bytes | None, seconds: float) -> tuple[int, float | None, bytes]:
         if self.deadline is not None:
             seconds = min(seconds, self.deadline - time.monotonic())
         if seconds <= 0:
@@ -256,9 +220,7 @@ class Node:
         if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
             return answer
         if status != 200:
-            raise _StatusError(
-                f"{self.label} answers with HTTP status {status}", status=status
-            )
+            raise _StatusError(f"{self.label} answers with HTTP status {status}", status=status)
         raise self._malformed("the answer is not JSON")
 
     def _servlet_error(self, message: str) -> ChainUnavailableError:
@@ -283,16 +245,12 @@ class Node:
         message, code = str(error.get("message", "")), error.get("code")
         if isinstance(code, list | dict):
             return self._malformed(f"{method} failed with no code that can be read")
-        told = (
-            f"{self.label} refuses {method}: {self._clean(message)} ({str(code)[:12]})"
-        )
+        told = f"{self.label} refuses {method}: {self._clean(message)} ({str(code)[:12]})"
         if method == "eth_getLogs" and _BEYOND_HEAD.search(message):
             return ChainUnavailableError(told)
         if method == "eth_getLogs" and _RANGE.search(message):
             return RangeTooLargeError(told)
-        if method == _WHOLE_BATCH and (
-            _BATCH.search(message) or code in _NO_BATCH_CODES
-        ):
+        if method == _WHOLE_BATCH and (_BATCH.search(message) or code in _NO_BATCH_CODES):
             return BatchRefusedError(told)
         wait = _retry_hint(error)
         if wait is not None or code in _RATE_CODES:

@@ -66,7 +66,5 @@ class _TlsPool(HTTPSConnectionPool):
     ConnectionCls = _TlsConnection
 
 
-POOLS: Final[Mapping[str, type[HTTPConnectionPool]]] = MappingProxyType(
-    {"http": _Pool, "https": _TlsPool}
-)
+POOLS: Final[Mapping[str, type[HTTPConnectionPool]]] = MappingProxyType({"http": _Pool, "https": _TlsPool})
 """For `PoolManager.pool_classes_by_scheme`."""

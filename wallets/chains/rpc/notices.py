@@ -64,10 +64,7 @@ class Notices:
     def subscribe(self, calls: Iterable[Call]) -> None:
         """Have these JSON-RPC calls made, and only these, each once per connection: those that are new within a second."""
         wanted = [
-            orjson.dumps(
-                {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            )
-            for method, params in calls
+            orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) for method, params in calls
         ]
         # In a fixed order: the calls may come in another one each time, and would replace one another.
         self._wanted = frozenset(sorted(wanted)[:MOST])
@@ -94,11 +91,7 @@ class Notices:
                 self._listen_once()
             except (OSError, WebSocketException, ChainError) as error:
                 # The error's text may repeat the address, which may contain a key.
-                log.warning(
-                    "node pushes no notices",
-                    node=self._label,
-                    error=type(error).__name__,
-                )
+                log.warning("node pushes no notices", node=self._label, error=type(error).__name__)
                 self._failures += 1
                 pause = min(2.0 ** min(self._failures, 6), _LONGEST_PAUSE)
                 self._closed.wait(pause)
@@ -136,11 +129,7 @@ class Notices:
         if not accepted:
             raise ChainUnavailableError("The node refuses to push notices.")
         if refused == 1:
-            log.warning(
-                "node takes no more subscriptions",
-                node=self._label,
-                accepted=accepted,
-            )
+            log.warning("node takes no more subscriptions", node=self._label, accepted=accepted)
 
 
 def _receive(node: Connection) -> dict[str, Any]:

@@ -57,9 +57,7 @@ class RpcPool:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Keep nodes, or their URLs; `identify` raises ChainMismatchError for a node of another chain."""
-        self._members = [
-            _Member(Node(node) if isinstance(node, str) else node) for node in nodes
-        ]
+        self._members = [_Member(Node(node) if isinstance(node, str) else node) for node in nodes]
         self._current = self._members[0]
         self._identify = identify
         self._clock = clock
@@ -97,9 +95,7 @@ class RpcPool:
                 return answer
         if failures:
             raise failures[0]
-        raise ChainUnavailableError(
-            "every node asked us to wait", retry_after=self._shortest_wait()
-        )
+        raise ChainUnavailableError("every node asked us to wait", retry_after=self._shortest_wait())
 
     def call(self, method: str, params: list[Any]) -> Any:
         """Make one call to the first node that answers. Raises ChainError."""
@@ -157,9 +153,7 @@ class RpcPool:
         """Return every node's answer, in order of preference. Raises ChainError unless all of them answer."""
         return [self._ask(member, operation) for member in self._members]
 
-    def unknown_to_all(
-        self, things: Sequence[S], knows: Callable[[Node, Sequence[S]], list[bool]]
-    ) -> list[bool]:
+    def unknown_to_all(self, things: Sequence[S], knows: Callable[[Node, Sequence[S]], list[bool]]) -> list[bool]:
         """Return the things that no node knows. Other nodes are asked only about those that the current one does not know.
 
         Raises ChainError unless all of those that must be asked answer.
@@ -170,11 +164,7 @@ class RpcPool:
             return [False] * len(things)
         asked = [things[place] for place in doubtful]
         answers = zip(*self.each(lambda node: knows(node, asked)), strict=True)
-        lost = {
-            place
-            for place, told in zip(doubtful, answers, strict=True)
-            if not any(told)
-        }
+        lost = {place for place, told in zip(doubtful, answers, strict=True) if not any(told)}
         return [place in lost for place in range(len(things))]
 
     def rest_current(self, seconds: float) -> None:
@@ -221,13 +211,7 @@ class RpcPool:
         wait = min(member.barred_until for member in self._members) - self._clock()
         return max(wait, 0.0)
 
-    def _ask(
-        self,
-        member: _Member,
-        operation: Callable[[Node], T],
-        *,
-        is_divisible: bool = False,
-    ) -> T:
+    def _ask(self, member: _Member, operation: Callable[[Node], T], *, is_divisible: bool = False) -> T:
         ask = operation if is_divisible else whole(operation)
         try:
             self._verify(member)
@@ -278,9 +262,7 @@ def has_chain_id(chain_id: int) -> Callable[[Node], None]:
     def identify(node: Node) -> None:
         answer = node.call("eth_chainId", [])
         if answer != hex(chain_id):
-            raise ChainMismatchError(
-                f"{node.label} has chain id {_shown(answer)}, not {chain_id}"
-            )
+            raise ChainMismatchError(f"{node.label} has chain id {_shown(answer)}, not {chain_id}")
 
     return identify
 

@@ -43,8 +43,6 @@ def _kind(account: Any, *, has_key: bool) -> AccountKind:
 def _token_kind(data: bytes) -> AccountKind:
     if len(data) == _MULTISIG_LENGTH:
         return AccountKind.CONTRACT_WALLET
-    if len(data) == _MINT_LENGTH or data[_BASE_LENGTH : _BASE_LENGTH + 1] == bytes(
-        [_MINT_TYPE]
-    ):
+    if len(data) == _MINT_LENGTH or data[_BASE_LENGTH : _BASE_LENGTH + 1] == bytes([_MINT_TYPE]):
         return AccountKind.TOKEN
     return AccountKind.TOKEN_ACCOUNT

@@ -94,9 +94,7 @@ class SolanaAdapter:
         self._clock = clock
         self._tokens = {token.address: token for token in spec.tokens.values()}
         self._decimals = {mint: token.decimals for mint, token in self._tokens.items()}
-        self._unaccepted = {
-            m for m, token in self._tokens.items() if not token.accepted
-        }
+        self._unaccepted = {m for m, token in self._tokens.items() if not token.accepted}
         self._teller = Teller(spec)
         self._programs: dict[str, str] = {}
         self._others = OtherTokens(spec, clock=clock)
@@ -150,9 +148,7 @@ class SolanaAdapter:
         """Return the newest slot that the chain itself calls final."""
         return self._pool.run(ask_finalized)
 
-    def read_accounts(
-        self, accounts: Sequence[Account], *, head: Head
-    ) -> list[AccountReading]:
+    def read_accounts(self, accounts: Sequence[Account], *, head: Head) -> list[AccountReading]:
         """Read accounts, all of them on one node, which must have reached the head.
 
         An account with very many transfers is read in parts, oldest first.
@@ -187,21 +183,14 @@ class SolanaAdapter:
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
         """Look a transaction up by its signature; None where no node knows it. Raises ChainError."""
-        finder = Finder(
-            self._spec,
-            self._tokens,
-            write=self._teller.arrived,
-            final_through=self._final_through,
-        )
+        finder = Finder(self._spec, self._tokens, write=self._teller.arrived, final_through=self._final_through)
         return self._pool.first_known(lambda node: finder.find(node, tx_hash))
 
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
 
-    def _read(
-        self, node: Node, accounts: Sequence[Account], head: Head
-    ) -> list[AccountReading]:
+    def _read(self, node: Node, accounts: Sequence[Account], head: Head) -> list[AccountReading]:
         oldest = min(account.height for account in accounts)
         # A local chain is read from its beginning, which its node may have pruned.
         if head.block.height - oldest > _SURELY_KEPT and not self._spec.is_local:
@@ -210,35 +199,20 @@ class SolanaAdapter:
         listings = {a.key: self._listings(a, others.get(a.key, ())) for a in accounts}
         everything = [listing for own in listings.values() for listing in own]
         list_whole(node, everything, slot=head.block.height)
-        ends = {
-            account.key: self._shorten(account, listings[account.key], head.block)
-            for account in accounts
-        }
+        ends = {account.key: self._shorten(account, listings[account.key], head.block) for account in accounts}
         found = self._transactions(node, everything, slot=head.block.height)
         self._others.note_read(others)
         return [
-            self._reading(
-                account,
-                listings[account.key],
-                found,
-                head=head.block,
-                end=ends[account.key],
-            )
+            self._reading(account, listings[account.key], found, head=head.block, end=ends[account.key])
             for account in accounts
         ]
 
-    def _shorten(
-        self, account: Account, listings: Sequence[Listing], head: BlockRef
-    ) -> int:
+    def _shorten(self, account: Account, listings: Sequence[Listing], head: BlockRef) -> int:
         """Drop transactions beyond the limit of one reading; return the slot up to which this reading is complete.
 
         Otherwise thousands of worthless payments to one account would delay the others.
         """
-        wanted = {
-            entry.signature: entry.slot
-            for listing in listings
-            for entry in listing.succeeded_until(head.height)
-        }
+        wanted = {entry.signature: entry.slot for listing in listings for entry in listing.succeeded_until(head.height)}
         known = self._memory.recall(wanted)
         most = self._most if account.most is None else min(self._most, account.most)
         missing = sorted(place for name, place in wanted.items() if name not in known)
@@ -265,11 +239,7 @@ class SolanaAdapter:
         height, time_ = account.height, account.time
         if end > height:
             height = end
-            time_ = max(
-                found[entry.signature].time
-                for listing in listings
-                for entry in listing.succeeded_until(end)
-            )
+            time_ = max(found[entry.signature].time for listing in listings for entry in listing.succeeded_until(end))
         through = BlockRef(height, slot_name(height), "", time_)
         return AccountReading(account.key, through, transfers)
 
@@ -280,10 +250,7 @@ class SolanaAdapter:
             token_account(account.address, mint=mint, program=program): floor
             for mint, program in self._programs.items()
         } | dict.fromkeys(others, floor - REACH)
-        return [
-            Listing(name, floor=lowest, page=self._page, pages=pages)
-            for name, lowest in floors.items()
-        ]
+        return [Listing(name, floor=lowest, page=self._page, pages=pages) for name, lowest in floors.items()]
 
     def _learn_programs(self) -> None:
         """Ask once for the program of each token: its accounts' addresses depend on that, so a wrong answer would hide payments.
@@ -300,9 +267,7 @@ class SolanaAdapter:
     def _ask_programs(self, node: Node) -> dict[str, str]:
         return ask_programs(node, [t.address for t in self._spec.accepted_tokens])
 
-    def _transactions(
-        self, node: Node, listings: Sequence[Listing], *, slot: int
-    ) -> dict[str, ReadTransaction]:
+    def _transactions(self, node: Node, listings: Sequence[Listing], *, slot: int) -> dict[str, ReadTransaction]:
         """Return the listed transactions up to `slot` by signature; only those not in memory are requested."""
         wanted: dict[str, int] = {}
         naming: dict[str, set[str]] = defaultdict(set)
@@ -310,11 +275,7 @@ class SolanaAdapter:
             for entry in listing.succeeded_until(slot):
                 wanted[entry.signature] = entry.slot
                 naming[entry.signature].add(listing.token_account)
-        found = {
-            name: read
-            for name, read in self._memory.recall(wanted).items()
-            if naming[name] <= read.accounts
-        }
+        found = {name: read for name, read in self._memory.recall(wanted).items() if naming[name] <= read.accounts}
         missing = [name for name in wanted if name not in found]
         for name, answer in ask_transactions(node, missing, "confirmed"):
             read = self._transaction(answer, name)
@@ -328,24 +289,11 @@ class SolanaAdapter:
         return found
 
     def _transfers(
-        self,
-        account: Account,
-        listings: Sequence[Listing],
-        found: Mapping[str, ReadTransaction],
-        *,
-        slot: int,
+        self, account: Account, listings: Sequence[Listing], found: Mapping[str, ReadTransaction], *, slot: int
     ) -> list[TokenTransfer]:
         # One transaction may be listed for several tokens.
-        names = dict.fromkeys(
-            entry.signature
-            for listing in listings
-            for entry in listing.succeeded_until(slot)
-        )
-        return [
-            transfer
-            for name in names
-            for transfer in self._teller.both_ways(name, found[name], account.address)
-        ]
+        names = dict.fromkeys(entry.signature for listing in listings for entry in listing.succeeded_until(slot))
+        return [transfer for name in names for transfer in self._teller.both_ways(name, found[name], account.address)]
 
     def _final_through(self, node: Node, confirmed: int, is_large: bool) -> int:
         if is_large:
@@ -357,12 +305,7 @@ class SolanaAdapter:
         return self.final_height(head, read_height=head.block.height)
 
     def _transaction(self, answer: Any, name: str) -> ReadTransaction:
-        return read_transaction(
-            answer,
-            asked=name,
-            decimals=self._decimals,
-            unaccepted=self._unaccepted,
-        )
+        return read_transaction(answer, asked=name, decimals=self._decimals, unaccepted=self._unaccepted)
 
     def _confirms(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
         names = list(dict.fromkeys(transfer.tx_hash for transfer in transfers))
@@ -374,11 +317,7 @@ class SolanaAdapter:
             for one in (*read.credits, *read.effects.sums)
         }
         return [
-            (
-                *(one.tx_hash, one.block_height, one.recipient, one.token_address),
-                *(one.position, one.units),
-            )
-            in told
+            (*(one.tx_hash, one.block_height, one.recipient, one.token_address), *(one.position, one.units)) in told
             for one in transfers
         ]
 

@@ -44,26 +44,20 @@ class SolanaHoldings:
         programs = ask_programs(node, [token.address for token in self._tokens])
         places = [(key, token) for key in accounts for token in self._tokens]
         keys = [
-            token_account(
-                accounts[key], mint=token.address, program=programs[token.address]
-            )
-            for key, token in places
+            token_account(accounts[key], mint=token.address, program=programs[token.address]) for key, token in places
         ]
         slot, told = _ask_accounts(node, keys)
         units: dict[bytes, dict[str, int]] = {key: {} for key in accounts}
         for (key, token), account in zip(places, told, strict=True):
             program = programs[token.address]
-            units[key][token.symbol] = held(
-                account, owner=key, mint=token.address, program=program
-            )
+            units[key][token.symbol] = held(account, owner=key, mint=token.address, program=program)
         return Holdings(slot, units)
 
 
 def _ask_accounts(node: Node, keys: Sequence[str]) -> tuple[int, list[Any]]:
     options = {"commitment": "confirmed", "encoding": "base64"}
     calls: list[Call] = [
-        ("getMultipleAccounts", [keys[start : start + MOST_KEYS], options])
-        for start in range(0, len(keys), MOST_KEYS)
+        ("getMultipleAccounts", [keys[start : start + MOST_KEYS], options]) for start in range(0, len(keys), MOST_KEYS)
     ]
     slots, told = set(), []
     for number, answer in enumerate(ask_all(node, calls)):

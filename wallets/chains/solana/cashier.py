@@ -12,12 +12,7 @@ from typing import Any, Final
 from cachetools import TTLCache, cachedmethod
 
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.payments import (
-    NotEnoughError,
-    PaymentOrder,
-    PreparedPayment,
-    TransactionRefusedError,
-)
+from wallets.chains.payments import NotEnoughError, PaymentOrder, PreparedPayment, TransactionRefusedError
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
@@ -37,9 +32,7 @@ _BALANCE: Final = slice(64, 72)
 class SolanaCashier:
     """Prepares payments. Not thread-safe. Each costs two requests, or one while the blockhash is reused."""
 
-    def __init__(
-        self, pool: RpcPool, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, pool: RpcPool, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._pool = pool
         self._programs: dict[str, str] = {}
         self._blockhashes: TTLCache[object, str] = TTLCache(1, BLOCKHASH_SECONDS, clock)
@@ -48,10 +41,7 @@ class SolanaCashier:
         """Return the transaction for the payer to sign. Raises ChainError, and NotEnoughError."""
         mint = order.token.address
         program = self._program(mint)
-        accounts = [
-            token_account(owner, mint=mint, program=program)
-            for owner in (order.payer, order.recipient)
-        ]
+        accounts = [token_account(owner, mint=mint, program=program) for owner in (order.payer, order.recipient)]
         held, received = self._pool.run(lambda node: _balances(node, accounts))
         if held is None or held < order.units:
             raise NotEnoughError
@@ -64,13 +54,9 @@ class SolanaCashier:
             units=order.units,
             reference=order.reference,
         )
-        return unsigned_payment(
-            payment, blockhash=self._recent(), makes_account=received is None
-        )
+        return unsigned_payment(payment, blockhash=self._recent(), makes_account=received is None)
 
-    def prepare_payment(
-        self, order: PaymentOrder, *, now: datetime, until: datetime
-    ) -> PreparedPayment:
+    def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
         """Return the transaction in base64; the network forgets it within about a minute."""
         return PreparedPayment(base64.b64encode(self.prepare(order)).decode())
 
@@ -115,7 +101,5 @@ def _owner(account: Any) -> str:
 
 
 def _blockhash(node: Node) -> str:
-    answer = node.call(
-        "getLatestBlockhash", [{"commitment": "confirmed"}], seconds=_SECONDS
-    )
+    answer = node.call("getLatestBlockhash", [{"commitment": "confirmed"}], seconds=_SECONDS)
     return decode.key(decode.field(decode.in_context(answer)[1], "blockhash"))

@@ -13,29 +13,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from wallets.chains.base import ChainUnavailableError
-from wallets.chains.solana.decode import (
-    field,
-    integer,
-    items,
-    key,
-    optional,
-    refuse,
-    signature,
-    slot,
-    time,
-)
+from wallets.chains.solana.decode import field, integer, items, key, optional, refuse, signature, slot, time
 from wallets.chains.solana.instructions import read_flows, read_steps
 from wallets.chains.solana.labels import BALANCES, Accounts, Labels
 from wallets.chains.solana.parts import Parts
-from wallets.chains.solana.sums import (
-    MOST_ACCOUNTS,
-    Balances,
-    Credit,
-    Debit,
-    Holding,
-    sum_credits,
-    sum_debits,
-)
+from wallets.chains.solana.sums import MOST_ACCOUNTS, Balances, Credit, Debit, Holding, sum_credits, sum_debits
 
 NEWEST_VERSION: Final = 127
 """A transaction's version has seven bits. Future versions are read like the others, or refused."""
@@ -78,11 +60,7 @@ class ReadTransaction:
 
 
 def read_transaction(
-    answer: Any,
-    *,
-    asked: str,
-    decimals: Mapping[str, int],
-    unaccepted: Collection[str] = (),
+    answer: Any, *, asked: str, decimals: Mapping[str, int], unaccepted: Collection[str] = ()
 ) -> ReadTransaction:
     """Read a transaction in the encoding `json`; `decimals` are those of the watched tokens, by mint.
 
@@ -115,16 +93,12 @@ def read_transaction(
     )
 
 
-def _effects(
-    balances: Balances, accounts: Accounts, message: Any, meta: Any
-) -> Effects:
+def _effects(balances: Balances, accounts: Accounts, message: Any, meta: Any) -> Effects:
     steps = read_steps(message, meta, accounts.keys)
     labels, signers = Labels(accounts, steps, meta), accounts.signers
     sums = tuple(sum_credits(balances, fee_payer=signers[0], labels=labels.all()))
     debits = tuple(sum_debits(balances, sums))
-    parts = Parts(
-        balances, read_flows(steps), sums=sums, debits=debits, signers=signers
-    )
+    parts = Parts(balances, read_flows(steps), sums=sums, debits=debits, signers=signers)
     return Effects(tuple(parts.credits(labels)), tuple(parts.debits()), sums)
 
 
@@ -134,10 +108,7 @@ def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]
     Coin has an empty mint, and lamports as units; the rent deposits of token accounts do not count. Raises
     MalformedAnswerError.
     """
-    meta, message = (
-        field(answer, "meta"),
-        field(field(answer, "transaction"), "message"),
-    )
+    meta, message = (field(answer, "meta"), field(field(answer, "transaction"), "message"))
     if field(meta, "err") is not None:
         return ()
     keys = _accounts(message, meta).keys
@@ -151,35 +122,25 @@ def read_to_oneself(answer: Any) -> tuple[Credit, ...]:
 
     It changes no owner's balance, so only the instructions tell it. Raises MalformedAnswerError.
     """
-    meta, message = (
-        field(answer, "meta"),
-        field(field(answer, "transaction"), "message"),
-    )
+    meta, message = (field(answer, "meta"), field(field(answer, "transaction"), "message"))
     if field(meta, "err") is not None:
         return ()
     keys = _accounts(message, meta).keys
     told = [entry for name in BALANCES for entry in items(field(meta, name))]
     holders: dict[int | None, Holding] = {
-        integer(field(one, "accountIndex"), most=len(keys) - 1): (
-            key(owner),
-            key(field(one, "mint")),
-        )
+        integer(field(one, "accountIndex"), most=len(keys) - 1): (key(owner), key(field(one, "mint")))
         for one in told
         if (owner := optional(one, "owner")) is not None
     }
     flows = read_flows(read_steps(message, meta, keys))
     return tuple(
-        Credit(
-            *holders[flow.source], flow.units, flow.position, holders[flow.source][0]
-        )
+        Credit(*holders[flow.source], flow.units, flow.position, holders[flow.source][0])
         for flow in flows
         if flow.source in holders and holders[flow.source] == holders.get(flow.target)
     )
 
 
-def _strange_balances(
-    meta: Any, keys: Sequence[str], known: Collection[str]
-) -> dict[Holding, dict[int, int]]:
+def _strange_balances(meta: Any, keys: Sequence[str], known: Collection[str]) -> dict[Holding, dict[int, int]]:
     changes: dict[Holding, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for name, sign in (("preTokenBalances", -1), ("postTokenBalances", 1)):
         for entry in items(field(meta, name)):
@@ -195,12 +156,9 @@ def _strange_balances(
 
 def _coin(meta: Any, keys: Sequence[str]) -> dict[Holding, dict[int, int]]:
     told = [entry for name in BALANCES for entry in items(field(meta, name))]
-    token_accounts = {
-        integer(field(entry, "accountIndex"), most=len(keys) - 1) for entry in told
-    }
+    token_accounts = {integer(field(entry, "accountIndex"), most=len(keys) - 1) for entry in told}
     before, after = (
-        [integer(one, most=_MOST_UNITS) for one in items(field(meta, name))]
-        for name in ("preBalances", "postBalances")
+        [integer(one, most=_MOST_UNITS) for one in items(field(meta, name))] for name in ("preBalances", "postBalances")
     )
     if not len(before) == len(after) == len(keys):
         refuse("as many balances came as a transaction has no accounts")
@@ -229,16 +187,11 @@ def _accounts(message: Any, meta: Any) -> Accounts:
         refuse("a transaction has fewer accounts than it says")
     if len(keys) > MOST_ACCOUNTS or len(set(keys)) < len(keys):
         refuse("a transaction names accounts that it cannot name")
-    return Accounts(
-        keys, own[:signers], own[len(own) - unsigned_read_only :], read_only
-    )
+    return Accounts(keys, own[:signers], own[len(own) - unsigned_read_only :], read_only)
 
 
 def _balances(
-    meta: Any,
-    keys: Sequence[str],
-    decimals: Mapping[str, int],
-    unaccepted: Collection[str],
+    meta: Any, keys: Sequence[str], decimals: Mapping[str, int], unaccepted: Collection[str]
 ) -> dict[Holding, dict[int, int]]:
     """Return the changes of each owner's token accounts: by owner and mint, then by the account's position."""
     changes: dict[Holding, dict[int, int]] = defaultdict(lambda: defaultdict(int))

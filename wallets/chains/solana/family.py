@@ -36,9 +36,7 @@ class SolanaFamily(ChainFamily):
 
     name = "solana"
     nobody = "1nc1nerator11111111111111111111111111111111"
-    proof_hint = (
-        "Sign its bytes as they are (“signMessage”), and give the signature in base58."
-    )
+    proof_hint = "Sign its bytes as they are (“signMessage”), and give the signature in base58."
     own_settings = ("WS_URL",)
     reads_accounts = True
     carries_reference = True
@@ -70,13 +68,7 @@ class SolanaFamily(ChainFamily):
         return text if is_one else None
 
     def is_signed_by(
-        self,
-        address: str,
-        message: bytes,
-        signature: str,
-        *,
-        public_key: str = "",
-        digests: Sequence[bytes] = (),
+        self, address: str, message: bytes, signature: str, *, public_key: str = "", digests: Sequence[bytes] = ()
     ) -> bool:
         """Whether the key signed the message itself; in base58."""
         return proofs.is_signed(self.address_key(address), message, signature)
@@ -113,9 +105,7 @@ class SolanaFamily(ChainFamily):
         """Return the link of Solana Pay."""
         return links.payment_uri(request)
 
-    def wallet_links(
-        self, request: PaymentRequest, *, page_url: str
-    ) -> list[WalletLink]:
+    def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
         """Return the link into Phantom."""
         return links.wallet_links(request)
 

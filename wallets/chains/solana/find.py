@@ -7,18 +7,9 @@ from typing import Any
 from wallets.chains.base import FoundMovement, FoundTransaction, TokenTransfer
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana import decode
-from wallets.chains.solana.changes import (
-    ReadTransaction,
-    read_strangers,
-    read_to_oneself,
-    read_transaction,
-)
+from wallets.chains.solana.changes import ReadTransaction, read_strangers, read_to_oneself, read_transaction
 from wallets.chains.solana.decode import TOKEN_PROGRAMS
-from wallets.chains.solana.questions import (
-    ask_transactions,
-    ask_waiting,
-    token_account,
-)
+from wallets.chains.solana.questions import ask_transactions, ask_waiting, token_account
 from wallets.chains.solana.sums import Credit
 from wallets.chains.specs import ChainSpec, TokenSpec
 
@@ -57,9 +48,7 @@ class Finder:
     def _confirmed(self, node: Node, tx_hash: str, answer: Any) -> FoundTransaction:
         decimals = {mint: token.decimals for mint, token in self.tokens.items()}
         unaccepted = {m for m, token in self.tokens.items() if not token.accepted}
-        read = read_transaction(
-            answer, asked=tx_hash, decimals=decimals, unaccepted=unaccepted
-        )
+        read = read_transaction(answer, asked=tx_hash, decimals=decimals, unaccepted=unaccepted)
         strange = read_strangers(answer, known=self.tokens)
         large = self.spec.large_units
         is_large = large is not None and any(one.units >= large for one in read.credits)
@@ -71,11 +60,7 @@ class Finder:
             block_height=read.slot,
             block_time=read.time,
             movements=self._movements((*read.credits, *strange)),
-            transfers=tuple(
-                self.write(tx_hash, read, credit)
-                for credit in read.credits
-                if _is_watched(read, credit)
-            ),
+            transfers=tuple(self.write(tx_hash, read, credit) for credit in read.credits if _is_watched(read, credit)),
             to_oneself=self._movements(read_to_oneself(answer)),
         )
 
@@ -100,6 +85,5 @@ def _is_watched(read: ReadTransaction, credit: Credit) -> bool:
     An owner may have others, but no one pays to them by accident.
     """
     return any(
-        token_account(credit.owner, mint=credit.mint, program=program) in read.accounts
-        for program in TOKEN_PROGRAMS
+        token_account(credit.owner, mint=credit.mint, program=program) in read.accounts for program in TOKEN_PROGRAMS
     )

@@ -8,15 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from wallets.chains.base import PARTS_FROM
-from wallets.chains.solana.decode import (
-    TOKEN_PROGRAMS,
-    field,
-    from_base58,
-    integer,
-    items,
-    optional,
-    refuse,
-)
+from wallets.chains.solana.decode import TOKEN_PROGRAMS, field, from_base58, integer, items, optional, refuse
 
 _MOST_STEPS: Final = 256  # Solana allows 64 in a transaction
 _MOST_OWN: Final = 1_232  # bytes
@@ -99,12 +91,7 @@ def read_steps(message: Any, meta: Any, keys: Sequence[str]) -> list[Step]:
 
 def read_flows(steps: Sequence[Step]) -> list[Flow]:
     """Return what the token programs' instructions move, of any token. Raises MalformedAnswerError."""
-    return [
-        flow
-        for step in steps
-        if step.program in TOKEN_PROGRAMS
-        for flow in _flows(step)
-    ]
+    return [flow for step in steps if step.program in TOKEN_PROGRAMS for flow in _flows(step)]
 
 
 def _flows(step: Step) -> Iterator[Flow]:

@@ -18,10 +18,7 @@ from wallets.chains.solana.decode import (
 from wallets.chains.solana.instructions import Flow, Step
 
 _MEMO_PROGRAMS: Final = frozenset(
-    {
-        "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr",
-        "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo",
-    }
+    {"MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr", "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo"}
 )
 # Accounts that every payment may contain, so they are not references.
 _ORDINARY: Final = frozenset(
@@ -66,9 +63,7 @@ class Labels:
         self._memos = [
             (one.order, memo)
             for one in steps
-            if one.program in _MEMO_PROGRAMS
-            and (memo := _memo(one.told))
-            and memo not in taken
+            if one.program in _MEMO_PROGRAMS and (memo := _memo(one.told)) and memo not in taken
         ]
         # Accounts from lookup tables come last: there may be many, and wallets put references into the message itself.
         self._own = [one for one in accounts.own_read_only if one not in taken]

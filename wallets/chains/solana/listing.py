@@ -21,9 +21,7 @@ class Listing:
     backend) would list nothing, and that must not look like the end.
     """
 
-    def __init__(
-        self, token_account: str, *, floor: int, page: int, pages: int = MOST_PAGES
-    ) -> None:
+    def __init__(self, token_account: str, *, floor: int, page: int, pages: int = MOST_PAGES) -> None:
         """Prepare the listing; `page` is the maximum of entries per request, at least 2, `pages` the maximum of requests."""
         self.token_account = token_account
         self.is_whole = False
@@ -38,11 +36,7 @@ class Listing:
 
     def next_page(self, slot: int) -> Call:
         """Return the request for the next page, for a node that has confirmed `slot`."""
-        options: dict[str, Any] = {
-            "commitment": "confirmed",
-            "minContextSlot": slot,
-            "limit": self._limit,
-        }
+        options: dict[str, Any] = {"commitment": "confirmed", "minContextSlot": slot, "limit": self._limit}
         if self._before is not None:
             options["before"] = self._before
         return "getSignaturesForAddress", [self.token_account, options]
@@ -68,9 +62,7 @@ class Listing:
 
     def leave(self, slot: int) -> None:
         """Leave this slot and later ones to a later reading."""
-        self._entries = {
-            name: entry for name, entry in self._entries.items() if entry.slot < slot
-        }
+        self._entries = {name: entry for name, entry in self._entries.items() if entry.slot < slot}
 
     def _turn(self, page: list[ListedSignature]) -> None:
         self._pages += 1

@@ -18,17 +18,11 @@ class TransactionMemory:
     """
 
     def __init__(self) -> None:
-        self._known: LRUCache[tuple[str, int], ReadTransaction] = LRUCache(
-            MOST_REMEMBERED
-        )
+        self._known: LRUCache[tuple[str, int], ReadTransaction] = LRUCache(MOST_REMEMBERED)
 
     def recall(self, wanted: Mapping[str, int]) -> dict[str, ReadTransaction]:
         """Return the cached transactions of these signatures in these slots."""
-        return {
-            place[0]: self._known[place]
-            for place in wanted.items()
-            if place in self._known
-        }
+        return {place[0]: self._known[place] for place in wanted.items() if place in self._known}
 
     def keep(self, name: str, read: ReadTransaction) -> None:
         """Cache a transaction by its signature."""

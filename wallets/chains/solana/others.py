@@ -29,9 +29,7 @@ class OtherTokens:
         self._intervals = Intervals(spec, clock=clock)
         self._programs: dict[str, str] = {}
 
-    def token_accounts(
-        self, node: Node, accounts: Sequence[Account]
-    ) -> dict[bytes, list[str]]:
+    def token_accounts(self, node: Node, accounts: Sequence[Account]) -> dict[bytes, list[str]]:
         """Return the existing token accounts of the owners that are due, by key; none where they cannot be asked for."""
         due = self._intervals.due(accounts) if self._mints else []
         if not due:
@@ -66,23 +64,14 @@ class OtherTokens:
         """Ask for the programs that keep the mints; one that does not exist yet, as on a local chain, is asked for again."""
         missing = [mint for mint in self._mints if mint not in self._programs]
         programs = zip(missing, _programs_of(node, missing), strict=True)
-        self._programs |= {
-            mint: program
-            for mint, program in programs
-            if program in decode.TOKEN_PROGRAMS
-        }
+        self._programs |= {mint: program for mint, program in programs if program in decode.TOKEN_PROGRAMS}
 
 
 def _programs_of(node: Node, keys: Sequence[str]) -> list[str]:
     """Return the program that owns each account; empty for one that does not exist."""
-    options = {
-        "commitment": "confirmed",
-        "encoding": "base64",
-        "dataSlice": {"offset": 0, "length": 0},
-    }
+    options = {"commitment": "confirmed", "encoding": "base64", "dataSlice": {"offset": 0, "length": 0}}
     calls: list[Call] = [
-        ("getMultipleAccounts", [keys[start : start + _AT_ONCE], options])
-        for start in range(0, len(keys), _AT_ONCE)
+        ("getMultipleAccounts", [keys[start : start + _AT_ONCE], options]) for start in range(0, len(keys), _AT_ONCE)
     ]
     return [
         program

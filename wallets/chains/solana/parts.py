@@ -66,10 +66,7 @@ class Parts:
 
     def _is_whole(self, holding: Holding) -> bool:
         """Whether the sums are the movements already: nothing was added up, and nothing netted."""
-        pairs = (
-            (self._sums[holding], self._ins[holding]),
-            (self._debits[holding], self._outs[holding]),
-        )
+        pairs = ((self._sums[holding], self._ins[holding]), (self._debits[holding], self._outs[holding]))
         return all(_units(told) == _units(flows) for told, flows in pairs)
 
     def _find_unclear(self, balances: Balances, flows: Sequence[Flow]) -> set[Holding]:
@@ -83,11 +80,7 @@ class Parts:
             for place, change in places.items()
             if moved[place] != change or self._holders[place] is None
         }
-        unclear |= {
-            holding
-            for holding in self._ins.keys() & self._outs.keys()
-            if holding[0] not in self._signers
-        }
+        unclear |= {holding for holding in self._ins.keys() & self._outs.keys() if holding[0] not in self._signers}
         ends = [self._ends(flow) for flow in flows]
         # Both sides tell the same.
         payers = {source for source, target in ends if target in unclear}
@@ -105,9 +98,7 @@ class Parts:
     def _debit(self, holding: Holding, flow: Flow) -> Debit:
         _, target = self._ends(flow)
         recipient = target[0] if target is not None else ""
-        return Debit(
-            *holding, units=flow.units, position=flow.position, recipient=recipient
-        )
+        return Debit(*holding, units=flow.units, position=flow.position, recipient=recipient)
 
     def _sender(self, flow: Flow) -> str:
         """Return the owner of the source; who lost most if it only passed the money on; else who paid the fee."""
@@ -131,9 +122,7 @@ class Parts:
         return None if place is None else self._holders.get(place)
 
     @staticmethod
-    def _add(
-        flows: dict[Holding, list[Flow]], holding: Holding | None, flow: Flow
-    ) -> None:
+    def _add(flows: dict[Holding, list[Flow]], holding: Holding | None, flow: Flow) -> None:
         if holding is not None:
             flows[holding].append(flow)
 

@@ -9,9 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 _PRIME: Final = 2**255 - 19
 _SIGN_BIT: Final = 1 << 255
 # The y of the eight points whose multiples end at once, and so have no secret key: RFC 8032, 5.1.
-_Y_OF_ORDER_8: Final = (
-    2707385501144840649318225287225658788936804267575313519463743609750303402022
-)
+_Y_OF_ORDER_8: Final = 2707385501144840649318225287225658788936804267575313519463743609750303402022
 _SMALL_ORDER: Final = {0, 1, _PRIME - 1, _Y_OF_ORDER_8, _PRIME - _Y_OF_ORDER_8}
 
 

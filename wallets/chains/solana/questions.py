@@ -4,11 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from wallets.chains.base import (
-    BlockRef,
-    ChainUnavailableError,
-    TokenTransfer,
-)
+from wallets.chains.base import BlockRef, ChainUnavailableError, TokenTransfer
 from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import Call, Node, RefusedError
 from wallets.chains.rpc.pool import SURVEY_SECONDS
@@ -62,9 +58,7 @@ def token_account(owner: str, *, mint: str, program: str) -> str:
     from solders.pubkey import Pubkey
     from spl.token.instructions import get_associated_token_address
 
-    return str(
-        get_associated_token_address(*map(Pubkey.from_string, (owner, mint, program)))
-    )
+    return str(get_associated_token_address(*map(Pubkey.from_string, (owner, mint, program))))
 
 
 def list_whole(node: Node, listings: Sequence[Listing], *, slot: int) -> None:
@@ -78,9 +72,7 @@ def list_whole(node: Node, listings: Sequence[Listing], *, slot: int) -> None:
         unfinished = [listing for listing in unfinished if not listing.is_whole]
 
 
-def ask_transactions(
-    node: Node, signatures: Sequence[str], commitment: str
-) -> Iterator[tuple[str, Any]]:
+def ask_transactions(node: Node, signatures: Sequence[str], commitment: str) -> Iterator[tuple[str, Any]]:
     """Ask for transactions; yield each signature with the node's answer, a batch at a time."""
     for start in range(0, len(signatures), _BATCH):
         part = signatures[start : start + _BATCH]
@@ -92,14 +84,8 @@ def ask_transactions(
         yield from zip(part, answers, strict=True)
 
 
-def _ask_versions(
-    node: Node, signatures: Sequence[str], commitment: str, *, newest: int
-) -> list[Any]:
-    options = {
-        "commitment": commitment,
-        "encoding": "json",
-        "maxSupportedTransactionVersion": newest,
-    }
+def _ask_versions(node: Node, signatures: Sequence[str], commitment: str, *, newest: int) -> list[Any]:
+    options = {"commitment": commitment, "encoding": "json", "maxSupportedTransactionVersion": newest}
     calls: list[Call] = [("getTransaction", [name, options]) for name in signatures]
     return ask_all(node, calls, at_once=_BATCH)
 
@@ -123,17 +109,10 @@ def make_sure_of_history(node: Node, *, since: int) -> None:
 def ask_programs(node: Node, mints: Sequence[str]) -> dict[str, str]:
     """Ask which program keeps each mint."""
     # Only the program is needed, not the mint's data.
-    options = {
-        "commitment": "confirmed",
-        "encoding": "base64",
-        "dataSlice": {"offset": 0, "length": 0},
-    }
+    options = {"commitment": "confirmed", "encoding": "base64", "dataSlice": {"offset": 0, "length": 0}}
     calls: list[Call] = [("getAccountInfo", [mint, options]) for mint in mints]
     answers = ask_all(node, calls, at_once=_BATCH)
-    return {
-        mint: decode.mint_program(answer)
-        for mint, answer in zip(mints, answers, strict=True)
-    }
+    return {mint: decode.mint_program(answer) for mint, answer in zip(mints, answers, strict=True)}
 
 
 def may_know(node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
@@ -146,9 +125,7 @@ def may_know(node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
     for start in range(0, len(transfers), _STATUSES_AT_ONCE):
         part = transfers[start : start + _STATUSES_AT_ONCE]
         names = [transfer.tx_hash for transfer in part]
-        answer = node.call(
-            "getSignatureStatuses", [names, {"searchTransactionHistory": True}]
-        )
+        answer = node.call("getSignatureStatuses", [names, {"searchTransactionHistory": True}])
         reached, slots = decode.known_slots(answer, count=len(part))
         answers += [
             slot is not None or not kept_from <= transfer.block_height <= reached

@@ -52,9 +52,7 @@ class Debit:
     recipient: str
 
 
-def sum_credits(
-    balances: Balances, *, fee_payer: str, labels: tuple[str, ...] = ()
-) -> Iterator[Credit]:
+def sum_credits(balances: Balances, *, fee_payer: str, labels: tuple[str, ...] = ()) -> Iterator[Credit]:
     """Yield what each holding gained, from whom lost most."""
     totals = {holding: sum(places.values()) for holding, places in balances.items()}
     for (owner, mint), units in totals.items():
@@ -75,11 +73,7 @@ def sum_credits(
 
 def sum_debits(balances: Balances, credits_: Sequence[Credit]) -> Iterator[Debit]:
     """Assign the credits to debits, the largest debit first, so that a single payer paid everything."""
-    falls = sorted(
-        (total, holding)
-        for holding, places in balances.items()
-        if (total := sum(places.values())) < 0
-    )
+    falls = sorted((total, holding) for holding, places in balances.items() if (total := sum(places.values())) < 0)
     risen = sorted(credits_, key=lambda credit: credit.position)
     left = {credit.position: credit.units for credit in risen}
     for fall, (owner, mint) in falls:

@@ -38,9 +38,7 @@ def is_wallet(account: str) -> bool:
     return Pubkey.from_string(account).is_on_curve()
 
 
-def unsigned_payment(
-    payment: TokenPayment, *, blockhash: str, makes_account: bool
-) -> bytes:
+def unsigned_payment(payment: TokenPayment, *, blockhash: str, makes_account: bool) -> bytes:
     """Return a legacy transaction with room for the payer's signature, in the wallets' wire format.
 
     The payer bears all costs; with `makes_account` that is also the rent of the recipient's token account.
@@ -58,11 +56,7 @@ def unsigned_payment(
         *([_account_making(payment)] if makes_account else []),
         _transfer(payment),
     ]
-    message = Message.new_with_blockhash(
-        instructions,
-        Pubkey.from_string(payment.payer),
-        Hash.from_string(blockhash),
-    )
+    message = Message.new_with_blockhash(instructions, Pubkey.from_string(payment.payer), Hash.from_string(blockhash))
     return bytes(Transaction.new_unsigned(message))
 
 
@@ -104,7 +98,5 @@ def _transfer(payment: TokenPayment) -> "Instruction":
             decimals=payment.decimals,
         )
     )
-    reference = AccountMeta(
-        Pubkey.from_bytes(payment.reference), is_signer=False, is_writable=False
-    )
+    reference = AccountMeta(Pubkey.from_bytes(payment.reference), is_signer=False, is_writable=False)
     return Instruction(program, transfer.data, [*transfer.accounts, reference])

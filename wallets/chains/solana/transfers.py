@@ -21,9 +21,7 @@ class Teller:
         self._chain = spec.name
         self._tokens = {token.address: token for token in spec.tokens.values()}
 
-    def both_ways(
-        self, signature: str, read: ReadTransaction, owner: str
-    ) -> Iterator[TokenTransfer]:
+    def both_ways(self, signature: str, read: ReadTransaction, owner: str) -> Iterator[TokenTransfer]:
         """Return a transaction's transfers to an owner and from it."""
         for credit in read.credits:
             if credit.owner == owner:
@@ -32,18 +30,14 @@ class Teller:
             if debit.owner == owner:
                 yield self.left(signature, read, debit)
 
-    def arrived(
-        self, signature: str, read: ReadTransaction, credit: Credit
-    ) -> TokenTransfer:
+    def arrived(self, signature: str, read: ReadTransaction, credit: Credit) -> TokenTransfer:
         """Return an owner's incoming transfer."""
         told = _as_paid(credit)
         sender_key = from_base58(told.owner) if told in read.debits else b""
         keys = sender_key, from_base58(told.recipient)
         return self._told(signature, read, told, keys, credit)
 
-    def left(
-        self, signature: str, read: ReadTransaction, debit: Debit
-    ) -> TokenTransfer:
+    def left(self, signature: str, read: ReadTransaction, debit: Debit) -> TokenTransfer:
         """Return an owner's outgoing transfer; without a recipient if it reached none."""
         alike = (credit for credit in read.credits if _as_paid(credit) == debit)
         credit = next(alike, None)
@@ -52,12 +46,7 @@ class Teller:
         return self._told(signature, read, debit, keys, credit)
 
     def _told(
-        self,
-        signature: str,
-        read: ReadTransaction,
-        moved: Debit,
-        keys: tuple[bytes, bytes],
-        credit: Credit | None,
+        self, signature: str, read: ReadTransaction, moved: Debit, keys: tuple[bytes, bytes], credit: Credit | None
     ) -> TokenTransfer:
         token = self._tokens[moved.mint]
         sender_key, recipient_key = keys
@@ -83,9 +72,5 @@ class Teller:
 def _as_paid(credit: Credit) -> Debit:
     """Return the credit as if its sender had paid all of it."""
     return Debit(
-        owner=credit.sender,
-        mint=credit.mint,
-        units=credit.units,
-        position=credit.position,
-        recipient=credit.owner,
+        owner=credit.sender, mint=credit.mint, units=credit.units, position=credit.position, recipient=credit.owner
     )

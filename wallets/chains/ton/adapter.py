@@ -35,15 +35,7 @@ from wallets.chains.ton.departures import first_of, taken
 from wallets.chains.ton.find import Finder
 from wallets.chains.ton.memory import TonMemory
 from wallets.chains.ton.others import OtherJettons
-from wallets.chains.ton.progress import (
-    earliest,
-    held_since,
-    late_since,
-    listed_since,
-    moved,
-    new_since,
-    through,
-)
+from wallets.chains.ton.progress import earliest, held_since, late_since, listed_since, moved, new_since, through
 from wallets.chains.ton.questions import (
     AT_ONCE,
     PAGE,
@@ -75,20 +67,13 @@ class TonAdapter:
     """TON through a pool of toncenter nodes. `page` is how many rows are asked for at once."""
 
     def __init__(
-        self,
-        spec: ChainSpec,
-        pool: RpcPool,
-        *,
-        page: int = PAGE,
-        clock: Callable[[], float] = time.monotonic,
+        self, spec: ChainSpec, pool: RpcPool, *, page: int = PAGE, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._spec = spec
         self._pool = pool
         self._page = page
         self._clock = clock
-        self._masters = {
-            address_key(token.address): token for token in spec.tokens.values()
-        }
+        self._masters = {address_key(token.address): token for token in spec.tokens.values()}
         self._accepted = [k for k, token in self._masters.items() if token.accepted]
         others = self._masters.keys() - {*self._accepted}
         self._others = OtherJettons(spec, others, page=page, clock=clock)
@@ -143,18 +128,14 @@ class TonAdapter:
         """Return none: the nodes push nothing."""
         return []
 
-    def read_accounts(
-        self, accounts: Sequence[Account], *, head: Head
-    ) -> list[AccountReading]:
+    def read_accounts(self, accounts: Sequence[Account], *, head: Head) -> list[AccountReading]:
         """Read accounts whole, all of them on one node.
 
         While a listed transfer has no receipt, its account's reading does not advance, for ten minutes at most.
         """
         if not accounts:
             return []
-        return self._pool.run(
-            lambda node: self._read(node, accounts, head.block), is_divisible=True
-        )
+        return self._pool.run(lambda node: self._read(node, accounts, head.block), is_divisible=True)
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
         """Return the transfers whose receipts no node knows, though each has their masterchain blocks."""
@@ -169,11 +150,7 @@ class TonAdapter:
     def find(self, tx_hash: str) -> FoundTransaction | None:
         """Look a transaction up by its hash or its message's; None where no node knows it. Raises ChainError."""
         finder = Finder(
-            self._spec,
-            self._masters,
-            read=self._transfer,
-            write_address=self._written,
-            ask_height=ask_height,
+            self._spec, self._masters, read=self._transfer, write_address=self._written, ask_height=ask_height
         )
 
         return self._pool.first_known(lambda node: finder.find(node, tx_hash))
@@ -182,9 +159,7 @@ class TonAdapter:
         """Close the connections."""
         self._pool.close()
 
-    def _read(
-        self, node: Node, accounts: Sequence[Account], head: BlockRef
-    ) -> list[AccountReading]:
+    def _read(self, node: Node, accounts: Sequence[Account], head: BlockRef) -> list[AccountReading]:
         listed, cut = self._listed(node, accounts, head)
         known = self._memory.recall(node.label, listed)
         wanted = [row for row in listed if row.tx_hash not in known]
@@ -202,28 +177,19 @@ class TonAdapter:
         return [
             AccountReading(
                 key=account.key,
-                through=through(
-                    account,
-                    before if account.key in held else end,
-                    head=head,
-                    late=late.get(account.key),
-                ),
+                through=through(account, before if account.key in held else end, head=head, late=late.get(account.key)),
                 transfers=moved(account, listed, known, head=head),
             )
             for account in accounts
         ]
 
-    def _listed(
-        self, node: Node, accounts: Sequence[Account], head: BlockRef
-    ) -> tuple[list[Listed], int | None]:
+    def _listed(self, node: Node, accounts: Sequence[Account], head: BlockRef) -> tuple[list[Listed], int | None]:
         """Return the listed transfers of accounts since they were read; and the time from which some are missing."""
         since = {account.key: listed_since(account) for account in accounts}
         found: dict[str, Listed] = {}
         cut: int | None = None
         for master in self._accepted:
-            rows, its_cut = list_transfers(
-                node, since, master=master, since=min(since.values()), page=self._page
-            )
+            rows, its_cut = list_transfers(node, since, master=master, since=min(since.values()), page=self._page)
             cut = earliest(cut, its_cut)
             found |= {row.tx_hash: row for row in rows}
         newest = seconds(head.time)
@@ -233,11 +199,7 @@ class TonAdapter:
         ], cut
 
     def _settle(
-        self,
-        node: Node,
-        keys: Collection[bytes],
-        listed: Sequence[Listed],
-        wanted: Sequence[Listed],
+        self, node: Node, keys: Collection[bytes], listed: Sequence[Listed], wanted: Sequence[Listed]
     ) -> tuple[dict[str, TokenTransfer | None], int | None]:
         """Return the results of the wanted transfers among the listed; and the time from which some are missing."""
         arriving = [row for row in wanted if row.recipient in keys]
@@ -255,23 +217,15 @@ class TonAdapter:
     def _taken(self, node: Node, leaving: Sequence[Listed]) -> list[Receipt | None]:
         """Return receipts of strangers' jetton wallets for these transfers, which must come from their owners' own wallets."""
         wallets = self._wallets(node, {(row.sender, row.master) for row in leaving})
-        names = [
-            row.tx_hash
-            for row in leaving
-            if wallets.get((row.sender, row.master)) == row.wallet
-        ]
+        names = [row.tx_hash for row in leaving if wallets.get((row.sender, row.master)) == row.wallet]
         return [step.receipt for step in ask_steps(node, names)]
 
-    def _receipts(
-        self, node: Node, listed: Sequence[Listed]
-    ) -> tuple[dict[Place, list[Receipt]], int | None]:
+    def _receipts(self, node: Node, listed: Sequence[Listed]) -> tuple[dict[Place, list[Receipt]], int | None]:
         """Return the receipts of the owners' jetton wallets since the first of these transfers."""
         places = {(row.recipient, row.master) for row in listed}
         wallets = self._wallets(node, places)
         since = max(min(row.time for row in listed) - _RECEIPT_SECONDS, 0)
-        receipts, cut = list_receipts(
-            node, set(wallets.values()), since=since, page=self._page
-        )
+        receipts, cut = list_receipts(node, set(wallets.values()), since=since, page=self._page)
         found: dict[Place, list[Receipt]] = {place: [] for place in wallets}
         owned = {wallet: place for place, wallet in wallets.items()}
         for receipt in receipts:
@@ -292,14 +246,10 @@ class TonAdapter:
             known |= found
         return known
 
-    def _settled(
-        self, pairs: Iterable[tuple[Place, Listed, Receipt]]
-    ) -> dict[str, TokenTransfer | None]:
+    def _settled(self, pairs: Iterable[tuple[Place, Listed, Receipt]]) -> dict[str, TokenTransfer | None]:
         """Return the results decided by receipts in a masterchain block, by listed hash; None for one that is not a payment."""
         return {
-            row.tx_hash: self._transfer(place, receipt)
-            for place, row, receipt in pairs
-            if receipt.height is not None
+            row.tx_hash: self._transfer(place, receipt) for place, row, receipt in pairs if receipt.height is not None
         }
 
     def _transfer(self, place: Place, receipt: Receipt) -> TokenTransfer | None:
@@ -346,14 +296,9 @@ class TonAdapter:
         """Return which of these a node knows, or lacks the blocks of."""
         height = ask_height(node)
         known = self._known(node, transfers)
-        return [
-            transfer.block_height > height or identity(transfer) in known
-            for transfer in transfers
-        ]
+        return [transfer.block_height > height or identity(transfer) in known for transfer in transfers]
 
-    def _known(
-        self, node: Node, transfers: Sequence[TokenTransfer]
-    ) -> dict[tuple[Place, str], Receipt]:
+    def _known(self, node: Node, transfers: Sequence[TokenTransfer]) -> dict[tuple[Place, str], Receipt]:
         """Return a node's successful receipts about these transfers."""
         wallets = self._wallets(node, {identity(each)[0] for each in transfers})
         owned = {wallet: place for place, wallet in wallets.items()}
@@ -368,11 +313,7 @@ class TonAdapter:
             )
             if cut is not None:
                 raise RangeTooLargeError(f"{node.label} has too much in one hour")
-            found |= {
-                (owned[each.account], each.tx_hash): each
-                for each in receipts
-                if each.succeeded
-            }
+            found |= {(owned[each.account], each.tx_hash): each for each in receipts if each.succeeded}
         return found
 
 

@@ -46,10 +46,7 @@ def _held(node: Node, owners: Collection[bytes], master: bytes) -> Mapping[bytes
     found: dict[bytes, int] = {}
     ordered = sorted(owners)
     for start in range(0, len(ordered), AT_ONCE):
-        query = [
-            ("owner_address", written_address(owner))
-            for owner in ordered[start : start + AT_ONCE]
-        ]
+        query = [("owner_address", written_address(owner)) for owner in ordered[start : start + AT_ONCE]]
         query += [("jetton_address", written_address(master)), ("limit", str(PAGE))]
         answer = node.get(_PATH, query)
         for row in decode.rows(answer, "jetton_wallets"):

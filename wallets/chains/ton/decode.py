@@ -166,9 +166,7 @@ def receipt(row: Any) -> Receipt | None:
 def jetton_wallet(row: Any) -> tuple[bytes, bytes, bytes]:
     """Read a row of /jetton/wallets: the wallet, its owner, its jetton's master."""
     fields = mapping(row)
-    address, owner, master = (
-        key(fields.get(name)) for name in ("address", "owner", "jetton")
-    )
+    address, owner, master = (key(fields.get(name)) for name in ("address", "owner", "jetton"))
     return address, owner, master
 
 

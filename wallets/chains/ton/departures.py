@@ -15,9 +15,7 @@ MOST_TRACES: Final = 100
 """How many transfers to strangers a reading looks up; the others wait for the next reading."""
 
 
-def first_of(
-    rows: Sequence[Listed], *, most: int = MOST_TRACES
-) -> tuple[list[Listed], int | None]:
+def first_of(rows: Sequence[Listed], *, most: int = MOST_TRACES) -> tuple[list[Listed], int | None]:
     """Return the oldest rows, complete for each second, and the time from which some are left out."""
     ordered = sorted(rows, key=lambda row: row.time)
     left = [row.time for row in ordered[most:] if row.time > ordered[0].time]
@@ -26,9 +24,7 @@ def first_of(
     return [row for row in ordered if row.time < left[0]], left[0]
 
 
-def taken(
-    listed: Iterable[Listed], receipts: Iterable[Receipt | None]
-) -> Iterator[tuple[Place, Listed, Receipt]]:
+def taken(listed: Iterable[Listed], receipts: Iterable[Receipt | None]) -> Iterator[tuple[Place, Listed, Receipt]]:
     """Pair receipts of any jetton wallets with the transfers that caused them.
 
     The index names the recipient's wallet's owner: the sender's wallet verified that.

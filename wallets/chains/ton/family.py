@@ -27,7 +27,9 @@ class TonFamily(ChainFamily):
 
     name = "ton"
     nobody = "EQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAM9c"
-    proof_hint = "Sign its bytes as they are with the Ed25519 key of a v3, v4 or v5 wallet, and give the signature in base64."
+    proof_hint = (
+        "Sign its bytes as they are with the Ed25519 key of a v3, v4 or v5 wallet, and give the signature in base64."
+    )
     reads_accounts = True
     proof_needs_key = True
     carries_memo = True
@@ -59,13 +61,7 @@ class TonFamily(ChainFamily):
         return (_from_base64(text) or None) if _BASE64.fullmatch(text) else None
 
     def is_signed_by(
-        self,
-        address: str,
-        message: bytes,
-        signature: str,
-        *,
-        public_key: str = "",
-        digests: Sequence[bytes] = (),
+        self, address: str, message: bytes, signature: str, *, public_key: str = "", digests: Sequence[bytes] = ()
     ) -> bool:
         """Whether `public_key` is of a standard wallet at this address and signed the message itself; in base64."""
         key = self.address_key(address)
@@ -104,9 +100,7 @@ class TonFamily(ChainFamily):
         """Return the link that TON's wallets share."""
         return links.payment_uri(request)
 
-    def wallet_links(
-        self, request: PaymentRequest, *, page_url: str
-    ) -> list[WalletLink]:
+    def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
         """Return the links into Tonkeeper and MyTonWallet."""
         return links.wallet_links(request)
 

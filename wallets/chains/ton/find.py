@@ -48,12 +48,8 @@ class Finder:
             return None
         return self._found(node, tx_hash, trace, ask_owners(node, _receiving(trace)))
 
-    def _found(
-        self, node: Node, name: str, trace: Trace, places: Mapping[bytes, Place]
-    ) -> FoundTransaction:
-        told = [
-            (step, one) for step in trace.steps for one in self._movements(step, places)
-        ]
+    def _found(self, node: Node, name: str, trace: Trace, places: Mapping[bytes, Place]) -> FoundTransaction:
+        told = [(step, one) for step in trace.steps for one in self._movements(step, places)]
         moves = [(step, one) for step, one in told if one.sender != one.recipient]
         deciding = [step for step, _ in told] or trace.steps
         last = max(deciding, key=lambda step: step.time)
@@ -85,9 +81,7 @@ class Finder:
             movements=(),
         )
 
-    def _transfers(
-        self, trace: Trace, places: Mapping[bytes, Place]
-    ) -> Iterator[TokenTransfer]:
+    def _transfers(self, trace: Trace, places: Mapping[bytes, Place]) -> Iterator[TokenTransfer]:
         for receipt in _receipts(trace):
             place = places.get(receipt.account)
             # The index does not list mints as transfers, so watchers do not see them either.
@@ -96,9 +90,7 @@ class Finder:
             if place[1] in self.masters and (transfer := self.read(place, receipt)):
                 yield transfer
 
-    def _movements(
-        self, step: TraceStep, places: Mapping[bytes, Place]
-    ) -> Iterator[FoundMovement]:
+    def _movements(self, step: TraceStep, places: Mapping[bytes, Place]) -> Iterator[FoundMovement]:
         if step.coin is not None:
             yield self._coin(step.coin)
         receipt = step.receipt

@@ -18,21 +18,13 @@ class TonMemory:
     """Results of listed transfers, and addresses of jetton wallets. The least recently used are dropped first."""
 
     def __init__(self) -> None:
-        self._settled: LRUCache[tuple[str, str], TokenTransfer | None] = LRUCache(
-            MOST_REMEMBERED
-        )
+        self._settled: LRUCache[tuple[str, str], TokenTransfer | None] = LRUCache(MOST_REMEMBERED)
         self._wallets: LRUCache[tuple[str, Place], bytes] = LRUCache(MOST_REMEMBERED)
 
-    def recall(
-        self, node: str, listed: Iterable[Listed]
-    ) -> dict[str, TokenTransfer | None]:
+    def recall(self, node: str, listed: Iterable[Listed]) -> dict[str, TokenTransfer | None]:
         """Return the cached results of transfers, by listed hash; None if nothing was received."""
         names = [row.tx_hash for row in listed]
-        return {
-            name: self._settled[node, name]
-            for name in names
-            if (node, name) in self._settled
-        }
+        return {name: self._settled[node, name] for name in names if (node, name) in self._settled}
 
     def keep(self, node: str, settled: Mapping[str, TokenTransfer | None]) -> None:
         """Cache the results of transfers."""
@@ -41,11 +33,7 @@ class TonMemory:
 
     def wallets(self, node: str, places: Collection[Place]) -> dict[Place, bytes]:
         """Return the cached jetton wallets."""
-        return {
-            place: self._wallets[node, place]
-            for place in places
-            if (node, place) in self._wallets
-        }
+        return {place: self._wallets[node, place] for place in places if (node, place) in self._wallets}
 
     def keep_wallets(self, node: str, found: Mapping[Place, bytes]) -> None:
         """Cache jetton wallets: their addresses follow from their owners."""

@@ -5,12 +5,7 @@ from typing import Final
 
 import structlog
 
-from wallets.chains.base import (
-    Account,
-    ChainUnavailableError,
-    MalformedAnswerError,
-    RangeTooLargeError,
-)
+from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError, RangeTooLargeError
 from wallets.chains.intervals import SECONDS, Intervals
 from wallets.chains.rpc.client import Node
 from wallets.chains.specs import ChainSpec
@@ -28,14 +23,7 @@ _FAILURES: Final = (ChainUnavailableError, MalformedAnswerError, RangeTooLargeEr
 class OtherJettons:
     """Asks about owners' other jettons at intervals."""
 
-    def __init__(
-        self,
-        spec: ChainSpec,
-        masters: Collection[bytes],
-        *,
-        page: int,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, spec: ChainSpec, masters: Collection[bytes], *, page: int, clock: Callable[[], float]) -> None:
         """Keep the `masters` of the jettons to list."""
         self._masters = masters
         self._page = page

@@ -30,23 +30,13 @@ class PacedNode(Node):
         self._sleep = sleep
         self._free_at = clock()
 
-    def get(
-        self,
-        path: str,
-        query: Sequence[tuple[str, str]] = (),
-        *,
-        seconds: float = TOTAL_SECONDS,
-    ) -> Any:
+    def get(self, path: str, query: Sequence[tuple[str, str]] = (), *, seconds: float = TOTAL_SECONDS) -> Any:
         """As Node.get, after a pause since the last request's end."""
-        return self._paced(
-            lambda: super(PacedNode, self).get(path, query, seconds=seconds)
-        )
+        return self._paced(lambda: super(PacedNode, self).get(path, query, seconds=seconds))
 
     def post(self, path: str, document: Any, *, seconds: float = TOTAL_SECONDS) -> Any:
         """As Node.post, after the same pause."""
-        return self._paced(
-            lambda: super(PacedNode, self).post(path, document, seconds=seconds)
-        )
+        return self._paced(lambda: super(PacedNode, self).post(path, document, seconds=seconds))
 
     def _paced(self, request: Callable[[], Any]) -> Any:
         wait = self._free_at - self._clock()

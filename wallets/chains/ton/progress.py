@@ -42,26 +42,16 @@ def new_since(row: Listed, since: Mapping[bytes, int]) -> int:
     return min(since[owner] for owner in (row.sender, row.recipient) if owner in since)
 
 
-def held_since(
-    listed: Sequence[Listed], known: Known, *, head: BlockRef, end: BlockRef
-) -> dict[bytes, int]:
+def held_since(listed: Sequence[Listed], known: Known, *, head: BlockRef, end: BlockRef) -> dict[bytes, int]:
     """Return by owner the time of the oldest transfer up to `end` that still waits for its receipt."""
     oldest, newest = seconds(head.time) - PENDING_SECONDS, seconds(end.time)
-    return _oldest(
-        row
-        for row in listed
-        if row.tx_hash not in known and oldest < row.time <= newest
-    )
+    return _oldest(row for row in listed if row.tx_hash not in known and oldest < row.time <= newest)
 
 
-def late_since(
-    listed: Sequence[Listed], known: Known, *, head: BlockRef
-) -> dict[bytes, int]:
+def late_since(listed: Sequence[Listed], known: Known, *, head: BlockRef) -> dict[bytes, int]:
     """Return by owner the time of the oldest transfer without a receipt that is still searched for."""
     since = seconds(head.time) - LATE_SECONDS
-    return _oldest(
-        row for row in listed if row.tx_hash not in known and row.time > since
-    )
+    return _oldest(row for row in listed if row.tx_hash not in known and row.time > since)
 
 
 def _oldest(listed: Iterable[Listed]) -> dict[bytes, int]:
@@ -73,36 +63,21 @@ def _oldest(listed: Iterable[Listed]) -> dict[bytes, int]:
     return oldest
 
 
-def moved(
-    account: Account, listed: Sequence[Listed], known: Known, *, head: BlockRef
-) -> list[TokenTransfer]:
+def moved(account: Account, listed: Sequence[Listed], known: Known, *, head: BlockRef) -> list[TokenTransfer]:
     """Return an account's transfers in both directions up to the head; cached ones may be of blocks that were undone since."""
-    own = [
-        known.get(row.tx_hash)
-        for row in listed
-        if account.key in (row.sender, row.recipient)
-    ]
+    own = [known.get(row.tx_hash) for row in listed if account.key in (row.sender, row.recipient)]
     found = {
-        each.tx_hash: each
-        for each in own
-        if each is not None and account.key in (each.sender_key, each.recipient_key)
+        each.tx_hash: each for each in own if each is not None and account.key in (each.sender_key, each.recipient_key)
     }
     return [each for each in found.values() if each.block_height <= head.height]
 
 
-def through(
-    account: Account, limit: BlockRef | None, *, head: BlockRef, late: int | None
-) -> BlockRef:
+def through(account: Account, limit: BlockRef | None, *, head: BlockRef, late: int | None) -> BlockRef:
     """Return how far an account is known: a block, or as far as before, never beyond the head.
 
     Its time is `late` where a transfer of that time may still get its receipt, so that it is listed again.
     """
-    own = BlockRef(
-        height=account.height,
-        hash=block_name(account.height),
-        parent_hash="",
-        time=account.time,
-    )
+    own = BlockRef(height=account.height, hash=block_name(account.height), parent_hash="", time=account.time)
     furthest = max((own, limit or own), key=lambda block: block.height)
     block = min((head, furthest), key=lambda block: block.height)
     return block if late is None else replace(block, time=min(block.time, moment(late)))

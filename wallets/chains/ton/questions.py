@@ -8,12 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from wallets.chains.base import (
-    BlockRef,
-    ChainUnavailableError,
-    MalformedAnswerError,
-    RangeTooLargeError,
-)
+from wallets.chains.base import BlockRef, ChainUnavailableError, MalformedAnswerError, RangeTooLargeError
 from wallets.chains.rpc.client import TOTAL_SECONDS, Node
 from wallets.chains.rpc.pool import SURVEY_SECONDS, whole
 from wallets.chains.ton import decode
@@ -76,9 +71,7 @@ def ask_block_at(node: Node, height: int) -> BlockRef | None:
     return found[0] if found else None
 
 
-def ask_wallets(
-    node: Node, owners: Collection[bytes], *, master: bytes
-) -> dict[bytes, bytes]:
+def ask_wallets(node: Node, owners: Collection[bytes], *, master: bytes) -> dict[bytes, bytes]:
     """Return the owners' existing jetton wallets of one jetton.
 
     The indexer verifies wallets with the jetton's master before listing them; this checks that the answer matches the
@@ -167,13 +160,7 @@ def list_transfers(
     return [row for row in own if row.master == master], cut
 
 
-def list_others(
-    node: Node,
-    since: Mapping[bytes, int],
-    *,
-    masters: Collection[bytes],
-    page: int,
-) -> list[Listed]:
+def list_others(node: Node, since: Mapping[bytes, int], *, masters: Collection[bytes], page: int) -> list[Listed]:
     """Return these jettons' transfers to and from owners, each since its own time: one listing for all jettons.
 
     Where strangers' jettons fill more pages than are read, the rest is left out: nothing that can pay waits for it.
@@ -187,12 +174,7 @@ def list_others(
     wanted = [row for row in found if _is_of(row, masters)]
     rows = [each for row in wanted if (each := decode.listed(row)) is not None]
     return [
-        row
-        for row in rows
-        if any(
-            row.time >= since.get(side, row.time + 1)
-            for side in (row.sender, row.recipient)
-        )
+        row for row in rows if any(row.time >= since.get(side, row.time + 1) for side in (row.sender, row.recipient))
     ]
 
 
@@ -205,12 +187,7 @@ def _is_of(row: Any, masters: Collection[bytes]) -> bool:
 
 
 def list_receipts(
-    node: Node,
-    wallets: Collection[bytes],
-    *,
-    since: int,
-    page: int,
-    until: int | None = None,
+    node: Node, wallets: Collection[bytes], *, since: int, page: int, until: int | None = None
 ) -> tuple[list[Receipt], int | None]:
     """Return receipts of jetton wallets from `since` to `until`; and the time from which some are missing."""
 
@@ -249,9 +226,7 @@ class _Pages:
             cuts += [] if cut is None else [cut]
         return found, min(cuts, default=None)
 
-    def _read(
-        self, query: Parameters, since: int, time_of: Callable[[Any], int]
-    ) -> tuple[list[Any], int | None]:
+    def _read(self, query: Parameters, since: int, time_of: Callable[[Any], int]) -> tuple[list[Any], int | None]:
         found: list[Any] = []
         offset = 0
         for _ in range(MOST_PAGES):
@@ -311,11 +286,7 @@ def ask_names(node: Node, master: str) -> list[str]:
     """Return a jetton's symbol and name as far as the index has them: from its content, or from where that points."""
     answer = node.get("jetton/masters", [("address", master), ("limit", "1")])
     found = decode.mapping(answer)
-    contents = [
-        row.get("jetton_content")
-        for row in found.get("jetton_masters") or []
-        if isinstance(row, dict)
-    ]
+    contents = [row.get("jetton_content") for row in found.get("jetton_masters") or [] if isinstance(row, dict)]
     books = found.get("metadata")
     for entry in books.values() if isinstance(books, dict) else ():
         told = entry.get("token_info") if isinstance(entry, dict) else None

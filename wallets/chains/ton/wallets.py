@@ -11,9 +11,7 @@ from typing import Final
 
 _UP_TO_4: Final = ("v3r1", "v3r2", "v4r1", "v4r2")
 _KNOWN_CODES: Final = ("v2r1", "v2r2", *_UP_TO_4, "hv2")
-_V5R1_CODE: Final = bytes.fromhex(
-    "20834b7b72b112147e1b2fb457b84e74d1a30f04f737d4f62a668e9552d2b72f"
-)
+_V5R1_CODE: Final = bytes.fromhex("20834b7b72b112147e1b2fb457b84e74d1a30f04f737d4f62a668e9552d2b72f")
 """The hash of its code, a tree of cells this deep:"""
 _V5R1_CODE_DEPTH: Final = 6
 # A wallet's id contains its network's number: one key has two wallets, on mainnet and testnet.

@@ -23,9 +23,7 @@ def canonical_address(text: str) -> str:
 def address_key(text: str) -> bytes:
     """Return the 20 bytes that contracts use. Raises AddressError."""
     if _HEX.fullmatch(text):
-        raise AddressError(
-            "must be a Tron address as wallets show it, starting with T, not in hexadecimal."
-        )
+        raise AddressError("must be a Tron address as wallets show it, starting with T, not in hexadecimal.")
     if not _WRITTEN.fullmatch(text):
         raise AddressError("must be a Tron address: T and 33 more characters.")
     try:

@@ -9,12 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
-from wallets.chains.payments import (
-    NotEnoughError,
-    PaymentOrder,
-    PreparedPayment,
-    TransactionRefusedError,
-)
+from wallets.chains.payments import NotEnoughError, PaymentOrder, PreparedPayment, TransactionRefusedError
 from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
@@ -30,14 +25,7 @@ _HASH: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
 _QUANTITY: Final = re.compile(r"0x[0-9a-f]{1,16}", re.ASCII)
 _SENT: Final = frozenset({"SUCCESS", "DUP_TRANSACTION_ERROR"})
 # Answers of a node that could not forward it; another one may.
-_UNDECIDED: Final = frozenset(
-    {
-        "SERVER_BUSY",
-        "NO_CONNECTION",
-        "NOT_ENOUGH_EFFECTIVE_CONNECTION",
-        "BLOCK_UNSOLIDIFIED",
-    }
-)
+_UNDECIDED: Final = frozenset({"SERVER_BUSY", "NO_CONNECTION", "NOT_ENOUGH_EFFECTIVE_CONNECTION", "BLOCK_UNSOLIDIFIED"})
 
 
 class TronCashier:
@@ -47,9 +35,7 @@ class TronCashier:
         self._pool = pool
         self._grid = grid
 
-    def prepare(
-        self, order: PaymentOrder, *, now: datetime, until: datetime
-    ) -> ContractCall:
+    def prepare(self, order: PaymentOrder, *, now: datetime, until: datetime) -> ContractCall:
         """Return the call for the payer to sign, valid for five minutes and not past `until`.
 
         Raises ChainError, and NotEnoughError. Costs two requests in one batch.
@@ -66,9 +52,7 @@ class TronCashier:
             expiration=_milliseconds(min(until, now + VALID_FOR)),
         )
 
-    def prepare_payment(
-        self, order: PaymentOrder, *, now: datetime, until: datetime
-    ) -> PreparedPayment:
+    def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
         """Return the call in tronWeb's form, and its bytes. Raises what `prepare` does."""
         call = self.prepare(order, now=now, until=until)
         return PreparedPayment(call.document(), call.raw())
@@ -85,14 +69,8 @@ class TronCashier:
 
 def _anchor_and_balance(node: Node, order: PaymentOrder) -> tuple[Anchor, int]:
     owner = contract(order.payer).removeprefix("0x")
-    call = {
-        "to": contract(order.token.address),
-        "data": f"{_BALANCE_OF}{owner:0>64}",
-    }
-    calls: list[Call] = [
-        ("eth_getBlockByNumber", ["latest", False]),
-        ("eth_call", [call, "latest"]),
-    ]
+    call = {"to": contract(order.token.address), "data": f"{_BALANCE_OF}{owner:0>64}"}
+    calls: list[Call] = [("eth_getBlockByNumber", ["latest", False]), ("eth_call", [call, "latest"])]
     block, balance = ask_all(node, calls)
     return _anchor(block), int(_matching(_HASH, balance), 16)
 
@@ -117,9 +95,7 @@ def _broadcast(node: Node, transaction: bytes) -> str:
     if not isinstance(code, str) or not re.fullmatch("[A-Z_]{1,64}", code):
         raise MalformedAnswerError("what became of a transaction was not told")
     if code in _UNDECIDED:
-        raise ChainUnavailableError(
-            f"{node.label} cannot pass a transaction on: {code}"
-        )
+        raise ChainUnavailableError(f"{node.label} cannot pass a transaction on: {code}")
     return code
 
 

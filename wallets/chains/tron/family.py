@@ -53,13 +53,7 @@ class TronFamily(ChainFamily):
         return found[1].lower() if found else None
 
     def is_signed_by(
-        self,
-        address: str,
-        message: bytes,
-        signature: str,
-        *,
-        public_key: str = "",
-        digests: Sequence[bytes] = (),
+        self, address: str, message: bytes, signature: str, *, public_key: str = "", digests: Sequence[bytes] = ()
     ) -> bool:
         """Whether the account signed a TRON message; in hexadecimal."""
         return proofs.is_signed(self.address_key(address), message, signature)
@@ -92,9 +86,7 @@ class TronFamily(ChainFamily):
         """Return None: `tron:` links name no token, so that a wallet would send its native coin."""
         return None
 
-    def wallet_links(
-        self, request: PaymentRequest, *, page_url: str
-    ) -> list[WalletLink]:
+    def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
         """Return the link that opens the page in TronLink."""
         return links.wallet_links(page_url)
 

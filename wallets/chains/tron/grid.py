@@ -10,13 +10,7 @@ from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
-from wallets.chains.base import (
-    BlockRef,
-    ChainMismatchError,
-    MalformedAnswerError,
-    RangeTooLargeError,
-    TokenTransfer,
-)
+from wallets.chains.base import BlockRef, ChainMismatchError, MalformedAnswerError, RangeTooLargeError, TokenTransfer
 from wallets.chains.rpc.client import Node
 from wallets.chains.specs import ChainSpec, TokenSpec
 from wallets.chains.tron import grid_decode as decode
@@ -48,9 +42,7 @@ class TronGridSource:
         """Return how many requests were sent so far."""
         return self._node.requests
 
-    def transfers(
-        self, keys: Collection[bytes], first: BlockRef, last: BlockRef
-    ) -> list[TokenTransfer]:
+    def transfers(self, keys: Collection[bytes], first: BlockRef, last: BlockRef) -> list[TokenTransfer]:
         """Return every transfer of an accepted token to these recipients (20 bytes) in the blocks `first` to `last`.
 
         They equal the JSON-RPC adapter's. Costs a request for each recipient and token, for each transaction and for each
@@ -58,9 +50,7 @@ class TronGridSource:
         `last` is not solidified yet, and other ChainErrors; never returns a part.
         """
         if self._block(last.height).hash != last.hash:
-            raise ChainMismatchError(
-                f"{self.label} has another block at {last.height} than we read"
-            )
+            raise ChainMismatchError(f"{self.label} has another block at {last.height} than we read")
         ids = {
             tx_id: None
             for key in keys
@@ -75,9 +65,7 @@ class TronGridSource:
         """Close the connection."""
         self._node.close()
 
-    def _listed(
-        self, key: bytes, token: TokenSpec, first: BlockRef, last: BlockRef
-    ) -> Iterator[str]:
+    def _listed(self, key: bytes, token: TokenSpec, first: BlockRef, last: BlockRef) -> Iterator[str]:
         """Return the ids of transactions that moved a token to an account in about this time."""
         path = f"v1/accounts/{write_address(key)}/transactions/trc20"
         query = [
@@ -103,9 +91,7 @@ class TronGridSource:
         raise RangeTooLargeError(f"{self.label} lists too many transfers of one wallet")
 
     def _transaction(self, tx_id: str) -> Transaction:
-        answer = self._node.post(
-            "walletsolidity/gettransactioninfobyid", {"value": tx_id}
-        )
+        answer = self._node.post("walletsolidity/gettransactioninfobyid", {"value": tx_id})
         return decode.transaction(answer, tx_id=tx_id, tokens=self._tokens)
 
     def _block(self, height: int) -> BlockRef:
@@ -113,9 +99,7 @@ class TronGridSource:
         answer = self._node.post("walletsolidity/getblock", question)
         return decode.block_ref(answer, height=height)
 
-    def _arrivals(
-        self, transactions: Collection[Transaction], keys: frozenset[bytes]
-    ) -> Iterator[TokenTransfer]:
+    def _arrivals(self, transactions: Collection[Transaction], keys: frozenset[bytes]) -> Iterator[TokenTransfer]:
         wanted = [
             (transaction, log)
             for transaction in transactions
@@ -127,9 +111,7 @@ class TronGridSource:
         for transaction, log in wanted:
             yield self._transfer(transaction, log, blocks[transaction.height])
 
-    def _transfer(
-        self, transaction: Transaction, log: Log, block: BlockRef
-    ) -> TokenTransfer:
+    def _transfer(self, transaction: Transaction, log: Log, block: BlockRef) -> TokenTransfer:
         token = self._tokens[log.token]
         return TokenTransfer(
             chain=self._spec.name,

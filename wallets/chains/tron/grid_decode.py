@@ -5,11 +5,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, NoReturn
 
-from wallets.chains.base import (
-    BlockRef,
-    ChainUnavailableError,
-    MalformedAnswerError,
-)
+from wallets.chains.base import BlockRef, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.evm.decode import TRANSFER
 from wallets.chains.tron.dialect import TRON
 
@@ -62,9 +58,7 @@ def page(answer: Any) -> Page:
     fingerprint = _object(told.get("meta")).get("fingerprint", "")
     if not isinstance(fingerprint, str) or len(fingerprint) > _LONGEST_FINGERPRINT:
         _refuse("a fingerprint is not a text")
-    return Page(
-        [_hash(_object(row).get("transaction_id")) for row in rows], fingerprint
-    )
+    return Page([_hash(_object(row).get("transaction_id")) for row in rows], fingerprint)
 
 
 def transaction(answer: Any, *, tx_id: str, tokens: Collection[str]) -> Transaction:
@@ -133,11 +127,7 @@ def _address(topic: Any) -> bytes:
 
 
 def _hex(answer: Any, *, digits: int) -> str:
-    if (
-        not isinstance(answer, str)
-        or len(answer) != digits
-        or not _HEX.fullmatch(answer)
-    ):
+    if not isinstance(answer, str) or len(answer) != digits or not _HEX.fullmatch(answer):
         _refuse("a field is not hexadecimal of its length")
     return answer.lower()
 

@@ -21,9 +21,7 @@ class _PublicKey:
         self._key = EthPublicKey(data[1:])
 
     @classmethod
-    def from_signature_and_message(
-        cls, signature: bytes, message: bytes, *, hasher: None
-    ) -> Self:
+    def from_signature_and_message(cls, signature: bytes, message: bytes, *, hasher: None) -> Self:
         key = Signature(signature).recover_public_key_from_msg_hash(message)
         return cls(b"\x04" + key.to_bytes())
 

@@ -44,9 +44,7 @@ class ContractCall:
         """Return the bytes that are hashed and signed."""
         messages = _messages()
         call = messages.TriggerSmartContract(
-            owner_address=_key(self.owner),
-            contract_address=_key(self.contract),
-            data=self.data,
+            owner_address=_key(self.owner), contract_address=_key(self.contract), data=self.data
         )
         kind = messages.Transaction.Contract.TriggerSmartContract
         contract = messages.Transaction.Contract(type=kind)

@@ -73,10 +73,7 @@ def _line(token: str, held: Held, highest: int) -> Line:
     heights = [_height(units, highest) for _, units in held]
     steps = "".join(f"V{height}h{DAY_WIDTH}" for height in heights)
     return Line(
-        token=token,
-        path=f"M0 {heights[0]}{steps}",
-        area=f"M0 {HEIGHT}{steps}V{HEIGHT}z",
-        last=from_units(held[-1][1]),
+        token=token, path=f"M0 {heights[0]}{steps}", area=f"M0 {HEIGHT}{steps}V{HEIGHT}z", last=from_units(held[-1][1])
     )
 
 

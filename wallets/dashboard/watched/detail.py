@@ -11,36 +11,19 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.errors import NotFoundError
 from gateway.core.csv_files import csv_response
-from wallets.dashboard.watched.chart import (
-    Chart,
-    chart_of,
-)
-from wallets.dashboard.watched.rows import (
-    movement_rows,
-    watched_rows,
-)
+from wallets.dashboard.watched.chart import Chart, chart_of
+from wallets.dashboard.watched.rows import movement_rows, watched_rows
 from wallets.models import WatchedWallet
 from wallets.networks import accepted_tokens
 from wallets.states import Direction
 from wallets.transfers import movement_selectors
 from wallets.transfers.block_pages import newest_page
-from wallets.transfers.movement_selectors import (
-    MovementFilter,
-    movement_total,
-    movements_wanted,
-)
+from wallets.transfers.movement_selectors import MovementFilter, movement_total, movements_wanted
 from wallets.watched.lists import watched_wallet
-from wallets.watched.payloads import (
-    CSV_HEADER,
-    csv_cells,
-)
+from wallets.watched.payloads import CSV_HEADER, csv_cells
 from wallets.watched.selectors import balance_days
 
 RANGES: Final = ((30, "30 days"), (90, "90 days"), (365, "1 year"))
@@ -103,11 +86,7 @@ def _now(found: WatchedWallet) -> dict[str, object]:
     """Return the live part of the page: progress of the history, its results, and balances."""
     [row], count = watched_rows([found]), movement_total(found, MovementFilter())
     held = "-".join(amount for _, amount in row.balances)
-    return {
-        "row": row,
-        "count": count,
-        "digest": f"{row.progress}-{count}-{held}-{row.error}",
-    }
+    return {"row": row, "count": count, "digest": f"{row.progress}-{count}-{held}-{row.error}"}
 
 
 def _chart(found: WatchedWallet, *, days: int, today: date) -> Chart | None:

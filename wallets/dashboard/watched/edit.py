@@ -6,28 +6,15 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    SeatedRequest,
-    seated,
-)
-from gateway.core.api.errors import (
-    ConflictError,
-    InvalidRequestError,
-)
+from accounts.team.seats import SeatedRequest, seated
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal
 from wallets.dashboard.watched.detail import find_wallet
-from wallets.dashboard.watched.forms import (
-    EditForm,
-    WatchForm,
-)
+from wallets.dashboard.watched.forms import EditForm, WatchForm
 from wallets.dashboard.watched.rows import watched_rows
 from wallets.models import WatchedWallet
-from wallets.watched.service import (
-    change_watched_wallet,
-    remove_watched_wallet,
-    watch_wallet,
-)
+from wallets.watched.service import change_watched_wallet, remove_watched_wallet, watch_wallet
 
 
 @seated(get=Act.MANAGE_WATCHED_WALLETS, post=Act.MANAGE_WATCHED_WALLETS)
@@ -83,12 +70,7 @@ def unwatch(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
     """Stop watching a wallet."""
     wallet = find_wallet(request.seat, wallet_id)
     try:
-        remove_watched_wallet(
-            wallet,
-            actor=request.user,
-            now=timezone.now(),
-            client=address_or_none(request),
-        )
+        remove_watched_wallet(wallet, actor=request.user, now=timezone.now(), client=address_or_none(request))
     except ConflictError as error:
         return _gone(request, error)
     messages.success(request, "This wallet is not watched any more.")
@@ -114,17 +96,13 @@ def _ask(request: SeatedRequest, form: WatchForm, status: int = 200) -> HttpResp
     return render(request, "dashboard/watched/form.html", context, status=status)
 
 
-def _edit(
-    request: SeatedRequest, wallet: WatchedWallet, form: EditForm, status: int = 200
-) -> HttpResponse:
+def _edit(request: SeatedRequest, wallet: WatchedWallet, form: EditForm, status: int = 200) -> HttpResponse:
     context = {"form": form, "row": watched_rows([wallet])[0]}
     return render(request, "dashboard/watched/edit.html", context, status=status)
 
 
 def _to_wallet(request: SeatedRequest, wallet: WatchedWallet) -> HttpResponse:
-    return HttpResponseRedirect(
-        request.seat.url("dashboard_watched_wallet", wallet_id=wallet.public_id)
-    )
+    return HttpResponseRedirect(request.seat.url("dashboard_watched_wallet", wallet_id=wallet.public_id))
 
 
 def _gone(request: SeatedRequest, error: ConflictError) -> HttpResponse:

@@ -9,11 +9,7 @@ from gateway.core.api.errors import InvalidRequestError
 from gateway.core.web.form_errors import by_label
 from wallets.models.watched import MOST_TAGS
 from wallets.networks import chains
-from wallets.watched.service import (
-    LABEL_LENGTH,
-    clean_label,
-    clean_tags,
-)
+from wallets.watched.service import LABEL_LENGTH, clean_label, clean_tags
 
 # Room for all tags at full length, each on its own line.
 _TAGS_LENGTH: Final = 1_000
@@ -23,9 +19,7 @@ class EditForm(forms.Form):
     """A wallet's label and tags."""
 
     label = forms.CharField(
-        required=False,
-        max_length=LABEL_LENGTH,
-        help_text="“Payroll” or “Cold storage”: how your team calls it.",
+        required=False, max_length=LABEL_LENGTH, help_text="“Payroll” or “Cold storage”: how your team calls it."
     )
     tags = forms.CharField(
         required=False,
@@ -56,12 +50,7 @@ class WatchForm(EditForm):
     address = forms.CharField(
         max_length=120,
         widget=forms.TextInput(
-            attrs={
-                "autocomplete": "off",
-                "autocapitalize": "off",
-                "spellcheck": "false",
-                "class": "mono",
-            }
+            attrs={"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false", "class": "mono"}
         ),
         help_text="Any wallet or contract on this network. It is checked before it is watched.",
     )

@@ -8,18 +8,12 @@ from typing import Final
 
 from gateway.core.money import readable_units
 from wallets.chains.specs import ChainSpec
-from wallets.dashboard.rows import (
-    MarkedAddress,
-    marked,
-)
+from wallets.dashboard.rows import MarkedAddress, marked
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.networks import chain_spec
 from wallets.states import Direction, TransferState
 from wallets.watched.payloads import history_since
-from wallets.watched.selectors import (
-    balances_of,
-    history_progress,
-)
+from wallets.watched.selectors import balances_of, history_progress
 
 _STATES: Final = MappingProxyType(
     {
@@ -100,10 +94,7 @@ def _row(wallet: WatchedWallet, balances: Mapping[str, WatchedBalance]) -> Watch
         progress=history_progress(wallet),
         error=wallet.history_error,
         since=history_since(wallet),
-        balances=tuple(
-            (token.symbol, _held(balances.get(token.symbol)))
-            for token in spec.accepted_tokens
-        ),
+        balances=tuple((token.symbol, _held(balances.get(token.symbol))) for token in spec.accepted_tokens),
     )
 
 

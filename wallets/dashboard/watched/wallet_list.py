@@ -7,25 +7,11 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from accounts.team.permissions import Act
-from accounts.team.seats import (
-    Seat,
-    SeatedRequest,
-    seated,
-)
-from gateway.core.api.keyset import (
-    PAGE_ROWS,
-    keyset_page,
-)
-from wallets.dashboard.watched.rows import (
-    WatchedRow,
-    watched_rows,
-)
+from accounts.team.seats import Seat, SeatedRequest, seated
+from gateway.core.api.keyset import PAGE_ROWS, keyset_page
+from wallets.dashboard.watched.rows import WatchedRow, watched_rows
 from wallets.networks import chains
-from wallets.watched.lists import (
-    WalletFilter,
-    tags_of,
-    wallets_wanted,
-)
+from wallets.watched.lists import WalletFilter, tags_of, wallets_wanted
 
 
 @seated(get=Act.SEE)
@@ -66,10 +52,7 @@ def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> WalletFilter:
     """Parse a query string from an untrusted client; invalid filters are ignored."""
     chain, tag = query.get("chain", ""), query.get("tag", "")
     return WalletFilter(
-        seat.merchant.pk,
-        seat.mode,
-        chain=chain if chain in chains() else "",
-        tag="" if "\x00" in tag else tag,
+        seat.merchant.pk, seat.mode, chain=chain if chain in chains() else "", tag="" if "\x00" in tag else tag
     )
 
 

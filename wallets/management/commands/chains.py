@@ -11,16 +11,8 @@ from django.utils import timezone
 
 from wallets.chains.base import ChainError
 from wallets.networks import chains, watched_chains
-from wallets.reconciliation.report import (
-    ChainReport,
-    NodeReport,
-    report_chains,
-)
-from wallets.reconciliation.rescan import (
-    RescanError,
-    Rescanned,
-    rescan,
-)
+from wallets.reconciliation.report import ChainReport, NodeReport, report_chains
+from wallets.reconciliation.rescan import RescanError, Rescanned, rescan
 
 HEADINGS: Final = (
     "chain",
@@ -52,14 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("--from", type=int, dest="first", metavar="HEIGHT")
         parser.add_argument("--to", type=int, dest="last", metavar="HEIGHT")
 
-    def handle(
-        self,
-        *args: Any,
-        rescan: str | None,
-        first: int | None,
-        last: int | None,
-        **options: Any,
-    ) -> None:
+    def handle(self, *args: Any, rescan: str | None, first: int | None, last: int | None, **options: Any) -> None:
         """Show or read again. Raises CommandError for a range that cannot be read, and if nodes fail."""
         if rescan is not None:
             self._rescan(rescan, first, last)
@@ -97,9 +82,7 @@ class Command(BaseCommand):
         if last is not None and last < first:
             raise CommandError("--to must not be below --from.")
         try:
-            found = rescan(
-                spec, first=first, last=last, now=timezone.now(), say=self._say
-            )
+            found = rescan(spec, first=first, last=last, now=timezone.now(), say=self._say)
         except (RescanError, ChainError) as error:
             raise CommandError(f"{spec.title}: {error}") from error
         self._tell(name, first, found)

@@ -13,16 +13,8 @@ from wallets.chains.base import ChainError
 from wallets.chains.registry import ChainConfigError, load_chains
 from wallets.chains.rpc.client import Node
 from wallets.chains.specs import ChainSpec
-from wallets.forwarders.addresses import (
-    FACTORY_ADDRESS,
-    checksum,
-)
-from wallets.forwarders.factory import (
-    FactoryError,
-    Transaction,
-    deploy_factory,
-    transaction_to_send,
-)
+from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum
+from wallets.forwarders.factory import FactoryError, Transaction, deploy_factory, transaction_to_send
 
 KEY_VARIABLE = "FLORIN_DEPLOYER_KEY"
 BY_HAND = """\
@@ -82,13 +74,9 @@ def _evm_chain(name: str) -> ChainSpec:
     spec = chains.get(name)
     if spec is None or not spec.family.has_forwarders:
         names = ", ".join(s.name for s in chains.values() if s.family.has_forwarders)
-        raise CommandError(
-            f"There is no EVM chain called {name!r}. There are: {names}."
-        )
+        raise CommandError(f"There is no EVM chain called {name!r}. There are: {names}.")
     if not spec.rpc_urls:
-        raise CommandError(
-            f"Set CHAIN_{name.upper()}_RPC_URLS to a node of {spec.title} first."
-        )
+        raise CommandError(f"Set CHAIN_{name.upper()}_RPC_URLS to a node of {spec.title} first.")
     return spec
 
 

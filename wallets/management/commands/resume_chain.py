@@ -34,18 +34,9 @@ class Command(BaseCommand):
             with transaction.atomic():
                 lost = resume(chain, height=height, now=now)
                 after = {"height": height, "transfers": lost}
-                record(
-                    None,
-                    action="chain.resumed",
-                    actor_label="manage.py",
-                    object_id=chain,
-                    after=after,
-                    now=now,
-                )
+                record(None, action="chain.resumed", actor_label="manage.py", object_id=chain, after=after, now=now)
         except ChainCursor.DoesNotExist:
-            raise CommandError(
-                f"No watcher has read a chain called {chain!r}."
-            ) from None
+            raise CommandError(f"No watcher has read a chain called {chain!r}.") from None
         self.stdout.write(
             f"{chain} continues after block {height}. {lost} transfers count as orphaned until they are seen again."
         )

@@ -8,10 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from wallets.chains.specs import ChainSpec
 from wallets.networks import watched_chains
-from wallets.watcher_process import (
-    WatchedChain,
-    watch,
-)
+from wallets.watcher_process import WatchedChain, watch
 
 _ENDING = {signal.SIGTERM, signal.SIGINT}
 
@@ -30,14 +27,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, names: list[str] | None, **options: Any) -> None:
         """Watch. Raises CommandError for a chain that has no node, and if no node is of its chain."""
         specs = _chosen(names)
-        chains = [
-            chain for spec in specs if (chain := self._accepted(WatchedChain(spec)))
-        ]
+        chains = [chain for spec in specs if (chain := self._accepted(WatchedChain(spec)))]
         if specs and not chains:
             raise CommandError("No chain can be watched.")
-        watching = (
-            ", ".join(chain.spec.name for chain in chains) or "no chain has a node"
-        )
+        watching = ", ".join(chain.spec.name for chain in chains) or "no chain has a node"
         # Blocked, not handled: a handler that wakes a waiting thread can run while that thread holds the lock it needs.
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         self.stdout.write(f"Watching: {watching}.")

@@ -16,14 +16,8 @@ import structlog
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from webhooks.delivery.sender import (
-    LEASE,
-    Sender,
-)
-from webhooks.delivery.transport import (
-    DEADLINE_SECONDS,
-    Transport,
-)
+from webhooks.delivery.sender import LEASE, Sender
+from webhooks.delivery.transport import DEADLINE_SECONDS, Transport
 
 log = structlog.get_logger(__name__)
 
@@ -47,10 +41,7 @@ class Command(BaseCommand):
             help="how long a crashed sender holds its endpoints before another takes them",
         )
         parser.add_argument(
-            "--deadline-seconds",
-            type=float,
-            default=DEADLINE_SECONDS,
-            help="the longest time for one POST",
+            "--deadline-seconds", type=float, default=DEADLINE_SECONDS, help="the longest time for one POST"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -66,9 +57,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     # uvloop, where installed, saves a third of a delivery's time.
     if find_spec("uvloop") is None:
         return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = import_module(
-        "uvloop"
-    ).new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
     return factory
 
 

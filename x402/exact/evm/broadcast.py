@@ -8,21 +8,10 @@ from typing import Final
 from django.db import transaction
 
 from settlements.gas.balances import expect_gas
-from settlements.gas.broadcast import (
-    broadcast,
-    find_receipt,
-)
-from settlements.gas.emptying import (
-    empty,
-    has_expired,
-    note_refusal,
-    send_first,
-)
+from settlements.gas.broadcast import broadcast, find_receipt
+from settlements.gas.emptying import empty, has_expired, note_refusal, send_first
 from settlements.gas.fees import first_fees
-from settlements.gas.ledger import (
-    GasCall,
-    intend,
-)
+from settlements.gas.ledger import GasCall, intend
 from settlements.gas.node import UNPAYABLE, GasNode, Receipt
 from settlements.gas.policy import gas_policy
 from settlements.models import GasAttempt, GasTransaction
@@ -30,36 +19,21 @@ from settlements.states import Purpose
 from wallets.chains.base import ChainError
 from x402.exact.authorizations import adopt, disown
 from x402.exact.checks import refuse_late
-from x402.exact.errors import (
-    BalanceUnknownError,
-    ReceiptMissingError,
-)
-from x402.exact.evm import (
-    calls,
-    contracts,
-)
+from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
+from x402.exact.evm import calls, contracts
 from x402.exact.evm.calls import Call
 from x402.exact.evm.evidence import funder_of
-from x402.exact.evm.nodes import (
-    gas_node_of,
-    pool_of,
-)
+from x402.exact.evm.nodes import gas_node_of, pool_of
 from x402.exact.funders import Stranger
 from x402.exact.inputs import Clock, StandardRequest
-from x402.exact.promises import (
-    Balance,
-    must_ask_balance,
-    refuse_overdrawn,
-)
+from x402.exact.promises import Balance, must_ask_balance, refuse_overdrawn
 from x402.exact.shares import refuse_greedy
 from x402.models import Authorization
 
 _FIRST_PAUSES: Final = (0.0, 0.005, 0.013)
 
 
-def send(
-    row: Authorization, request: StandardRequest, call: Call, *, clock: Clock
-) -> None:
+def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clock) -> None:
     """Store the transaction that carries an authorisation out, and send it to a node.
 
     Raises RevertedError if the call would revert, RefusedPaymentError if the authorisation has expired, OverdrawnError,
@@ -91,9 +65,7 @@ def send(
         send_first(attempt, node=node, withdrawn=lambda: disown(row, made), now=clock())
 
 
-def expect_gas_for(
-    merchant_id: int, request: StandardRequest, *, now: datetime
-) -> None:
+def expect_gas_for(merchant_id: int, request: StandardRequest, *, now: datetime) -> None:
     """Raise NoGasError if `send` would refuse a payment of this merchant for its gas. Raises ChainError."""
     spec, node = request.spec, gas_node_of(request.spec)
     expect_gas(spec.name, calls.USUAL_GAS, node=node, now=now)
@@ -104,18 +76,11 @@ def expect_gas_for(
 
 def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
     pool = pool_of(request.spec)
-    return Stranger(
-        merchant_id, request, lambda payer: funder_of(pool, request.asset, payer)
-    )
+    return Stranger(merchant_id, request, lambda payer: funder_of(pool, request.asset, payer))
 
 
 def _write(
-    row: Authorization,
-    request: StandardRequest,
-    call: GasCall,
-    balance: Balance | None,
-    *,
-    clock: Clock,
+    row: Authorization, request: StandardRequest, call: GasCall, balance: Balance | None, *, clock: Clock
 ) -> GasAttempt:
     """Store the transaction, together with the check of the payer's open payments."""
     now = clock()
@@ -138,9 +103,7 @@ def _balance_of(row: Authorization, request: StandardRequest) -> Balance:
     spec = request.spec
     height = gas_node_of(spec).height()
     token, block = spec.tokens[row.token].address, hex(height)
-    units = contracts.read(
-        pool_of(spec), token, contracts.BALANCE_OF, row.payer, block=block
-    )
+    units = contracts.read(pool_of(spec), token, contracts.BALANCE_OF, row.payer, block=block)
     return Balance(int(units), height)
 
 
@@ -157,9 +120,7 @@ def _end_of(request: StandardRequest) -> datetime | None:
         return None
 
 
-def push(
-    made: GasTransaction, request: StandardRequest, *, node: GasNode, now: datetime
-) -> None:
+def push(made: GasTransaction, request: StandardRequest, *, node: GasNode, now: datetime) -> None:
     """Send a stored transaction again, unless it has expired: then the ledger empties it.
 
     If all nodes refuse it for want of coin or fee, it is emptied, because nobody may wait for it when they take it.

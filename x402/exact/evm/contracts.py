@@ -68,9 +68,7 @@ def coder() -> "ABICodec":
     return Web3().codec
 
 
-def read(
-    pool: RpcPool, to: str, function: Function, *arguments: Any, block: str = "latest"
-) -> Any:
+def read(pool: RpcPool, to: str, function: Function, *arguments: Any, block: str = "latest") -> Any:
     """Call a contract as of a block. Raises RevertedError, ChainError."""
     return function.read(attempt(pool, to, function.call(*arguments), block=block))
 

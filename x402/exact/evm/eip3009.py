@@ -11,16 +11,9 @@ from wallets.chains.evm.proofs import Types, typed_digest
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import reasons
 from x402.exact.errors import RevertedError, TooMuchGasError
-from x402.exact.evm import (
-    calls,
-    contracts,
-    signatures,
-)
+from x402.exact.evm import calls, contracts, signatures
 from x402.exact.evm.calls import Call
-from x402.exact.evm.contracts import (
-    BALANCE_OF,
-    Function,
-)
+from x402.exact.evm.contracts import BALANCE_OF, Function
 from x402.exact.inputs import StandardRequest
 
 _TYPES: Final[Types] = {
@@ -34,16 +27,12 @@ _TYPES: Final[Types] = {
     }
 }
 _TERMS: Final = tuple(_TYPES["TransferWithAuthorization"].values())
-_BY_KEY: Final = Function(
-    "transferWithAuthorization", (*_TERMS, "uint8", "bytes32", "bytes32")
-)
+_BY_KEY: Final = Function("transferWithAuthorization", (*_TERMS, "uint8", "bytes32", "bytes32"))
 _BY_WALLET: Final = Function("transferWithAuthorization", (*_TERMS, "bytes"))
 _USED: Final = Function("authorizationState", ("address", "bytes32"), "bool")
 _NAME: Final = Function("name", answer="string")
 _VERSION: Final = Function("version", answer="string")
-_ASK_ALL: Final = Function(
-    "tryAggregate", ("bool", "(address,bytes)[]"), "(bool,bytes)[]"
-)
+_ASK_ALL: Final = Function("tryAggregate", ("bool", "(address,bytes)[]"), "(bool,bytes)[]")
 
 # Contract wallets, as a verification just found them.
 _wallets: Final[TTLCache[tuple[str, str], bool]] = TTLCache(10_000, 60.0)
@@ -154,9 +143,7 @@ def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -
     """Whether an authorisation was used, or cancelled by the payer, up to a block. Raises ChainError."""
     nonce, payer = bytes.fromhex(request.signed.nonce[2:]), request.signed.payer
     try:
-        return bool(
-            contracts.read(pool, request.asset, _USED, payer, nonce, block=block)
-        )
+        return bool(contracts.read(pool, request.asset, _USED, payer, nonce, block=block))
     except RevertedError:
         # A token without authorisations, such as USDT, uses none.
         return False
@@ -220,8 +207,7 @@ def _diagnosis(pool: RpcPool, request: StandardRequest) -> str:
     if len(told) != len(questions):
         return reasons.SIMULATION_FAILED
     used, name, version, balance = (
-        _answer(function, answer)
-        for (function, _), answer in zip(questions, told, strict=True)
+        _answer(function, answer) for (function, _), answer in zip(questions, told, strict=True)
     )
     if used is None:
         return reasons.NO_EIP3009

@@ -9,16 +9,8 @@ from wallets.chains.base import ChainUnavailableError
 from wallets.chains.evm import decode as evm_decode
 from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import keccak
-from x402.exact.evm import (
-    eip3009,
-    logs,
-    permit2,
-    permit2_payments,
-)
-from x402.exact.inputs import (
-    Executed,
-    StandardRequest,
-)
+from x402.exact.evm import eip3009, logs, permit2, permit2_payments
+from x402.exact.inputs import Executed, StandardRequest
 
 # EIP-3009.
 _USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
@@ -50,9 +42,7 @@ def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
     return None
 
 
-def find_used(
-    pool: RpcPool, request: StandardRequest, *, at_least: int = 0
-) -> Evidence:
+def find_used(pool: RpcPool, request: StandardRequest, *, at_least: int = 0) -> Evidence:
     """Find where a third party carried out an authorisation, on nodes that know the block `at_least`.
 
     Raises ChainError.
@@ -91,9 +81,7 @@ def _pieces(newest: int) -> Iterator[logs.Searched]:
             return
 
 
-def _find_payment(
-    pool: RpcPool, node: GasNode, request: StandardRequest, searched: logs.Searched
-) -> Executed | None:
+def _find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, searched: logs.Searched) -> Executed | None:
     for log in logs.find_logs(pool, request.asset, _use_of(request), searched):
         receipt = node.receipt(logs.transaction_of(log))
         if receipt and (found := transfer_in(receipt, request)):

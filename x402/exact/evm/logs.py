@@ -46,9 +46,7 @@ def is_payment(log: Log, request: StandardRequest) -> bool:
     )
 
 
-def find_logs(
-    pool: RpcPool, emitter: str, topics: Sequence[str | None], searched: Searched
-) -> list[Log]:
+def find_logs(pool: RpcPool, emitter: str, topics: Sequence[str | None], searched: Searched) -> list[Log]:
     """Ask for a contract's logs by their topics; None is any. Raises ChainError."""
     wanted = {
         "address": emitter,

@@ -7,25 +7,11 @@ from accounts.states import Mode
 from settlements.gas.node import Receipt
 from wallets.chains.base import ChainError, MalformedAnswerError
 from wallets.chains.rpc.pool import RpcPool
-from x402.exact import (
-    answers,
-    reasons,
-)
+from x402.exact import answers, reasons
 from x402.exact.authorizations import release
-from x402.exact.evm.evidence import (
-    Evidence,
-    find_used,
-    transfer_in,
-)
-from x402.exact.inputs import (
-    Clock,
-    Executed,
-    StandardRequest,
-)
-from x402.exact.records import (
-    fail_row,
-    settle_row,
-)
+from x402.exact.evm.evidence import Evidence, find_used, transfer_in
+from x402.exact.inputs import Clock, Executed, StandardRequest
+from x402.exact.records import fail_row, settle_row
 from x402.models import Authorization, X402Payment
 
 Answer = dict[str, Any]
@@ -39,12 +25,7 @@ _USED = (
 
 
 def conclude(
-    row: Authorization,
-    request: StandardRequest,
-    receipt: Receipt | None,
-    *,
-    pool: RpcPool,
-    clock: Clock,
+    row: Authorization, request: StandardRequest, receipt: Receipt | None, *, pool: RpcPool, clock: Clock
 ) -> Answer:
     """Return the response for a transaction that was sent; without its receipt it is still in progress."""
     if receipt is None:
@@ -53,29 +34,19 @@ def conclude(
     if not receipt.succeeded:
         failed = reasons.TRANSACTION_FAILED
         height = receipt.height
-        return conclude_elsewhere(
-            row, request, failed, pool=pool, clock=clock, at_least=height
-        )
+        return conclude_elsewhere(row, request, failed, pool=pool, clock=clock, at_least=height)
     try:
         executed = transfer_in(receipt, request)
     except MalformedAnswerError:
         return conclude(row, request, None, pool=pool, clock=clock)
     if executed is None:
-        mismatch = answers.failed(
-            request, reasons.TRANSFER_MISMATCH, tx_hash=receipt.tx_hash
-        )
+        mismatch = answers.failed(request, reasons.TRANSFER_MISMATCH, tx_hash=receipt.tx_hash)
         return fail_row(row, mismatch)
     return _settled(row, request, executed, clock)
 
 
 def conclude_elsewhere(
-    row: Authorization,
-    request: StandardRequest,
-    reason: str,
-    *,
-    pool: RpcPool,
-    clock: Clock,
-    at_least: int = 0,
+    row: Authorization, request: StandardRequest, reason: str, *, pool: RpcPool, clock: Clock, at_least: int = 0
 ) -> Answer:
     """Return the response if ours moved nothing: a third party's transaction may have, else `reason` says why not."""
     try:
@@ -101,9 +72,7 @@ def _find_used(pool: RpcPool, request: StandardRequest, *, at_least: int) -> Evi
     return find_used(pool, request, at_least=at_least)
 
 
-def conclude_return(
-    row: Authorization, request: StandardRequest, *, pool: RpcPool, clock: Clock
-) -> None:
+def conclude_return(row: Authorization, request: StandardRequest, *, pool: RpcPool, clock: Clock) -> None:
     """Conclude a payment that a third party submitted and a reorg removed, if a third party did so again. Raises ChainError."""
     evidence = find_used(pool, request)
     if evidence.executed is not None:
@@ -117,12 +86,8 @@ def was_paid(pool: RpcPool, request: StandardRequest) -> bool:
     if executed is None:
         return False
     used = X402Payment.objects.filter(mode=Mode.LIVE, chain=request.spec.name)
-    return not used.filter(
-        tx_hash=executed.tx_hash, position=executed.position
-    ).exists()
+    return not used.filter(tx_hash=executed.tx_hash, position=executed.position).exists()
 
 
-def _settled(
-    row: Authorization, request: StandardRequest, executed: Executed, clock: Clock
-) -> Answer:
+def _settled(row: Authorization, request: StandardRequest, executed: Executed, clock: Clock) -> Answer:
     return settle_row(row, request, executed, now=clock())

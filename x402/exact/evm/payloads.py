@@ -13,11 +13,7 @@ from wallets.chains.evm.family import EVM_FAMILY
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.evm.contracts import PROXY
-from x402.exact.inputs import (
-    PERMIT2_PREFIX,
-    Body,
-    Signed,
-)
+from x402.exact.inputs import PERMIT2_PREFIX, Body, Signed
 
 _UINT256: Final = re.compile(r"[0-9]{1,78}", re.ASCII)
 _NONCE: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
@@ -29,11 +25,7 @@ _MOST: Final = 2**256 - 1
 def read_domain(extra: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the signature's domain and the transfer method."""
     kept = {key: extra.get(key) for key in ("name", "version", "assetTransferMethod")}
-    return {
-        key: value
-        for key, value in kept.items()
-        if isinstance(value, str) and len(value) <= 64
-    }
+    return {key: value for key, value in kept.items() if isinstance(value, str) and len(value) <= 64}
 
 
 def read_signed(payload: Body, *, asset: str) -> Signed:
@@ -131,6 +123,4 @@ def _party(body: Body, name: str) -> str:
     try:
         return EVM_FAMILY.canonical_address(str(value))
     except AddressError:
-        raise RefusedPaymentError(
-            reasons.INVALID_PAYLOAD, f"{name} is no address."
-        ) from None
+        raise RefusedPaymentError(reasons.INVALID_PAYLOAD, f"{name} is no address.") from None

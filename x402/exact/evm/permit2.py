@@ -11,29 +11,12 @@ from wallets.chains.evm.proofs import Types, typed_digest
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import reasons
 from x402.exact.errors import RevertedError, TooMuchGasError
-from x402.exact.evm import (
-    calls,
-    contracts,
-    signatures,
-)
+from x402.exact.evm import calls, contracts, signatures
 from x402.exact.evm.calls import Call
-from x402.exact.evm.contracts import (
-    BALANCE_OF,
-    PERMIT2,
-    PROXY,
-    Function,
-)
+from x402.exact.evm.contracts import BALANCE_OF, PERMIT2, PROXY, Function
 from x402.exact.inputs import PERMIT2_PREFIX, StandardRequest
 
-SETTLE: Final = Function(
-    "settle",
-    (
-        "((address,uint256),uint256,uint256)",
-        "address",
-        "(address,uint256)",
-        "bytes",
-    ),
-)
+SETTLE: Final = Function("settle", ("((address,uint256),uint256,uint256)", "address", "(address,uint256)", "bytes"))
 """The proxy's function: permit with nonce and deadline, owner, recipient and start, and the signature."""
 
 _BITMAP: Final = Function("nonceBitmap", ("address", "uint256"), "uint256")
@@ -163,11 +146,7 @@ def _is_signed(pool: RpcPool, request: StandardRequest) -> bool:
 
 def _digest_of(request: StandardRequest) -> bytes:
     # Permit2's domain has no version.
-    domain = {
-        "name": "Permit2",
-        "chainId": request.spec.chain_id,
-        "verifyingContract": PERMIT2,
-    }
+    domain = {"name": "Permit2", "chainId": request.spec.chain_id, "verifyingContract": PERMIT2}
     signed = request.signed
     message = {
         "permitted": {"token": request.asset, "amount": signed.units},
@@ -179,9 +158,7 @@ def _digest_of(request: StandardRequest) -> bytes:
     return typed_digest(_TYPES, domain, message)
 
 
-def _ask_token(
-    pool: RpcPool, request: StandardRequest, function: Function, *arguments: str
-) -> int | None:
+def _ask_token(pool: RpcPool, request: StandardRequest, function: Function, *arguments: str) -> int | None:
     try:
         return int(contracts.read(pool, request.asset, function, *arguments))
     except RevertedError:

@@ -16,46 +16,24 @@ from wallets.chains.evm import decode as evm_decode
 from wallets.chains.rpc.client import RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import keccak
-from x402.exact.evm import (
-    contracts,
-    logs,
-)
-from x402.exact.evm.contracts import (
-    PERMIT2,
-    PROXY,
-)
-from x402.exact.evm.permit2 import (
-    SETTLE,
-    is_used,
-    number_of,
-)
-from x402.exact.inputs import (
-    Executed,
-    StandardRequest,
-)
+from x402.exact.evm import contracts, logs
+from x402.exact.evm.contracts import PERMIT2, PROXY
+from x402.exact.evm.permit2 import SETTLE, is_used, number_of
+from x402.exact.inputs import Executed, StandardRequest
 from x402.models import X402Payment
 
 _OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
 _CALLS: Final = {
     keccak(f"{name}({','.join(kinds)})".encode())[:4]: kinds
-    for name, kinds in (
-        ("settle", SETTLE.takes),
-        ("settleWithPermit", (_OWN_PERMIT, *SETTLE.takes)),
-    )
+    for name, kinds in (("settle", SETTLE.takes), ("settleWithPermit", (_OWN_PERMIT, *SETTLE.takes)))
 }
-_SETTLED: Final = [
-    ["0x" + keccak(event).hex()] for event in (b"Settled()", b"SettledWithPermit()")
-]
-_TAKEN_BACK: Final = (
-    "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)").hex()
-)
+_SETTLED: Final = [["0x" + keccak(event).hex()] for event in (b"Settled()", b"SettledWithPermit()")]
+_TAKEN_BACK: Final = "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)").hex()
 # The maximum of a payer's unexplained transfers of the same amount to the same merchant: each costs a request or more.
 _MOST_DOUBTED: Final = 20
 
 
-def find_payment(
-    pool: RpcPool, node: GasNode, request: StandardRequest, searched: logs.Searched
-) -> Executed | None:
+def find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, searched: logs.Searched) -> Executed | None:
     """Find the transfer of a used authorisation; None if none is certain. Raises ChainError."""
     for tx_hash in _doubted(pool, request, searched):
         told = _transaction(pool, tx_hash)
@@ -76,9 +54,7 @@ class _Told:
     data: bytes
 
 
-def _doubted(
-    pool: RpcPool, request: StandardRequest, searched: logs.Searched
-) -> list[str]:
+def _doubted(pool: RpcPool, request: StandardRequest, searched: logs.Searched) -> list[str]:
     """Return transactions with transfers like this one that have no use yet, newest first."""
     signed = request.signed
     topics = [evm_decode.TRANSFER, *map(logs.topic, (signed.payer, signed.recipient))]
@@ -88,18 +64,12 @@ def _doubted(
         if logs.is_payment(log, request)
     )
     found.subtract(Counter(tx_hash for tx_hash, _ in _used(request, found)))
-    return [tx_hash for tx_hash in reversed(found) if found[tx_hash] > 0][
-        :_MOST_DOUBTED
-    ]
+    return [tx_hash for tx_hash in reversed(found) if found[tx_hash] > 0][:_MOST_DOUBTED]
 
 
-def _used(
-    request: StandardRequest, tx_hashes: Collection[str]
-) -> Iterable[tuple[str, int]]:
+def _used(request: StandardRequest, tx_hashes: Collection[str]) -> Iterable[tuple[str, int]]:
     """Return the used transfers in these transactions, by hash and position."""
-    used = X402Payment.objects.filter(
-        mode=Mode.LIVE, chain=request.spec.name, tx_hash__in=list(tx_hashes)
-    )
+    used = X402Payment.objects.filter(mode=Mode.LIVE, chain=request.spec.name, tx_hash__in=list(tx_hashes))
     alike = used.filter(payer=request.signed.payer, pay_to=request.pay_to)
     return alike.values_list("tx_hash", "position")
 
@@ -160,10 +130,7 @@ def _transaction(pool: RpcPool, tx_hash: str) -> _Told:
     if not isinstance(answer, dict) or answer.get("hash") != tx_hash:
         raise MalformedAnswerError("a transaction is not the one asked for")
     to = answer.get("to")
-    return _Told(
-        to=logs.in_eip55(to) if to is not None else "",
-        data=contracts.hex_bytes(answer.get("input")),
-    )
+    return _Told(to=logs.in_eip55(to) if to is not None else "", data=contracts.hex_bytes(answer.get("input")))
 
 
 def _is_call_of(request: StandardRequest, data: bytes) -> bool:
@@ -181,8 +148,6 @@ def _is_call_of(request: StandardRequest, data: bytes) -> bool:
     (token, units), nonce, _ = permit
     signed = request.signed
     wanted = (request.asset, signed.payer, signed.recipient)
-    return (units, nonce) == (signed.units, number_of(request)) and (
-        token,
-        owner,
-        witness[0],
-    ) == tuple(one.lower() for one in wanted)
+    return (units, nonce) == (signed.units, number_of(request)) and (token, owner, witness[0]) == tuple(
+        one.lower() for one in wanted
+    )

@@ -19,57 +19,17 @@ from wallets.chains.evm.family import EVM_FAMILY
 from wallets.chains.evm.proofs import typed_digest
 from wallets.chains.family import ChainFamily
 from wallets.chains.rpc.pool import RpcPool
-from x402.exact import (
-    answers,
-    reasons,
-)
-from x402.exact.authorizations import (
-    adopt,
-    release,
-)
+from x402.exact import answers, reasons
+from x402.exact.authorizations import adopt, release
 from x402.exact.checks import refuse_late
-from x402.exact.errors import (
-    OverdrawnError,
-    ReceiptMissingError,
-    RefusedPaymentError,
-    RevertedError,
-)
-from x402.exact.evm import (
-    calls,
-    contracts,
-    eip3009,
-    permit2,
-    signatures,
-)
-from x402.exact.evm.broadcast import (
-    expect_gas_for,
-    look,
-    look_at_once,
-    push,
-    reference_of,
-    send,
-)
+from x402.exact.errors import OverdrawnError, ReceiptMissingError, RefusedPaymentError, RevertedError
+from x402.exact.evm import calls, contracts, eip3009, permit2, signatures
+from x402.exact.evm.broadcast import expect_gas_for, look, look_at_once, push, reference_of, send
 from x402.exact.evm.calls import Call
-from x402.exact.evm.nodes import (
-    gas_node_of,
-    pool_of,
-)
-from x402.exact.evm.outcome import (
-    conclude,
-    conclude_elsewhere,
-    conclude_return,
-    was_paid,
-)
-from x402.exact.evm.payloads import (
-    read_domain,
-    read_signed,
-)
-from x402.exact.inputs import (
-    Body,
-    Clock,
-    Signed,
-    StandardRequest,
-)
+from x402.exact.evm.nodes import gas_node_of, pool_of
+from x402.exact.evm.outcome import conclude, conclude_elsewhere, conclude_return, was_paid
+from x402.exact.evm.payloads import read_domain, read_signed
+from x402.exact.inputs import Body, Clock, Signed, StandardRequest
 from x402.exact.records import fail_row
 from x402.models import Authorization
 
@@ -79,9 +39,7 @@ Answer = dict[str, Any]
 
 # Possibly used by a third party before us: then the merchant has the money. Of a failed simulation, version 1 knows no more
 # if the chain has no Multicall3.
-_PERHAPS_USED: Final = frozenset(
-    {reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED}
-)
+_PERHAPS_USED: Final = frozenset({reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED})
 
 
 _FAILING: Final = "0xfa11"
@@ -123,29 +81,19 @@ class EvmRail:
         """Return the token's EIP-712 domain and the way of transfer."""
         return read_domain(extra)
 
-    def read_signed(
-        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
-    ) -> Signed:
+    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> Signed:
         """Return an EIP-3009 or Permit2 authorisation, which names its recipient."""
         return read_signed(payload, asset=asset)
 
-    def verify(
-        self, request: StandardRequest, *, merchant_id: int, clock: Clock
-    ) -> Answer:
+    def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:
         """Return the response whether an authorisation would settle now."""
         pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
         try:
-            reason = kind.refusal(pool, request, now=clock()) or kind.rehearsal(
-                pool, request
-            )
+            reason = kind.refusal(pool, request, now=clock()) or kind.rehearsal(pool, request)
             if not reason:
                 expect_gas_for(merchant_id, request, now=clock())
                 return answers.valid(request)
-            if (
-                reason in _PERHAPS_USED
-                and kind.is_proven(pool, request)
-                and was_paid(pool, request)
-            ):
+            if reason in _PERHAPS_USED and kind.is_proven(pool, request) and was_paid(pool, request):
                 return answers.valid(request)
         except ChainError:
             return answers.unverified(payer)
@@ -154,21 +102,13 @@ class EvmRail:
             return answers.unready(payer)
         return answers.invalid(reason, payer=payer)
 
-    def begin(
-        self,
-        request: StandardRequest,
-        take: Callable[[], Authorization],
-        *,
-        clock: Clock,
-    ) -> Answer:
+    def begin(self, request: StandardRequest, take: Callable[[], Authorization], *, clock: Clock) -> Answer:
         """Check it, and send it. Raises TakenElsewhereError."""
         pool, kind = pool_of(request.spec), _kind(request)
         try:
             reason = kind.refusal(pool, request, now=clock())
             if reason == reasons.PERMIT2_NONCE:
-                return conclude_elsewhere(
-                    take(), request, reason, pool=pool, clock=clock
-                )
+                return conclude_elsewhere(take(), request, reason, pool=pool, clock=clock)
             if reason:
                 return answers.failed(request, reason)
             call = kind.call_of(request)
@@ -193,9 +133,7 @@ class EvmRail:
         receipt = look_at_once(row, node=gas_node_of(request.spec))
         return conclude(row, request, receipt, pool=pool, clock=clock)
 
-    def _refused(
-        self, row: Authorization, request: StandardRequest, reason: str, *, clock: Clock
-    ) -> Answer:
+    def _refused(self, row: Authorization, request: StandardRequest, reason: str, *, clock: Clock) -> Answer:
         """Return the response to a token's refusal: a third party may have submitted the authorisation."""
         pool = pool_of(request.spec)
         try:
@@ -207,9 +145,7 @@ class EvmRail:
             return fail_row(row, answers.failed(request, reasons.SIGNATURE))
         return conclude_elsewhere(row, request, reason, pool=pool, clock=clock)
 
-    def go_on(
-        self, row: Authorization, request: StandardRequest, *, clock: Clock
-    ) -> Answer:
+    def go_on(self, row: Authorization, request: StandardRequest, *, clock: Clock) -> Answer:
         """Continue with the ledger's transaction, and send it again if no node accepted it."""
         made = _transaction_of(row)
         if made is None:
@@ -226,9 +162,7 @@ class EvmRail:
             return conclude(row, request, None, pool=pool, clock=clock)
         return conclude(row, request, receipt, pool=pool, clock=clock)
 
-    def finish(
-        self, row: Authorization, request: StandardRequest, *, clock: Clock
-    ) -> None:
+    def finish(self, row: Authorization, request: StandardRequest, *, clock: Clock) -> None:
         """End it by its transaction's receipt, or by the ledger's result without one."""
         made, pool = row.transaction, pool_of(request.spec)
         if made is None:
@@ -245,9 +179,7 @@ class EvmRail:
 class _Kind(Protocol):
     """The functions that EIP-3009 and Permit2 each implement."""
 
-    def refusal(
-        self, pool: RpcPool, request: StandardRequest, *, now: datetime
-    ) -> str: ...
+    def refusal(self, pool: RpcPool, request: StandardRequest, *, now: datetime) -> str: ...
     def rehearsal(self, pool: RpcPool, request: StandardRequest) -> str: ...
     def is_proven(self, pool: RpcPool, request: StandardRequest) -> bool: ...
     def call_of(self, request: StandardRequest) -> Call: ...
@@ -260,9 +192,7 @@ def _kind(request: StandardRequest) -> _Kind:
 
 def _transaction_of(row: Authorization) -> GasTransaction | None:
     """Return the ledger's transaction of an authorisation, even if its process died before storing it."""
-    rows = GasTransaction.objects.select_related("account").filter(
-        purpose=Purpose.X402, reference=reference_of(row)
-    )
+    rows = GasTransaction.objects.select_related("account").filter(purpose=Purpose.X402, reference=reference_of(row))
     return rows.exclude(state=TransactionState.DROPPED).first()
 
 

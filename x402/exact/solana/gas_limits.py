@@ -33,9 +33,7 @@ def refuse_spending(payer: Payer, cost: int, *, now: datetime) -> None:
     """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
     merchant_id, chain = payer.merchant_id, payer.request.spec.name
     daily = daily_coins(chain) * LAMPORTS
-    rows = Authorization.objects.filter(
-        chain=chain, network_fee__isnull=False, created_at__gt=now - _DAY
-    )
+    rows = Authorization.objects.filter(chain=chain, network_fee__isnull=False, created_at__gt=now - _DAY)
     own = Q(merchant=merchant_id)
     failed = own & Q(state=AuthorizationState.FAILED)
     spent = rows.aggregate(
@@ -50,9 +48,7 @@ def refuse_spending(payer: Payer, cost: int, *, now: datetime) -> None:
     share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
     if spent["good"] + cost > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
-    costs = FailedCosts(
-        spent["failed"], lately=spent["lately"], open=spent["open"], payment=cost
-    )
+    costs = FailedCosts(spent["failed"], lately=spent["lately"], open=spent["open"], payment=cost)
     try:
         refuse_failed(costs, share, chain)
     except StrangersFailedError:

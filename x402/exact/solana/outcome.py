@@ -6,26 +6,14 @@ from typing import Any
 from wallets.chains.base import FoundTransaction
 from x402.exact import answers
 from x402.exact import reasons as common
-from x402.exact.inputs import (
-    Executed,
-    StandardRequest,
-)
-from x402.exact.records import (
-    fail_row,
-    settle_row,
-)
+from x402.exact.inputs import Executed, StandardRequest
+from x402.exact.records import fail_row, settle_row
 from x402.models import Authorization
 
 Answer = dict[str, Any]
 
 
-def conclude(
-    row: Authorization,
-    request: StandardRequest,
-    found: FoundTransaction | None,
-    *,
-    now: datetime,
-) -> Answer:
+def conclude(row: Authorization, request: StandardRequest, found: FoundTransaction | None, *, now: datetime) -> Answer:
     """Return the response for a mined transaction."""
     if found is None or not found.succeeded:
         return _failed(row, request, common.TRANSACTION_FAILED)

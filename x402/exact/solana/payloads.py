@@ -9,15 +9,9 @@ from gateway.core.api.fields import storable
 from wallets.chains.solana.questions import token_account
 from x402.exact import reasons as common
 from x402.exact.errors import RefusedPaymentError
-from x402.exact.inputs import (
-    Body,
-    Signed,
-)
+from x402.exact.inputs import Body, Signed
 from x402.exact.solana import reasons
-from x402.exact.solana.transfers import (
-    Transfer,
-    read_transfer,
-)
+from x402.exact.solana.transfers import Transfer, read_transfer
 
 NEVER: Final = 2**53
 """A Unix time that never comes: a transaction expires with its block's hash, which has no time."""
@@ -35,15 +29,11 @@ def read_extra(extra: Body) -> Mapping[str, Any]:
         return {"feePayer": fee_payer}
     is_text = isinstance(memo, str) and storable(memo)
     if not is_text or len(memo.encode()) > _MOST_MEMO:
-        raise RefusedPaymentError(
-            common.INVALID_REQUIREMENTS, "memo must be a text of 256 bytes at most."
-        )
+        raise RefusedPaymentError(common.INVALID_REQUIREMENTS, "memo must be a text of 256 bytes at most.")
     return {"feePayer": fee_payer, "memo": memo}
 
 
-def read_signed(
-    payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
-) -> Signed:
+def read_signed(payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> Signed:
     """Return a payer's signed transfer, which is to `pay_to` in `asset`. Raises RefusedPaymentError."""
     text = payload.get("transaction")
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
@@ -70,20 +60,14 @@ def transfer_of(signed: Signed) -> Transfer:
     return read_transfer(_bytes(signed.payload["transaction"]))
 
 
-def _refuse_another(
-    transfer: Transfer, asset: str, pay_to: str, extra: Mapping[str, Any]
-) -> None:
+def _refuse_another(transfer: Transfer, asset: str, pay_to: str, extra: Mapping[str, Any]) -> None:
     if transfer.fee_payer != extra["feePayer"]:
-        raise RefusedPaymentError(
-            reasons.FEE_PAYER_UNKNOWN, "The transaction has another fee payer."
-        )
+        raise RefusedPaymentError(reasons.FEE_PAYER_UNKNOWN, "The transaction has another fee payer.")
     if transfer.mint != asset:
         raise RefusedPaymentError(reasons.MINT)
     to = token_account(pay_to, mint=asset, program=transfer.program)
     if transfer.destination != to or transfer.source == to or transfer.payer == pay_to:
-        raise RefusedPaymentError(
-            reasons.RECIPIENT, "The transfer is not to payTo's own token account."
-        )
+        raise RefusedPaymentError(reasons.RECIPIENT, "The transfer is not to payTo's own token account.")
     _refuse_other_memo(transfer, extra)
 
 

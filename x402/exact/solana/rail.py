@@ -24,41 +24,16 @@ from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.chains.solana.questions import token_account
 from x402.exact import answers
 from x402.exact.authorizations import keep_signed, release
-from x402.exact.errors import (
-    BalanceUnknownError,
-    OverdrawnError,
-    RefusedPaymentError,
-)
+from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
 from x402.exact.funders import Stranger
-from x402.exact.inputs import (
-    Body,
-    Clock,
-    Signed,
-    StandardRequest,
-)
-from x402.exact.promises import (
-    Balance,
-    must_ask_balance,
-    refuse_overdrawn,
-)
+from x402.exact.inputs import Body, Clock, Signed, StandardRequest
+from x402.exact.promises import Balance, must_ask_balance, refuse_overdrawn
 from x402.exact.records import fail_row
-from x402.exact.solana import (
-    payloads,
-    reasons,
-)
+from x402.exact.solana import payloads, reasons
 from x402.exact.solana.gas_limits import refuse_spending
-from x402.exact.solana.nodes import (
-    SolanaNodes,
-    nodes_of,
-)
-from x402.exact.solana.outcome import (
-    conclude,
-    conclude_expired,
-)
-from x402.exact.solana.transfers import (
-    Transfer,
-    read_transfer,
-)
+from x402.exact.solana.nodes import SolanaNodes, nodes_of
+from x402.exact.solana.outcome import conclude, conclude_expired
+from x402.exact.solana.transfers import Transfer, read_transfer
 from x402.models import Authorization
 
 log = structlog.get_logger(__name__)
@@ -116,15 +91,11 @@ class SolanaRail:
         """Return who pays for the network, and the memo."""
         return payloads.read_extra(extra)
 
-    def read_signed(
-        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
-    ) -> Signed:
+    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> Signed:
         """Return the signed transfer in a payer's transaction."""
         return payloads.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
 
-    def verify(
-        self, request: StandardRequest, *, merchant_id: int, clock: Clock
-    ) -> Answer:
+    def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:
         """Return the result of a node's simulation of the transaction, without our signature."""
         payer, transfer = request.signed.payer, payloads.transfer_of(request.signed)
         if transfer.fee_payer not in solana_gas_keys():
@@ -145,20 +116,12 @@ class SolanaRail:
             return answers.unready(payer)
         return answers.valid(request)
 
-    def begin(
-        self,
-        request: StandardRequest,
-        take: Callable[[], Authorization],
-        *,
-        clock: Clock,
-    ) -> Answer:
+    def begin(self, request: StandardRequest, take: Callable[[], Authorization], *, clock: Clock) -> Answer:
         """Simulate the transaction, lease the authorisation, sign, send and wait. Raises TakenElsewhereError."""
         refusal = _refusal(request)
         return refusal or self._carry_out(take(), request, clock)
 
-    def go_on(
-        self, row: Authorization, request: StandardRequest, *, clock: Clock
-    ) -> Answer:
+    def go_on(self, row: Authorization, request: StandardRequest, *, clock: Clock) -> Answer:
         """Resend the signed transaction, and wait; sign it first if that was not done."""
         if _was_signed(row):
             return self._pursue(row, request, clock)
@@ -169,9 +132,7 @@ class SolanaRail:
         # The previous holder was only slow, and has sent the transaction already.
         return self._pursue(row, request, clock) if _was_signed(row) else refusal
 
-    def finish(
-        self, row: Authorization, request: StandardRequest, *, clock: Clock
-    ) -> None:
+    def finish(self, row: Authorization, request: StandardRequest, *, clock: Clock) -> None:
         """End it by its result on the chain, or once the transaction can no longer be mined."""
         if row.signed is None:
             return
@@ -185,9 +146,7 @@ class SolanaRail:
             nodes.send(bytes(row.signed))
             release(row)
 
-    def _carry_out(
-        self, row: Authorization, request: StandardRequest, clock: Clock
-    ) -> Answer:
+    def _carry_out(self, row: Authorization, request: StandardRequest, clock: Clock) -> Answer:
         """Sign the leased authorisation's transaction, and send it."""
         transfer = payloads.transfer_of(request.signed)
         try:
@@ -202,9 +161,7 @@ class SolanaRail:
             return answers.trouble(request)
         return self._pursue(row, request, clock)
 
-    def _pursue(
-        self, row: Authorization, request: StandardRequest, clock: Clock
-    ) -> Answer:
+    def _pursue(self, row: Authorization, request: StandardRequest, clock: Clock) -> Answer:
         """Look for the transaction, and resend it if it is not in a block yet."""
         nodes = nodes_of(request.spec)
         found = None
@@ -220,9 +177,7 @@ class SolanaRail:
         return answers.pending(request, row.tx_hash)
 
 
-def _sign(
-    row: Authorization, transfer: Transfer, request: StandardRequest, *, now: datetime
-) -> None:
+def _sign(row: Authorization, transfer: Transfer, request: StandardRequest, *, now: datetime) -> None:
     """Sign a transfer if the payer's balance covers it and all open payments. Raises OverdrawnError, ChainError."""
     nodes, balance = nodes_of(request.spec), None
     if must_ask_balance(row, now=now):
@@ -234,9 +189,7 @@ def _sign(
         _sign_within(row, transfer, nodes.balance(transfer), now)
 
 
-def _sign_within(
-    row: Authorization, transfer: Transfer, balance: Balance | None, now: datetime
-) -> None:
+def _sign_within(row: Authorization, transfer: Transfer, balance: Balance | None, now: datetime) -> None:
     with transaction.atomic():
         refuse_overdrawn(row, balance, now=now)
         _cosign(row, transfer, now=now)

@@ -23,9 +23,7 @@ RECIPIENT: Final = f"{_PAYLOAD}_recipient_mismatch"
 SIGNATURE: Final = f"{_PAYLOAD}_signature"
 SIMULATION: Final = "transaction_simulation_failed"
 UNDECODABLE: Final = f"{_PAYLOAD}_transaction_could_not_be_decoded"
-UNKNOWN_INSTRUCTIONS: Final = tuple(
-    f"{_PAYLOAD}_unknown_{place}_instruction" for place in ("fourth", "fifth", "sixth")
-)
+UNKNOWN_INSTRUCTIONS: Final = tuple(f"{_PAYLOAD}_unknown_{place}_instruction" for place in ("fourth", "fifth", "sixth"))
 """By position among the optional instructions."""
 
 SPOKEN: Final = MappingProxyType(

@@ -121,9 +121,7 @@ def _decoded(raw: bytes) -> tuple["VersionedTransaction", bytes]:
     if bytes(transaction) != raw or getattr(message, "address_table_lookups", None):
         raise _refused(reasons.UNDECODABLE, "Lookup tables are not read.")
     if message.header.num_required_signatures != 2 or len(transaction.signatures) != 2:
-        raise _refused(
-            reasons.UNDECODABLE, "Only the payer and the fee payer may sign."
-        )
+        raise _refused(reasons.UNDECODABLE, "Only the payer and the fee payer may sign.")
     return transaction, to_bytes_versioned(message)
 
 
@@ -151,8 +149,7 @@ def _fee_of(limit: _Step, price: _Step) -> int:
     fee = -(-units * micro // _MICRO)
     if micro > _MOST_PRICE or fee > MOST_PRIORITY_FEE:
         raise _refused(
-            reasons.COMPUTE_PRICE_TOO_HIGH,
-            f"The priority fee may be at most {MOST_PRIORITY_FEE} lamports at most.",
+            reasons.COMPUTE_PRICE_TOO_HIGH, f"The priority fee may be at most {MOST_PRIORITY_FEE} lamports at most."
         )
     return fee
 
@@ -170,9 +167,7 @@ def _refuse_others(steps: list[_Step], fee_payer: str) -> None:
         if step.program not in (_MEMO, _LIGHTHOUSE):
             raise _refused(reasons.UNKNOWN_INSTRUCTIONS[place])
     if any(fee_payer in (step.program, *step.accounts) for step in steps):
-        raise _refused(
-            reasons.FEE_PAYER_TRANSFERRING, "An instruction names our account."
-        )
+        raise _refused(reasons.FEE_PAYER_TRANSFERRING, "An instruction names our account.")
 
 
 def _refuse_unsigned(transaction: "VersionedTransaction", message: bytes) -> None:

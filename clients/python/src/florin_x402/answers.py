@@ -11,10 +11,7 @@ from florin_x402.wire import encode
 
 Headers = list[tuple[str, str]]
 
-EXPOSED: Final = (
-    "X-PAYMENT-REQUIRED, PAYMENT-REQUIRED, X-PAYMENT-RESPONSE, PAYMENT-RESPONSE,"
-    " Retry-After"
-)
+EXPOSED: Final = "X-PAYMENT-REQUIRED, PAYMENT-REQUIRED, X-PAYMENT-RESPONSE, PAYMENT-RESPONSE, Retry-After"
 
 # Caches must not serve a price or a paid response to another client.
 PRIVATE: Final = (("Cache-Control", "no-store, private"),)
@@ -40,18 +37,9 @@ class Problem:
     retry_after: int | None = None
 
 
-def payment_required(
-    asked: Asked,
-    price: Price,
-    options: Sequence[Option],
-    problem: Problem,
-) -> Answer:
+def payment_required(asked: Asked, price: Price, options: Sequence[Option], problem: Problem) -> Answer:
     """Return the 402: the specification's header, the standard's second version's header, and its first one's body."""
-    first = {
-        "x402Version": 1,
-        "error": problem.message,
-        "accepts": requirements(asked, price, options, 1),
-    }
+    first = {"x402Version": 1, "error": problem.message, "accepts": requirements(asked, price, options, 1)}
     second = {
         "x402Version": 2,
         "error": problem.message,
@@ -75,17 +63,10 @@ def unavailable(problem: Problem) -> Answer:
 
 def plain_requirements(price: Price, option: Option) -> dict[str, str]:
     """Return the one option that the specification's header has."""
-    return {
-        "payTo": option.pay_to,
-        "maxAmountRequired": price.text,
-        "asset": option.token,
-        "network": option.chain,
-    }
+    return {"payTo": option.pay_to, "maxAmountRequired": price.text, "asset": option.token, "network": option.chain}
 
 
-def requirements(
-    asked: Asked, price: Price, options: Sequence[Option], version: int
-) -> list[dict[str, Any]]:
+def requirements(asked: Asked, price: Price, options: Sequence[Option], version: int) -> list[dict[str, Any]]:
     """Return the `accepts` list of a version of the standard.
 
     A payer of version 1 does not say which token it pays in, so there is one for each network.
@@ -99,9 +80,7 @@ def requirements(
     return list(found.values())
 
 
-def requirement(
-    asked: Asked, price: Price, option: Option, kind: Kind
-) -> dict[str, Any]:
+def requirement(asked: Asked, price: Price, option: Option, kind: Kind) -> dict[str, Any]:
     """Return one of `accepts`, which is also what the facilitator is asked about."""
     shared = {
         "scheme": "exact",
@@ -120,30 +99,20 @@ def requirement(
 
 def resource_of(asked: Asked, price: Price) -> dict[str, str]:
     """Return the resource description of the standard's version 2."""
-    told = {
-        "url": asked.url,
-        "description": price.description,
-        "mimeType": price.mime_type,
-    }
+    told = {"url": asked.url, "description": price.description, "mimeType": price.mime_type}
     return {name: value for name, value in told.items() if value}
 
 
 def merged(own: Headers, ours: Headers) -> Headers:
     """Return the application's headers with ours. Our cache headers win; headers exposed by CORS stay exposed."""
     exposes = "access-control-expose-headers"
-    kept = [
-        (name, value)
-        for name, value in own
-        if name.lower() not in _REPLACED and name.lower() != exposes
-    ]
+    kept = [(name, value) for name, value in own if name.lower() not in _REPLACED and name.lower() != exposes]
     theirs = [value for name, value in own if name.lower() == exposes]
     added = [one for one in ours if one[0].lower() != exposes]
     return [*kept, *added, (_OPEN[0][0], ", ".join([*theirs, EXPOSED]))]
 
 
-def _answer(
-    status: int, body: dict[str, Any], headers: Headers, wait: int | None
-) -> Answer:
+def _answer(status: int, body: dict[str, Any], headers: Headers, wait: int | None) -> Answer:
     content = json.dumps(body).encode()
     late = [("Retry-After", str(wait))] if wait is not None else []
     whole: Headers = [

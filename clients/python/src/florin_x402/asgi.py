@@ -98,17 +98,12 @@ class _Door:
 
     async def _begin(self, message: Message) -> None:
         self._has_begun = True
-        left = await asyncio.to_thread(
-            self._gate.leave, self._entry, status=message["status"]
-        )
+        left = await asyncio.to_thread(self._gate.leave, self._entry, status=message["status"])
         if isinstance(left, Answer):
             self._is_shut = True
             await _send(left, self._send, self._method)
             return
-        own = [
-            (name.decode("latin-1"), value.decode("latin-1"))
-            for name, value in message.get("headers", ())
-        ]
+        own = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.get("headers", ())]
         await self._send({**message, "headers": _encoded(merged(own, left))})
 
 
@@ -124,10 +119,7 @@ class _Headers:
 
 
 def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
-    return [
-        (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in headers
-    ]
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 async def _send(answer: Answer, send: Send, method: str) -> None:

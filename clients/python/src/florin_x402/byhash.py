@@ -19,9 +19,7 @@ class HashDesk:
         self._facilitator = facilitator
         self._tickets = tickets
 
-    def admit(
-        self, asked: Asked, price: Price, options: Sequence[Option], proof: HashProof
-    ) -> Admission:
+    def admit(self, asked: Asked, price: Price, options: Sequence[Option], proof: HashProof) -> Admission:
         """Use a payment up for a request. Raises RefusedError, FacilitatorError."""
         named = (proof.payment["chain"], proof.payment["token"])
         fitting = (one for one in options if (one.chain, one.token) == named)
@@ -39,21 +37,12 @@ class HashDesk:
         headers = receipt("X-PAYMENT-RESPONSE", told)
         return Admission(payment, asked, price, ticket, tuple(headers))
 
-    def _verify(
-        self,
-        proof: HashProof,
-        asked: Asked,
-        price: Price,
-        option: Option,
-        ticket: Ticket,
-    ) -> str:
+    def _verify(self, proof: HashProof, asked: Asked, price: Price, option: Option, ticket: Ticket) -> str:
         wanted = plain_requirements(price, option)
         del wanted["payTo"]
         wanted |= {"scheme": "exact", "resource": asked.paths[0]}
         try:
-            answer = self._facilitator.verify_hash(
-                proof.payment, wanted, key=ticket.key
-            )
+            answer = self._facilitator.verify_hash(proof.payment, wanted, key=ticket.key)
         except FacilitatorError:
             # It may have been used up despite the error.
             self._tickets.keep(ticket)
@@ -62,9 +51,7 @@ class HashDesk:
         return found if isinstance(found, str) else ""
 
 
-def _payment(
-    proof: HashProof, price: Price, option: Option, payment_id: str
-) -> Payment:
+def _payment(proof: HashProof, price: Price, option: Option, payment_id: str) -> Payment:
     told = proof.payment
     return Payment(
         protocol="hash",

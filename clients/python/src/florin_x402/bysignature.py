@@ -5,14 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from florin_x402.admissions import (
-    Admission,
-    Charge,
-    Payment,
-    Ticket,
-    Tickets,
-    receipt,
-)
+from florin_x402.admissions import Admission, Charge, Payment, Ticket, Tickets, receipt
 from florin_x402.answers import Headers, requirement, resource_of
 from florin_x402.catalogue import Kind, Option
 from florin_x402.claims import ClaimStore
@@ -31,16 +24,12 @@ _SAME: Final = {1: ("scheme", "network"), 2: ("scheme", "network", "amount")}
 class SignatureDesk:
     """Accepts proofs of the public standard."""
 
-    def __init__(
-        self, facilitator: Facilitator, tickets: Tickets, claims: ClaimStore
-    ) -> None:
+    def __init__(self, facilitator: Facilitator, tickets: Tickets, claims: ClaimStore) -> None:
         self._facilitator = facilitator
         self._tickets = tickets
         self._claims = claims
 
-    def admit(
-        self, asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof
-    ) -> Admission:
+    def admit(self, asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof) -> Admission:
         """Verify an authorisation, and settle it if the price says "before". Raises RefusedError, FacilitatorError."""
         charge = _charge(asked, price, options, proof)
         ticket = self._tickets.ticket_for(proof, asked, price)
@@ -62,20 +51,8 @@ class SignatureDesk:
         # Other facilitators give every request with one authorisation the same answer; it pays for only one of them.
         if not self._claims.add(claim, admission.ticket.digest, seconds=_DAY):
             raise RefusedError("already_used", "This payment is already used.")
-        paid = replace(
-            payment,
-            payer=payer,
-            transaction=transaction,
-            settled=True,
-            payment_id=_payment_id(answer),
-        )
-        return replace(
-            admission,
-            payment=paid,
-            receipt=tuple(_receipt(charge, answer)),
-            claim=claim,
-            unsettled=None,
-        )
+        paid = replace(payment, payer=payer, transaction=transaction, settled=True, payment_id=_payment_id(answer))
+        return replace(admission, payment=paid, receipt=tuple(_receipt(charge, answer)), claim=claim, unsettled=None)
 
     def _verify(self, charge: Charge) -> str:
         return _text(self._facilitator.verify_signed(charge.body).get("payer"))
@@ -97,9 +74,7 @@ class SignatureDesk:
         raise FacilitatorError("The payment is on its way: send the same proof again.")
 
 
-def _charge(
-    asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof
-) -> Charge:
+def _charge(asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof) -> Charge:
     """Return our requirements that match a proof's; the facilitator gets ours, never the payer's copy."""
     for option in options:
         kind = option.kind(proof.version)
@@ -113,20 +88,14 @@ def _charge(
                 "paymentRequirements": requirement(asked, price, option, kind),
             }
             return Charge(option, proof.version, body)
-    raise RefusedError(
-        "invalid_payment_requirements", "The payment is for something else."
-    )
+    raise RefusedError("invalid_payment_requirements", "The payment is for something else.")
 
 
-def _is_accepted(
-    proof: SignedProof, asked: Asked, price: Price, option: Option, kind: Kind
-) -> bool:
+def _is_accepted(proof: SignedProof, asked: Asked, price: Price, option: Option, kind: Kind) -> bool:
     wanted, told = requirement(asked, price, option, kind), proof.accepted
     if any(told.get(name) != wanted[name] for name in _SAME[proof.version]):
         return False
-    return proof.version == 1 or all(
-        _folded(told.get(name)) == _folded(wanted[name]) for name in ("asset", "payTo")
-    )
+    return proof.version == 1 or all(_folded(told.get(name)) == _folded(wanted[name]) for name in ("asset", "payTo"))
 
 
 def _folded(address: object) -> object:

@@ -19,13 +19,7 @@ _AFTER_A_FAILURE: Final = 2.0
 
 # Source: PyPI x402 2.25. Version 1 has no name for other chains.
 _FIRST_NAMES: Final = MappingProxyType(
-    {
-        "base": 8453,
-        "base-sepolia": 84532,
-        "polygon": 137,
-        "polygon-amoy": 80002,
-        "ethereum": 1,
-    }
+    {"base": 8453, "base-sepolia": 84532, "polygon": 137, "polygon-amoy": 80002, "ethereum": 1}
 )
 
 
@@ -68,12 +62,7 @@ class Catalogue:
         """Return the options to pay a price, preferred first. Raises FacilitatorError if there are none."""
         options = [one for one in self._known() if price.token in {"", one.token}]
         if price.networks:
-            options = [
-                one
-                for network in price.networks
-                for one in options
-                if one.chain == network
-            ]
+            options = [one for network in price.networks for one in options if one.chain == network]
         if not options:
             raise FacilitatorError("The merchant is paid nowhere as this price asks.")
         return options
@@ -125,12 +114,7 @@ class Catalogue:
                 yield self._option(chain, token, pay_to, chains.get(chain), kinds)
 
     def _option(
-        self,
-        chain: str,
-        token: str,
-        pay_to: str,
-        facts: Mapping[str, Any] | None,
-        kinds: Sequence[Mapping[str, Any]],
+        self, chain: str, token: str, pay_to: str, facts: Mapping[str, Any] | None, kinds: Sequence[Mapping[str, Any]]
     ) -> Option:
         plain = Option(chain, token, pay_to)
         contract = _object((facts or {}).get("tokenContracts", {})).get(token)
@@ -140,13 +124,9 @@ class Catalogue:
         if not isinstance(asset, str) or _object(contract).get("decimals") != 6:
             return plain
         found = (self._kind(one, chain, facts.get("chainId"), asset) for one in kinds)
-        return Option(
-            chain, token, pay_to, asset, tuple(kind for kind in found if kind)
-        )
+        return Option(chain, token, pay_to, asset, tuple(kind for kind in found if kind))
 
-    def _kind(
-        self, told: Mapping[str, Any], chain: str, chain_id: object, asset: str
-    ) -> Kind | None:
+    def _kind(self, told: Mapping[str, Any], chain: str, chain_id: object, asset: str) -> Kind | None:
         """Parse one payment kind; None if it is on another chain or lacks data that a payer needs."""
         version, network = told.get("x402Version"), told.get("network")
         if told.get("scheme") != "exact" or not isinstance(network, str):

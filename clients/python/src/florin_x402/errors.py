@@ -19,9 +19,7 @@ class FacilitatorError(Exception):
 class RefusedError(Exception):
     """A payment does not pay for the request. `reason` is a code; `retry_after` is in seconds where that may change."""
 
-    def __init__(
-        self, reason: str, message: str = "", *, retry_after: int | None = None
-    ) -> None:
+    def __init__(self, reason: str, message: str = "", *, retry_after: int | None = None) -> None:
         super().__init__(message or reason)
         self.reason = reason
         self.retry_after = retry_after

@@ -137,9 +137,7 @@ class _Node:
         body = json.dumps(told | {"params": params}).encode()
         headers = {"Content-Type": "application/json"}
         try:
-            reply = self._transport.exchange(
-                "POST", self._path, headers=headers, body=body
-            )
+            reply = self._transport.exchange("POST", self._path, headers=headers, body=body)
             answer = json.loads(reply.body)
         except (TransportError, ValueError, RecursionError) as error:
             raise WalletError(f"The node does not answer to {method}.") from error

@@ -32,9 +32,7 @@ class Facilitator:
         # Where the gateway's other paths begin.
         self._api_path = parts.path.rpartition("/")[0]
         self._key = config.key
-        self._transport = Transport(
-            f"{parts.scheme}://{parts.netloc}", seconds=config.seconds
-        )
+        self._transport = Transport(f"{parts.scheme}://{parts.netloc}", seconds=config.seconds)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -99,15 +97,11 @@ class Facilitator:
         """Settle an authorisation; the answer may say that it failed."""
         answer = self._standard(f"{self._path}/settle", body, key=key)
         succeeded, transaction = answer.get("success"), answer.get("transaction")
-        if succeeded is False or (
-            succeeded is True and isinstance(transaction, str) and transaction
-        ):
+        if succeeded is False or (succeeded is True and isinstance(transaction, str) and transaction):
             return answer
         raise FacilitatorError("The facilitator's answer has another form.")
 
-    def _standard(
-        self, path: str, body: Mapping[str, Any], *, key: str
-    ) -> Mapping[str, Any]:
+    def _standard(self, path: str, body: Mapping[str, Any], *, key: str) -> Mapping[str, Any]:
         reply = self._exchange("POST", path, body, key=key)
         if reply.status in {400, 413}:
             raise RefusedError("invalid_payload", _message(reply))
@@ -116,14 +110,7 @@ class Facilitator:
     def _sound(self, path: str) -> Mapping[str, Any]:
         return _body(self._ok(self._exchange("GET", path), path))
 
-    def _exchange(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        key: str = "",
-    ) -> Reply:
+    def _exchange(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, key: str = "") -> Reply:
         """Send a request, and retry once without an answer; an Idempotency-Key makes that safe where needed."""
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
         if key:
@@ -134,9 +121,7 @@ class Facilitator:
             content = json.dumps(body).encode()
         for tried in range(1, _TRIES + 1):
             try:
-                return self._transport.exchange(
-                    method, path, headers=headers, body=content
-                )
+                return self._transport.exchange(method, path, headers=headers, body=content)
             except TransportError as error:
                 logger.warning("x402: no answer from %s: %s", path, error)
                 if tried == _TRIES:
@@ -150,8 +135,7 @@ class Facilitator:
         wait = reply.headers.get("retry-after", "")
         is_number = wait.isascii() and wait.isdigit() and len(wait) < 6
         raise FacilitatorError(
-            "The facilitator cannot say.",
-            retry_after=min(int(wait), _LONGEST_WAIT) if is_number else 5,
+            "The facilitator cannot say.", retry_after=min(int(wait), _LONGEST_WAIT) if is_number else 5
         )
 
 

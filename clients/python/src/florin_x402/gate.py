@@ -5,14 +5,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from florin_x402.admissions import Admission, Tickets
-from florin_x402.answers import (
-    PRIVATE,
-    Answer,
-    Headers,
-    Problem,
-    payment_required,
-    unavailable,
-)
+from florin_x402.answers import PRIVATE, Answer, Headers, Problem, payment_required, unavailable
 from florin_x402.byhash import HashDesk
 from florin_x402.bysignature import SignatureDesk
 from florin_x402.catalogue import Catalogue, Option
@@ -41,9 +34,7 @@ class Gate:
         self._catalogue = Catalogue(config, self._facilitator)
         self._tickets = Tickets(config.claims)
         self._hashes = HashDesk(self._facilitator, self._tickets)
-        self._signatures = SignatureDesk(
-            self._facilitator, self._tickets, config.claims
-        )
+        self._signatures = SignatureDesk(self._facilitator, self._tickets, config.claims)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -91,9 +82,7 @@ class Gate:
             return _away(error)
         return [*PRIVATE, *settled.receipt]
 
-    def _judge(
-        self, asked: Asked, price: Price, options: Sequence[Option]
-    ) -> Admission | Answer:
+    def _judge(self, asked: Asked, price: Price, options: Sequence[Option]) -> Admission | Answer:
         try:
             proof = proof_of(asked)
             # A HEAD request only gets the price: it would use up a proof for nothing.
@@ -106,15 +95,11 @@ class Gate:
             return _refused(asked, price, options, error)
 
 
-def _refused(
-    asked: Asked, price: Price, options: Sequence[Option], error: RefusedError
-) -> Answer:
+def _refused(asked: Asked, price: Price, options: Sequence[Option], error: RefusedError) -> Answer:
     problem = Problem(error.reason, str(error), error.retry_after)
     return payment_required(asked, price, options, problem)
 
 
 def _away(error: FacilitatorError) -> Answer:
     logger.warning("x402: nothing can be sold: %s", error)
-    return unavailable(
-        Problem("facilitator_unavailable", str(error), error.retry_after)
-    )
+    return unavailable(Problem("facilitator_unavailable", str(error), error.retry_after))

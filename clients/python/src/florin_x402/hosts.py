@@ -3,10 +3,7 @@
 import re
 from typing import Final
 
-_HOST: Final = re.compile(
-    r"(?:[a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?",
-    re.ASCII | re.IGNORECASE,
-)
+_HOST: Final = re.compile(r"(?:[a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 
 
 def origin_of(scheme: str, host: str) -> str:

@@ -34,11 +34,7 @@ def spellings(path: str) -> frozenset[str]:
     """Return all possible readings of a path, without trailing slashes; "" is the root."""
     if _PLAIN.fullmatch(path):
         return frozenset((path,))
-    return frozenset(
-        spelling.rstrip("/")
-        for decoded in _decoded(path)
-        for spelling in _readings(_folded(decoded))
-    )
+    return frozenset(spelling.rstrip("/") for decoded in _decoded(path) for spelling in _readings(_folded(decoded)))
 
 
 def _decoded(path: str) -> Iterator[str]:

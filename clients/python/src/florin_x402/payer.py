@@ -27,9 +27,7 @@ class PayerError(Exception):
 class PaidButUnservedError(Exception):
     """The request may have been paid, but was not served: pass `proof` to `pay_and_retry` to continue."""
 
-    def __init__(
-        self, message: str, *, proof: "Proof", reply: Reply | None = None
-    ) -> None:
+    def __init__(self, message: str, *, proof: "Proof", reply: Reply | None = None) -> None:
         super().__init__(message)
         self.proof = proof
         self.reply = reply
@@ -106,11 +104,7 @@ class Order:
 
 
 def pay_and_retry(
-    order: Order,
-    wallet: Wallet,
-    *,
-    proof: Proof | None = None,
-    remember: Callable[[Proof], None] = lambda proof: None,
+    order: Order, wallet: Wallet, *, proof: Proof | None = None, remember: Callable[[Proof], None] = lambda proof: None
 ) -> Served:
     """Make a request, pay once if it costs something, and repeat the same proof until it is served.
 
@@ -161,9 +155,7 @@ class _Server:
         order = self._order
         every = dict(order.headers or {}) | dict(headers)
         try:
-            return self._transport.exchange(
-                order.method, self._path, headers=every, body=order.body
-            )
+            return self._transport.exchange(order.method, self._path, headers=every, body=order.body)
         except TransportError as error:
             raise PayerError(f"The server does not answer: {error}.") from error
         finally:
@@ -175,9 +167,7 @@ def _wanted(reply: Reply, resource: str, order: Order) -> PaymentWanted:
     """Parse the price of a 402. Raises PayerError if it is invalid or too high."""
     try:
         told = decode(reply.headers.get("x-payment-required", ""))
-        texts = [
-            told[name] for name in ("network", "asset", "maxAmountRequired", "payTo")
-        ]
+        texts = [told[name] for name in ("network", "asset", "maxAmountRequired", "payTo")]
         if not all(isinstance(text, str) and text for text in texts):
             raise PayerError("The 402 names no price that can be read.")
         network, token, amount, pay_to = texts
@@ -189,9 +179,7 @@ def _wanted(reply: Reply, resource: str, order: Order) -> PaymentWanted:
     return PaymentWanted(network, token, price, pay_to, resource)
 
 
-def _paid(
-    wanted: PaymentWanted, wallet: Wallet, remember: Callable[[Proof], None]
-) -> Proof:
+def _paid(wanted: PaymentWanted, wallet: Wallet, remember: Callable[[Proof], None]) -> Proof:
     if not wallet.can_pay(wanted):
         raise PayerError(f"The wallet holds no {wanted.token} on {wanted.network}.")
     sent: list[Proof] = []

@@ -55,9 +55,7 @@ class Price:
     @property
     def settles_first(self) -> bool:
         """Whether money moves before the handler runs."""
-        return self.settle == "before" or (
-            not self.settle and Decimal(self.text) >= DEAR
-        )
+        return self.settle == "before" or (not self.settle and Decimal(self.text) >= DEAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +87,7 @@ class PriceList:
         if not prices:
             raise SettingsError("prices is empty: nothing would be protected.")
         self._entries = [
-            (compile_pattern(pattern), told if callable(told) else _price(told))
-            for pattern, told in prices.items()
+            (compile_pattern(pattern), told if callable(told) else _price(told)) for pattern, told in prices.items()
         ]
 
     def price_of(self, asked: Asked) -> Price | None:

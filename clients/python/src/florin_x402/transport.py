@@ -51,14 +51,7 @@ class Transport:
         while self._idle:
             self._idle.pop().close()
 
-    def exchange(
-        self,
-        method: str,
-        path: str,
-        *,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-    ) -> Reply:
+    def exchange(self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None = None) -> Reply:
         """Send a request that may be sent twice, and read the answer. Raises TransportError."""
         try:
             kept = self._idle.pop()
@@ -114,17 +107,10 @@ class Transport:
         host, port = self._server.hostname or "", self._server.port
         if self._server.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=self._seconds)
-        return http.client.HTTPSConnection(
-            host, port, timeout=self._seconds, context=ssl.create_default_context()
-        )
+        return http.client.HTTPSConnection(host, port, timeout=self._seconds, context=ssl.create_default_context())
 
 
-_CLOSED: Final = (
-    http.client.RemoteDisconnected,
-    BrokenPipeError,
-    ConnectionResetError,
-    ConnectionAbortedError,
-)
+_CLOSED: Final = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
 
 
 def _parsed(origin: str) -> SplitResult:

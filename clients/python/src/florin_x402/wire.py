@@ -38,9 +38,7 @@ def decode_json(content: bytes) -> dict[str, Any]:
     if content.count(b"[") + content.count(b"{") > _MOST_BRACKETS:
         raise UnreadableError("it is nested too deeply")
     try:
-        value = json.loads(
-            content.decode(), object_pairs_hook=_object, parse_constant=_no_constant
-        )
+        value = json.loads(content.decode(), object_pairs_hook=_object, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise UnreadableError("it is not JSON") from None
     if not isinstance(value, dict):

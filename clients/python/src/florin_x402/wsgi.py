@@ -25,9 +25,7 @@ class X402Wsgi:
         self._app = app
         self.gate = Gate(config)
 
-    def __call__(
-        self, environ: "WSGIEnvironment", start_response: "StartResponse"
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Serve a request."""
         entry = self.gate.enter(self._asked(environ))
         environ[KEY] = entry.payment if isinstance(entry, Admission) else None
@@ -51,10 +49,7 @@ class X402Wsgi:
         )
 
     def _admitted(
-        self,
-        entry: Admission,
-        environ: "WSGIEnvironment",
-        start_response: "StartResponse",
+        self, entry: Admission, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         held = _Held()
         body: Iterable[bytes] = ()
@@ -83,9 +78,7 @@ class _Held:
         self.headers: Headers = []
         self.early: list[bytes] = []
 
-    def __call__(
-        self, status: str, headers: Headers, exc_info: Any = None, /
-    ) -> Callable[[bytes], object]:
+    def __call__(self, status: str, headers: Headers, exc_info: Any = None, /) -> Callable[[bytes], object]:
         self.status, self.headers = status, headers
         return self.early.append
 
@@ -97,9 +90,7 @@ class _Held:
 class _Body:
     """The application's own body, which servers close at the end."""
 
-    def __init__(
-        self, first: list[bytes], rest: Iterator[bytes], whole: Iterable[bytes]
-    ) -> None:
+    def __init__(self, first: list[bytes], rest: Iterator[bytes], whole: Iterable[bytes]) -> None:
         self._first = first
         self._rest = rest
         self._whole = whole
@@ -123,9 +114,7 @@ def _close(body: Iterable[bytes]) -> None:
         close()
 
 
-def _send(
-    answer: Answer, start_response: "StartResponse", method: str
-) -> Iterable[bytes]:
+def _send(answer: Answer, start_response: "StartResponse", method: str) -> Iterable[bytes]:
     status = HTTPStatus(answer.status)
     start_response(f"{status.value} {status.phrase}", answer.headers)
     return [] if method == "HEAD" else [answer.body]

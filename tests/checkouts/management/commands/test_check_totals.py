@@ -19,10 +19,7 @@ def test_the_command_tells_and_repairs(capsys: pytest.CaptureFixture[str]) -> No
     DailyTotal.objects.filter(chain="base").update(completed=3)
     with pytest.raises(CommandError, match="1 totals"):
         call_command("check_totals", **days)
-    assert (
-        "chain=base token=USDC: kept less raw created +0 completed +2"
-        in capsys.readouterr().out
-    )
+    assert "chain=base token=USDC: kept less raw created +0 completed +2" in capsys.readouterr().out
     call_command("check_totals", **days, repair=True)
     call_command("check_totals", **days)
     assert "All totals agree with their rows." in capsys.readouterr().out

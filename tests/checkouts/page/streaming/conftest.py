@@ -9,18 +9,13 @@ import pytest
 from django.db import connection
 
 from tests.checkouts.factories import make_chains_well
-from tests.checkouts.page.streaming.servers import (
-    StreamServer,
-    stream_server,
-)
+from tests.checkouts.page.streaming.servers import StreamServer, stream_server
 from tests.ownvalkey import OwnValkey
 from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def shared_server(
-    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[StreamServer]:
+def shared_server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StreamServer]:
     """One process for the tests of a module."""
     with stream_server(tmp_path_factory.mktemp("streams")) as server:
         yield server

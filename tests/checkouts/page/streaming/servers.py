@@ -14,10 +14,7 @@ from typing import Self
 
 from django.conf import settings
 
-from gateway.processes.stack import (
-    HOST,
-    stream_arguments,
-)
+from gateway.processes.stack import HOST, stream_arguments
 from tests.contract.servers import free_port
 from tests.database import own_database
 from tests.tree import ROOT
@@ -79,10 +76,7 @@ class Reader:
         """The answer's headers, waited for, with small letters."""
         wait_until(lambda: b"\r\n\r\n" in self.received)
         lines = self.received.split(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
-        return {
-            name.lower(): value
-            for name, _, value in (line.partition(": ") for line in lines)
-        }
+        return {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
 
     @property
     def statuses(self) -> list[str]:

@@ -10,12 +10,7 @@ from checkouts.page.limits import STATUS
 from checkouts.page.streaming.admission import PER_PAGE
 from gateway.core.api import rate_limits
 from tests.checkouts.factories import make_completed, make_expired, make_page_checkout
-from tests.checkouts.page.streaming.servers import (
-    MOST_STREAMS,
-    OUR_ORIGIN,
-    Reader,
-    StreamServer,
-)
+from tests.checkouts.page.streaming.servers import MOST_STREAMS, OUR_ORIGIN, Reader, StreamServer
 from tests.waiting import wait_until
 
 # What the server counts under; a test of one process counts apart (tests/conftest.py).
@@ -49,9 +44,7 @@ def test_a_final_page_is_told_not_to_come_back(server: StreamServer) -> None:
             assert reader.head["access-control-allow-origin"] == OUR_ORIGIN
 
 
-def test_a_page_has_ten_streams_and_another_once_one_is_closed(
-    server: StreamServer,
-) -> None:
+def test_a_page_has_ten_streams_and_another_once_one_is_closed(server: StreamServer) -> None:
     code = make_page_checkout().code
     with ExitStack() as tabs:
         readers = [let_in(tabs, server, code) for _ in range(PER_PAGE)]
@@ -79,9 +72,7 @@ def let_in(tabs: ExitStack, server: StreamServer, code: str) -> Reader:
     return found[-1]
 
 
-def test_a_server_that_is_full_says_so_and_lets_in_again_later(
-    server: StreamServer,
-) -> None:
+def test_a_server_that_is_full_says_so_and_lets_in_again_later(server: StreamServer) -> None:
     codes = [make_page_checkout().code for _ in range(MOST_STREAMS + 1)]
     with ExitStack() as tabs:
         # Pages of an earlier test may have gone without the server having noticed.

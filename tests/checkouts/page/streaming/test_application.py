@@ -11,24 +11,11 @@ from django.utils import timezone
 from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.exact.reservations import choose_exact_amount
-from checkouts.lifecycle.bells import (
-    ring_pages,
-)
+from checkouts.lifecycle.bells import ring_pages
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
-from tests.checkouts.factories import (
-    ADDRESS,
-    HEAD,
-    make_exact_checkout,
-    make_page_checkout,
-    make_seen,
-    move,
-)
-from tests.checkouts.page.streaming.servers import (
-    Reader,
-    StreamServer,
-    stream_server,
-)
+from tests.checkouts.factories import ADDRESS, HEAD, make_exact_checkout, make_page_checkout, make_seen, move
+from tests.checkouts.page.streaming.servers import Reader, StreamServer, stream_server
 from tests.factories import make_transfer
 from tests.ownvalkey import OwnValkey
 from tests.waiting import wait_until
@@ -47,9 +34,7 @@ def pay(checkout: Checkout) -> None:
     attribute_transfers(now=now)
 
 
-def test_a_payment_is_told_at_once_to_each_page_of_its_checkout_and_to_no_other(
-    server: StreamServer,
-) -> None:
+def test_a_payment_is_told_at_once_to_each_page_of_its_checkout_and_to_no_other(server: StreamServer) -> None:
     other, took = make_page_checkout(), []
     with server.read(other.code) as bystander:
         for _ in range(3):
@@ -66,9 +51,7 @@ def test_a_payment_is_told_at_once_to_each_page_of_its_checkout_and_to_no_other(
     assert median(took) < AT_ONCE
 
 
-def test_a_reserved_amount_is_told_for_another_tab_shows_it_too(
-    server: StreamServer,
-) -> None:
+def test_a_reserved_amount_is_told_for_another_tab_shows_it_too(server: StreamServer) -> None:
     took = []
     for _ in range(3):
         checkout = make_exact_checkout()
@@ -81,9 +64,7 @@ def test_a_reserved_amount_is_told_for_another_tab_shows_it_too(
     assert median(took) < AT_ONCE
 
 
-def test_confirmations_are_told_as_blocks_come_though_no_block_rings(
-    server: StreamServer,
-) -> None:
+def test_confirmations_are_told_as_blocks_come_though_no_block_rings(server: StreamServer) -> None:
     took = []
     for _ in range(3):
         with server.read(make_seen().code) as reader:
@@ -95,9 +76,7 @@ def test_confirmations_are_told_as_blocks_come_though_no_block_rings(
     assert median(took) < AT_ONCE
 
 
-def test_a_change_whose_bell_was_missed_is_found_by_the_sweep(
-    server: StreamServer,
-) -> None:
+def test_a_change_whose_bell_was_missed_is_found_by_the_sweep(server: StreamServer) -> None:
     checkout = make_page_checkout()
     with server.read(checkout.code) as reader:
         reader.await_statuses("pending")
@@ -136,9 +115,7 @@ def test_what_is_rolled_back_does_not_ring(server: StreamServer) -> None:
 
 @pytest.mark.faults
 def test_without_valkey_streams_open_and_tell(
-    transactional_db: None,
-    tmp_path_factory: pytest.TempPathFactory,
-    own_valkey: OwnValkey,
+    transactional_db: None, tmp_path_factory: pytest.TempPathFactory, own_valkey: OwnValkey
 ) -> None:
     checkout = make_page_checkout(mode=Mode.TEST)
     folder = tmp_path_factory.mktemp("streams")
@@ -160,15 +137,11 @@ def follow_a_move(checkout: Checkout, reader: Reader) -> None:
     reader.await_statuses(*before, after)
 
 
-def test_a_stream_server_speaks_http_1_only_and_waits_ten_seconds_for_headers(
-    server: StreamServer,
-) -> None:
+def test_a_stream_server_speaks_http_1_only_and_waits_ten_seconds_for_headers(server: StreamServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
         slow.sendall(b"GET /c/abc/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n")
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as two:
-            two.sendall(
-                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-            )
+            two.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
             # HTTP/2 would answer with a frame.
             assert two.recv(1024) == b""
         began = time.monotonic()

@@ -8,21 +8,11 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from checkouts.page.streaming import (
-    application,
-    hub,
-)
-from checkouts.page.streaming.admission import (
-    PER_ADDRESS,
-    Admission,
-    StreamsFullError,
-)
+from checkouts.page.streaming import application, hub
+from checkouts.page.streaming.admission import PER_ADDRESS, Admission, StreamsFullError
 from checkouts.page.streaming.application import _follow
 from checkouts.page.streaming.facts import PageFacts
-from checkouts.page.streaming.hub import (
-    Hub,
-    Stream,
-)
+from checkouts.page.streaming.hub import Hub, Stream
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import RateLimitError
 from tests.waiting import PATIENCE_SECONDS
@@ -55,12 +45,7 @@ class Books:
         return {one: self.facts[one] for one in checkout_ids}
 
 
-def in_a_hub(
-    books: Books,
-    story: Callable[[Hub], Awaitable[None]],
-    *,
-    seconds: float = PATIENCE_SECONDS,
-) -> None:
+def in_a_hub(books: Books, story: Callable[[Hub], Awaitable[None]], *, seconds: float = PATIENCE_SECONDS) -> None:
     """Run a story beside a running hub."""
 
     async def run() -> None:
@@ -117,9 +102,7 @@ def test_a_ring_that_changes_nothing_tells_nothing() -> None:
     in_a_hub(books, story)
 
 
-def test_a_database_that_is_away_is_asked_again_with_the_next_tick(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_database_that_is_away_is_asked_again_with_the_next_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "TICK_SECONDS", 0.01)
     books = Books(_1=PENDING)
     books.is_away = True
@@ -133,9 +116,7 @@ def test_a_database_that_is_away_is_asked_again_with_the_next_tick(
     in_a_hub(books, story)
 
 
-def test_a_page_that_nobody_foresaw_holds_up_no_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_page_that_nobody_foresaw_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "TICK_SECONDS", 0.01)
     books = Books(_1=PENDING)
 
@@ -149,9 +130,7 @@ def test_a_page_that_nobody_foresaw_holds_up_no_other(
     in_a_hub(books, story)
 
 
-def test_every_page_is_swept_within_ten_ticks_and_each_tick_takes_its_part(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_page_is_swept_within_ten_ticks_and_each_tick_takes_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "TICK_SECONDS", 0.01)
     books = Books(**{f"_{number}": PENDING for number in range(100)})
 
@@ -167,9 +146,7 @@ def test_every_page_is_swept_within_ten_ticks_and_each_tick_takes_its_part(
     assert {one for tick in ticks for one in tick} == set(range(100))
 
 
-def test_a_reader_that_takes_nothing_holds_up_nobody_and_gets_the_latest_alone() -> (
-    None
-):
+def test_a_reader_that_takes_nothing_holds_up_nobody_and_gets_the_latest_alone() -> None:
     books = Books(_1=PENDING)
     sent: list[bytes] = []
 
@@ -194,9 +171,7 @@ def test_a_reader_that_takes_nothing_holds_up_nobody_and_gets_the_latest_alone()
     assert b"completed" in sent[-1]
 
 
-def test_a_reader_that_never_takes_anything_is_let_go(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_reader_that_never_takes_anything_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(application, "SEND_SECONDS", 0.01)
 
     async def never(_: dict[str, Any]) -> None:

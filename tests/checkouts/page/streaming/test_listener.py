@@ -8,26 +8,17 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from checkouts.lifecycle.bells import (
-    ring_pages,
-)
+from checkouts.lifecycle.bells import ring_pages
 from checkouts.states import CheckoutStatus
-from tests.checkouts.factories import (
-    make_page_checkout,
-    move,
-)
-from tests.checkouts.page.streaming.servers import (
-    StreamServer,
-)
+from tests.checkouts.factories import make_page_checkout, move
+from tests.checkouts.page.streaming.servers import StreamServer
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.sessions
-def test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed(
-    server: StreamServer,
-) -> None:
+def test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed(server: StreamServer) -> None:
     checkout = make_page_checkout()
     with server.read(checkout.code) as reader:
         reader.await_statuses("pending")

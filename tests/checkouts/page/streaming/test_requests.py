@@ -3,11 +3,7 @@
 import pytest
 
 from tests.checkouts.factories import make_page_checkout
-from tests.checkouts.page.streaming.servers import (
-    OUR_ORIGIN,
-    Reader,
-    StreamServer,
-)
+from tests.checkouts.page.streaming.servers import OUR_ORIGIN, Reader, StreamServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -21,9 +17,7 @@ def test_the_answer_asks_proxies_and_caches_to_pass_it_on(server: StreamServer) 
         assert "access-control-allow-origin" not in reader.head
 
 
-def test_only_our_own_pages_may_follow_from_another_origin(
-    server: StreamServer,
-) -> None:
+def test_only_our_own_pages_may_follow_from_another_origin(server: StreamServer) -> None:
     code = make_page_checkout().code
     with server.read(code, Origin=OUR_ORIGIN) as ours:
         assert ours.head["access-control-allow-origin"] == OUR_ORIGIN

@@ -5,17 +5,10 @@ from solders.transaction import VersionedTransaction
 
 from demo.localnet.errors import NodeError
 from demo.localnet.solana.node import SolanaNode
-from tests.demo.localnet.solana.questions import (
-    ask,
-    listed,
-    payment,
-    transaction,
-)
+from tests.demo.localnet.solana.questions import ask, listed, payment, transaction
 
 
-def test_without_preflight_a_failed_transaction_lands_and_moves_nothing(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_without_preflight_a_failed_transaction_lands_and_moves_nothing(solana_node: SolanaNode, owner: str) -> None:
     failed = solana_node.fail(owner, 5)
     assert transaction(solana_node, failed)["meta"]["err"] is not None
     assert listed(solana_node, owner) == [failed]
@@ -36,9 +29,7 @@ def test_an_old_blockhash_is_refused(solana_node: SolanaNode, owner: str) -> Non
         solana_node.submit(signed)
 
 
-def test_a_signature_by_somebody_else_is_refused(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_a_signature_by_somebody_else_is_refused(solana_node: SolanaNode, owner: str) -> None:
     signed = solana_node.sign(payment(solana_node, owner), payer=solana_node.payer)
     forged = bytearray(bytes(signed))
     forged[10] ^= 1

@@ -6,16 +6,10 @@ import pytest
 
 from demo.localnet.errors import NodeError
 from demo.localnet.solana.node import PAYER_UNITS, SolanaNode
-from tests.demo.localnet.solana.questions import (
-    listed,
-    payment,
-    transaction,
-)
+from tests.demo.localnet.solana.questions import listed, payment, transaction
 
 
-def test_what_is_not_confirmed_is_not_listed(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_what_is_not_confirmed_is_not_listed(solana_node: SolanaNode, owner: str) -> None:
     signed = solana_node.sign(payment(solana_node, owner), payer=solana_node.payer)
     sent = solana_node.submit(signed)
     [status] = solana_node.rpc("getSignatureStatuses", [sent])["value"]
@@ -27,25 +21,19 @@ def test_what_is_not_confirmed_is_not_listed(
     assert listed(solana_node, owner) == [sent]
 
 
-def test_commitment_below_confirmed_is_refused_where_nodes_refuse_it(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_commitment_below_confirmed_is_refused_where_nodes_refuse_it(solana_node: SolanaNode, owner: str) -> None:
     with pytest.raises(NodeError, match="below `confirmed`"):
         listed(solana_node, owner, commitment="processed")
 
 
-def test_a_node_that_lacks_the_slot_asked_for_says_so(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_a_node_that_lacks_the_slot_asked_for_says_so(solana_node: SolanaNode, owner: str) -> None:
     with pytest.raises(NodeError, match="Minimum context slot") as refused:
         listed(solana_node, owner, minContextSlot=solana_node.slot() + 1_000)
     assert refused.value.code == -32016
     assert refused.value.data["contextSlot"] > 0
 
 
-def test_a_listing_is_paged_from_the_newest_down(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_a_listing_is_paged_from_the_newest_down(solana_node: SolanaNode, owner: str) -> None:
     sent = [solana_node.pay(owner, units) for units in range(1, 6)]
     newest_first = sent[::-1]
     assert listed(solana_node, owner) == newest_first

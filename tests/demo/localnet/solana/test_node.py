@@ -9,20 +9,13 @@ from solana.rpc.commitment import Confirmed
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 
-from demo.localnet.errors import (
-    NodeError,
-)
-from demo.localnet.solana.node import (
-    PAYER_UNITS,
-    SolanaNode,
-)
+from demo.localnet.errors import NodeError
+from demo.localnet.solana.node import PAYER_UNITS, SolanaNode
 from tests.demo.localnet.solana.questions import ask
 from tests.waiting import wait_until
 
 
-def test_the_client_library_sends_and_finds_a_payment(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_the_client_library_sends_and_finds_a_payment(solana_node: SolanaNode, owner: str) -> None:
     signature = Signature.from_string(solana_node.pay(owner, 25, memo="a memo"))
     account = Pubkey.from_string(solana_node.token_account(owner))
 
@@ -73,9 +66,7 @@ def test_slots_pass_by_themselves_and_time_is_real(solana_node: SolanaNode) -> N
     assert abs(solana_node.rpc("getBlockTime", latest) - time.time()) < 60
 
 
-def test_a_transaction_is_processed_then_confirmed_then_finalized(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_a_transaction_is_processed_then_confirmed_then_finalized(solana_node: SolanaNode, owner: str) -> None:
     signature = solana_node.pay(owner, 1)
 
     def reached() -> str:
@@ -89,9 +80,7 @@ def test_a_transaction_is_processed_then_confirmed_then_finalized(
     solana_node.finalize()
     assert reached() == "finalized"
     assert solana_node.rpc("getTransaction", signature, finalized)
-    slots = [
-        solana_node.slot(level) for level in ("finalized", "confirmed", "processed")
-    ]
+    slots = [solana_node.slot(level) for level in ("finalized", "confirmed", "processed")]
     assert slots[0] + 32 <= slots[1]
     assert slots[1] + 1 <= slots[2]
 
@@ -106,9 +95,7 @@ def test_a_skipped_slot_has_no_block(solana_node: SolanaNode) -> None:
     assert solana_node.slot("confirmed") not in range(last - 2, last + 1)
 
 
-def test_another_chain_begins_after_a_reset(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_another_chain_begins_after_a_reset(solana_node: SolanaNode, owner: str) -> None:
     genesis = solana_node.rpc("getGenesisHash")
     solana_node.pay(owner, 5)
     solana_node.reset()

@@ -6,9 +6,7 @@ import pytest
 from solders.keypair import Keypair
 
 from demo.localnet.solana import programs
-from demo.localnet.solana.node import (
-    SolanaNode,
-)
+from demo.localnet.solana.node import SolanaNode
 
 CONFIRMED = {"commitment": "confirmed"}
 
@@ -24,9 +22,7 @@ def transaction(node: SolanaNode, signature: str, **options: Any) -> Any:
     return node.rpc("getTransaction", signature, asked)
 
 
-def test_token_2022_moves_by_the_other_program(
-    solana_node: SolanaNode, owner: str
-) -> None:
+def test_token_2022_moves_by_the_other_program(solana_node: SolanaNode, owner: str) -> None:
     token = solana_node.create_token(program=programs.TOKEN_2022)
     solana_node.fund(str(solana_node.payer.pubkey()), 100, token=token)
     sent = solana_node.pay(owner, 30, token=token)

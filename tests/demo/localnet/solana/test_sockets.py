@@ -38,9 +38,7 @@ def pushed(socket: Connection) -> tuple[int, str]:
     return params["subscription"], params["result"]["value"]["signature"]
 
 
-def test_only_what_names_the_account_is_pushed(
-    solana_node: SolanaNode, socket: Connection
-) -> None:
+def test_only_what_names_the_account_is_pushed(solana_node: SolanaNode, socket: Connection) -> None:
     ours, other = str(Keypair().pubkey()), str(Keypair().pubkey())
     number = follow(socket, ours)
     solana_node.pay(other, 1)
@@ -49,9 +47,7 @@ def test_only_what_names_the_account_is_pushed(
     assert {pushed(socket), pushed(socket)} == {(number, first), (number, second)}
 
 
-def test_a_transaction_is_pushed_once_confirmed_and_not_again(
-    solana_node: SolanaNode, socket: Connection
-) -> None:
+def test_a_transaction_is_pushed_once_confirmed_and_not_again(solana_node: SolanaNode, socket: Connection) -> None:
     payer = str(solana_node.payer.pubkey())
     number = follow(socket, payer)
     signature = solana_node.pay_unconfirmed(str(Keypair().pubkey()), 5)

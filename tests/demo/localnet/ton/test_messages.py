@@ -1,27 +1,20 @@
 """Messages of the local TON chain."""
 
-from demo.localnet.ton.messages import (
-    NANOTONS,
-    Payment,
-)
-from demo.localnet.ton.node import (
-    TonNode,
-)
+from demo.localnet.ton.messages import NANOTONS, Payment
+from demo.localnet.ton.node import TonNode
 
 OP_NOTIFICATION = "0x7362d09c"
 
 
 def listed(node: TonNode, owner: str, **query: object) -> list[dict[str, object]]:
     """The transfers to an owner, the newest first."""
-    rows: list[dict[str, object]] = node.get(
-        "jetton/transfers", owner_address=owner, direction="in", **query
-    )["jetton_transfers"]
+    rows: list[dict[str, object]] = node.get("jetton/transfers", owner_address=owner, direction="in", **query)[
+        "jetton_transfers"
+    ]
     return rows
 
 
-def test_one_nanoton_does_not_pay_for_the_notification_and_more_does(
-    ton_node: TonNode,
-) -> None:
+def test_one_nanoton_does_not_pay_for_the_notification_and_more_does(ton_node: TonNode) -> None:
     wallet = ton_node.create_wallet()
     ton_node.pay(wallet.address, 1)
     ton_node.pay(wallet.address, 1, forward_nanotons=0)
@@ -29,11 +22,7 @@ def test_one_nanoton_does_not_pay_for_the_notification_and_more_does(
     ton_node.pay(ton_node.payer.address, 1, payer=wallet)
     ton_node.pay(wallet.address, 1, forward_nanotons=NANOTONS // 50)
     rows = ton_node.get("transactions", account=wallet.address, sort="asc")
-    told = [
-        row["description"]
-        for row in rows["transactions"]
-        if row["in_msg"]["opcode"] == OP_NOTIFICATION
-    ]
+    told = [row["description"] for row in rows["transactions"] if row["in_msg"]["opcode"] == OP_NOTIFICATION]
     assert [each["aborted"] for each in told] == [True, False]
     assert told[0]["compute_ph"] == {"skipped": True, "reason": "no_gas"}
 

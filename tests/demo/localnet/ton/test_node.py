@@ -4,14 +4,8 @@ import time
 
 import pytest
 
-from demo.localnet.errors import (
-    NodeError,
-    NodeStartError,
-)
-from demo.localnet.ton.node import (
-    PAYER_UNITS,
-    TonNode,
-)
+from demo.localnet.errors import NodeError, NodeStartError
+from demo.localnet.ton.node import PAYER_UNITS, TonNode
 from wallets.chains.ton.family import TON_FAMILY
 
 
@@ -22,20 +16,15 @@ def raw(address: str) -> str:
 
 def listed(node: TonNode, owner: str, **query: object) -> list[dict[str, object]]:
     """The transfers to an owner, the newest first."""
-    rows: list[dict[str, object]] = node.get(
-        "jetton/transfers", owner_address=owner, direction="in", **query
-    )["jetton_transfers"]
+    rows: list[dict[str, object]] = node.get("jetton/transfers", owner_address=owner, direction="in", **query)[
+        "jetton_transfers"
+    ]
     return rows
 
 
-def test_every_start_is_another_chain_with_the_same_addresses(
-    ton_node: TonNode,
-) -> None:
+def test_every_start_is_another_chain_with_the_same_addresses(ton_node: TonNode) -> None:
     with TonNode() as other:
-        first = [
-            node.get("masterchainInfo")["first"]["root_hash"]
-            for node in (ton_node, other)
-        ]
+        first = [node.get("masterchainInfo")["first"]["root_hash"] for node in (ton_node, other)]
         assert first[0] != first[1]
         assert (ton_node.usdt, ton_node.fake) == (other.usdt, other.fake)
         assert other.usdt != other.fake
@@ -46,9 +35,7 @@ def test_every_start_is_another_chain_with_the_same_addresses(
         other.head()
 
 
-def test_a_signed_message_moves_jettons_and_is_in_a_block_at_once(
-    ton_node: TonNode,
-) -> None:
+def test_a_signed_message_moves_jettons_and_is_in_a_block_at_once(ton_node: TonNode) -> None:
     wallet, before = ton_node.create_wallet(), ton_node.head()
     tx_hash = ton_node.pay(wallet.address, 25_500_000, "invoice-42")
     assert ton_node.balance(wallet.address) == 25_500_000
@@ -63,9 +50,7 @@ def test_a_signed_message_moves_jettons_and_is_in_a_block_at_once(
     assert receipt["now"] == pytest.approx(time.time(), abs=60)
 
 
-def test_what_a_payer_does_not_have_is_not_listed_as_a_transfer(
-    ton_node: TonNode,
-) -> None:
+def test_what_a_payer_does_not_have_is_not_listed_as_a_transfer(ton_node: TonNode) -> None:
     wallet = ton_node.create_wallet()
     assert ton_node.pay(wallet.address, PAYER_UNITS + 1) == ""
     assert listed(ton_node, wallet.address) == []
@@ -125,10 +110,7 @@ def test_a_reset_undoes_what_a_test_did(ton_node: TonNode) -> None:
 def test_refusals_are_worded_as_toncenter_words_them(ton_node: TonNode) -> None:
     with pytest.raises(NodeError) as refused:
         ton_node.get("transactions", limit=1001)
-    assert refused.value.data == {
-        "error": "limit is not allowed: 1001 > 1000",
-        "code": 422,
-    }
+    assert refused.value.data == {"error": "limit is not allowed: 1001 > 1000", "code": 422}
     with pytest.raises(NodeError) as refused:
         ton_node.get("jetton/transfers", owner_address="nobody")
     assert refused.value.code == 422
@@ -143,16 +125,8 @@ def test_pages_follow_one_another_without_gap_or_overlap(ton_node: TonNode) -> N
     wallet = ton_node.create_wallet()
     for units in range(1, 6):
         ton_node.pay(wallet.address, units)
-    pages = [
-        listed(ton_node, wallet.address, limit=2, offset=offset, sort="asc")
-        for offset in (0, 2, 4, 6)
-    ]
-    assert [[row["amount"] for row in page] for page in pages] == [
-        ["1", "2"],
-        ["3", "4"],
-        ["5"],
-        [],
-    ]
+    pages = [listed(ton_node, wallet.address, limit=2, offset=offset, sort="asc") for offset in (0, 2, 4, 6)]
+    assert [[row["amount"] for row in page] for page in pages] == [["1", "2"], ["3", "4"], ["5"], []]
 
 
 def test_blocks_are_found_by_their_time(ton_node: TonNode) -> None:
@@ -164,17 +138,12 @@ def test_blocks_are_found_by_their_time(ton_node: TonNode) -> None:
     assert int(block["gen_utime"]) <= time_ < int(after["gen_utime"])
 
 
-def test_a_trace_is_told_whole_by_the_hash_of_any_of_its_parts(
-    ton_node: TonNode,
-) -> None:
+def test_a_trace_is_told_whole_by_the_hash_of_any_of_its_parts(ton_node: TonNode) -> None:
     wallet = ton_node.create_wallet()
     tx_hash = ton_node.pay(wallet.address, 25)
     [trace] = ton_node.get("traces", tx_hash=tx_hash)["traces"]
     assert set(trace["transactions_order"]) == set(trace["transactions"])
-    assert (trace["is_incomplete"], trace["trace_info"]["trace_state"]) == (
-        False,
-        "complete",
-    )
+    assert (trace["is_incomplete"], trace["trace_info"]["trace_state"]) == (False, "complete")
     first = trace["transactions"][trace["transactions_order"][0]]
     assert first["hash"] == trace["trace_id"]
     for name in (first["in_msg"]["hash"], first["in_msg"]["hash_norm"]):

@@ -19,9 +19,7 @@ def test_the_listing_is_paged_and_newest_first(tron_node: TronNode) -> None:
     assert not {"block_number", "event_index"} & set(rows[0])
 
 
-def test_only_solidified_transactions_are_known_to_the_solidity_node(
-    tron_node: TronNode,
-) -> None:
+def test_only_solidified_transactions_are_known_to_the_solidity_node(tron_node: TronNode) -> None:
     paid = {"value": tron_node.pay(WALLET, 25)}
     grid = Node(tron_node.grid_url)
     assert grid.post("wallet/gettransactioninfobyid", paid)["id"] == paid["value"]

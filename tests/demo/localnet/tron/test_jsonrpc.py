@@ -11,9 +11,7 @@ USDT_HEX = "0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"
 
 
 @pytest.mark.parametrize("tag", ["pending", "safe"])
-def test_it_refuses_the_tags_that_java_tron_refuses(
-    tron_node: TronNode, tag: str
-) -> None:
+def test_it_refuses_the_tags_that_java_tron_refuses(tron_node: TronNode, tag: str) -> None:
     with pytest.raises(RefusedError, match=rf"TAG {tag} not supported \(-32602\)"):
         Node(tron_node.url).call("eth_getBlockByNumber", [tag, False])
 
@@ -32,9 +30,7 @@ def test_it_finds_no_more_than_its_limit(tron_node: TronNode) -> None:
     tron_node.pay(WALLET, 1)
     tron_node.pay(WALLET, 2)
     with pytest.raises(RangeTooLargeError, match="more than 1 results"):
-        Node(tron_node.url).call(
-            "eth_getLogs", [{"fromBlock": "0x0", "toBlock": "latest"}]
-        )
+        Node(tron_node.url).call("eth_getLogs", [{"fromBlock": "0x0", "toBlock": "latest"}])
 
 
 def test_it_knows_contracts_in_hexadecimal_only(tron_node: TronNode) -> None:

@@ -2,15 +2,9 @@
 
 import pytest
 
-from demo.localnet.tron import (
-    Rules,
-    TronNode,
-)
+from demo.localnet.tron import Rules, TronNode
 from demo.localnet.tron.rules import RateLimit
-from wallets.chains.base import (
-    ChainUnavailableError,
-    RangeTooLargeError,
-)
+from wallets.chains.base import ChainUnavailableError, RangeTooLargeError
 from wallets.chains.rpc.client import Node
 
 
@@ -24,12 +18,8 @@ def test_it_gives_five_thousand_blocks_and_no_more(tron_node: TronNode) -> None:
     assert Rules().most_blocks == 5_000
 
 
-@pytest.mark.parametrize(
-    ("limit", "seconds"), [(RateLimit.SERVLET, 2), (RateLimit.BAN, 30)]
-)
-def test_it_says_in_two_ways_that_it_is_asked_too_often(
-    tron_node: TronNode, limit: RateLimit, seconds: float
-) -> None:
+@pytest.mark.parametrize(("limit", "seconds"), [(RateLimit.SERVLET, 2), (RateLimit.BAN, 30)])
+def test_it_says_in_two_ways_that_it_is_asked_too_often(tron_node: TronNode, limit: RateLimit, seconds: float) -> None:
     tron_node.rules.rate_limit = limit
     node = Node(tron_node.url)
     for ask in (lambda: node.call("eth_chainId", []), lambda: node.get("v1")):

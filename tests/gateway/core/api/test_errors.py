@@ -8,12 +8,7 @@ from gateway.core.api import errors
 def test_an_error_says_what_where_and_by_which_code() -> None:
     error = errors.InvalidRequestError("Too much.", param="amount", code="amount_large")
     assert error.body() == {
-        "error": {
-            "type": "invalid_request",
-            "message": "Too much.",
-            "param": "amount",
-            "code": "amount_large",
-        }
+        "error": {"type": "invalid_request", "message": "Too much.", "param": "amount", "code": "amount_large"}
     }
 
 
@@ -22,9 +17,7 @@ def test_without_a_code_it_has_its_kinds() -> None:
 
 
 def test_a_401_challenges() -> None:
-    assert errors.AuthenticationError("No key.").headers() == {
-        "WWW-Authenticate": "Bearer"
-    }
+    assert errors.AuthenticationError("No key.").headers() == {"WWW-Authenticate": "Bearer"}
 
 
 @pytest.mark.parametrize("seconds", [1, 60])

@@ -3,10 +3,7 @@
 import pytest
 
 from accounts.models import Merchant
-from gateway.core.api.keyset import (
-    chunks_by_key,
-    keyset_page,
-)
+from gateway.core.api.keyset import chunks_by_key, keyset_page
 from tests.factories import make_merchant
 
 pytestmark = pytest.mark.django_db
@@ -29,9 +26,7 @@ def test_a_key_that_is_none_is_the_first_page(key: str) -> None:
     assert list(keyset_page(Merchant.objects.all(), {"before": key}).rows) == [merchant]
 
 
-def test_a_walk_has_every_row_once_newest_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_walk_has_every_row_once_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.core.api.keyset.CHUNK_ROWS", 2)
     newest = [make_merchant() for _ in range(5)][::-1]
     chunks = list(chunks_by_key(Merchant.objects.all()))

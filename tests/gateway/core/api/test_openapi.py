@@ -22,10 +22,7 @@ def test_a_page_has_its_rows_and_where_it_is() -> None:
     assert set(fields) == {"data", "total", "limit", "offset"}
     assert not fields["total"].required
     assert isinstance(fields["data"], s.ListSerializer)
-    assert set(listed("Things", Thing, wallet=s.CharField()).fields) == {
-        "data",
-        "wallet",
-    }
+    assert set(listed("Things", Thing, wallet=s.CharField()).fields) == {"data", "wallet"}
 
 
 def test_the_bounds_that_are_described_are_those_that_are_kept() -> None:

@@ -5,33 +5,18 @@ from datetime import UTC, datetime
 import pytest
 
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.api.pagination import (
-    Page,
-    list_body,
-    parse_page,
-    parse_text,
-    parse_time,
-)
+from gateway.core.api.pagination import Page, list_body, parse_page, parse_text, parse_time
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 def test_nothing_asked_is_the_first_twenty() -> None:
-    assert parse_page({}) == Page(
-        limit=20, offset=0, starting_after=None, include_total=True
-    )
+    assert parse_page({}) == Page(limit=20, offset=0, starting_after=None, include_total=True)
 
 
 def test_everything_asked_is_read() -> None:
-    query = {
-        "limit": "100",
-        "offset": "7",
-        "starting_after": "chk_1",
-        "include_total": "false",
-    }
-    assert parse_page(query) == Page(
-        limit=100, offset=7, starting_after="chk_1", include_total=False
-    )
+    query = {"limit": "100", "offset": "7", "starting_after": "chk_1", "include_total": "false"}
+    assert parse_page(query) == Page(limit=100, offset=7, starting_after="chk_1", include_total=False)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,7 @@ import pytest
 
 from gateway.core import valkey
 from gateway.core.api import rate_limits
-from gateway.core.api.rate_limits import (
-    Limit,
-    RateState,
-    hit,
-)
+from gateway.core.api.rate_limits import Limit, RateState, hit
 from tests.tree import ROOT
 
 LIMIT = Limit("test", 60)
@@ -41,9 +37,7 @@ def own_counters(settings: Any) -> None:
 
 
 def test_the_first_hit_leaves_all_but_one() -> None:
-    assert hit(LIMIT, "me", now=NOW) == RateState(
-        limit=60, remaining=59, reset=1_800_000_060, exceeded=False
-    )
+    assert hit(LIMIT, "me", now=NOW) == RateState(limit=60, remaining=59, reset=1_800_000_060, exceeded=False)
 
 
 def test_exactly_the_limit_is_admitted_and_remaining_never_falls_below_zero() -> None:
@@ -60,9 +54,7 @@ def test_a_new_window_begins_at_the_reset() -> None:
     assert (fresh.remaining, fresh.reset) == (59, state.reset + 60)
 
 
-@pytest.mark.parametrize(
-    ("limit", "identity"), [(Limit("other", 60), "me"), (LIMIT, "you"), (LIMIT, "me:1")]
-)
+@pytest.mark.parametrize(("limit", "identity"), [(Limit("other", 60), "me"), (LIMIT, "you"), (LIMIT, "me:1")])
 def test_scopes_and_identities_are_counted_apart(limit: Limit, identity: str) -> None:
     for _ in range(61):
         hit(LIMIT, "me", now=NOW)
@@ -86,9 +78,7 @@ def test_the_headers_are_the_specifications() -> None:
 
 
 @pytest.mark.slow
-def test_eight_processes_at_once_get_exactly_the_limit_through(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_eight_processes_at_once_get_exactly_the_limit_through(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Under the name that the processes use; a test of one process counts apart (tests/conftest.py).
     monkeypatch.setattr(rate_limits, "NAMESPACE", "rate")
     environment = os.environ | {

@@ -16,10 +16,7 @@ from rest_framework.response import Response
 
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
-from gateway.core.api.views import (
-    ApiView,
-    RouteMissing,
-)
+from gateway.core.api.views import ApiView, RouteMissing
 from gateway.core.api.wire import json_body
 from tests.factories import NOON
 
@@ -46,9 +43,7 @@ class Echo(ApiView):
         return Response(json_body(request))
 
 
-def send(
-    view: type[ApiView], method: str = "POST", body: bytes = b"{}", **extra: Any
-) -> Any:
+def send(view: type[ApiView], method: str = "POST", body: bytes = b"{}", **extra: Any) -> Any:
     content_type = extra.pop("content_type", "application/json")
     request = RequestFactory().generic(method, "/api/v1/x", body, content_type, **extra)
     response: HttpResponse = view.as_view()(request)
@@ -88,21 +83,14 @@ def test_no_body_is_an_empty_object() -> None:
         (errors.ConflictError("m"), 409, "conflict", "state_conflict"),
         (RequestDataTooBig("m"), 413, "invalid_request", "body_too_large"),
         (TooManyFieldsSent("m"), 400, "invalid_request", "parameter_invalid"),
-        (
-            drf.UnsupportedMediaType("x"),
-            415,
-            "invalid_request",
-            "media_type_unsupported",
-        ),
+        (drf.UnsupportedMediaType("x"), 415, "invalid_request", "media_type_unsupported"),
         (errors.UnavailableError("m"), 503, "api_error", "chain_unavailable"),
         (ValueError("secret"), 500, "api_error", "internal"),
         (KeyError("secret"), 500, "api_error", "internal"),
         (drf.APIException("secret"), 500, "api_error", "internal"),
     ],
 )
-def test_every_failure_is_rendered_by_one_handler(
-    failure: Exception, status: int, type_: str, code: str
-) -> None:
+def test_every_failure_is_rendered_by_one_handler(failure: Exception, status: int, type_: str, code: str) -> None:
     response = failing(failure)
     error = error_of(response)
     assert response.status_code == status
@@ -123,18 +111,12 @@ def test_an_error_may_name_its_parameter_and_its_own_code() -> None:
 
 def test_the_rate_limit_error_has_two_fields_and_a_header() -> None:
     response = failing(errors.RateLimitError(17))
-    assert error_of(response) == {
-        "type": "rate_limit",
-        "message": "Too many requests. Retry in 17 seconds.",
-    }
+    assert error_of(response) == {"type": "rate_limit", "message": "Too many requests. Retry in 17 seconds."}
     assert response["Retry-After"] == "17"
 
 
 def test_errors_are_json_even_where_the_request_was_never_parsed() -> None:
-    for response in (
-        send(Echo, "PUT"),
-        send(Echo, body=b"x", content_type="text/plain"),
-    ):
+    for response in (send(Echo, "PUT"), send(Echo, body=b"x", content_type="text/plain")):
         assert response["Content-Type"] == "application/json"
     assert set(send(Echo, "PUT")["Allow"].split(", ")) >= {"POST"}
 

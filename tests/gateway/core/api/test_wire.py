@@ -5,10 +5,7 @@ import io
 import pytest
 
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.api.wire import (
-    JsonParser,
-    JsonRenderer,
-)
+from gateway.core.api.wire import JsonParser, JsonRenderer
 
 
 def test_a_body_is_one_strict_object() -> None:

@@ -7,10 +7,7 @@ from pathlib import Path
 import psycopg
 import redis
 
-from gateway.core.embedded import (
-    EngineUrls,
-    running_urls,
-)
+from gateway.core.embedded import EngineUrls, running_urls
 from tests.tree import ROOT
 from tests.waiting import wait_until
 

@@ -4,10 +4,7 @@ import fcntl
 from pathlib import Path
 
 from gateway.core.embedded.leftovers import exists
-from tests.gateway.core.embedded.servers import (
-    postmaster,
-    start_apart,
-)
+from tests.gateway.core.embedded.servers import postmaster, start_apart
 
 
 def test_a_term_signal_stops_the_engines_and_exits_cleanly(home: Path) -> None:

@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.core.embedded import (
-    Engines,
-    EnginesError,
-)
+from gateway.core.embedded import Engines, EnginesError
 
 
 def test_a_socket_folder_that_is_a_link_is_refused(homes: Path) -> None:

@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.core.embedded import (
-    Engines,
-    EngineUrls,
-    running_urls,
-)
+from gateway.core.embedded import Engines, EngineUrls, running_urls
 from tests.gateway.core.embedded.servers import answers, postmaster, rows, start_apart
 
 
@@ -45,9 +41,7 @@ def test_after_kill_9_of_everything_the_next_start_recovers(home: Path) -> None:
         assert rows(urls, "SELECT n FROM kept") == [(7,)]
 
 
-def test_a_recycled_pid_in_a_pid_file_neither_blocks_nor_is_signalled(
-    home: Path,
-) -> None:
+def test_a_recycled_pid_in_a_pid_file_neither_blocks_nor_is_signalled(home: Path) -> None:
     Engines(home).stop()
     with Engines(home) as urls:
         text = (home / "postgres" / "postmaster.pid").read_text()

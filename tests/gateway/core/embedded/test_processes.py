@@ -55,11 +55,7 @@ def test_a_child_that_ends_is_started_again_later_each_time(tmp_path: Path) -> N
     wait_until(lambda: keeper.exits("child") >= 3, seconds=20)
     keeper.stop()
     assert [line.split("; ")[0] for line in said[:1]] == ["child ended (exit status 3)"]
-    assert [line.split("again in ")[1][:5] for line in said[:3]] == [
-        "0.1 s",
-        "0.2 s",
-        "0.4 s",
-    ]
+    assert [line.split("again in ")[1][:5] for line in said[:3]] == ["0.1 s", "0.2 s", "0.4 s"]
 
 
 def test_stop_ends_the_children_and_starts_none_again(tmp_path: Path) -> None:
@@ -90,9 +86,7 @@ def test_a_program_that_is_missing_is_reported_and_tried_again(tmp_path: Path) -
 
 @pytest.mark.skipif(not LINUX, reason="only Linux tells a child that its parent died")
 @pytest.mark.parametrize("orphan_signal", [None, "SIGTERM"])
-def test_a_child_whose_supervisor_is_killed_gets_its_signal_for_that(
-    tmp_path: Path, orphan_signal: str | None
-) -> None:
+def test_a_child_whose_supervisor_is_killed_gets_its_signal_for_that(tmp_path: Path, orphan_signal: str | None) -> None:
     signals = ["SIGINT", *filter(None, [orphan_signal])]
     argv = [sys.executable, "-c", SUPERVISOR, CHILD, str(tmp_path), *signals]
     with subprocess.Popen(argv, cwd=ROOT) as supervisor:

@@ -10,12 +10,7 @@ import psycopg
 import pytest
 import redis
 
-from gateway.core.embedded import (
-    Engines,
-    EnginesBusyError,
-    EnginesError,
-    running_urls,
-)
+from gateway.core.embedded import Engines, EnginesBusyError, EnginesError, running_urls
 from gateway.core.embedded.leftovers import exists
 from gateway.core.embedded.processes import command_line
 from tests.gateway.core.embedded.servers import answers, rows, valkey
@@ -24,9 +19,7 @@ from tests.waiting import wait_until
 
 def test_both_engines_answer_under_the_urls_that_start_returns(home: Path) -> None:
     with Engines(home) as urls:
-        assert rows(urls, "SELECT current_user, current_database()") == [
-            ("florin", "florin")
-        ]
+        assert rows(urls, "SELECT current_user, current_database()") == [("florin", "florin")]
         assert rows(urls, "SHOW server_version_num")[0][0] >= "180000"  # type: ignore[operator]
         with valkey(urls) as client:
             assert client.ping()
@@ -37,10 +30,7 @@ def test_a_wrong_password_is_refused_by_both_engines(home: Path) -> None:
         with pytest.raises(psycopg.OperationalError, match="password authentication"):
             psycopg.connect(urls.database_url.replace("florin:", "florin:x", 1))
         wrong = urls.redis_url.replace("unix://:", "unix://:x")
-        with (
-            redis.Redis.from_url(wrong) as client,
-            pytest.raises(redis.AuthenticationError),
-        ):
+        with redis.Redis.from_url(wrong) as client, pytest.raises(redis.AuthenticationError):
             client.ping()
 
 
@@ -54,9 +44,7 @@ def test_no_engine_listens_on_a_network_port(home: Path) -> None:
 def test_passwords_are_in_private_files_and_in_no_command_line(home: Path) -> None:
     engines = Engines(home)
     with engines as urls:
-        files = [
-            home / n for n in ("state.json", "postgres.password", "valkey.password")
-        ]
+        files = [home / n for n in ("state.json", "postgres.password", "valkey.password")]
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
         passwords = [file.read_text() for file in files[1:]]
         shown = [repr(urls), *map(command_line, engines.pids.values())]

@@ -16,9 +16,7 @@ def made(url: str, replica_url: str = "") -> dict[str, dict[str, Any]]:
 
 
 def test_an_address_with_two_hosts_names_both_and_which_to_take() -> None:
-    one = made(
-        "postgresql://florin:pw@db1:5432,db2:5433/shop?target_session_attrs=read-write"
-    )["default"]
+    one = made("postgresql://florin:pw@db1:5432,db2:5433/shop?target_session_attrs=read-write")["default"]
     assert (one["HOST"], one["PORT"], one["NAME"]) == ("db1,db2", "5432,5433", "shop")
     assert one["OPTIONS"]["target_session_attrs"] == "read-write"
 
@@ -43,9 +41,7 @@ def test_of_two_hosts_the_one_that_lives_is_found(tmp_path: Path) -> None:
 
 def test_a_host_that_vanished_is_not_waited_for_for_ever() -> None:
     options = made("postgresql://db1/florin")["default"]["OPTIONS"]
-    idle, interval, count = (
-        options[f"keepalives_{name}"] for name in ("idle", "interval", "count")
-    )
+    idle, interval, count = (options[f"keepalives_{name}"] for name in ("idle", "interval", "count"))
     assert idle + interval * count < 15
     assert options["tcp_user_timeout"] < 15_000
     assert options["connect_timeout"] == 5

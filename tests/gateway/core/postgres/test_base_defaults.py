@@ -10,9 +10,7 @@ from gateway.core.postgres.base import LIMIT_PAUSES, DatabaseWrapper
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # In this database alone, or other tests' processes would have it too.
-HERE = (
-    "ALTER ROLE CURRENT_USER IN DATABASE {} {} idle_in_transaction_session_timeout {}"
-)
+HERE = "ALTER ROLE CURRENT_USER IN DATABASE {} {} idle_in_transaction_session_timeout {}"
 
 
 def alter_role(verb: str, value: str = "") -> None:
@@ -46,9 +44,7 @@ def test_whoever_migrates_is_given_it(other: DatabaseWrapper) -> None:
 
 
 @pytest.mark.parametrize("limit", ["0", "1h"])
-def test_a_process_warns_once_where_it_is_missing_and_says_what_to_do(
-    other: DatabaseWrapper, limit: str
-) -> None:
+def test_a_process_warns_once_where_it_is_missing_and_says_what_to_do(other: DatabaseWrapper, limit: str) -> None:
     alter_role("SET", f"= '{limit}'")
     assert warnings(other) == [LIMIT_PAUSES]
     other.close()

@@ -16,12 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from checkouts.models import Checkout
 from gateway.core.postgres import replica as module
 from gateway.core.postgres.addresses import REPLICA
-from gateway.core.postgres.replica import (
-    HEADER,
-    read_alias,
-    reads_replica,
-    replica,
-)
+from gateway.core.postgres.replica import HEADER, read_alias, reads_replica, replica
 from gateway.pages.metrics import measure
 from tests.factories import NOON, make_merchant, make_wallet
 from tests.tree import python_sources, relative
@@ -52,8 +47,7 @@ def test_the_views_that_may_read_it_are_these() -> None:
     found = {
         relative(path): [one.name for one in marked(ast.parse(path.read_text()))]
         for path in python_sources()
-        if not relative(path).startswith("tests/")
-        and "reads_replica" in path.read_text()
+        if not relative(path).startswith("tests/") and "reads_replica" in path.read_text()
     }
     assert found.pop("gateway/core/postgres/replica.py") == []
     assert found == MARKED
@@ -63,8 +57,7 @@ def test_no_other_code_reads_it() -> None:
     named = {
         relative(path)
         for path in python_sources()
-        if not relative(path).startswith("tests/")
-        and "gateway.core.postgres.replica" in path.read_text()
+        if not relative(path).startswith("tests/") and "gateway.core.postgres.replica" in path.read_text()
     }
     others = {
         "accounts/keys/authentication.py",
@@ -89,9 +82,7 @@ def test_rows_that_a_process_keeps_are_read_from_the_primary() -> None:
         for path in python_sources()
         if not relative(path).startswith("tests/") and "@cached" in path.read_text()
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef)
-        and "cached" in decorators(node)
-        and ".objects" in ast.unparse(node)
+        if isinstance(node, ast.FunctionDef) and "cached" in decorators(node) and ".objects" in ast.unparse(node)
     ]
     assert len(kept) == 3
     assert [one for one in kept if "from_primary" not in one[2]] == []
@@ -146,18 +137,14 @@ def test_a_marked_view_reads_it_and_locks_and_writes_in_the_primary(near: None) 
 
 
 @pytest.mark.parametrize("lag", [None, 10.1])
-def test_a_replica_that_is_away_or_behind_is_not_read(
-    lag: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replica_that_is_away_or_behind_is_not_read(lag: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "lag", lambda: lag)
     answer = reads_replica(aliases)(HttpRequest())
     assert set(answer.content.split()) == {b"default"}
     assert HEADER not in answer
 
 
-def test_a_view_on_which_it_fails_begins_again_at_the_primary(
-    near: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_view_on_which_it_fails_begins_again_at_the_primary(near: None, monkeypatch: pytest.MonkeyPatch) -> None:
     failed: list[Exception] = []
     monkeypatch.setattr(replica, "fail", failed.append)
 
@@ -172,9 +159,7 @@ def test_a_view_on_which_it_fails_begins_again_at_the_primary(
     assert len(failed) == 1
 
 
-def test_a_replica_that_fails_is_left_alone_for_some_seconds(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replica_that_fails_is_left_alone_for_some_seconds(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REPLICA_URL = "postgresql://db2/florin"
     asked: list[int] = []
 

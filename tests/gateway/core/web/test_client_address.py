@@ -7,10 +7,7 @@ import pytest
 from django.test import RequestFactory
 
 from gateway.core.web import client_address as clientaddr
-from gateway.core.web.client_address import (
-    client_address,
-    limited_as,
-)
+from gateway.core.web.client_address import client_address, limited_as
 
 
 @pytest.fixture(autouse=True)
@@ -58,9 +55,7 @@ def test_without_trusted_proxies_the_peer_is_the_client() -> None:
         ("", "203.0.113.9", "unknown"),
     ],
 )
-def test_trusted_proxies_name_the_client(
-    settings: Any, peer: str, forwarded: str | None, client: str
-) -> None:
+def test_trusted_proxies_name_the_client(settings: Any, peer: str, forwarded: str | None, client: str) -> None:
     settings.TRUSTED_PROXIES = ["10.0.0.0/8", "fd00::/8"]
     assert seen(peer, forwarded) == client
 
@@ -79,16 +74,12 @@ def test_trusted_proxies_name_the_client(
         ("unknown", "unknown"),
     ],
 )
-def test_limits_count_an_ipv6_address_by_its_network(
-    address: str, counted: str
-) -> None:
+def test_limits_count_an_ipv6_address_by_its_network(address: str, counted: str) -> None:
     assert limited_as(address) == counted
 
 
 @pytest.mark.parametrize("network", ["::ffff:10.0.0.0/104", "::ffff:10.0.0.1"])
-def test_a_proxy_that_is_named_as_a_mapped_address_is_trusted(
-    settings: Any, network: str
-) -> None:
+def test_a_proxy_that_is_named_as_a_mapped_address_is_trusted(settings: Any, network: str) -> None:
     settings.TRUSTED_PROXIES = [network]
     assert seen("10.0.0.1", "203.0.113.9") == "203.0.113.9"
     clientaddr._is_trusted.cache_clear()
@@ -97,11 +88,8 @@ def test_a_proxy_that_is_named_as_a_mapped_address_is_trusted(
 
 
 @pytest.mark.parametrize(
-    ("peer", "kept"),
-    [("::ffff:203.0.113.9", "203.0.113.9"), ("fe80::1%eth0", "fe80::1"), ("x", None)],
+    ("peer", "kept"), [("::ffff:203.0.113.9", "203.0.113.9"), ("fe80::1%eth0", "fe80::1"), ("x", None)]
 )
-def test_what_is_written_down_of_a_client_is_one_address_for_each(
-    peer: str, kept: str | None
-) -> None:
+def test_what_is_written_down_of_a_client_is_one_address_for_each(peer: str, kept: str | None) -> None:
     request = RequestFactory(REMOTE_ADDR=peer).get("/")
     assert clientaddr.address_or_none(request) == kept

@@ -9,11 +9,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from gateway.core.web.compact import (
-    compact_css,
-    compact_js,
-    compact_page,
-)
+from gateway.core.web.compact import compact_css, compact_js, compact_page
 from tests.tree import relative, repository_files
 
 PAGE = "<p>\n    one\n\n    two\n</p>\n" * 20
@@ -21,8 +17,7 @@ PAGE = "<p>\n    one\n\n    two\n</p>\n" * 20
 COMPACT_TEMPLATES = [
     path
     for path in repository_files(".html")
-    if path.parent.name in {"templates", "errors", "brand", "checkouts", "links"}
-    and "dashboard" not in path.parts
+    if path.parent.name in {"templates", "errors", "brand", "checkouts", "links"} and "dashboard" not in path.parts
 ]
 SCRIPTS = {path.name: path for path in repository_files(".js") if "js" in path.parts}
 STYLES = {path.name: path for path in repository_files(".css")}
@@ -49,9 +44,7 @@ def answer(accepted: str, body: str = PAGE, kind: str = "text/html") -> HttpResp
         ("identity", None),
     ],
 )
-def test_a_page_travels_by_what_the_browser_reads(
-    accepted: str, encoding: str | None
-) -> None:
+def test_a_page_travels_by_what_the_browser_reads(accepted: str, encoding: str | None) -> None:
     response = answer(accepted)
     assert response.headers.get("Content-Encoding") == encoding
     assert response["Vary"] == "Accept-Encoding"
@@ -103,9 +96,7 @@ def test_styles_lose_comments_and_spaces_only() -> None:
 
 
 def test_scripts_lose_indentation_and_lines_of_comment_only() -> None:
-    text = (
-        '// Why.\nexport const a = "x  //y";\n\n  b(); // here\n    // How.\n  c();\n'
-    )
+    text = '// Why.\nexport const a = "x  //y";\n\n  b(); // here\n    // How.\n  c();\n'
     assert compact_js(text) == 'export const a = "x  //y";\nb(); // here\nc();'
 
 

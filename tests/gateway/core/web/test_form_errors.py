@@ -46,12 +46,7 @@ class Form(forms.Form):
             "amount",
             "Amount in USD must be from 0.10 to 1,000,000.00.",
         ),
-        (
-            "return_url must use https.",
-            "return_url",
-            "return_url",
-            "Return url must use https.",
-        ),
+        ("return_url must use https.", "return_url", "return_url", "Return url must use https."),
     ],
 )
 def test_an_error_stands_at_its_field_and_calls_it_by_its_label(

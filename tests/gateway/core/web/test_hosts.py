@@ -36,9 +36,7 @@ def target(path: str, host: str = OLD, method: str = "GET") -> tuple[int, str]:
         ("/pay/abc", "https://links.example/pay/abc"),
     ],
 )
-def test_pages_of_a_legacy_host_have_moved_for_good(
-    path: str, location: str, host: str
-) -> None:
+def test_pages_of_a_legacy_host_have_moved_for_good(path: str, location: str, host: str) -> None:
     assert target(path, host) == (308, location)
     assert target(path, host, "POST") == (308, location)
 
@@ -53,9 +51,7 @@ def test_what_is_no_page_stays_where_it_is(path: str, db: None) -> None:
 def test_a_path_cannot_choose_where_it_is_sent() -> None:
     for path in ("/c//evil.example", "/p/@evil.example", "//evil.example/c/x"):
         status, location = target(path)
-        assert status != 308 or location.startswith(
-            ("https://checkout.example/", "https://links.example/")
-        )
+        assert status != 308 or location.startswith(("https://checkout.example/", "https://links.example/"))
 
 
 @pytest.mark.django_db
@@ -68,12 +64,6 @@ def test_without_legacy_hosts_nothing_moves() -> None:
 def test_the_old_path_leads_to_the_link_or_the_checkout_of_that_code() -> None:
     link, checkout = make_link(), make_checkout()
     host = "testserver"
-    assert target(f"/pay/{link.code}?lang=de", host) == (
-        308,
-        f"https://links.example/p/{link.code}?lang=de",
-    )
-    assert target(f"/pay/{checkout.code}", host) == (
-        308,
-        f"https://checkout.example/c/{checkout.code}",
-    )
+    assert target(f"/pay/{link.code}?lang=de", host) == (308, f"https://links.example/p/{link.code}?lang=de")
+    assert target(f"/pay/{checkout.code}", host) == (308, f"https://checkout.example/c/{checkout.code}")
     assert target("/pay/nobodys", host) == (404, "")

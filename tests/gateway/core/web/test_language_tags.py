@@ -5,10 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import translation
 
-from gateway.core.web.language_tags import (
-    duration,
-    moment,
-)
+from gateway.core.web.language_tags import duration, moment
 
 WHEN = datetime(2026, 11, 20, 5, 30, tzinfo=UTC)
 
@@ -32,8 +29,7 @@ def test_a_time_is_written_as_its_readers_write_it(code: str, written: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("seconds", "written"),
-    [(1, "1\xa0s"), (119, "119\xa0s"), (120, "2\xa0min"), (181, "4\xa0min")],
+    ("seconds", "written"), [(1, "1\xa0s"), (119, "119\xa0s"), (120, "2\xa0min"), (181, "4\xa0min")]
 )
 def test_a_long_time_is_told_in_minutes(seconds: int, written: str) -> None:
     assert duration(seconds) == written

@@ -5,10 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from django.utils import translation
 
-from gateway.core.web.languages import (
-    LanguageMiddleware,
-    keep_language,
-)
+from gateway.core.web.languages import LanguageMiddleware, keep_language
 
 
 def answer(path: str, **headers: str) -> HttpResponse:
@@ -20,9 +17,7 @@ def answer(path: str, **headers: str) -> HttpResponse:
     return LanguageMiddleware(view)(RequestFactory().get(path, headers=headers))
 
 
-def test_the_next_request_of_a_thread_is_not_answered_in_the_last_ones_language() -> (
-    None
-):
+def test_the_next_request_of_a_thread_is_not_answered_in_the_last_ones_language() -> None:
     def fail(request: HttpRequest) -> HttpResponse:
         raise LookupError(translation.get_language())
 
@@ -42,7 +37,5 @@ def test_the_next_request_of_a_thread_is_not_answered_in_the_last_ones_language(
         ("?lang=%22%3E", "/c/x", "/c/x"),
     ],
 )
-def test_an_address_keeps_the_language_that_was_asked_for(
-    query: str, address: str, kept: str
-) -> None:
+def test_an_address_keeps_the_language_that_was_asked_for(query: str, address: str, kept: str) -> None:
     assert keep_language(address, RequestFactory().get(f"/{query}")) == kept

@@ -39,9 +39,7 @@ def answer(inner: HttpResponse, path: str = "/api/v1/x") -> HttpResponse:
         (503, 500, "api_error", "internal"),
     ],
 )
-def test_error_pages_of_others_become_the_envelope(
-    status: int, answered: int, type_: str, code: str
-) -> None:
+def test_error_pages_of_others_become_the_envelope(status: int, answered: int, type_: str, code: str) -> None:
     response = answer(HttpResponse("<h1>secret</h1>", status=status))
     assert response.status_code == answered
     assert response["Content-Type"] == "application/json"
@@ -93,8 +91,6 @@ def test_log_lines_of_a_request_carry_its_id_and_no_earlier_ones() -> None:
         seen.append(dict(get_contextvars()))
         return HttpResponse("ok")
 
-    ids = [
-        ApiMiddleware(view)(RequestFactory().get("/"))["X-Request-Id"] for _ in range(2)
-    ]
+    ids = [ApiMiddleware(view)(RequestFactory().get("/"))["X-Request-Id"] for _ in range(2)]
     assert seen == [{"request_id": ids[0]}, {"request_id": ids[1]}]
     assert ids[0] != ids[1]

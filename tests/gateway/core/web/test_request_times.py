@@ -18,12 +18,7 @@ COUNTED = "florin_request_seconds_count"
 
 def told_labels() -> set[str]:
     """Return every value of every label: times and sums may hold any digits."""
-    return {
-        value
-        for metric in REGISTRY.collect()
-        for sample in metric.samples
-        for value in sample.labels.values()
-    }
+    return {value for metric in REGISTRY.collect() for sample in metric.samples for value in sample.labels.values()}
 
 
 def counted(route: str, method: str, status: str) -> float:

@@ -26,9 +26,7 @@ def folder(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
-def test_more_than_any_page_takes_is_refused_before_it_is_known_who_sends_it(
-    folder: Path,
-) -> None:
+def test_more_than_any_page_takes_is_refused_before_it_is_known_who_sends_it(folder: Path) -> None:
     sent = {"logo": file_of(MOST_BYTES + 1)}
     client = Client(enforce_csrf_checks=True)
     client.get("/account/login/")

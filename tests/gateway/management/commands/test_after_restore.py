@@ -34,15 +34,11 @@ def lost_from() -> datetime:
 
 def after_restore(lost_from: datetime, **options: Any) -> str:
     said = io.StringIO()
-    call_command(
-        "after_restore", lost_from=lost_from.isoformat(), stdout=said, **options
-    )
+    call_command("after_restore", lost_from=lost_from.isoformat(), stdout=said, **options)
     return said.getvalue()
 
 
-def test_owners_get_one_mail_and_each_mode_one_event_above_the_lost_numbers(
-    lost_from: datetime,
-) -> None:
+def test_owners_get_one_mail_and_each_mode_one_event_above_the_lost_numbers(lost_from: datetime) -> None:
     merchant = make_merchant()
     EventCounter.objects.create(merchant=merchant, mode=Mode.LIVE, value=7)
     after_restore(lost_from)
@@ -57,9 +53,7 @@ def test_owners_get_one_mail_and_each_mode_one_event_above_the_lost_numbers(
     assert AuditEntry.objects.filter(action="gateway.restored").count() == 1
 
 
-def test_whoever_has_access_is_named_and_what_is_younger_is_marked(
-    lost_from: datetime,
-) -> None:
+def test_whoever_has_access_is_named_and_what_is_younger_is_marked(lost_from: datetime) -> None:
     merchant = make_merchant()
     old, _ = make_key(merchant)
     young, _ = make_key(merchant)
@@ -102,9 +96,7 @@ def test_a_time_that_says_too_little_is_refused(time: str, problem: str) -> None
     assert not Restore.objects.exists()
 
 
-def test_what_is_no_checkouts_id_is_refused(
-    lost_from: datetime, tmp_path: Path
-) -> None:
+def test_what_is_no_checkouts_id_is_refused(lost_from: datetime, tmp_path: Path) -> None:
     merchant, file = make_merchant(), tmp_path / "ids"
     file.write_text("chk_live_0\n")
     with pytest.raises(CommandError, match="is no checkout's id"):

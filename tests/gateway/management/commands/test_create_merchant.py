@@ -26,25 +26,18 @@ def a_password_is_piped(monkeypatch, settings):
 
 def create(*options: str) -> str:
     out = io.StringIO()
-    call_command(
-        "create_merchant", "Halden Roasters", "o@example.test", *options, stdout=out
-    )
+    call_command("create_merchant", "Halden Roasters", "o@example.test", *options, stdout=out)
     return out.getvalue()
 
 
 def test_a_merchant_can_take_payments_after_one_command():
-    printed = create(
-        "--wallet", f"base={WALLET}", "--webhook-url", "https://shop.example/hook"
-    )
+    printed = create("--wallet", f"base={WALLET}", "--webhook-url", "https://shop.example/hook")
     merchant = Merchant.objects.get()
     membership = Membership.objects.get(merchant=merchant)
     assert membership.role == Role.OWNER
     assert membership.user.check_password("correct horse battery")
     assert ReceivingWallet.objects.get().address == WALLET
-    assert set(Endpoint.objects.values_list("mode", flat=True)) == {
-        Mode.LIVE,
-        Mode.TEST,
-    }
+    assert set(Endpoint.objects.values_list("mode", flat=True)) == {Mode.LIVE, Mode.TEST}
     keys = re.findall(r"sk_(?:live|test)_\S+", printed)
     assert [principal_of(key).mode for key in keys] == [Mode.LIVE, Mode.TEST]
     assert "whsec_" in printed
@@ -90,9 +83,7 @@ def test_a_wallet_that_no_node_knows_creates_nothing(settings, nodes):
     assert not User.objects.exists()
 
 
-def test_a_token_creates_nothing_and_a_contract_wallet_wants_to_be_confirmed(
-    base_node, settings
-):
+def test_a_token_creates_nothing_and_a_contract_wallet_wants_to_be_confirmed(base_node, settings):
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     token = {"313ce567": [6], "18160ddd": [1]}
     base_node.rpc("anvil_setCode", WALLET, answering_code(token))

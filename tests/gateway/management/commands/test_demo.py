@@ -15,14 +15,7 @@ import pytest
 
 from gateway.processes.stack import ROOT
 from tests.demo.lending import READY, Demos
-from tests.demo.running import (
-    Running,
-    ask,
-    demo_pay,
-    environment_for,
-    manage,
-    var_folder,
-)
+from tests.demo.running import Running, ask, demo_pay, environment_for, manage, var_folder
 from tests.demo.running import running as running_demo
 from tests.demo.shop.client import Client
 from tests.guides import Program, run, running
@@ -78,19 +71,11 @@ def received(settings: dict[str, Any]) -> str:
     return str(ask(settings["shop_url"], "GET", "/received")[1])
 
 
-def test_commands_work_on_the_running_demo_once_the_shell_has_its_settings(
-    demo: Running,
-) -> None:
+def test_commands_work_on_the_running_demo_once_the_shell_has_its_settings(demo: Running) -> None:
     settings_file = demo.var / "demo.env"
     assert settings_file.stat().st_mode & 0o077 == 0
     done = subprocess.run(
-        [
-            "sh",
-            "-c",
-            '. "$0" && exec "$1" manage.py chains --json',
-            settings_file,
-            sys.executable,
-        ],
+        ["sh", "-c", '. "$0" && exec "$1" manage.py chains --json', settings_file, sys.executable],
         cwd=ROOT,
         capture_output=True,
         check=True,
@@ -100,28 +85,18 @@ def test_commands_work_on_the_running_demo_once_the_shell_has_its_settings(
 
 
 @pytest.mark.parametrize(
-    "program",
-    [*running("docs/guide/demo.md"), *demo_programs("docs/guide/x402-clients.md")],
-    ids=str,
+    "program", [*running("docs/guide/demo.md"), *demo_programs("docs/guide/x402-clients.md")], ids=str
 )
-def test_the_commands_of_the_guides_work_on_the_running_demo(
-    demo: Running, tmp_path: Path, program: Program
-) -> None:
-    code = program.code.replace(
-        "http://127.0.0.1:8003/x402/report", settings_of(demo)["report_url"]
-    )
+def test_the_commands_of_the_guides_work_on_the_running_demo(demo: Running, tmp_path: Path, program: Program) -> None:
+    code = program.code.replace("http://127.0.0.1:8003/x402/report", settings_of(demo)["report_url"])
     code = code.replace("var/demo.env", str(demo.var / "demo.env"))
-    code = code.replace(
-        ".venv/bin/python manage.py", f"{sys.executable} {ROOT}/manage.py"
-    )
+    code = code.replace(".venv/bin/python manage.py", f"{sys.executable} {ROOT}/manage.py")
     ours = environment_for(demo.var)
     settings = {name: ours[name] for name in ("FLORIN_VAR", "FLORIN_ENV")}
     assert run(replace(program, code=code), tmp_path, settings)
 
 
-def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(
-    demo: Running,
-) -> None:
+def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(demo: Running) -> None:
     settings = settings_of(demo)
     assert (demo.var / "demo.json").stat().st_mode & 0o077 == 0
     names = ("base_url", "shop_url", "live_key", "test_key", "webhook_secret")
@@ -139,9 +114,7 @@ def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(
 
 
 @pytest.mark.parametrize("chain", ["polygon", "solana"])
-def test_an_order_is_paid_by_the_button_of_a_chain_and_the_shop_hears_of_it(
-    demo: Running, chain: str
-) -> None:
+def test_an_order_is_paid_by_the_button_of_a_chain_and_the_shop_hears_of_it(demo: Running, chain: str) -> None:
     settings, shop = settings_of(demo), Client(demo.port + 1)
     number, page = order(shop, "postcard")
     assert page.count('name="chain" value="') == len(CHAINS)
@@ -196,12 +169,9 @@ def test_a_machine_pays_for_the_report_and_gets_a_receipt(demo: Running) -> None
 
 
 @pytest.mark.parametrize(
-    ("chain", "package"),
-    [("base", "@x402/fetch"), ("base", "x402-fetch"), ("solana", "@x402/fetch")],
+    ("chain", "package"), [("base", "@x402/fetch"), ("base", "x402-fetch"), ("solana", "@x402/fetch")]
 )
-def test_a_published_client_pays_for_the_report(
-    demo: Running, chain: str, package: str
-) -> None:
+def test_a_published_client_pays_for_the_report(demo: Running, chain: str, package: str) -> None:
     settings = settings_of(demo)
     entry = settings["chains"][chain]
     page = bought_by_npm(
@@ -252,9 +222,7 @@ def test_a_taken_port_is_said_before_anything_starts(demo: Running, var: Path) -
     assert not (var / "engines").exists()
 
 
-def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(
-    demos: Demos,
-) -> None:
+def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(demos: Demos) -> None:
     first = demos.lend()
     before = settings_of(first)
     block = first_block(before)
@@ -268,9 +236,7 @@ def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(
     assert first_block(after) == block
     # Those that are new at each start as well.
     wait_until(lambda: unread(after) == [], seconds=PAID_SECONDS, pause=2)
-    status, _ = ask(
-        after["base_url"], "GET", "/api/v1/checkouts", key=after["live_key"]
-    )
+    status, _ = ask(after["base_url"], "GET", "/api/v1/checkouts", key=after["live_key"])
     assert status == 200
 
 
@@ -286,9 +252,7 @@ def test_without_chains_the_demo_sells_in_test_mode(var: Path) -> None:
 
 
 @pytest.mark.faults
-def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(
-    var: Path,
-) -> None:
+def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(var: Path) -> None:
     with running_demo(var, "up") as up:
         up.await_line("Florin answers")
         base = f"http://127.0.0.1:{up.port}"

@@ -12,12 +12,7 @@ from demo.settings_file import DemoSettings
 from tests.demo.shop.client import CREDENTIALS
 from tests.factories import WALLET
 
-NODE = {
-    "kind": "evm",
-    "rpc_url": "http://127.0.0.1:9",
-    "node_url": "http://127.0.0.1:9",
-    "tokens": {"USDC": WALLET},
-}
+NODE = {"kind": "evm", "rpc_url": "http://127.0.0.1:9", "node_url": "http://127.0.0.1:9", "tokens": {"USDC": WALLET}}
 
 
 @pytest.fixture
@@ -30,9 +25,7 @@ def var(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> 
 
 def describe(var: Path, chains: dict[str, dict[str, Any]], **fields: Any) -> None:
     """Write var/demo.json; nobody listens on port 9 of loopback."""
-    DemoSettings("http://127.0.0.1:9", "", CREDENTIALS, chains, **fields).write(
-        var / "demo.json"
-    )
+    DemoSettings("http://127.0.0.1:9", "", CREDENTIALS, chains, **fields).write(var / "demo.json")
 
 
 def refusal() -> str:
@@ -57,9 +50,7 @@ def test_a_chain_the_demo_does_not_run_is_not_paid_on(var: Path) -> None:
 
 
 @pytest.mark.parametrize("network", ["mainnet", "testnet"])
-def test_no_network_but_a_local_one_is_paid_on(
-    var: Path, network: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_network_but_a_local_one_is_paid_on(var: Path, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     describe(var, {"base": NODE}, network=network)
     assert "only on local networks" in refusal()
     describe(var, {"base": NODE})

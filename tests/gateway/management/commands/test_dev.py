@@ -20,13 +20,7 @@ import pytest
 from django.conf import settings as product
 
 from tests.demo.lending import READY
-from tests.demo.running import (
-    START_SECONDS,
-    STOP_SECONDS,
-    environment_for,
-    two_free_ports,
-    var_folder,
-)
+from tests.demo.running import START_SECONDS, STOP_SECONDS, environment_for, two_free_ports, var_folder
 from tests.processes import descendants
 from tests.tree import ROOT, relative, repository_files
 from tests.waiting import wait_until
@@ -111,18 +105,13 @@ class Dev:
         form = self.page("/account/login/")
         token = re.findall(r'csrfmiddlewaretoken" value="(\w+)"', form)[0]
         return self.page(
-            "/account/login/",
-            csrfmiddlewaretoken=token,
-            login=kept["owner_email"],
-            password=kept["owner_password"],
+            "/account/login/", csrfmiddlewaretoken=token, login=kept["owner_email"], password=kept["owner_password"]
         )
 
     def workers(self) -> set[int]:
         """The process ids of the Celery workers and what they run."""
         ours = descendants(self.process.pid).items()
-        return {
-            pid for pid, line in ours if "celery" in line and "watchfiles" not in line
-        }
+        return {pid for pid, line in ours if "celery" in line and "watchfiles" not in line}
 
 
 def opened(opener: OpenerDirector, url: str, data: bytes | None) -> Any:
@@ -153,14 +142,10 @@ def first_change() -> list[Change]:
     """The changes of "Your first change", each of the last file that was named before it."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     found = []
-    for block in re.finditer(
-        r"^   ```diff\n(.*?)^   ```", text, re.DOTALL | re.MULTILINE
-    ):
+    for block in re.finditer(r"^   ```diff\n(.*?)^   ```", text, re.DOTALL | re.MULTILINE):
         path = re.findall(r"`([\w/]+\.py)`", text[: block.start()])[-1]
         lines = [line[3:] for line in block[1].splitlines(keepends=True)]
-        before, after = (
-            "".join(x[1:] for x in lines if x[0] in kept) for kept in (" -", " +")
-        )
+        before, after = ("".join(x[1:] for x in lines if x[0] in kept) for kept in (" -", " +"))
         found.append(Change(path, before, after))
     return found
 
@@ -177,9 +162,7 @@ def dev() -> Iterator[Dev]:
                 started.end()
 
 
-def test_pages_have_the_toolbar_and_a_change_of_code_is_served_at_once(
-    dev: Dev,
-) -> None:
+def test_pages_have_the_toolbar_and_a_change_of_code_is_served_at_once(dev: Dev) -> None:
     dev.await_ready()
     dashboard = dev.log_in()
     assert "Log out" in dashboard
@@ -194,10 +177,7 @@ def test_pages_have_the_toolbar_and_a_change_of_code_is_served_at_once(
     before = dev.workers()
     for change in first_change():
         change.apply(dev.tree)
-    wait_until(
-        lambda: f'"version": "{product.SERVICE_VERSION}"' in dev.ready(),
-        seconds=CHANGED_SECONDS,
-    )
+    wait_until(lambda: f'"version": "{product.SERVICE_VERSION}"' in dev.ready(), seconds=CHANGED_SECONDS)
 
     def workers_began_anew() -> bool:
         now = dev.workers()
@@ -209,22 +189,15 @@ def test_pages_have_the_toolbar_and_a_change_of_code_is_served_at_once(
     code = health.read_text()
     health.write_text(f"{code}\nthis is no Python\n")
     log = dev.var / "log" / "web.log"
-    wait_until(
-        lambda: "SyntaxError" in log.read_text() + dev.ready(), seconds=CHANGED_SECONDS
-    )
+    wait_until(lambda: "SyntaxError" in log.read_text() + dev.ready(), seconds=CHANGED_SECONDS)
     health.write_text(code)
     wait_until(lambda: '"version"' in dev.ready(), seconds=CHANGED_SECONDS)
     assert dev.end() == 0
 
 
-def test_the_first_change_that_contributing_walks_through_fits_the_tree(
-    tmp_path: Path,
-) -> None:
+def test_the_first_change_that_contributing_walks_through_fits_the_tree(tmp_path: Path) -> None:
     changes = first_change()
-    assert [change.path for change in changes] == [
-        "tests/gateway/pages/test_health.py",
-        "gateway/pages/health.py",
-    ]
+    assert [change.path for change in changes] == ["tests/gateway/pages/test_health.py", "gateway/pages/health.py"]
     for change in changes:
         copy = tmp_path / change.path
         copy.parent.mkdir(parents=True)

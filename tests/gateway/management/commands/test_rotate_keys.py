@@ -16,14 +16,7 @@ from gateway.restores.chains import recover_addresses
 from settlements.gas.keys import gas_keys
 from settlements.models import GasAccount
 from tests.contract.client import ApiClient
-from tests.factories import (
-    LOCAL_NODES,
-    make_key,
-    make_live_chain,
-    make_merchant,
-    make_user,
-    make_wallet,
-)
+from tests.factories import LOCAL_NODES, make_key, make_live_chain, make_merchant, make_user, make_wallet
 from wallets.models import DepositAddress
 from webhooks.endpoints.secrets import ensure_secret, secrets_of
 from webhooks.models import SigningSecret
@@ -70,15 +63,10 @@ def factors() -> list[str]:
     )
 
 
-def test_every_stored_secret_is_read_without_the_old_key_afterwards(
-    merchant: Merchant, settings: Any
-) -> None:
+def test_every_stored_secret_is_read_without_the_old_key_afterwards(merchant: Merchant, settings: Any) -> None:
     before = secrets_of(merchant, now=timezone.now())
     told = rotate("encryption")
-    assert (
-        "Webhook secrets: 0 under the first key, 1 encrypted anew, 0 that no key opens."
-        in told
-    )
+    assert "Webhook secrets: 0 under the first key, 1 encrypted anew, 0 that no key opens." in told
     assert "Second factors: 0 under the first key, 2 encrypted anew" in told
     settings.ENCRYPTION_KEYS = [NEW]
     assert secrets_of(merchant, now=timezone.now()) == before
@@ -89,9 +77,7 @@ def test_every_stored_secret_is_read_without_the_old_key_afterwards(
     assert entry.after == {"secrets": 3}
 
 
-def test_without_it_they_would_be_lost_with_the_old_key(
-    merchant: Merchant, settings: Any
-) -> None:
+def test_without_it_they_would_be_lost_with_the_old_key(merchant: Merchant, settings: Any) -> None:
     settings.ENCRYPTION_KEYS = [NEW]
     with pytest.raises(SecretUnreadableError):
         secrets_of(merchant, now=timezone.now())
@@ -101,9 +87,7 @@ def test_without_it_they_would_be_lost_with_the_old_key(
 
 def test_a_dry_run_counts_and_changes_nothing(merchant: Merchant) -> None:
     before = stored()
-    assert "0 under the first key, 1 to be encrypted anew" in rotate(
-        "encryption", "--dry-run"
-    )
+    assert "0 under the first key, 1 to be encrypted anew" in rotate("encryption", "--dry-run")
     assert rotate("status").startswith("Webhook secrets: 0 under the first key, 1 to")
     assert stored() == before
     assert not AuditEntry.objects.filter(action="encryption_keys.rotated").exists()
@@ -112,15 +96,11 @@ def test_a_dry_run_counts_and_changes_nothing(merchant: Merchant) -> None:
 def test_a_second_run_finds_nothing_to_do(merchant: Merchant) -> None:
     rotate("encryption")
     before = stored()
-    assert "Second factors: 2 under the first key, 0 encrypted anew" in rotate(
-        "encryption"
-    )
+    assert "Second factors: 2 under the first key, 0 encrypted anew" in rotate("encryption")
     assert stored() == before
 
 
-def test_the_last_address_of_an_old_key_is_told_and_stays_recoverable(
-    settings: Any,
-) -> None:
+def test_the_last_address_of_an_old_key_is_told_and_stays_recoverable(settings: Any) -> None:
     settings.CHAIN_SETTINGS, settings.ENCRYPTION_KEYS = LOCAL_NODES, [OLD]
     merchant = make_merchant()
     make_wallet(merchant, "base")
@@ -140,9 +120,7 @@ def test_the_last_address_of_an_old_key_is_told_and_stays_recoverable(
 
 
 def test_a_key_that_gave_no_address_lately_is_told_as_such(merchant: Merchant) -> None:
-    assert "Key 2 was last used for a new address: before the newest 1000" in rotate(
-        "status"
-    )
+    assert "Key 2 was last used for a new address: before the newest 1000" in rotate("status")
 
 
 def test_a_gas_key_is_retired_on_every_chain(merchant: Merchant, settings: Any) -> None:
@@ -161,16 +139,12 @@ def test_a_gas_key_that_is_not_here_is_refused(merchant: Merchant) -> None:
         rotate("gas", "0x1234")
 
 
-def test_a_merchants_old_webhook_secret_signs_beside_the_new_one(
-    merchant: Merchant,
-) -> None:
+def test_a_merchants_old_webhook_secret_signs_beside_the_new_one(merchant: Merchant) -> None:
     now = timezone.now()
     before = secrets_of(merchant, now=now)
     assert "would sign" in rotate("webhooks", merchant.public_id, "--dry-run")
     assert secrets_of(merchant, now=now) == before
-    assert "signs for 48 more hours" in rotate(
-        "webhooks", merchant.public_id, "--hours", "48"
-    )
+    assert "signs for 48 more hours" in rotate("webhooks", merchant.public_id, "--hours", "48")
     [new, old] = secrets_of(merchant, now=now)
     assert [old] == before
     assert new != old

@@ -28,9 +28,7 @@ def expand(*arguments: str) -> None:
     call_command("schema", "expand", *arguments)
 
 
-def test_expanding_applies_what_is_waiting_once(
-    before: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_expanding_applies_what_is_waiting_once(before: None, capsys: pytest.CaptureFixture[str]) -> None:
     expand()
     assert has_column()
     assert "Applied settlements.0002_gas_accounts_retire." in capsys.readouterr().out
@@ -65,12 +63,8 @@ def test_a_release_that_lacks_nothing_fits(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == "0.25.0 runs on this database.\n"
 
 
-def test_a_release_that_lacks_something_does_not_fit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(
-        "gateway.management.commands.schema.missing_for", lambda *_: ["wallets.0009"]
-    )
+def test_a_release_that_lacks_something_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.management.commands.schema.missing_for", lambda *_: ["wallets.0009"])
     with pytest.raises(CommandError, match=r"uses what these removed: wallets\.0009"):
         call_command("schema", "fits", "0.25.0")
 

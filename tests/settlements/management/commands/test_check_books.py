@@ -5,9 +5,7 @@ from django.core.management import CommandError, call_command
 
 from demo.localnet.anvil import Anvil
 from settlements.gas.node import GasNode
-from tests.settlements.chain import (
-    paid,
-)
+from tests.settlements.chain import paid
 from wallets.models import DepositTotal
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,7 @@ from tests.settlements.test_selectors import make_trouble
 pytestmark = pytest.mark.django_db
 
 
-def test_a_person_who_looked_lets_forwarders_be_tried_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_person_who_looked_lets_forwarders_be_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
     trouble = make_trouble(3)
     call_command("retry_forwarders")
     assert f"{trouble.deposit} USDC: 3 failures" in capsys.readouterr().out

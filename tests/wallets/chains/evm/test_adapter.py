@@ -53,16 +53,11 @@ def blocks_with(**fields: Any) -> faults.Fault:
 
 
 def on_result(asked: str, change: Callable[[Any], Any]) -> faults.Fault:
-    return faults.results(
-        lambda method, result: change(result) if method == asked and result else result
-    )
+    return faults.results(lambda method, result: change(result) if method == asked and result else result)
 
 
 def with_topics(change: Callable[[list[str]], list[str]]) -> faults.Fault:
-    return on_result(
-        "eth_getLogs",
-        lambda logs: [log | {"topics": change(log["topics"])} for log in logs],
-    )
+    return on_result("eth_getLogs", lambda logs: [log | {"topics": change(log["topics"])} for log in logs])
 
 
 LIES: dict[str, faults.Fault] = {
@@ -85,19 +80,11 @@ LIES: dict[str, faults.Fault] = {
     "height is no hex": logs_with(blockNumber="1"),
     "no emitter": logs_with(address="0x"),
     "another event": with_topics(lambda topics: ["0x" + "11" * 32, *topics[1:]]),
-    "recipient is not hex": with_topics(
-        lambda topics: [*topics[:2], "0xzz" + topics[2][4:]]
-    ),
+    "recipient is not hex": with_topics(lambda topics: [*topics[:2], "0xzz" + topics[2][4:]]),
     "recipient is short": with_topics(lambda topics: [*topics[:2], topics[2][:-2]]),
-    "sender is too long": with_topics(
-        lambda topics: [topics[0], "0x" + "ff" * 32, topics[2]]
-    ),
-    "sender is not hex": with_topics(
-        lambda topics: [topics[0], "0xzz" + topics[1][4:], topics[2]]
-    ),
-    "sender is short": with_topics(
-        lambda topics: [topics[0], topics[1][:-2], topics[2]]
-    ),
+    "sender is too long": with_topics(lambda topics: [topics[0], "0x" + "ff" * 32, topics[2]]),
+    "sender is not hex": with_topics(lambda topics: [topics[0], "0xzz" + topics[1][4:], topics[2]]),
+    "sender is short": with_topics(lambda topics: [topics[0], topics[1][:-2], topics[2]]),
     "failed transaction": receipts_with(status="0x0"),
     "receipt of another block": receipts_with(blockHash="0x" + "cd" * 32),
     "another receipt": receipts_with(transactionHash="0x" + "cd" * 32),
@@ -125,10 +112,7 @@ def test_an_answer_that_fails_a_check_writes_nothing_and_the_truth_is_read_later
     with pytest.raises(ChainError):
         read_all(watcher)
     after = ChainCursor.objects.get()
-    assert (after.height, after.read_through_at) == (
-        before.height,
-        before.read_through_at,
-    )
+    assert (after.height, after.read_through_at) == (before.height, before.read_through_at)
     assert not Transfer.objects.exists()
     assert after.last_error
     proxy.fault = faults.honest
@@ -137,9 +121,7 @@ def test_an_answer_that_fails_a_check_writes_nothing_and_the_truth_is_read_later
     assert ChainCursor.objects.get().last_error == ""
 
 
-def test_a_log_of_another_contract_is_passed_over(
-    base_node: Anvil, proxy: RpcProxy, watcher: Watcher
-) -> None:
+def test_a_log_of_another_contract_is_passed_over(base_node: Anvil, proxy: RpcProxy, watcher: Watcher) -> None:
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     proxy.fault = logs_with(address="0x" + "66" * 20)
     read_all(watcher)
@@ -201,9 +183,7 @@ def survey_now(watcher: Watcher) -> None:
     watcher._adapter._next_survey = 0.0
 
 
-def test_a_lagging_node_is_left_for_one_that_is_ahead(
-    base_node: Anvil, proxy: RpcProxy
-) -> None:
+def test_a_lagging_node_is_left_for_one_that_is_ahead(base_node: Anvil, proxy: RpcProxy) -> None:
     watcher = make_watcher(proxy.url, base_node.url)
     read_all(watcher)
     proxy.fault = faults.lags(base_node.block_number())
@@ -217,15 +197,11 @@ def test_a_lagging_node_is_left_for_one_that_is_ahead(
     watcher.close()
 
 
-def test_while_a_node_is_ahead_of_ours_nothing_is_vouched_for(
-    base_node: Anvil, proxy: RpcProxy
-) -> None:
+def test_while_a_node_is_ahead_of_ours_nothing_is_vouched_for(base_node: Anvil, proxy: RpcProxy) -> None:
     watcher = make_watcher(base_node.url, proxy.url)
     read_all(watcher)
     before = ChainCursor.objects.get().read_through_at
-    proxy.fault = faults.results(
-        lambda method, result: hex(10**6) if method == "eth_blockNumber" else result
-    )
+    proxy.fault = faults.results(lambda method, result: hex(10**6) if method == "eth_blockNumber" else result)
     survey_now(watcher)
     watcher.tick(now=timezone.now())
     assert ChainCursor.objects.get().read_through_at == before
@@ -248,14 +224,7 @@ def test_a_node_that_claims_a_newer_head_than_it_can_show_hides_no_payment(
 
 @pytest.mark.parametrize("is_spare", [False, True], ids=["preferred", "spare"])
 @pytest.mark.parametrize(
-    "method",
-    [
-        "eth_chainId",
-        "eth_blockNumber",
-        "eth_getBlockByNumber",
-        "eth_getLogs",
-        "eth_getTransactionReceipt",
-    ],
+    "method", ["eth_chainId", "eth_blockNumber", "eth_getBlockByNumber", "eth_getLogs", "eth_getTransactionReceipt"]
 )
 def test_a_node_that_answers_too_much_does_not_stop_its_chain(
     base_node: Anvil, proxy: RpcProxy, method: str, is_spare: bool
@@ -298,9 +267,7 @@ def test_a_backend_that_lacks_a_block_is_not_believed_that_nobody_paid(
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
 
     def balanced(proxy: RpcProxy, request: Any, ask: faults.Ask) -> faults.Answer:
-        chosen = (
-            behind if "eth_getLogs" in faults.methods_of(request) else faults.honest
-        )
+        chosen = behind if "eth_getLogs" in faults.methods_of(request) else faults.honest
         return chosen(proxy, request, ask)
 
     proxy.fault = balanced
@@ -312,9 +279,7 @@ def test_a_backend_that_lacks_a_block_is_not_believed_that_nobody_paid(
     assert Transfer.objects.get().units == 25
 
 
-def test_a_node_that_stands_still_vouches_only_for_the_time_of_its_last_block(
-    base_node: Anvil,
-) -> None:
+def test_a_node_that_stands_still_vouches_only_for_the_time_of_its_last_block(base_node: Anvil) -> None:
     watcher = make_watcher(base_node.url, NETWORK="mainnet", START_BLOCK="0")
     later = timezone.now() + timedelta(hours=1)
     read_all(watcher, now=later)
@@ -324,18 +289,12 @@ def test_a_node_that_stands_still_vouches_only_for_the_time_of_its_last_block(
     watcher.close()
 
 
-def test_many_transfers_of_one_block_are_all_read(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_many_transfers_of_one_block_are_all_read(base_node: Anvil, watcher: Watcher) -> None:
     deposits = [make_deposit() for _ in range(150)]
-    payments = [
-        (address_of(deposit), number) for number, deposit in enumerate(deposits, 1)
-    ]
+    payments = [(address_of(deposit), number) for number, deposit in enumerate(deposits, 1)]
     transfer_many(base_node, payer(base_node), USDC, payments)
     read_all(watcher)
-    found = Transfer.objects.order_by("position").values_list(
-        "position", "units", "deposit_id"
-    )
+    found = Transfer.objects.order_by("position").values_list("position", "units", "deposit_id")
     assert list(found) == [(n, n + 1, deposit.pk) for n, deposit in enumerate(deposits)]
 
 

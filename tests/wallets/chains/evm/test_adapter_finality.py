@@ -97,13 +97,8 @@ def test_a_local_chain_has_no_validators_to_wait_for(ethereum_node: Anvil) -> No
     [faults.drops, faults.limits_rate, faults.refuses(-32005, "daily limit")],
     ids=["drops", "429", "error about the rate"],
 )
-def test_a_node_that_fails_has_not_refused_the_tag(
-    ethereum_node: Anvil, fault: faults.Fault
-) -> None:
-    with (
-        RpcProxy(ethereum_node.url) as proxy,
-        opened(spec_of("ethereum", proxy.url)) as adapter,
-    ):
+def test_a_node_that_fails_has_not_refused_the_tag(ethereum_node: Anvil, fault: faults.Fault) -> None:
+    with RpcProxy(ethereum_node.url) as proxy, opened(spec_of("ethereum", proxy.url)) as adapter:
         adapter.head()
         proxy.fault = fault
         with pytest.raises(ChainError):
@@ -113,15 +108,10 @@ def test_a_node_that_fails_has_not_refused_the_tag(
 def test_no_block_is_final_before_it_is_there(ethereum_node: Anvil) -> None:
     ahead = faults.one_by_one(
         lambda request, ask: (
-            ask(request | {"params": [hex(3), False]})
-            if request["params"][:1] == ["latest"]
-            else ask(request)
+            ask(request | {"params": [hex(3), False]}) if request["params"][:1] == ["latest"] else ask(request)
         )
     )
     ethereum_node.mine(100)
-    with (
-        RpcProxy(ethereum_node.url) as proxy,
-        opened(spec_of("ethereum", proxy.url)) as adapter,
-    ):
+    with RpcProxy(ethereum_node.url) as proxy, opened(spec_of("ethereum", proxy.url)) as adapter:
         proxy.fault = ahead
         assert adapter.finalized() == 3

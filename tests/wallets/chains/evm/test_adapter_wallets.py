@@ -8,23 +8,11 @@ import pytest
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    token_address,
-    transfer,
-)
-from demo.localnet.tron import (
-    USDT,
-    TronNode,
-)
+from demo.localnet.tokens import token_address, transfer
+from demo.localnet.tron import USDT, TronNode
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.evmkin import spec_of
-from tests.wallets.factories import (
-    FAR_FUTURE,
-    address_of,
-    make_deposit,
-    make_watcher,
-    read_all,
-)
+from tests.wallets.factories import FAR_FUTURE, address_of, make_deposit, make_watcher, read_all
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import Hint
 from wallets.chains.evm.address import address_key as evm_key
@@ -62,9 +50,7 @@ def only_transfer() -> dict[str, Any]:
     return {**row}
 
 
-def test_a_payment_to_a_merchants_own_ethereum_wallet_is_theirs(
-    ethereum_node: Anvil,
-) -> None:
+def test_a_payment_to_a_merchants_own_ethereum_wallet_is_theirs(ethereum_node: Anvil) -> None:
     wallet = own_wallet("ethereum", MINE)
     transfer(ethereum_node, payer(ethereum_node), USDC, MINE, 25_003_700)
     with watching(ethereum_node.url, "ethereum") as watcher:
@@ -79,9 +65,7 @@ def test_a_payment_to_a_merchants_own_ethereum_wallet_is_theirs(
         assert only_transfer()["state"] == "confirmed"
 
 
-def test_a_payment_to_a_merchants_own_tron_wallet_is_theirs(
-    tron_node: TronNode,
-) -> None:
+def test_a_payment_to_a_merchants_own_tron_wallet_is_theirs(tron_node: TronNode) -> None:
     wallet = own_wallet("tron", MINE_ON_TRON)
     tx_id = tron_node.pay(MINE_ON_TRON, 25_003_700)
     with watching(tron_node.url, "tron") as watcher:
@@ -111,9 +95,7 @@ def test_a_tron_reorganisation_takes_the_payment_back(tron_node: TronNode) -> No
         assert only_transfer()["state"] == "orphaned"
 
 
-def test_deposit_addresses_are_watched_on_ethereum_beside_wallets(
-    ethereum_node: Anvil,
-) -> None:
+def test_deposit_addresses_are_watched_on_ethereum_beside_wallets(ethereum_node: Anvil) -> None:
     own_wallet("ethereum", MINE)
     deposit = make_deposit()
     for to in (MINE, address_of(deposit)):
@@ -125,9 +107,7 @@ def test_deposit_addresses_are_watched_on_ethereum_beside_wallets(
     assert sorted(found, key=bool) == [None, deposit.pk]
 
 
-def test_what_a_deposit_address_passes_on_to_its_merchants_wallet_is_not_paid_twice(
-    ethereum_node: Anvil,
-) -> None:
+def test_what_a_deposit_address_passes_on_to_its_merchants_wallet_is_not_paid_twice(ethereum_node: Anvil) -> None:
     """Money sent on the wrong network was recorded where it arrived; its sweep must not pay for another checkout."""
     passing_on = ethereum_node.accounts[5]
     wallet = own_wallet("ethereum", MINE)
@@ -138,16 +118,11 @@ def test_what_a_deposit_address_passes_on_to_its_merchants_wallet_is_not_paid_tw
     with watching(ethereum_node.url, "ethereum") as watcher:
         read_all(watcher)
     found = Transfer.objects.order_by("pk")
-    assert [(one.deposit_id, one.wallet_id) for one in found] == [
-        (deposit.pk, None),
-        (None, wallet.pk),
-    ]
+    assert [(one.deposit_id, one.wallet_id) for one in found] == [(deposit.pk, None), (None, wallet.pk)]
     assert not found.filter(tx_hash=sweep).exists()
 
 
-def test_the_same_address_is_no_wallet_on_a_chain_it_was_not_named_for(
-    base_node: Anvil,
-) -> None:
+def test_the_same_address_is_no_wallet_on_a_chain_it_was_not_named_for(base_node: Anvil) -> None:
     own_wallet("ethereum", MINE)
     transfer(base_node, payer(base_node), USDC, MINE, 25)
     with watching(base_node.url, "base") as watcher:

@@ -35,25 +35,17 @@ def adapter(ethereum_node: Anvil, second: RpcProxy) -> Iterator[EvmAdapter]:
 
 @pytest.fixture
 def paid(ethereum_node: Anvil, adapter: EvmAdapter) -> list[TokenTransfer]:
-    transfer_many(
-        ethereum_node, payer(ethereum_node), USDC, [(WALLET, 25), (WALLET, 25)]
-    )
+    transfer_many(ethereum_node, payer(ethereum_node), USDC, [(WALLET, 25), (WALLET, 25)])
     transfer(ethereum_node, payer(ethereum_node), USDC, WALLET, 7)
     return read_whole(adapter, {KEY})
 
 
 def receipts(change: Callable[[Any], Any]) -> faults.Fault:
-    return faults.results(
-        lambda method, result: (
-            change(result) if method == "eth_getTransactionReceipt" else result
-        )
-    )
+    return faults.results(lambda method, result: change(result) if method == "eth_getTransactionReceipt" else result)
 
 
 def with_log(**fields: Any) -> faults.Fault:
-    return receipts(
-        lambda told: told | {"logs": [log | fields for log in told["logs"]]}
-    )
+    return receipts(lambda told: told | {"logs": [log | fields for log in told["logs"]]})
 
 
 def test_what_the_second_node_tells_too_is_witnessed(
@@ -65,9 +57,7 @@ def test_what_the_second_node_tells_too_is_witnessed(
     assert second.requests > before
 
 
-def test_without_a_second_node_there_is_no_witness(
-    ethereum_node: Anvil, paid: list[TokenTransfer]
-) -> None:
+def test_without_a_second_node_there_is_no_witness(ethereum_node: Anvil, paid: list[TokenTransfer]) -> None:
     with opened(spec_of("ethereum", ethereum_node.url)) as alone:
         assert alone.witness(paid) is None
 
@@ -102,10 +92,7 @@ def test_a_transfer_that_differs_in_anything_is_not_witnessed(
     ids=["unknown", "failed", "another block", "another amount", "another token"],
 )
 def test_a_second_node_that_tells_otherwise_is_no_witness(
-    adapter: EvmAdapter,
-    paid: list[TokenTransfer],
-    second: RpcProxy,
-    fault: faults.Fault,
+    adapter: EvmAdapter, paid: list[TokenTransfer], second: RpcProxy, fault: faults.Fault
 ) -> None:
     second.fault = fault
     assert adapter.witness(paid) == [False, False, False]
@@ -124,10 +111,7 @@ def test_a_second_node_that_tells_otherwise_is_no_witness(
     ids=["drops", "429", "garbage", "text", "no data", "no emitter"],
 )
 def test_a_second_node_that_cannot_be_understood_says_nothing_either_way(
-    adapter: EvmAdapter,
-    paid: list[TokenTransfer],
-    second: RpcProxy,
-    fault: faults.Fault,
+    adapter: EvmAdapter, paid: list[TokenTransfer], second: RpcProxy, fault: faults.Fault
 ) -> None:
     second.fault = fault
     with pytest.raises(ChainError):

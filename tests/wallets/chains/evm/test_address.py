@@ -22,9 +22,7 @@ from wallets.chains.evm.family import EVM_FAMILY
         "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582",
     ],
 )
-def test_evm_addresses_of_any_case_are_written_with_their_checksum(
-    published: str,
-) -> None:
+def test_evm_addresses_of_any_case_are_written_with_their_checksum(published: str) -> None:
     for text in (published, published.lower(), "0x" + published[2:].upper()):
         assert EVM_FAMILY.canonical_address(text) == published
         assert evm_key(text) == bytes.fromhex(published[2:])

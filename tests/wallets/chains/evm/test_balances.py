@@ -30,23 +30,16 @@ def test_every_accepted_token_of_every_account_is_told(polygon_node: Anvil) -> N
     pool.close()
     assert told.height == polygon_node.block_number()
     assert told.units == {
-        address_key(who): {
-            "USDC": balance_of(polygon_node, USDC, who),
-            "USDT": balance_of(polygon_node, USDT, who),
-        }
+        address_key(who): {"USDC": balance_of(polygon_node, USDC, who), "USDT": balance_of(polygon_node, USDT, who)}
         for who in (EVM, sender)
     }
     assert told.units[KEY]["USDC"] == 7
 
 
 @pytest.mark.parametrize("answer", [None, "0x", "7", 7, "0x" + "f" * 65], ids=repr)
-def test_an_answer_that_is_no_word_is_refused(
-    polygon_node: Anvil, answer: object
-) -> None:
+def test_an_answer_that_is_no_word_is_refused(polygon_node: Anvil, answer: object) -> None:
     with RpcProxy(polygon_node.url) as proxy:
-        proxy.fault = results(
-            lambda method, told: answer if method == "eth_call" else told
-        )
+        proxy.fault = results(lambda method, told: answer if method == "eth_call" else told)
         spec = local_spec(proxy.url, chain="polygon")
         pool = open_pool(spec)
         with pytest.raises(MalformedAnswerError):
@@ -54,18 +47,12 @@ def test_an_answer_that_is_no_word_is_refused(
         pool.close()
 
 
-def test_where_a_node_keeps_no_states_a_new_block_spoils_the_reading(
-    polygon_node: Anvil,
-) -> None:
+def test_where_a_node_keeps_no_states_a_new_block_spoils_the_reading(polygon_node: Anvil) -> None:
     heights = iter(["0x7", "0x8"])
     with RpcProxy(polygon_node.url) as proxy:
-        proxy.fault = results(
-            lambda method, told: next(heights) if method == "eth_blockNumber" else told
-        )
+        proxy.fault = results(lambda method, told: next(heights) if method == "eth_blockNumber" else told)
         spec = local_spec(proxy.url, chain="polygon")
         pool = open_pool(spec)
         with pytest.raises(ReorgDuringReadError):
-            EvmHoldings(spec, pool, replace(ETHEREUM, keeps_states=False)).read(
-                {KEY: EVM}
-            )
+            EvmHoldings(spec, pool, replace(ETHEREUM, keeps_states=False)).read({KEY: EVM})
         pool.close()

@@ -12,21 +12,8 @@ from hypothesis import strategies as st
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    token_address,
-    transfer,
-)
-from tests.nodes.proxy import (
-    Answer,
-    Ask,
-    Fault,
-    Request,
-    RpcProxy,
-    as_if_busy,
-    honest,
-    methods_of,
-    one_by_one,
-)
+from demo.localnet.tokens import token_address, transfer
+from tests.nodes.proxy import Answer, Ask, Fault, Request, RpcProxy, as_if_busy, honest, methods_of, one_by_one
 from tests.wallets.evmkin import opened, spec_of
 from wallets.chains.base import BlockRef, Hint, MalformedAnswerError
 from wallets.chains.evm.adapter import EvmAdapter
@@ -66,9 +53,7 @@ def test_a_stranger_is_in_the_fullest_filter_that_is_believed_once_in_sixteen() 
     ("bits", "names", "is_believed"),
     [(819, 1, True), (820, 1, False), (2_048, 1, False), (300, 20, True), (300, 21, False)],
 )  # fmt: skip
-def test_a_filter_too_full_for_so_many_names_says_nothing(
-    bits: int, names: int, is_believed: bool
-) -> None:
+def test_a_filter_too_full_for_so_many_names_says_nothing(bits: int, names: int, is_believed: bool) -> None:
     assert is_telling((1 << bits) - 1, names=names) is is_believed
 
 
@@ -78,9 +63,7 @@ def test_what_is_no_filter_says_nothing(answer: Any) -> None:
     assert not may_hold(SILENT, [TRANSFER, USDC])
 
 
-def test_a_nodes_own_filter_holds_the_token_the_event_and_the_recipient(
-    base_node: Anvil,
-) -> None:
+def test_a_nodes_own_filter_holds_the_token_the_event_and_the_recipient(base_node: Anvil) -> None:
     pay(base_node)
     bloom = read_bloom(base_node.block()["logsBloom"])
     recipient = PADDING + OURS.hex()
@@ -112,9 +95,7 @@ def adapter(wrong: RpcProxy) -> Iterator[EvmAdapter]:
         yield adapter
 
 
-def read(
-    adapter: EvmAdapter, since: BlockRef, *, hint: list[bytes] | None
-) -> list[int]:
+def read(adapter: EvmAdapter, since: BlockRef, *, hint: list[bytes] | None) -> list[int]:
     head, ours = adapter.head(), {OURS}
     reading = adapter.read(
         since.height + 1,
@@ -148,9 +129,7 @@ def test_without_another_node_nothing_is_read_rather_than_too_little(
     assert read(adapter, since, hint=[OURS]) == [25]
 
 
-def test_what_leaves_an_address_is_not_left_out_either(
-    base_node: Anvil, adapter: EvmAdapter
-) -> None:
+def test_what_leaves_an_address_is_not_left_out_either(base_node: Anvil, adapter: EvmAdapter) -> None:
     buyer = bytes.fromhex(payer(base_node).address[2:])
     head = adapter.head()
     pay(base_node)
@@ -178,11 +157,7 @@ def test_who_was_told_of_on_one_side_is_no_sign_of_a_log_on_the_other(
     pay(base_node)
     head = adapter.head()
     reading = adapter.read(
-        since.height + 1,
-        head.block.height,
-        head=head,
-        hint=Hint(both, both),
-        ours=lambda found: found & both,
+        since.height + 1, head.block.height, head=head, hint=Hint(both, both), ours=lambda found: found & both
     )
     assert [one.units for one in reading.transfers] == [25]
     assert methods.count("eth_getLogs") == 2

@@ -12,11 +12,7 @@ from accounts.models import Merchant
 from demo.localnet.abi import encode_arguments
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from gateway.core.api.errors import (
-    InvalidRequestError,
-    RateLimitError,
-    UnavailableError,
-)
+from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
 from tests.dashboard.people import make_member
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy
@@ -84,9 +80,7 @@ def hang_up(_: RpcProxy, request: Request, ask: Ask) -> Answer:
     return Answer(json.dumps(ask(request)).encode())
 
 
-def test_a_contract_wallet_takes_its_address_back(
-    merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil
-) -> None:
+def test_a_contract_wallet_takes_its_address_back(merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil) -> None:
     safe = Safe(ethereum_node)
     squatter = make_merchant("Squatter Ltd")
     make_wallet(squatter, "ethereum", safe.address)
@@ -168,16 +162,12 @@ def test_where_no_node_answers_the_proof_stays_open_and_then_proves(
     assert isinstance(prove(proof, safe), ReceivingWallet)
 
 
-def test_a_key_is_judged_without_asking_a_node(
-    merchant: Merchant, proxy: RpcProxy
-) -> None:
+def test_a_key_is_judged_without_asking_a_node(merchant: Merchant, proxy: RpcProxy) -> None:
     assert isinstance(prove(start(merchant)), ReceivingWallet)
     assert proxy.requests == 0
 
 
-def test_one_merchant_has_ten_signatures_a_minute_asked_about(
-    merchant: Merchant, proxy: RpcProxy
-) -> None:
+def test_one_merchant_has_ten_signatures_a_minute_asked_about(merchant: Merchant, proxy: RpcProxy) -> None:
     proof = start(merchant)
     for _ in range(10):
         with pytest.raises(InvalidRequestError):

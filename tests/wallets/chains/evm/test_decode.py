@@ -7,42 +7,14 @@ import pytest
 from demo.localnet.tron import USDT
 from tests.wallets.chains.tron.test_dialect import KEY
 from wallets.chains.base import MalformedAnswerError, ReorgDuringReadError
-from wallets.chains.evm.decode import (
-    PADDING,
-    TRANSFER,
-    sided_logs,
-    transfer_log,
-    transfer_logs,
-)
+from wallets.chains.evm.decode import PADDING, TRANSFER, sided_logs, transfer_log, transfer_logs
 from wallets.chains.tron.dialect import TRON, contract
 
 WORD: Final = "0x" + "ab" * 32
 SENDER, RECIPIENT = PADDING + "11" * 20, PADDING + "22" * 20
-NO_WORDS: Final[tuple[Any, ...]] = (
-    None,
-    7,
-    True,
-    ["0x"],
-    {},
-    "",
-    "ab" * 32,
-    WORD[:-1],
-    WORD + "0",
-)
+NO_WORDS: Final[tuple[Any, ...]] = (None, 7, True, ["0x"], {}, "", "ab" * 32, WORD[:-1], WORD + "0")
 SPACED: Final = f"0x{'ab' * 31} a"
-NO_NUMBERS: Final[tuple[Any, ...]] = (
-    None,
-    7,
-    True,
-    [],
-    {},
-    "",
-    "1",
-    "0x",
-    "0xg",
-    "0x 1",
-    "0x1_0",
-)
+NO_NUMBERS: Final[tuple[Any, ...]] = (None, 7, True, [], {}, "", "1", "0x", "0xg", "0x 1", "0x1_0")
 
 
 def told(**fields: Any) -> dict[str, Any]:

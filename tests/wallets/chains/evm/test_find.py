@@ -25,9 +25,7 @@ STRANGER = "0x" + "5a" * 20
 OTHER = "0x" + "1" * 64
 
 
-def find(
-    url: str, tx_hash: str, chain: str = "base", **settings: str
-) -> FoundTransaction | None:
+def find(url: str, tx_hash: str, chain: str = "base", **settings: str) -> FoundTransaction | None:
     with opened(spec_of(chain, url, **settings)) as adapter:
         return adapter.find(tx_hash)
 
@@ -48,12 +46,7 @@ def receipts(change: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "log",
-    [
-        {"data": "0x"},
-        {"data": "0x01"},
-        {"topics": [TRANSFER, "0x" + "ff" * 32, "0x" + "ff" * 32]},
-    ],
+    "log", [{"data": "0x"}, {"data": "0x01"}, {"topics": [TRANSFER, "0x" + "ff" * 32, "0x" + "ff" * 32]}]
 )
 def test_a_strangers_log_that_is_no_transfer_hides_nothing_and_keeps_its_place(
     base_node: Anvil, log: dict[str, Any]
@@ -87,11 +80,7 @@ def test_a_log_of_ours_that_is_no_transfer_is_refused(base_node: Anvil) -> None:
     [
         ("receipt", {"transactionHash": OTHER}, MalformedAnswerError),
         ("receipt", {"blockHash": OTHER}, ReorgDuringReadError),
-        (
-            "receipt",
-            {"status": "0x0", "blockNumber": "0x1"},
-            ReorgDuringReadError,
-        ),
+        ("receipt", {"status": "0x0", "blockNumber": "0x1"}, ReorgDuringReadError),
         ("receipt", {"status": "0x2"}, MalformedAnswerError),
         ("receipt", {"status": None}, MalformedAnswerError),
         ("log", {"removed": True}, ReorgDuringReadError),
@@ -104,22 +93,16 @@ def test_a_receipt_that_does_not_fit_is_refused(
 ) -> None:
     tx_hash = pay(base_node)
     with RpcProxy(base_node.url) as proxy:
-        proxy.fault = receipts(
-            lambda told: (told if part == "receipt" else told["logs"][0]).update(change)
-        )
+        proxy.fault = receipts(lambda told: (told if part == "receipt" else told["logs"][0]).update(change))
         with pytest.raises(error):
             find(proxy.url, tx_hash)
 
 
-@pytest.mark.parametrize(
-    "missing", ["eth_getTransactionReceipt", "eth_getTransactionByHash"]
-)
+@pytest.mark.parametrize("missing", ["eth_getTransactionReceipt", "eth_getTransactionByHash"])
 def test_half_of_a_transaction_is_none(base_node: Anvil, missing: str) -> None:
     tx_hash = pay(base_node)
     with RpcProxy(base_node.url) as proxy:
-        proxy.fault = results(
-            lambda method, result: None if method == missing else result
-        )
+        proxy.fault = results(lambda method, result: None if method == missing else result)
         with pytest.raises((ChainUnavailableError, MalformedAnswerError)):
             find(proxy.url, tx_hash)
 
@@ -142,9 +125,7 @@ def test_coin_given_to_a_new_contract_names_nobody(base_node: Anvil) -> None:
     assert (found.succeeded, list(found.movements)) == (True, [])
 
 
-def test_it_is_final_where_depth_and_the_chains_tag_have_passed_it(
-    polygon_node: Anvil,
-) -> None:
+def test_it_is_final_where_depth_and_the_chains_tag_have_passed_it(polygon_node: Anvil) -> None:
     tx_hash = pay(polygon_node)
     height = int(polygon_node.receipt(tx_hash)["blockNumber"], 16)
     polygon_node.mine(30)
@@ -162,9 +143,7 @@ def test_it_is_final_where_depth_and_the_chains_tag_have_passed_it(
             assert found.is_final is is_final
 
 
-def test_a_large_transfer_beside_small_ones_is_as_final_as_the_large_one(
-    base_node: Anvil,
-) -> None:
+def test_a_large_transfer_beside_small_ones_is_as_final_as_the_large_one(base_node: Anvil) -> None:
     pays = [(CHOSEN, 25), (STRANGER, 10_000 * 10**6)]
     tx_hash = transfer_many(base_node, payer(base_node), USDC, pays)
     small = pay(base_node)
@@ -185,15 +164,10 @@ def test_a_large_transfer_beside_small_ones_is_as_final_as_the_large_one(
     assert (large.is_final, other.is_final) == (False, True)
 
 
-def test_one_request_tells_all_of_a_payment_and_one_that_there_is_none(
-    base_node: Anvil,
-) -> None:
+def test_one_request_tells_all_of_a_payment_and_one_that_there_is_none(base_node: Anvil) -> None:
     tx_hash = pay(base_node)
     base_node.mine(2)
-    with (
-        RpcProxy(base_node.url) as proxy,
-        opened(spec_of("base", proxy.url)) as adapter,
-    ):
+    with RpcProxy(base_node.url) as proxy, opened(spec_of("base", proxy.url)) as adapter:
         # Which chain the node is of is asked once.
         adapter.head()
         for name, is_known in ((tx_hash, True), (OTHER, False)):
@@ -208,17 +182,13 @@ def test_one_request_tells_all_of_a_payment_and_one_that_there_is_none(
     [None, "0x0", "0x", "1791892800", 1_791_892_800, [], {}, "0x1a1346a1c00"],
     ids=["nothing", "zero", "empty", "digits", "number", "list", "object", "too late"],
 )
-def test_a_node_that_tells_no_time_to_believe_beside_logs_is_asked_for_the_block(
-    base_node: Anvil, told: Any
-) -> None:
+def test_a_node_that_tells_no_time_to_believe_beside_logs_is_asked_for_the_block(base_node: Anvil, told: Any) -> None:
     tx_hash = pay(base_node)
     base_node.mine(2)
     told_beside = find(base_node.url, tx_hash)
     with RpcProxy(base_node.url) as proxy:
         proxy.fault = results(
-            lambda method, result: (
-                result if method == "eth_getBlockByNumber" else with_time(result, told)
-            )
+            lambda method, result: result if method == "eth_getBlockByNumber" else with_time(result, told)
         )
         found = find(proxy.url, tx_hash)
         # The chain's id, the transaction, its block.
@@ -245,9 +215,7 @@ def in_another_block(method: str, result: Any) -> Any:
 
 
 @pytest.mark.parametrize("depth", [0, 1])
-def test_a_block_that_the_newest_ones_do_not_follow_is_refused(
-    base_node: Anvil, depth: int
-) -> None:
+def test_a_block_that_the_newest_ones_do_not_follow_is_refused(base_node: Anvil, depth: int) -> None:
     """Behind one address may stand several nodes, not all of them on the same fork."""
     tx_hash = pay(base_node)
     base_node.mine(depth)
@@ -257,31 +225,21 @@ def test_a_block_that_the_newest_ones_do_not_follow_is_refused(
             find(proxy.url, tx_hash)
 
 
-def test_a_transaction_that_left_the_block_of_its_receipt_is_refused(
-    base_node: Anvil,
-) -> None:
+def test_a_transaction_that_left_the_block_of_its_receipt_is_refused(base_node: Anvil) -> None:
     tx_hash = pay(base_node)
     base_node.mine(9)
     with RpcProxy(base_node.url) as proxy:
         proxy.fault = results(
-            lambda method, result: (
-                in_another_block(method, result)
-                if method == "eth_getTransactionReceipt"
-                else result
-            )
+            lambda method, result: in_another_block(method, result) if method == "eth_getTransactionReceipt" else result
         )
         with pytest.raises(ReorgDuringReadError):
             find(proxy.url, tx_hash)
 
 
-def test_of_times_that_contradict_each_other_none_is_believed(
-    base_node: Anvil,
-) -> None:
+def test_of_times_that_contradict_each_other_none_is_believed(base_node: Anvil) -> None:
     tx_hash = pay(base_node)
     base_node.mine(2)
     told_beside = find(base_node.url, tx_hash)
     with RpcProxy(base_node.url) as proxy:
-        proxy.fault = receipts(
-            lambda told: told["logs"][0].update(blockTimestamp="0x5f000000")
-        )
+        proxy.fault = receipts(lambda told: told["logs"][0].update(blockTimestamp="0x5f000000"))
         assert find(proxy.url, tx_hash) == told_beside

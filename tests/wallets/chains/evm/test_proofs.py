@@ -27,14 +27,7 @@ def test_a_digest_of_typed_data_is_as_good() -> None:
     domain, message = {"name": "Florin", "chainId": 8453}, {"text": "x", "amount": 7}
     digest = typed_digest(types, domain, message)
     signable = encode_typed_data(
-        domain,
-        {
-            "Proof": [
-                {"name": "text", "type": "string"},
-                {"name": "amount", "type": "uint256"},
-            ]
-        },
-        message,
+        domain, {"Proof": [{"name": "text", "type": "string"}, {"name": "amount", "type": "uint256"}]}, message
     )
     signed = bytes(Account.sign_message(signable, SEED).signature).hex()
     assert is_signed(KEY, MESSAGE, signed, digests=[digest])
@@ -53,8 +46,6 @@ def test_the_twin_of_a_signature_is_refused() -> None:
     assert not is_signed(KEY, MESSAGE, twin.hex())
 
 
-@pytest.mark.parametrize(
-    "text", ["", "0x", "0x12", "zz" * 65, "00" * 65, "\u0661" * 130]
-)
+@pytest.mark.parametrize("text", ["", "0x", "0x12", "zz" * 65, "00" * 65, "\u0661" * 130])
 def test_what_is_no_signature_signs_nothing(text: str) -> None:
     assert not is_signed(KEY, MESSAGE, text)

@@ -41,9 +41,7 @@ def test_a_batch_is_asked_in_smaller_ones_whatever_way_it_is_refused(
     assert node.most_in_batch == 1
 
 
-def test_the_size_of_batch_that_a_node_takes_is_remembered(
-    proxy: RpcProxy, node: Node
-) -> None:
+def test_the_size_of_batch_that_a_node_takes_is_remembered(proxy: RpcProxy, node: Node) -> None:
     def few(proxy: RpcProxy, request: Any, ask: faults.Ask) -> Answer:
         if isinstance(request, list) and len(request) > 10:
             return Answer(b"too many", status=413)
@@ -58,18 +56,14 @@ def test_the_size_of_batch_that_a_node_takes_is_remembered(
     assert proxy.requests - before == 8
 
 
-def test_a_node_that_fails_altogether_is_not_remembered_as_one_without_batches(
-    proxy: RpcProxy, node: Node
-) -> None:
+def test_a_node_that_fails_altogether_is_not_remembered_as_one_without_batches(proxy: RpcProxy, node: Node) -> None:
     proxy.fault = faults.garbage(b"", status=500)
     with pytest.raises(ChainUnavailableError):
         ask_all(node, BATCH)
     assert node.most_in_batch == MOST_IN_BATCH
 
 
-def test_a_batch_is_not_smaller_for_a_range_that_was_too_large(
-    proxy: RpcProxy, node: Node
-) -> None:
+def test_a_batch_is_not_smaller_for_a_range_that_was_too_large(proxy: RpcProxy, node: Node) -> None:
     proxy.fault = faults.refuses(-32005, "block range too large", method="eth_getLogs")
     with pytest.raises(RangeTooLargeError):
         ask_all(node, [("eth_chainId", []), ("eth_getLogs", [{}])])

@@ -7,16 +7,8 @@ import pytest
 
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import Answer, RpcProxy
-from wallets.chains.base import (
-    ChainError,
-    ChainUnavailableError,
-    MalformedAnswerError,
-    RangeTooLargeError,
-)
-from wallets.chains.rpc.client import (
-    Node,
-    RefusedError,
-)
+from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError, RangeTooLargeError
+from wallets.chains.rpc.client import Node, RefusedError
 
 BATCH: list[tuple[str, list[Any]]] = [
     ("eth_chainId", []),
@@ -34,14 +26,8 @@ WRONG_ANSWERS: dict[str, tuple[faults.Fault, type[ChainError]]] = {
     "list": (faults.garbage(b"[]"), MalformedAnswerError),
     "string": (faults.garbage(b'"0x1"'), MalformedAnswerError),
     "no result": (faults.garbage(b'{"id":1}'), MalformedAnswerError),
-    "error is a string": (
-        faults.garbage(b'{"id":1,"error":"no"}'),
-        MalformedAnswerError,
-    ),
-    "error's code is a list": (
-        faults.garbage(b'{"id":1,"error":{"code":[],"message":"no"}}'),
-        MalformedAnswerError,
-    ),
+    "error is a string": (faults.garbage(b'{"id":1,"error":"no"}'), MalformedAnswerError),
+    "error's code is a list": (faults.garbage(b'{"id":1,"error":{"code":[],"message":"no"}}'), MalformedAnswerError),
     "another id": (faults.garbage(b'{"id":7,"result":"0x1"}'), MalformedAnswerError),
     "no id": (faults.garbage(b'{"id":null,"result":"0x1"}'), MalformedAnswerError),
     "deep nesting": (faults.garbage(b"[" * 100_000), MalformedAnswerError),
@@ -50,10 +36,7 @@ WRONG_ANSWERS: dict[str, tuple[faults.Fault, type[ChainError]]] = {
     "403": (faults.garbage(status=403), ChainUnavailableError),
     "301": (faults.garbage(status=301), ChainUnavailableError),
     "17 MB": (faults.garbage(faults.TOO_LARGE), RangeTooLargeError),
-    "unknown block": (
-        faults.refuses(-32000, "header not found"),
-        ChainUnavailableError,
-    ),
+    "unknown block": (faults.refuses(-32000, "header not found"), ChainUnavailableError),
 }
 
 
@@ -88,25 +71,19 @@ def test_every_wrong_answer_is_an_error_of_a_known_kind(
     [
         faults.answers_half_of_a_batch,
         faults.garbage(b"[]"),
-        faults.garbage(
-            b'[{"id":0,"result":1},{"id":0,"result":1},{"id":0,"result":1}]'
-        ),
+        faults.garbage(b'[{"id":0,"result":1},{"id":0,"result":1},{"id":0,"result":1}]'),
         faults.garbage(b"[1,2,3]"),
     ],
     ids=["half", "empty", "one id thrice", "numbers"],
 )
-def test_a_batch_that_is_not_answered_whole_is_no_answer(
-    proxy: RpcProxy, node: Node, fault: faults.Fault
-) -> None:
+def test_a_batch_that_is_not_answered_whole_is_no_answer(proxy: RpcProxy, node: Node, fault: faults.Fault) -> None:
     proxy.fault = fault
     with pytest.raises(MalformedAnswerError):
         node.batch(BATCH)
 
 
 def test_a_batch_is_put_in_order_by_its_ids(proxy: RpcProxy, node: Node) -> None:
-    proxy.fault = lambda proxy, request, ask: Answer(
-        json.dumps(ask(request)[::-1]).encode()
-    )
+    proxy.fault = lambda proxy, request, ask: Answer(json.dumps(ask(request)[::-1]).encode())
     assert node.batch(BATCH)[0] == hex(8453)
 
 
@@ -122,9 +99,7 @@ def test_a_batch_is_put_in_order_by_its_ids(proxy: RpcProxy, node: Node) -> None
         "exceed max block range: 5000",
     ],
 )
-def test_every_providers_word_for_too_much_is_understood(
-    proxy: RpcProxy, node: Node, message: str
-) -> None:
+def test_every_providers_word_for_too_much_is_understood(proxy: RpcProxy, node: Node, message: str) -> None:
     proxy.fault = faults.refuses(-32005, message)
     with pytest.raises(RangeTooLargeError):
         node.call("eth_getLogs", [{}])
@@ -132,9 +107,7 @@ def test_every_providers_word_for_too_much_is_understood(
         node.call("eth_call", [{}])
 
 
-def test_a_node_that_takes_no_batches_says_so_in_one_error(
-    proxy: RpcProxy, node: Node
-) -> None:
+def test_a_node_that_takes_no_batches_says_so_in_one_error(proxy: RpcProxy, node: Node) -> None:
     refusal = {"code": -32000, "message": "batch of more than 3 requests not allowed"}
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": refusal}).encode()
     proxy.fault = faults.garbage(body, status=400)
@@ -150,9 +123,7 @@ def test_a_rate_limit_says_how_long_to_wait(proxy: RpcProxy, node: Node) -> None
 
 
 def test_a_redirect_is_not_followed(proxy: RpcProxy, node: Node) -> None:
-    proxy.fault = lambda proxy, request, ask: Answer(
-        b"", status=307, headers={"Location": proxy.url}
-    )
+    proxy.fault = lambda proxy, request, ask: Answer(b"", status=307, headers={"Location": proxy.url})
     with pytest.raises(ChainUnavailableError):
         node.call("eth_chainId", [])
     assert proxy.requests == 1
@@ -162,9 +133,7 @@ def test_keys_in_an_address_are_in_no_error(proxy: RpcProxy) -> None:
     secrets = ("user-name-1", "pass-word-2", "path-key-3", "query-key-4")
     host = proxy.url.removeprefix("http://")
     url = f"http://{secrets[0]}:{secrets[1]}@{host}/v2/{secrets[2]}?apikey={secrets[3]}"
-    proxy.fault = faults.refuses(
-        -32000, f"project {' '.join(secrets)} at {url} is over"
-    )
+    proxy.fault = faults.refuses(-32000, f"project {' '.join(secrets)} at {url} is over")
     node = Node(url)
     with pytest.raises(ChainError) as refused:
         node.call("eth_chainId", [])
@@ -197,9 +166,7 @@ def test_every_way_to_ask_us_to_wait_is_understood(
     assert caught.value.retry_after == seconds
 
 
-def test_only_a_refusal_of_the_question_is_told_as_one(
-    proxy: RpcProxy, node: Node
-) -> None:
+def test_only_a_refusal_of_the_question_is_told_as_one(proxy: RpcProxy, node: Node) -> None:
     proxy.fault = faults.refuses(-32602, "TAG safe not supported")
     with pytest.raises(RefusedError):
         node.call("eth_chainId", [])
@@ -240,11 +207,7 @@ def test_a_key_in_a_header_is_in_no_error(proxy: RpcProxy) -> None:
         (-32000, "missing trie node 12ab", False),
     ],
 )
-def test_only_a_contract_that_stops_is_a_revert(
-    code: int, message: str, is_revert: bool
-) -> None:
-    error = Node("http://revert.example")._refusal(
-        {"code": code, "message": message}, "eth_call"
-    )
+def test_only_a_contract_that_stops_is_a_revert(code: int, message: str, is_revert: bool) -> None:
+    error = Node("http://revert.example")._refusal({"code": code, "message": message}, "eth_call")
     assert isinstance(error, RefusedError)
     assert error.is_revert is is_revert

@@ -77,9 +77,7 @@ def test_a_node_that_hangs_costs_its_time_and_no_more(
     ],
     ids=["headers", "chunk size", "body"],
 )
-def test_a_node_that_answers_byte_by_byte_costs_its_time_and_no_more(
-    beginning: bytes,
-) -> None:
+def test_a_node_that_answers_byte_by_byte_costs_its_time_and_no_more(beginning: bytes) -> None:
     with dripping(beginning) as url:
         node = Node(url)
         started = time.monotonic()

@@ -67,9 +67,7 @@ def test_without_blocks_there_is_no_notice(base_node: Anvil) -> None:
 
 def _refuse(socket: ServerConnection) -> None:
     socket.recv()
-    socket.send(
-        '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}'
-    )
+    socket.send('{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}')
 
 
 def _talk_nonsense(socket: ServerConnection) -> None:
@@ -90,11 +88,7 @@ def test_a_node_that_pushes_nothing_is_asked_again_and_its_key_stays_secret(
         connections.append(socket)
         answer(socket)
 
-    with (
-        capture_logs() as logs,
-        answering(count_and_answer) as url,
-        listening(url) as notices,
-    ):
+    with capture_logs() as logs, answering(count_and_answer) as url, listening(url) as notices:
         wait_until(lambda: len(connections) > 1)
         assert not notices.wait(0)
     assert {entry["event"] for entry in logs} == {"node pushes no notices"}
@@ -227,11 +221,7 @@ def test_a_node_that_takes_few_subscriptions_is_kept_and_told_of_once() -> None:
             socket.recv()
 
     calls: list[Call] = [("follow", [str(number)]) for number in range(5)]
-    with (
-        capture_logs() as logs,
-        answering(take_two) as url,
-        listening(url, calls) as notices,
-    ):
+    with capture_logs() as logs, answering(take_two) as url, listening(url, calls) as notices:
         assert notices.wait(PATIENCE_SECONDS)
         assert len(connections) == 1
     assert [entry["event"] for entry in logs] == ["node takes no more subscriptions"]

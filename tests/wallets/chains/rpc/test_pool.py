@@ -34,9 +34,7 @@ class Pair:
     def __init__(self, node: Anvil, first: RpcProxy, second: RpcProxy) -> None:
         self.node, self.first, self.second = node, first, second
         self.clock = Clock()
-        self.pool = RpcPool(
-            [first.url, second.url], identify=has_chain_id(8453), clock=self.clock
-        )
+        self.pool = RpcPool([first.url, second.url], identify=has_chain_id(8453), clock=self.clock)
 
     def ask(self) -> tuple[int, int]:
         """Ask for the height; return how many requests each proxy got for it."""
@@ -70,20 +68,9 @@ def test_the_chain_id_is_asked_before_anything_else_and_once(pair: Pair) -> None
         faults.too_large("eth_blockNumber"),
         faults.too_large("eth_chainId"),
     ],
-    ids=[
-        "drops",
-        "429",
-        "garbage",
-        "half",
-        "another chain",
-        "error",
-        "too large",
-        "too large a chain id",
-    ],
+    ids=["drops", "429", "garbage", "half", "another chain", "error", "too large", "too large a chain id"],
 )
-def test_the_second_node_answers_when_the_first_fails(
-    pair: Pair, fault: faults.Fault
-) -> None:
+def test_the_second_node_answers_when_the_first_fails(pair: Pair, fault: faults.Fault) -> None:
     pair.first.fault = fault
     assert pair.ask()[1] > 0
 
@@ -107,9 +94,7 @@ def test_a_node_that_keeps_failing_rests_longer_each_time(pair: Pair) -> None:
     assert rests == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
-def test_a_node_of_another_chain_is_not_asked_even_when_no_other_answers(
-    pair: Pair,
-) -> None:
+def test_a_node_of_another_chain_is_not_asked_even_when_no_other_answers(pair: Pair) -> None:
     pair.first.fault = faults.claims_chain(1)
     pair.second.fault = faults.drops
     with pytest.raises(ChainMismatchError) as caught:
@@ -142,9 +127,7 @@ def test_after_a_failure_the_chain_id_is_asked_again(pair: Pair) -> None:
 
 
 def test_too_large_a_range_is_told_at_once(pair: Pair) -> None:
-    pair.first.fault = faults.refuses(
-        -32005, "block range too large", method="eth_getLogs"
-    )
+    pair.first.fault = faults.refuses(-32005, "block range too large", method="eth_getLogs")
     with pytest.raises(RangeTooLargeError):
         pair.pool.run(lambda node: node.call("eth_getLogs", [{}]), is_divisible=True)
     assert pair.second.requests == 0
@@ -159,9 +142,7 @@ def test_a_chain_id_cannot_be_asked_in_parts(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("method", ["eth_chainId", "eth_blockNumber"])
-def test_a_spare_node_that_answers_too_much_is_left_out_and_rests(
-    pair: Pair, method: str
-) -> None:
+def test_a_spare_node_that_answers_too_much_is_left_out_and_rests(pair: Pair, method: str) -> None:
     pair.ask()
     pair.second.fault = faults.too_large(method)
     assert pair.pool.survey(height) == []
@@ -227,12 +208,8 @@ def test_one_node_alone_has_no_second_opinion(base_node: Anvil) -> None:
     pool.close()
 
 
-@pytest.mark.parametrize(
-    "fault", [faults.drops, faults.claims_chain(1), faults.limits_rate]
-)
-def test_a_second_node_that_cannot_answer_has_no_opinion_either(
-    pair: Pair, fault: faults.Fault
-) -> None:
+@pytest.mark.parametrize("fault", [faults.drops, faults.claims_chain(1), faults.limits_rate])
+def test_a_second_node_that_cannot_answer_has_no_opinion_either(pair: Pair, fault: faults.Fault) -> None:
     pair.ask()
     pair.second.fault = fault
     for _ in range(2):
@@ -260,15 +237,11 @@ def test_what_each_node_does_not_know_is_unknown(pair: Pair) -> None:
 
 
 def test_the_first_node_that_knows_answers_for_all(pair: Pair) -> None:
-    found = pair.pool.first_known(
-        lambda node: None if node.label == pair.first.url else node.label
-    )
+    found = pair.pool.first_known(lambda node: None if node.label == pair.first.url else node.label)
     assert found == pair.second.url
 
 
-def test_what_a_node_that_may_not_be_asked_might_know_is_not_unknown(
-    pair: Pair,
-) -> None:
+def test_what_a_node_that_may_not_be_asked_might_know_is_not_unknown(pair: Pair) -> None:
     pair.first.fault = faults.limits_rate
     for _ in range(2):
         with pytest.raises(ChainUnavailableError):

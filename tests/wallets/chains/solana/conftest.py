@@ -18,9 +18,7 @@ def open_on(solana_node: SolanaNode) -> Iterator[OpenReader]:
     """Open a reader of the node, or of the URLs given."""
     with ExitStack() as stack:
 
-        def open_(
-            *urls: str, token: str | None = None, page: int = PAGE
-        ) -> SolanaAdapter:
+        def open_(*urls: str, token: str | None = None, page: int = PAGE) -> SolanaAdapter:
             nodes = urls or (solana_node.url,)
             adapter = open_reader(*nodes, token=token, page=page)
             stack.callback(adapter.close)

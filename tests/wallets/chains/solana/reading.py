@@ -24,10 +24,7 @@ JSON = st.recursive(
     | st.floats(allow_nan=False)
     | st.text(max_size=50)
     | st.sampled_from([USDC, str(2**64 - 1)]),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.text(max_size=9), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
     max_leaves=10,
 )
 """Whatever a node may answer."""
@@ -41,9 +38,7 @@ def solana_spec(*urls: str, token: str | None = None) -> ChainSpec:
     return load_chain(FACTS, network="local", settings=settings)
 
 
-def open_reader(
-    *urls: str, token: str | None = None, page: int = PAGE
-) -> SolanaAdapter:
+def open_reader(*urls: str, token: str | None = None, page: int = PAGE) -> SolanaAdapter:
     """A reader of the chain behind these nodes."""
     spec = solana_spec(*urls, token=token)
     # Other tokens are read at intervals, which would make requests hard to count.
@@ -58,12 +53,7 @@ def new_owner() -> str:
 
 def account_of(owner: str) -> Account:
     """An account of which nothing is known."""
-    return Account(
-        key=bytes(Pubkey.from_string(owner)),
-        address=owner,
-        height=0,
-        time=datetime(2026, 1, 1, tzinfo=UTC),
-    )
+    return Account(key=bytes(Pubkey.from_string(owner)), address=owner, height=0, time=datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def read(reader: SolanaAdapter, *owners: str) -> list[list[TokenTransfer]]:

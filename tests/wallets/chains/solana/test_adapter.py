@@ -9,27 +9,12 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from demo.localnet.solana import programs
-from demo.localnet.solana.node import (
-    PAYER_UNITS,
-    USDC,
-    Format,
-    Payment,
-    SolanaNode,
-)
+from demo.localnet.solana.node import PAYER_UNITS, USDC, Format, Payment, SolanaNode
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.solana.conftest import OpenReader
-from tests.wallets.chains.solana.reading import (
-    account_of,
-    new_owner,
-    read,
-    read_one,
-    units_of,
-)
-from wallets.chains.base import (
-    LABEL_LENGTH,
-    ChainUnavailableError,
-)
+from tests.wallets.chains.solana.reading import account_of, new_owner, read, read_one, units_of
+from wallets.chains.base import LABEL_LENGTH, ChainUnavailableError
 from wallets.chains.solana.adapter import OVERLAP, SolanaAdapter
 from wallets.chains.solana.listing import FIRST_PAGE
 
@@ -64,19 +49,13 @@ def test_a_reading_reaches_the_head_it_was_asked_for(
     assert units_of(read_one(reader, owner)) == [5]
 
 
-def test_accounts_are_read_together_and_each_gets_its_own(
-    solana_node: SolanaNode, reader: SolanaAdapter
-) -> None:
+def test_accounts_are_read_together_and_each_gets_its_own(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
     owners = [new_owner() for _ in range(4)]
     for units, owner in enumerate(owners[:3], start=1):
         solana_node.pay(owner, units)
     solana_node.pay(owners[0], 9)
-    readings = reader.read_accounts(
-        [account_of(owner) for owner in owners], head=reader.head()
-    )
-    assert [reading.key for reading in readings] == [
-        bytes(Pubkey.from_string(owner)) for owner in owners
-    ]
+    readings = reader.read_accounts([account_of(owner) for owner in owners], head=reader.head())
+    assert [reading.key for reading in readings] == [bytes(Pubkey.from_string(owner)) for owner in owners]
     found = [sorted(units_of(reading.transfers)) for reading in readings]
     assert found == [[1, 9], [2], [3], []]
 
@@ -92,9 +71,7 @@ def test_two_owners_paid_in_one_transaction_get_one_transfer_each(
     assert one.position != other.position
 
 
-def test_a_failed_transaction_is_no_payment(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
-) -> None:
+def test_a_failed_transaction_is_no_payment(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
     solana_node.fail(owner, 5)
     assert read_one(reader, owner) == []
 
@@ -105,9 +82,7 @@ def test_a_failed_transaction_that_is_listed_as_a_good_one_is_no_payment(
     solana_node.fail(owner, 5)
     proxy.fault = faults.results(
         lambda method, result: (
-            [entry | {"err": None} for entry in result]
-            if method == "getSignaturesForAddress"
-            else result
+            [entry | {"err": None} for entry in result] if method == "getSignaturesForAddress" else result
         )
     )
     assert read_one(open_on(proxy.url), owner) == []
@@ -123,9 +98,7 @@ def test_another_token_is_not_seen_whatever_it_calls_itself(
     assert units_of(read_one(reader, owner)) == [7]
 
 
-def test_a_transfer_to_oneself_is_no_payment(
-    solana_node: SolanaNode, reader: SolanaAdapter
-) -> None:
+def test_a_transfer_to_oneself_is_no_payment(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
     payer = str(solana_node.payer.pubkey())
     solana_node.pay(payer, 500)
     assert units_of(read_one(reader, payer)) == [PAYER_UNITS]
@@ -139,9 +112,7 @@ def test_nothing_moved_and_naming_an_account_are_no_payments(
     assert read_one(reader, owner) == []
 
 
-def test_what_an_owner_pays_is_no_payment_to_them(
-    solana_node: SolanaNode, reader: SolanaAdapter
-) -> None:
+def test_what_an_owner_pays_is_no_payment_to_them(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
     shop = Keypair()
     solana_node.airdrop(str(shop.pubkey()))
     solana_node.pay(str(shop.pubkey()), 100)
@@ -162,9 +133,7 @@ def test_the_smallest_and_the_largest_amount_are_exact(
     assert transfer.units == units
 
 
-def test_token_2022_is_read_from_its_own_accounts(
-    solana_node: SolanaNode, open_on: OpenReader, owner: str
-) -> None:
+def test_token_2022_is_read_from_its_own_accounts(solana_node: SolanaNode, open_on: OpenReader, owner: str) -> None:
     token = solana_node.create_token(program=programs.TOKEN_2022)
     solana_node.fund(str(solana_node.payer.pubkey()), 100, token=token)
     sent = solana_node.pay(owner, 30, token=token)
@@ -191,27 +160,21 @@ def test_units_made_for_somebody_are_a_payment_by_who_paid_the_fee(
     assert (transfer.units, transfer.sender) == (40, payer)
 
 
-def test_references_and_the_memo_are_the_labels(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
-) -> None:
+def test_references_and_the_memo_are_the_labels(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
     references = [new_owner(), new_owner()]
     solana_node.pay(owner, 5, references=references, memo="order 7 – café")
     [transfer] = read_one(reader, owner)
     assert set(transfer.labels) == {*references, "order 7 – café"}
 
 
-def test_what_every_payment_names_is_no_label(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
-) -> None:
+def test_what_every_payment_names_is_no_label(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
     """Not the programs, nor the token, nor the owner whose account is made."""
     fresh = solana_node.pay_all([Payment(owner, 5), Payment(new_owner(), 6)])
     [transfer] = read_one(reader, owner)
     assert (transfer.tx_hash, transfer.labels) == (fresh, ())
 
 
-def test_labels_are_short_enough_and_free_of_nul(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
-) -> None:
+def test_labels_are_short_enough_and_free_of_nul(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
     solana_node.pay(owner, 5, memo="\0" + "a" * 600)
     [transfer] = read_one(reader, owner)
     assert transfer.labels == ("a" * LABEL_LENGTH,)
@@ -222,9 +185,7 @@ def test_references_in_the_message_come_before_those_of_lookup_tables(
 ) -> None:
     many, own = [new_owner() for _ in range(40)], new_owner()
     table = solana_node.create_lookup_table(many)
-    solana_node.pay_all(
-        [Payment(owner, 5, references=[*many, own])], written=Format(0, [table])
-    )
+    solana_node.pay_all([Payment(owner, 5, references=[*many, own])], written=Format(0, [table]))
     [transfer] = read_one(reader, owner)
     assert transfer.labels[0] == own
     assert set(transfer.labels) == {own, *many}
@@ -234,12 +195,8 @@ def test_a_versioned_transaction_with_lookup_tables_is_read(
     solana_node: SolanaNode, reader: SolanaAdapter, owner: str
 ) -> None:
     reference = new_owner()
-    table = solana_node.create_lookup_table(
-        [solana_node.token_account(owner), reference, owner]
-    )
-    solana_node.pay_all(
-        [Payment(owner, 5, references=[reference])], written=Format(0, [table])
-    )
+    table = solana_node.create_lookup_table([solana_node.token_account(owner), reference, owner])
+    solana_node.pay_all([Payment(owner, 5, references=[reference])], written=Format(0, [table]))
     [transfer] = read_one(reader, owner)
     assert (transfer.units, transfer.labels) == (5, (reference,))
 
@@ -363,8 +320,6 @@ def test_an_account_with_a_long_history_is_listed_as_far_as_needed_and_no_furthe
     assert reader.requests == spent + 1
 
 
-def test_an_account_that_never_existed_has_nothing(
-    reader: SolanaAdapter, owner: str
-) -> None:
+def test_an_account_that_never_existed_has_nothing(reader: SolanaAdapter, owner: str) -> None:
     assert read_one(reader, owner) == []
     assert reader.read_accounts([], head=reader.head()) == []

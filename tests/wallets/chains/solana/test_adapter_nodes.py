@@ -12,14 +12,7 @@ from demo.localnet.solana.node import SolanaNode
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.solana.conftest import OpenReader
-from tests.wallets.chains.solana.reading import (
-    account_of,
-    new_owner,
-    read,
-    read_one,
-    solana_spec,
-    units_of,
-)
+from tests.wallets.chains.solana.reading import account_of, new_owner, read, read_one, solana_spec, units_of
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     ChainError,
@@ -164,16 +157,12 @@ def test_a_second_node_witnesses_what_is_final_there_and_nothing_else(
     assert reader.witness([transfer, *changed]) == [True] + [False] * 7
 
 
-def test_without_a_second_node_there_is_no_witness(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
-) -> None:
+def test_without_a_second_node_there_is_no_witness(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
     solana_node.pay(owner, 5)
     assert reader.witness(read_one(reader, owner)) is None
 
 
-def test_the_head_is_confirmed_and_final_at_once(
-    solana_node: SolanaNode, reader: SolanaAdapter
-) -> None:
+def test_the_head_is_confirmed_and_final_at_once(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
     earlier, finalized = solana_node.slot("confirmed"), reader.finalized()
     head = reader.head()
     assert earlier <= head.block.height <= solana_node.slot("confirmed")
@@ -194,9 +183,7 @@ def test_a_head_far_behind_another_node_s_is_not_agreed_to(
     assert open_on(solana_node.url, proxy.url).head().agreed
 
 
-def test_skipped_slots_change_nothing(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
-) -> None:
+def test_skipped_slots_change_nothing(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
     solana_node.pay(owner, 5)
     solana_node.skip(30)
     solana_node.pay(owner, 6)
@@ -215,9 +202,7 @@ def test_a_chain_that_begins_anew_is_told_by_its_genesis(
 
 
 @pytest.mark.parametrize("network", [Network.MAINNET, Network.TESTNET])
-def test_a_local_node_is_not_taken_for_a_public_network(
-    solana_node: SolanaNode, network: Network
-) -> None:
+def test_a_local_node_is_not_taken_for_a_public_network(solana_node: SolanaNode, network: Network) -> None:
     identify = has_genesis(network)
     assert identify is not None
     with pytest.raises(ChainMismatchError):
@@ -239,9 +224,7 @@ def test_nodes_that_disagree_who_keeps_a_token_are_not_believed(
             read_one(open_on(*urls), owner)
 
 
-def test_a_token_that_is_not_there_is_no_empty_account(
-    open_on: OpenReader, owner: str
-) -> None:
+def test_a_token_that_is_not_there_is_no_empty_account(open_on: OpenReader, owner: str) -> None:
     with pytest.raises(ChainUnavailableError):
         read_one(open_on(token=new_owner()), owner)
 
@@ -266,14 +249,10 @@ def test_another_node_is_asked_where_one_answers_too_much(
     assert units_of(reading.transfers) == [5]
 
 
-def test_a_lie_is_not_remembered(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
-) -> None:
+def test_a_lie_is_not_remembered(solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str) -> None:
     solana_node.pay(owner, 5)
     other = solana_node.pay(new_owner(), 6)
-    told = solana_node.rpc(
-        "getTransaction", other, {"commitment": "confirmed", "encoding": "json"}
-    )
+    told = solana_node.rpc("getTransaction", other, {"commitment": "confirmed", "encoding": "json"})
 
     def lie(method: str, answer: Any) -> Any:
         if method != "getTransaction":
@@ -296,14 +275,10 @@ def test_a_node_that_takes_no_batches_is_asked_one_by_one(
     for owner in owners:
         solana_node.pay(owner, 5)
 
-    def refuse_batches(
-        proxy: RpcProxy, request: faults.Request, ask: faults.Ask
-    ) -> faults.Answer:
+    def refuse_batches(proxy: RpcProxy, request: faults.Request, ask: faults.Ask) -> faults.Answer:
         if not isinstance(request, list):
             return faults.honest(proxy, request, ask)
-        return faults.Answer(
-            b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batch"}}'
-        )
+        return faults.Answer(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batch"}}')
 
     proxy.fault = refuse_batches
     found = read(open_on(proxy.url), *owners)
@@ -328,10 +303,7 @@ LYING: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "getSignaturesForAddress",
         lambda told: [entry | {"slot": entry["slot"] - 1} for entry in told],
     ),
-    "another slot in the transaction": (
-        "getTransaction",
-        lambda told: told | {"slot": told["slot"] + 1},
-    ),
+    "another slot in the transaction": ("getTransaction", lambda told: told | {"slot": told["slot"] + 1}),
     "no transaction": ("getTransaction", lambda told: None),
     "no time yet": ("getTransaction", lambda told: told | {"blockTime": None}),
     "no listing": ("getSignaturesForAddress", lambda told: None),
@@ -341,18 +313,11 @@ LYING: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize(("method", "change"), LYING.values(), ids=LYING)
 def test_an_answer_that_fails_a_check_reads_nothing_and_the_truth_is_read_later(
-    solana_node: SolanaNode,
-    proxy: RpcProxy,
-    open_on: OpenReader,
-    owner: str,
-    method: str,
-    change: Callable[[Any], Any],
+    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str, method: str, change: Callable[[Any], Any]
 ) -> None:
     reader = open_on(proxy.url)
     solana_node.pay(owner, 25)
-    proxy.fault = faults.results(
-        lambda asked, told: change(told) if asked == method else told
-    )
+    proxy.fault = faults.results(lambda asked, told: change(told) if asked == method else told)
     with pytest.raises(ChainError):
         read_one(reader, owner)
     proxy.fault = faults.honest
@@ -376,11 +341,7 @@ BROKEN: dict[str, faults.Fault] = {
 
 @pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
 def test_a_node_that_does_not_answer_properly_reads_nothing(
-    solana_node: SolanaNode,
-    proxy: RpcProxy,
-    open_on: OpenReader,
-    owner: str,
-    fault: faults.Fault,
+    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str, fault: faults.Fault
 ) -> None:
     owners = [owner, new_owner()]
     for one in owners:

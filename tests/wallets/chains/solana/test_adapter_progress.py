@@ -9,13 +9,7 @@ from demo.localnet.solana.node import SolanaNode
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.solana.conftest import OpenReader
-from tests.wallets.chains.solana.reading import (
-    account_of,
-    new_owner,
-    read_one,
-    solana_spec,
-    units_of,
-)
+from tests.wallets.chains.solana.reading import account_of, new_owner, read_one, solana_spec, units_of
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainUnavailableError
 from wallets.chains.rpc.pool import RpcPool
@@ -33,19 +27,11 @@ def test_a_transaction_of_a_version_yet_to_come_holds_up_nothing(
 
     def answer(request: Any, ask: faults.Ask) -> Any:
         told = ask(request)
-        if (
-            request["method"] != "getTransaction"
-            or request["params"][0] != newer.tx_hash
-        ):
+        if request["method"] != "getTransaction" or request["params"][0] != newer.tx_hash:
             return told
         if request["params"][1]["maxSupportedTransactionVersion"] < 1:
-            refusal = (
-                "Transaction version (1) is not supported by the requesting client."
-            )
-            return told | {
-                "result": None,
-                "error": {"code": -32015, "message": refusal},
-            }
+            refusal = "Transaction version (1) is not supported by the requesting client."
+            return told | {"result": None, "error": {"code": -32015, "message": refusal}}
         return told | {"result": told["result"] | {"version": 1}}
 
     proxy.fault = faults.one_by_one(answer)
@@ -123,6 +109,4 @@ def test_an_account_that_is_worth_few_requests_takes_no_more_and_comes_on(
 
 
 def _keeping_from(slot: int) -> faults.Fault:
-    return faults.results(
-        lambda method, told: slot if method == "getFirstAvailableBlock" else told
-    )
+    return faults.results(lambda method, told: slot if method == "getFirstAvailableBlock" else told)

@@ -34,9 +34,7 @@ MINT_NAME = "1" * 32
         pytest.param({"owner": "1" * 32, "data": ["", "base64"]}, 0, id="only coins"),
     ],
 )
-def test_a_token_account_counts_only_where_it_is_the_owners(
-    account: Any, units: int
-) -> None:
+def test_a_token_account_counts_only_where_it_is_the_owners(account: Any, units: int) -> None:
     assert held(account, owner=OWNER, mint=MINT_NAME, program=TOKEN_PROGRAM) == units
 
 

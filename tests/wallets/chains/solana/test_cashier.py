@@ -34,9 +34,7 @@ def on_solana(units: int = 100) -> PaymentOrder:
     return PaymentOrder(BUYER, MERCHANT, token, units, bytes(range(32)))
 
 
-def test_a_payment_costs_two_requests_and_one_while_the_block_is_new(
-    proxy: RpcProxy,
-) -> None:
+def test_a_payment_costs_two_requests_and_one_while_the_block_is_new(proxy: RpcProxy) -> None:
     clock = Clock()
     cashier = SolanaCashier(RpcPool([proxy.url]), clock=clock)
     counts = []
@@ -49,9 +47,7 @@ def test_a_payment_costs_two_requests_and_one_while_the_block_is_new(
     assert counts == [3, 1, 2]
 
 
-def test_a_payer_without_the_amount_is_told_before_anything_is_written(
-    proxy: RpcProxy,
-) -> None:
+def test_a_payer_without_the_amount_is_told_before_anything_is_written(proxy: RpcProxy) -> None:
     cashier = SolanaCashier(RpcPool([proxy.url]))
     with pytest.raises(NotEnoughError):
         cashier.prepare(on_solana(101))
@@ -72,16 +68,10 @@ WRONG_ON_SOLANA: dict[str, tuple[str, Any]] = {
     "one account": ("getMultipleAccounts", in_context([None])),
     "three accounts": ("getMultipleAccounts", in_context([None] * 3)),
     "numbers": ("getMultipleAccounts", in_context([7, 7])),
-    "no data": (
-        "getMultipleAccounts",
-        in_context([{"owner": token_account("")["owner"]}] * 2),
-    ),
+    "no data": ("getMultipleAccounts", in_context([{"owner": token_account("")["owner"]}] * 2)),
     "short data": ("getMultipleAccounts", in_context([token_account("AAAA")] * 2)),
     "no base64": ("getMultipleAccounts", in_context([token_account("?")] * 2)),
-    "an owner that is a list": (
-        "getMultipleAccounts",
-        in_context([{"owner": ["x"], "data": ["", "base64"]}] * 2),
-    ),
+    "an owner that is a list": ("getMultipleAccounts", in_context([{"owner": ["x"], "data": ["", "base64"]}] * 2)),
     "no hash": ("getLatestBlockhash", in_context({})),
     "a hash that is a number": ("getLatestBlockhash", in_context({"blockhash": 1})),
     "a hash that is short": ("getLatestBlockhash", in_context({"blockhash": "abc"})),
@@ -92,18 +82,14 @@ WRONG_ON_SOLANA: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_ON_SOLANA)
-def test_a_wrong_answer_of_a_solana_node_is_an_error_of_the_chain(
-    case: str, proxy: RpcProxy
-) -> None:
+def test_a_wrong_answer_of_a_solana_node_is_an_error_of_the_chain(case: str, proxy: RpcProxy) -> None:
     method, answer = WRONG_ON_SOLANA[case]
     proxy.fault = results(lambda asked, told: answer if asked == method else told)
     with pytest.raises((MalformedAnswerError, ChainUnavailableError)):
         SolanaCashier(RpcPool([proxy.url])).prepare(on_solana())
 
 
-def test_an_address_that_only_got_its_rent_is_no_token_account(
-    proxy: RpcProxy, solana_node: SolanaNode
-) -> None:
+def test_an_address_that_only_got_its_rent_is_no_token_account(proxy: RpcProxy, solana_node: SolanaNode) -> None:
     solana_node.airdrop(solana_node.token_account(MERCHANT), 2_000_000)
     transaction = SolanaCashier(RpcPool([proxy.url])).prepare(on_solana())
     assert len(Transaction.from_bytes(transaction).message.instructions) == 3

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from demo.localnet.solana.node import USDC
 from tests.wallets.chains.solana.reading import JSON, new_owner
-from wallets.chains.base import (
-    LABEL_LENGTH,
-    MOST_LABELS,
-    ChainError,
-    ChainUnavailableError,
-    MalformedAnswerError,
-)
+from wallets.chains.base import LABEL_LENGTH, MOST_LABELS, ChainError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.solana import decode
 from wallets.chains.solana.changes import read_transaction
 
@@ -45,20 +39,8 @@ def balance(place: int, owner: str, units: int, *, mint: str = USDC) -> dict[str
 def payment(**meta: Any) -> dict[str, Any]:
     """A payment of 30 from PAYER to OWNER; `meta` replaces what it did."""
     message = {
-        "header": {
-            "numRequiredSignatures": 1,
-            "numReadonlySignedAccounts": 0,
-            "numReadonlyUnsignedAccounts": 4,
-        },
-        "accountKeys": [
-            PAYER,
-            SOURCE,
-            ACCOUNT,
-            decode.TOKEN_PROGRAM,
-            USDC,
-            REFERENCE,
-            MEMO_PROGRAM,
-        ],
+        "header": {"numRequiredSignatures": 1, "numReadonlySignedAccounts": 0, "numReadonlyUnsignedAccounts": 4},
+        "accountKeys": [PAYER, SOURCE, ACCOUNT, decode.TOKEN_PROGRAM, USDC, REFERENCE, MEMO_PROGRAM],
         "recentBlockhash": new_owner(),
         "instructions": [
             {"programIdIndex": 3, "accounts": [1, 4, 2, 0, 5], "data": "3Bxs"},
@@ -89,9 +71,7 @@ def test_a_wrong_figure_of_an_unaccepted_token_stops_no_payment() -> None:
     known = DECIMALS | {other["mint"]: 8}
     with pytest.raises(MalformedAnswerError):
         read_transaction(answer, asked=SIGNATURE, decimals=known)
-    read = read_transaction(
-        answer, asked=SIGNATURE, decimals=known, unaccepted={other["mint"]}
-    )
+    read = read_transaction(answer, asked=SIGNATURE, decimals=known, unaccepted={other["mint"]})
     assert [(one.owner, one.units) for one in read.credits] == [(OWNER, 30)]
 
 
@@ -102,9 +82,7 @@ def credited(answer: Any) -> dict[str, int]:
 
 
 def labels(answer: Any) -> tuple[str, ...]:
-    return (
-        read_transaction(answer, asked=SIGNATURE, decimals=DECIMALS).credits[0].labels
-    )
+    return read_transaction(answer, asked=SIGNATURE, decimals=DECIMALS).credits[0].labels
 
 
 def changed(path: str, value: Any) -> Any:
@@ -208,9 +186,7 @@ def test_a_transaction_with_a_lie_in_it_is_refused(path: str, value: Any) -> Non
         credited(changed(path, value))
 
 
-@pytest.mark.parametrize(
-    "answer", [None, changed("blockTime", None), changed("meta", None)]
-)
+@pytest.mark.parametrize("answer", [None, changed("blockTime", None), changed("meta", None)])
 def test_what_a_node_does_not_know_yet_is_waited_for(answer: Any) -> None:
     with pytest.raises(ChainUnavailableError):
         credited(answer)
@@ -239,25 +215,14 @@ def test_an_account_that_is_gone_holds_nothing() -> None:
 
 
 def test_an_account_that_changes_hands_is_money_to_its_new_owner() -> None:
-    answer = payment(
-        preTokenBalances=[balance(1, PAYER, 100)],
-        postTokenBalances=[balance(1, OWNER, 100)],
-    )
+    answer = payment(preTokenBalances=[balance(1, PAYER, 100)], postTokenBalances=[balance(1, OWNER, 100)])
     assert credited(answer) == {OWNER: 100}
 
 
 def test_the_accounts_of_one_owner_are_added_up() -> None:
     answer = payment(
-        preTokenBalances=[
-            balance(0, OWNER, 50),
-            balance(1, PAYER, 100),
-            balance(2, OWNER, 5),
-        ],
-        postTokenBalances=[
-            balance(0, OWNER, 30),
-            balance(1, PAYER, 90),
-            balance(2, OWNER, 35),
-        ],
+        preTokenBalances=[balance(0, OWNER, 50), balance(1, PAYER, 100), balance(2, OWNER, 5)],
+        postTokenBalances=[balance(0, OWNER, 30), balance(1, PAYER, 90), balance(2, OWNER, 35)],
     )
     [credit] = read_transaction(answer, asked=SIGNATURE, decimals=DECIMALS).credits
     assert (credit.owner, credit.units, credit.position) == (OWNER, 10, 2)
@@ -266,8 +231,7 @@ def test_the_accounts_of_one_owner_are_added_up() -> None:
 def test_a_token_that_is_not_watched_is_nothing_whatever_it_claims() -> None:
     fake = new_owner()
     answer = payment(
-        preTokenBalances=[balance(1, PAYER, 100, mint=fake)],
-        postTokenBalances=[balance(2, OWNER, 100, mint=fake)],
+        preTokenBalances=[balance(1, PAYER, 100, mint=fake)], postTokenBalances=[balance(2, OWNER, 100, mint=fake)]
     )
     assert credited(answer) == {}
 
@@ -275,11 +239,7 @@ def test_a_token_that_is_not_watched_is_nothing_whatever_it_claims() -> None:
 def test_the_sender_is_who_lost_most_and_else_who_paid_the_fee() -> None:
     relayer = payment(
         preTokenBalances=[balance(1, REFERENCE, 100), balance(2, PAYER, 10)],
-        postTokenBalances=[
-            balance(1, REFERENCE, 40),
-            balance(2, PAYER, 9),
-            balance(0, OWNER, 61),
-        ],
+        postTokenBalances=[balance(1, REFERENCE, 40), balance(2, PAYER, 9), balance(0, OWNER, 61)],
     )
     [credit] = read_transaction(relayer, asked=SIGNATURE, decimals=DECIMALS).credits
     assert credit.sender == REFERENCE
@@ -310,28 +270,18 @@ def test_a_memo_that_cannot_be_shown_is_left_out(data: str) -> None:
     assert labels(answer) == (REFERENCE,)
 
 
-def test_a_memo_longer_than_any_transaction_is_left_out_and_holds_up_no_payment() -> (
-    None
-):
+def test_a_memo_longer_than_any_transaction_is_left_out_and_holds_up_no_payment() -> None:
     """A payer's own program may hand 10 kB to the memo program, which no check of it may take for a lie."""
     longest = {"programIdIndex": 6, "data": "z" * 14_000}
     within = [{"index": 0, "instructions": [longest]}]
-    read = read_transaction(
-        payment(innerInstructions=within), asked=SIGNATURE, decimals=DECIMALS
-    )
+    read = read_transaction(payment(innerInstructions=within), asked=SIGNATURE, decimals=DECIMALS)
     assert [credit.units for credit in read.credits] == [30]
     assert read.credits[0].labels == labels(payment())
 
 
 def paths(answer: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield path
-    entries = (
-        answer.items()
-        if isinstance(answer, dict)
-        else enumerate(answer)
-        if isinstance(answer, list)
-        else ()
-    )
+    entries = answer.items() if isinstance(answer, dict) else enumerate(answer) if isinstance(answer, list) else ()
     for name, inner in entries:
         yield from paths(inner, (*path, name))
 
@@ -340,9 +290,7 @@ PATHS = [path for path in paths(payment()) if path]
 
 
 @given(path=st.sampled_from(PATHS), value=JSON)
-def test_anything_in_any_place_is_refused_or_credits_no_more_than_was_there(
-    path: tuple[Any, ...], value: Any
-) -> None:
+def test_anything_in_any_place_is_refused_or_credits_no_more_than_was_there(path: tuple[Any, ...], value: Any) -> None:
     answer = payment()
     parent: Any = answer
     for part in path[:-1]:
@@ -354,6 +302,4 @@ def test_anything_in_any_place_is_refused_or_credits_no_more_than_was_there(
         return
     assert all(0 < credit.units < 2**64 for credit in read.credits)
     assert all(len(one.labels) <= MOST_LABELS for one in read.credits)
-    assert all(
-        label and "\0" not in label for one in read.credits for label in one.labels
-    )
+    assert all(label and "\0" not in label for one in read.credits for label in one.labels)

@@ -7,11 +7,7 @@ import pytest
 from hypothesis import given
 
 from tests.wallets.chains.solana.reading import JSON, new_owner
-from wallets.chains.base import (
-    ChainError,
-    ChainUnavailableError,
-    MalformedAnswerError,
-)
+from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.solana import decode
 from wallets.chains.solana.listing import Listing
 
@@ -27,15 +23,9 @@ CLOCKS: dict[str, Any] = {
     "data is not base64": {"data": ["é!", "base64"]},
     "short": {"data": [base64.b64encode(bytes(39)).decode(), "base64"]},
     "long": {"data": [base64.b64encode(bytes(41)).decode(), "base64"]},
-    "slot beyond all": {
-        "data": [base64.b64encode(b"\xff" * 8 + bytes(32)).decode(), "base64"]
-    },
-    "before 1970": {
-        "data": [base64.b64encode(bytes(32) + b"\xff" * 8).decode(), "base64"]
-    },
-    "in 10,000 years": {
-        "data": [base64.b64encode(bytes(32) + b"\x7f" * 7 + b"\0").decode(), "base64"]
-    },
+    "slot beyond all": {"data": [base64.b64encode(b"\xff" * 8 + bytes(32)).decode(), "base64"]},
+    "before 1970": {"data": [base64.b64encode(bytes(32) + b"\xff" * 8).decode(), "base64"]},
+    "in 10,000 years": {"data": [base64.b64encode(bytes(32) + b"\x7f" * 7 + b"\0").decode(), "base64"]},
 }
 
 
@@ -52,18 +42,13 @@ def test_a_node_without_a_clock_is_waited_for() -> None:
         decode.clock({"context": {"slot": 5}, "value": None})
 
 
-@pytest.mark.parametrize(
-    "value",
-    [{}, {"owner": 5}, {"owner": PAYER}, [], {"owner": decode.TOKEN_PROGRAM * 2}],
-)
+@pytest.mark.parametrize("value", [{}, {"owner": 5}, {"owner": PAYER}, [], {"owner": decode.TOKEN_PROGRAM * 2}])
 def test_a_token_kept_by_no_token_program_is_refused(value: Any) -> None:
     with pytest.raises(MalformedAnswerError):
         decode.mint_program({"context": {"slot": 5}, "value": value})
 
 
-@pytest.mark.parametrize(
-    "value", [None, [], [None, None], [5], [{"slot": 5}], [{"slot": -1, "err": None}]]
-)
+@pytest.mark.parametrize("value", [None, [], [None, None], [5], [{"slot": 5}], [{"slot": -1, "err": None}]])
 def test_statuses_of_other_transactions_are_refused(value: Any) -> None:
     with pytest.raises(MalformedAnswerError):
         decode.known_slots({"context": {"slot": 5}, "value": value}, count=1)

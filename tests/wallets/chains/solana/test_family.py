@@ -15,9 +15,7 @@ def test_a_transaction_is_named_by_a_signature_of_64_bytes() -> None:
     assert SOLANA_FAMILY.transaction_hash(SIGNATURE) == SIGNATURE
 
 
-@pytest.mark.parametrize(
-    "text", ["", SOLANA, SIGNATURE + "1", f"0{SIGNATURE[1:]}", "1" * 65]
-)
+@pytest.mark.parametrize("text", ["", SOLANA, SIGNATURE + "1", f"0{SIGNATURE[1:]}", "1" * 65])
 def test_what_is_not_64_bytes_of_base58_names_none(text: str) -> None:
     assert SOLANA_FAMILY.transaction_hash(text) is None
 
@@ -31,11 +29,7 @@ def test_payments_are_written_where_there_is_a_node() -> None:
         network: SOLANA_FAMILY.wallets_chain_id(load_chains(network, given)["solana"])
         for network in ("mainnet", "testnet", "local")
     }
-    assert named == {
-        "mainnet": "solana:mainnet",
-        "testnet": "solana:devnet",
-        "local": "solana:localnet",
-    }
+    assert named == {"mainnet": "solana:mainnet", "testnet": "solana:devnet", "local": "solana:localnet"}
 
 
 def test_a_key_can_sign_and_what_a_program_derived_cannot() -> None:

@@ -7,12 +7,7 @@ from solders.pubkey import Pubkey
 from solders.system_program import CreateAccountParams, create_account
 
 from demo.localnet.solana import programs
-from demo.localnet.solana.node import (
-    USDC,
-    Format,
-    Payment,
-    SolanaNode,
-)
+from demo.localnet.solana.node import USDC, Format, Payment, SolanaNode
 from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.chains.solana.conftest import OpenReader
 from tests.wallets.chains.solana.reading import new_owner, read_one
@@ -59,12 +54,7 @@ def test_units_in_an_account_that_no_watcher_lists_are_told_and_not_recorded(
     account, payer = auxiliary_account(solana_node, owner), solana_node.payer.pubkey()
     mint = Pubkey.from_string(USDC)
     order = programs.transfer(
-        programs.token_account(payer, mint),
-        account,
-        25,
-        owner=payer,
-        mint=mint,
-        program=programs.TOKEN,
+        programs.token_account(payer, mint), account, 25, owner=payer, mint=mint, program=programs.TOKEN
     )
     found = find(reader, solana_node.send(order))
     [paid] = moved(found, owner)
@@ -80,9 +70,7 @@ def test_the_deposit_of_a_token_account_is_no_coin_that_was_paid(
     assert [(one.token, one.recipient) for one in found.movements] == [("USDC", owner)]
 
 
-def test_a_transaction_of_a_newer_version_is_found(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
-) -> None:
+def test_a_transaction_of_a_newer_version_is_found(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
     signature = solana_node.pay_all([Payment(owner, 25)], written=Format(0))
     [paid] = moved(find(reader, signature), owner)
     assert (paid.token, paid.units) == ("USDC", 25)
@@ -126,17 +114,13 @@ def test_a_token_of_ours_with_other_decimals_is_a_lie(
 def test_what_is_not_confirmed_and_fails_is_told_as_failed(
     solana_node: SolanaNode, reader: SolanaAdapter, owner: str
 ) -> None:
-    orders = solana_node._transfer(
-        solana_node.payer.pubkey(), Payment(owner, 2**64 - 1)
-    )
+    orders = solana_node._transfer(solana_node.payer.pubkey(), Payment(owner, 2**64 - 1))
     signed = solana_node.sign(orders, payer=solana_node.payer)
     waiting = find(reader, solana_node.submit(signed, skip_preflight=True))
     assert (waiting.succeeded, waiting.block_height) == (False, None)
 
 
-def test_a_look_up_takes_one_request(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
-) -> None:
+def test_a_look_up_takes_one_request(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
     signature = solana_node.pay(owner, 25)
     before = reader.requests
     find(reader, signature)

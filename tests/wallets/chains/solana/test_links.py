@@ -31,9 +31,7 @@ def test_without_a_reference_none_is_named() -> None:
 
 
 def test_a_long_text_is_cut_between_two_characters() -> None:
-    uri = links.payment_uri(
-        request_on("solana", SOLANA, label="Käse" * 20, message="€" * 20)
-    )
+    uri = links.payment_uri(request_on("solana", SOLANA, label="Käse" * 20, message="€" * 20))
     query = query_of(uri)
     # 32 and 48 percent-encoded bytes: "ä" takes six of them, "€" nine.
     assert query["label"] == ["Käse" * 3 + "K"]

@@ -16,10 +16,7 @@ HUGE = 10**400
 def listed(*slots: int, **fields: Any) -> list[dict[str, Any]]:
     """A listing, with a signature of its own for each slot named."""
     letters = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-    return [
-        {"signature": letters[place] * 87, "slot": slot, "err": None, **fields}
-        for place, slot in enumerate(slots)
-    ]
+    return [{"signature": letters[place] * 87, "slot": slot, "err": None, **fields} for place, slot in enumerate(slots)]
 
 
 LISTINGS: dict[str, Any] = {

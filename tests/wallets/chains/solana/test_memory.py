@@ -8,9 +8,7 @@ from wallets.chains.solana.memory import MOST_REMEMBERED, TransactionMemory
 
 def test_what_is_remembered_is_bounded_and_the_longest_unused_goes_first() -> None:
     memory = TransactionMemory()
-    read = ReadTransaction(
-        5, datetime(2026, 1, 1, tzinfo=UTC), frozenset(), True, Effects()
-    )
+    read = ReadTransaction(5, datetime(2026, 1, 1, tzinfo=UTC), frozenset(), True, Effects())
     for number in range(MOST_REMEMBERED):
         memory.keep(str(number), read)
     assert set(memory.recall({"0": 5, "1": 6})) == {"0"}

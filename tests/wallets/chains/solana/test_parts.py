@@ -32,11 +32,7 @@ KEYS = [
     *(ROUTER, MEMO, REFERENCE, OTHER_REFERENCE),
 ]
 TOKEN, TOKEN_2022 = KEYS.index(TOKEN_PROGRAM), KEYS.index(TOKEN_2022_PROGRAM)
-MINT, FIRST, SECOND = (
-    KEYS.index(USDC),
-    KEYS.index(REFERENCE),
-    KEYS.index(OTHER_REFERENCE),
-)
+MINT, FIRST, SECOND = (KEYS.index(USDC), KEYS.index(REFERENCE), KEYS.index(OTHER_REFERENCE))
 
 
 def u64(units: int) -> bytes:
@@ -155,9 +151,7 @@ IN_TWO: dict[str, list[Order]] = {
 
 
 @pytest.mark.parametrize("orders", IN_TWO.values(), ids=IN_TWO)
-def test_two_transfers_to_one_owner_are_two_however_they_are_made(
-    orders: list[Order],
-) -> None:
+def test_two_transfers_to_one_owner_are_two_however_they_are_made(orders: list[Order]) -> None:
     read = effects(orders, *PAID_TWICE)
     assert got(read) == [(3, False), (4, False)]
     assert all(one.position >= PARTS_FROM for one in read.credits)
@@ -179,10 +173,7 @@ def test_nothing_is_netted_of_an_owner_who_signed() -> None:
     read = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
     assert got(read) == [(10, False)]
     assert got(read, PAYER) == [(4, False)]
-    assert [(one.owner, one.units, one.recipient) for one in read.debits] == [
-        (PAYER, 10, SHOP),
-        (SHOP, 4, PAYER),
-    ]
+    assert [(one.owner, one.units, one.recipient) for one in read.debits] == [(PAYER, 10, SHOP), (SHOP, 4, PAYER)]
     assert {one.sender for one in read.credits if one.owner == PAYER} == {SHOP}
 
 
@@ -203,16 +194,10 @@ def test_money_that_went_back_pays_nobody_who_did_not_sign(
     orders = [routed(*loop)] if by_program else loop
     if gift:
         orders.append(plain(FROM, TO_TOO, gift))
-    answer = transaction(
-        orders,
-        *((FROM, PAYER, -gift), (TO, SHOP, 0), (PASSED, SHOP, 0)),
-        (TO_TOO, SHOP, gift),
-    )
+    answer = transaction(orders, *((FROM, PAYER, -gift), (TO, SHOP, 0), (PASSED, SHOP, 0)), (TO_TOO, SHOP, gift))
     if not is_known_before:
         told = answer["meta"]["preTokenBalances"]
-        answer["meta"]["preTokenBalances"] = [
-            one for one in told if one["accountIndex"] not in {TO, PASSED}
-        ]
+        answer["meta"]["preTokenBalances"] = [one for one in told if one["accountIndex"] not in {TO, PASSED}]
         for one in answer["meta"]["postTokenBalances"]:
             if one["accountIndex"] in {TO, PASSED}:
                 one["uiTokenAmount"]["amount"] = "0"
@@ -249,16 +234,12 @@ UNEXPLAINED: dict[str, list[Order]] = {
     "no instruction": [],
     "instructions that a node lacks": [Order(b"\x01", [FROM, TO], KEYS.index(ROUTER))],
     "too few accounts": [Order(b"\x03" + u64(7), [FROM, TO])],
-    "a batch that is cut off": [
-        Order(batch(plain(FROM, TO, 7)).data[:9], [FROM, TO, 0])
-    ],
+    "a batch that is cut off": [Order(batch(plain(FROM, TO, 7)).data[:9], [FROM, TO, 0])],
 }
 
 
 @pytest.mark.parametrize("orders", UNEXPLAINED.values(), ids=UNEXPLAINED)
-def test_what_the_instructions_do_not_explain_is_one_sum_and_says_so(
-    orders: list[Order],
-) -> None:
+def test_what_the_instructions_do_not_explain_is_one_sum_and_says_so(orders: list[Order]) -> None:
     read = effects(orders, *PAID_TWICE)
     assert got(read) == [(7, True)]
     assert [one.position for one in movements(read)] == [TO, TO]
@@ -314,9 +295,7 @@ LABELLED: dict[str, tuple[list[Order], list[set[str]]]] = {
 
 
 @pytest.mark.parametrize(("orders", "labels"), LABELLED.values(), ids=LABELLED)
-def test_each_transfer_has_the_labels_of_its_own_instruction(
-    orders: list[Order], labels: list[set[str]]
-) -> None:
+def test_each_transfer_has_the_labels_of_its_own_instruction(orders: list[Order], labels: list[set[str]]) -> None:
     read = effects(orders, *PAID_TWICE)
     assert [{*one.labels} for one in read.credits] == labels
 
@@ -335,9 +314,7 @@ def test_positions_are_the_same_without_what_a_node_lacks() -> None:
     whole = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
     answer["meta"]["innerInstructions"] = None
     less = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
-    assert [one.position for one in less.credits] == [
-        one.position for one in whole.credits
-    ]
+    assert [one.position for one in less.credits] == [one.position for one in whole.credits]
 
 
 def test_a_node_tells_of_two_payments_in_one_transaction_as_two(
@@ -353,9 +330,7 @@ def test_a_node_tells_of_two_payments_in_one_transaction_as_two(
     assert [one.units for one in moved(found, owner)] == [3, 3]
 
 
-def test_an_owner_who_passes_money_on_is_told_both(
-    solana_node: SolanaNode, reader: SolanaAdapter
-) -> None:
+def test_an_owner_who_passes_money_on_is_told_both(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
     shop, payer = Keypair(), solana_node.payer
     solana_node.pay(str(shop.pubkey()), 1)
     aside = auxiliary_account(solana_node, str(shop.pubkey()))
@@ -364,14 +339,7 @@ def test_an_owner_who_passes_money_on_is_told_both(
     moves = [(mine, its, 10, payer), (its, mine, 4, shop), (its, aside, 2, shop)]
     solana_node.send(
         *(
-            programs.transfer(
-                source,
-                target,
-                units,
-                owner=owner.pubkey(),
-                mint=mint,
-                program=programs.TOKEN,
-            )
+            programs.transfer(source, target, units, owner=owner.pubkey(), mint=mint, program=programs.TOKEN)
             for source, target, units, owner in moves
         ),
         signers=[shop],
@@ -383,9 +351,7 @@ def test_an_owner_who_passes_money_on_is_told_both(
     assert (came, left) == ([1, 10], [4])
 
 
-def test_a_mint_that_keeps_a_fee_gives_one_sum(
-    solana_node: SolanaNode, open_on: OpenReader, owner: str
-) -> None:
+def test_a_mint_that_keeps_a_fee_gives_one_sum(solana_node: SolanaNode, open_on: OpenReader, owner: str) -> None:
     token = solana_node.create_fee_token(basis_points=100)
     solana_node.fund(str(solana_node.payer.pubkey()), 20_000, token=token)
     solana_node.pay_all([Payment(owner, 10_000, token), Payment(owner, 5_000, token)])

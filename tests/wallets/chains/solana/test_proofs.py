@@ -33,9 +33,7 @@ def test_a_key_of_another_length_verifies_nothing() -> None:
 
 PRIME = 2**255 - 19
 GROUP = 2**252 + 27742317777372353535851937790883648493
-OF_ORDER_8 = (
-    2707385501144840649318225287225658788936804267575313519463743609750303402022
-)
+OF_ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022
 # Each y with both signs: the eight points of small order, and their other encodings, y + p and a sign of zero.
 SMALL = [
     (y | sign << 255).to_bytes(32, "little")

@@ -31,18 +31,12 @@ PAYMENT = TokenPayment(
 COMPUTE_BUDGET = Pubkey.from_string("ComputeBudget111111111111111111111111111111")
 
 
-def built(
-    payment: TokenPayment = PAYMENT, *, makes_account: bool = False
-) -> Transaction:
+def built(payment: TokenPayment = PAYMENT, *, makes_account: bool = False) -> Transaction:
     """What a wallet makes of the bytes."""
-    return Transaction.from_bytes(
-        unsigned_payment(payment, blockhash=str(BLOCKHASH), makes_account=makes_account)
-    )
+    return Transaction.from_bytes(unsigned_payment(payment, blockhash=str(BLOCKHASH), makes_account=makes_account))
 
 
-def instructions_of(
-    transaction: Transaction,
-) -> list[tuple[Pubkey, bytes, list[tuple[Pubkey, bool, bool]]]]:
+def instructions_of(transaction: Transaction) -> list[tuple[Pubkey, bytes, list[tuple[Pubkey, bool, bool]]]]:
     """Program, data, and each account with whether it signs and may be written."""
     message = transaction.message
     return [
@@ -50,11 +44,7 @@ def instructions_of(
             message.account_keys[instruction.program_id_index],
             bytes(instruction.data),
             [
-                (
-                    message.account_keys[index],
-                    message.is_signer(index),
-                    _is_writable(message, index),
-                )
+                (message.account_keys[index], message.is_signer(index), _is_writable(message, index))
                 for index in instruction.accounts
             ],
         )
@@ -113,9 +103,7 @@ def test_whatever_the_amount_is_it_is_written_whole(units: int) -> None:
 
 
 @pytest.mark.parametrize("makes_account", [False, True])
-@pytest.mark.parametrize(
-    "program", [programs.TOKEN, programs.TOKEN_2022], ids=["token", "token-2022"]
-)
+@pytest.mark.parametrize("program", [programs.TOKEN, programs.TOKEN_2022], ids=["token", "token-2022"])
 def test_a_node_takes_it_within_its_own_limit_of_work(
     makes_account: bool, program: Pubkey, solana_node: SolanaNode
 ) -> None:
@@ -135,11 +123,7 @@ def test_a_node_takes_it_within_its_own_limit_of_work(
         units=7,
         reference=bytes(REFERENCE),
     )
-    unsigned = unsigned_payment(
-        payment,
-        blockhash=recent["value"]["blockhash"],
-        makes_account=makes_account,
-    )
+    unsigned = unsigned_payment(payment, blockhash=recent["value"]["blockhash"], makes_account=makes_account)
     transaction = Transaction.from_bytes(unsigned)
     transaction.sign([payer], transaction.message.recent_blockhash)
     solana_node.submit(transaction)  # type: ignore[arg-type]

@@ -10,11 +10,7 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from demo.localnet.solana import programs
-from demo.localnet.solana.node import (
-    USDC,
-    Payment,
-    SolanaNode,
-)
+from demo.localnet.solana.node import USDC, Payment, SolanaNode
 from tests.wallets.chains.solana.conftest import OpenReader
 from tests.wallets.chains.solana.reading import new_owner, read, solana_spec
 from tests.wallets.chains.solana.test_changes import SIGNATURE, balance, payment
@@ -42,17 +38,14 @@ def burn(owner: Pubkey, units: int) -> Instruction:
     """Destroy an owner's USDC (the token program's eighth instruction)."""
     mint = Pubkey.from_string(USDC)
     written = [
-        AccountMeta(key, is_signer=False, is_writable=True)
-        for key in (programs.token_account(owner, mint), mint)
+        AccountMeta(key, is_signer=False, is_writable=True) for key in (programs.token_account(owner, mint), mint)
     ]
     signer = AccountMeta(owner, is_signer=True, is_writable=False)
     data = bytes([8]) + units.to_bytes(8, "little")
     return Instruction(programs.TOKEN, data, [*written, signer])
 
 
-def test_both_sides_tell_of_a_payment_in_the_same_words(
-    solana_node: SolanaNode, reader: SolanaAdapter
-) -> None:
+def test_both_sides_tell_of_a_payment_in_the_same_words(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
     payer, owner, other = Keypair(), new_owner(), new_owner()
     solana_node.airdrop(str(payer.pubkey()))
     solana_node.fund(str(payer.pubkey()), 100)
@@ -65,9 +58,7 @@ def test_both_sides_tell_of_a_payment_in_the_same_words(
     assert sent[1].position != sent[2].position
 
 
-def test_what_was_burned_reached_nobody(
-    solana_node: SolanaNode, reader: SolanaAdapter
-) -> None:
+def test_what_was_burned_reached_nobody(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
     payer = Keypair()
     owner = str(payer.pubkey())
     solana_node.airdrop(owner)
@@ -79,9 +70,7 @@ def test_what_was_burned_reached_nobody(
     assert burned.position >= NOWHERE
 
 
-def test_what_a_token_keeps_back_is_part_of_what_left(
-    solana_node: SolanaNode, open_on: OpenReader
-) -> None:
+def test_what_a_token_keeps_back_is_part_of_what_left(solana_node: SolanaNode, open_on: OpenReader) -> None:
     token = solana_node.create_fee_token(basis_points=100)
     payer, owner = Keypair(), new_owner()
     solana_node.airdrop(str(payer.pubkey()))
@@ -104,9 +93,7 @@ def test_where_several_paid_each_is_told_its_part_and_the_recipient_the_whole() 
     assert less.sender_key == from_base58(second)
 
 
-def test_an_account_that_changed_hands_and_was_burned_from_gives_two_movements() -> (
-    None
-):
+def test_an_account_that_changed_hands_and_was_burned_from_gives_two_movements() -> None:
     # One token account, first one owner's and then the other's.
     before, after = balance(1, OWNERS[0], 100), balance(1, OWNERS[1], 50)
     answer = payment(preTokenBalances=[before], postTokenBalances=[after])
@@ -115,17 +102,11 @@ def test_an_account_that_changed_hands_and_was_burned_from_gives_two_movements()
     assert left == [(50, 1, OWNERS[1]), (50, NOWHERE + 1, "")]
 
 
-CHANGES = st.lists(
-    st.tuples(st.sampled_from(OWNERS), st.integers(0, 50), st.integers(0, 50)),
-    min_size=1,
-    max_size=6,
-)
+CHANGES = st.lists(st.tuples(st.sampled_from(OWNERS), st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=6)
 
 
 @given(CHANGES)
-def test_what_left_an_owner_adds_up_to_what_it_has_less(
-    drawn: list[tuple[str, int, int]],
-) -> None:
+def test_what_left_an_owner_adds_up_to_what_it_has_less(drawn: list[tuple[str, int, int]]) -> None:
     changes = [(place, *each) for place, each in enumerate(drawn, 1)]
     for owner in OWNERS:
         lost = sum(was - now for _, who, was, now in changes if who == owner)
@@ -139,12 +120,7 @@ def test_what_left_an_owner_adds_up_to_what_it_has_less(
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_order_in_which_a_node_tells_balances_changes_nothing(order: int) -> None:
-    changes = [
-        (1, OWNERS[0], 50, 0),
-        (2, OWNERS[1], 50, 0),
-        (3, OWNERS[2], 0, 70),
-        (4, OWNERS[3], 0, 30),
-    ]
+    changes = [(1, OWNERS[0], 50, 0), (2, OWNERS[1], 50, 0), (3, OWNERS[2], 0, 70), (4, OWNERS[3], 0, 30)]
     left = min(OWNERS[:2])
     found = {(one.position, one.units) for one in told(left, *changes[::order])}
     assert found == {(3, 50)}

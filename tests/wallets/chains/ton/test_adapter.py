@@ -6,12 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from demo.localnet.ton.messages import (
-    ATTACHED_NANOTONS,
-    NANOTONS,
-    Envelope,
-    Payment,
-)
+from demo.localnet.ton.messages import ATTACHED_NANOTONS, NANOTONS, Envelope, Payment
 from demo.localnet.ton.messages import snake as cells_of
 from demo.localnet.ton.node import TonNode
 from tests.wallets.tonlab import account_at, later, open_ton, read_on
@@ -43,20 +38,14 @@ def on_from(account: Account, reading: AccountReading) -> Account:
     return replace(account, height=reading.through.height, time=reading.through.time)
 
 
-def test_a_payment_is_told_in_full(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_a_payment_is_told_in_full(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     tx_hash = ton_node.pay(account.address, 25_003_700, "invoice-42")
     head = adapter.head()
     reading = read_on(adapter, account, head=head)
     assert reading.key == account.key
     assert reading.through == head.block
     [paid] = reading.transfers
-    assert (paid.chain, paid.token, paid.token_address) == (
-        "ton",
-        "USDT",
-        ton_node.usdt,
-    )
+    assert (paid.chain, paid.token, paid.token_address) == ("ton", "USDT", ton_node.usdt)
     assert (paid.tx_hash, paid.position, paid.units) == (tx_hash, 0, 25_003_700)
     assert (paid.recipient, paid.recipient_key) == (account.address, account.key)
     assert paid.sender == ton_node.payer.address
@@ -67,24 +56,16 @@ def test_a_payment_is_told_in_full(
 
 
 @pytest.mark.parametrize("by_ref", [False, True], ids=["inline", "by reference"])
-@pytest.mark.parametrize(
-    "comment", ["F-7K2M", "заказ №7", "x" * 128], ids=["short", "Cyrillic", "long"]
-)
+@pytest.mark.parametrize("comment", ["F-7K2M", "заказ №7", "x" * 128], ids=["short", "Cyrillic", "long"])
 def test_a_comment_is_read_in_both_encodings(
-    ton_node: TonNode,
-    adapter: TonAdapter,
-    account: Account,
-    comment: str,
-    by_ref: bool,
+    ton_node: TonNode, adapter: TonAdapter, account: Account, comment: str, by_ref: bool
 ) -> None:
     ton_node.pay(account.address, 1, comment, by_ref=by_ref)
     [paid] = read_on(adapter, account).transfers
     assert paid.labels == (comment,)
 
 
-def test_a_comment_longer_than_a_label_is_cut(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_a_comment_longer_than_a_label_is_cut(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     ton_node.pay(account.address, 1, "я" * 1_000, by_ref=True)
     [paid] = read_on(adapter, account).transfers
     assert paid.labels == ("я" * LABEL_LENGTH,)
@@ -95,12 +76,7 @@ def test_a_strange_payload_gives_no_comment_and_is_paid_all_the_same(
     ton_node: TonNode, adapter: TonAdapter, account: Account, by_ref: bool
 ) -> None:
     payloads = [b"\0\0", bytes(4) + b"\xff\xfe", b"\xde\xad\xbe\xef text"]
-    ton_node.send(
-        [
-            Payment(account.address, 7, payload=payload, by_ref=by_ref)
-            for payload in payloads
-        ]
-    )
+    ton_node.send([Payment(account.address, 7, payload=payload, by_ref=by_ref) for payload in payloads])
     reading = read_on(adapter, account)
     assert [(paid.units, paid.labels) for paid in reading.transfers] == [(7, ())] * 3
 
@@ -114,9 +90,7 @@ def test_whether_the_owner_was_told_does_not_matter(
     assert (paid.units, paid.labels) == (5, ("memo",))
 
 
-def test_transfers_of_one_message_are_told_apart(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_transfers_of_one_message_are_told_apart(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     payments = [Payment(account.address, 5, "twin"), Payment(account.address, 5)]
     hashes = ton_node.send([*payments, Payment(account.address, 6)])
     reading = read_on(adapter, account)
@@ -127,9 +101,7 @@ def test_transfers_of_one_message_are_told_apart(
     ]
 
 
-def test_accounts_are_read_together_and_kept_apart(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_accounts_are_read_together_and_kept_apart(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     other = account_at(ton_node.create_wallet().address, adapter.head())
     idle = account_at(ton_node.create_wallet().address, adapter.head())
     ton_node.send([Payment(account.address, 1), Payment(other.address, 2)])
@@ -141,17 +113,13 @@ def test_accounts_are_read_together_and_kept_apart(
 
 
 @pytest.mark.parametrize("units", [1, 2**119], ids=["dust", "huge"])
-def test_amounts_are_exact(
-    ton_node: TonNode, adapter: TonAdapter, account: Account, units: int
-) -> None:
+def test_amounts_are_exact(ton_node: TonNode, adapter: TonAdapter, account: Account, units: int) -> None:
     ton_node.mint(ton_node.payer.address, units)
     ton_node.pay(account.address, units)
     assert units_of(read_on(adapter, account)) == [units]
 
 
-def test_what_failed_was_not_paid(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_what_failed_was_not_paid(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     pauper = ton_node.create_wallet(units=10)
     assert not ton_node.pay(account.address, 11, payer=pauper)
     ton_node.pay(account.address, 3)
@@ -166,9 +134,7 @@ def test_another_jetton_of_the_same_name_is_no_payment(
     assert units_of(read_on(adapter, account)) == [3]
 
 
-def test_a_forged_internal_transfer_is_no_payment(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_a_forged_internal_transfer_is_no_payment(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     ton_node.pay(account.address, 3)
     forged = cells_of(bytes.fromhex("178d4519") + bytes(8) + b"\x13\xff\xff" + bytes(9))
     wallet = ton_node.jetton_wallet(account.address)
@@ -178,9 +144,7 @@ def test_a_forged_internal_transfer_is_no_payment(
     assert units_of(read_on(adapter, account)) == [3]
 
 
-def test_nothing_and_what_an_owner_sends_to_himself_are_no_payments(
-    ton_node: TonNode, adapter: TonAdapter
-) -> None:
+def test_nothing_and_what_an_owner_sends_to_himself_are_no_payments(ton_node: TonNode, adapter: TonAdapter) -> None:
     owner = ton_node.create_wallet(units=10)
     account = account_at(owner.address, adapter.head())
     assert ton_node.pay(owner.address, 0)
@@ -190,9 +154,7 @@ def test_nothing_and_what_an_owner_sends_to_himself_are_no_payments(
     assert (units_of(reading), reading.through) == ([], head.block)
 
 
-def test_reading_on_tells_of_what_is_new(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_reading_on_tells_of_what_is_new(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     ton_node.pay(account.address, 1)
     first = read_on(adapter, account)
     ton_node.elapse(1_000)
@@ -202,9 +164,7 @@ def test_reading_on_tells_of_what_is_new(
     assert units_of(read_on(adapter, moved)) == [2]
 
 
-def test_what_is_known_is_not_asked_for_again(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_what_is_known_is_not_asked_for_again(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     ton_node.pay(account.address, 1)
     first = read_on(adapter, account)
     head, before = adapter.head(), adapter.requests
@@ -227,9 +187,7 @@ def test_pages_of_any_size_leave_nothing_out(ton_node: TonNode, page: int) -> No
     adapter.close()
 
 
-def test_more_than_can_be_read_at_once_is_read_piece_by_piece(
-    ton_node: TonNode,
-) -> None:
+def test_more_than_can_be_read_at_once_is_read_piece_by_piece(ton_node: TonNode) -> None:
     adapter = open_ton(ton_node, page=1)
     account = account_at(ton_node.create_wallet().address, adapter.head())
     for units in range(1, 25):
@@ -254,8 +212,7 @@ def test_more_accounts_than_one_request_names_are_read(
     head = adapter.head()
     ton_node.pay(account.address, 1)
     others = [
-        Account(bytes(1) + number.to_bytes(32, "big"), "", 0, head.block.time)
-        for number in range(1, AT_ONCE + 5)
+        Account(bytes(1) + number.to_bytes(32, "big"), "", 0, head.block.time) for number in range(1, AT_ONCE + 5)
     ]
     readings = adapter.read_accounts([*others, account], head=adapter.head())
     assert [units_of(reading) for reading in readings] == [[]] * len(others) + [[1]]
@@ -269,9 +226,7 @@ def test_what_is_in_no_masterchain_block_is_not_told_and_not_passed_over(
     ton_node.pay(account.address, 9)
     reading = read_on(adapter, account)
     assert units_of(reading) == []
-    [row] = ton_node.get("jetton/transfers", owner_address=account.address)[
-        "jetton_transfers"
-    ]
+    [row] = ton_node.get("jetton/transfers", owner_address=account.address)["jetton_transfers"]
     assert reading.through.time.timestamp() < row["transaction_now"]
     ton_node.withhold_blocks(False)
     head = adapter.head()
@@ -279,9 +234,7 @@ def test_what_is_in_no_masterchain_block_is_not_told_and_not_passed_over(
     assert (units_of(reading), reading.through) == ([9], head.block)
 
 
-def test_what_was_sent_before_a_block_and_received_after_it_is_told(
-    ton_node: TonNode, adapter: TonAdapter
-) -> None:
+def test_what_was_sent_before_a_block_and_received_after_it_is_told(ton_node: TonNode, adapter: TonAdapter) -> None:
     wallet = ton_node.create_wallet()
     ton_node.withhold_blocks()
     ton_node.pay(wallet.address, 9)
@@ -322,9 +275,7 @@ def test_a_transfer_without_receipt_holds_its_account_up_for_a_while_only(
     assert released.height == head.block.height
 
 
-def test_a_head_of_long_ago_claims_nothing_new(
-    ton_node: TonNode, adapter: TonAdapter
-) -> None:
+def test_a_head_of_long_ago_claims_nothing_new(ton_node: TonNode, adapter: TonAdapter) -> None:
     head = adapter.head()
     ton_node.advance(50)
     account = account_at(ton_node.create_wallet().address, adapter.head())
@@ -352,9 +303,7 @@ def test_a_forked_payment_is_lost_once_the_chain_has_passed_it(
     assert units_of(read_on(adapter, account)) == [1]
 
 
-def test_a_block_with_another_above_it_is_final(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_a_block_with_another_above_it_is_final(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     ton_node.pay(account.address, 1)
     head = adapter.head()
     assert adapter.final_height(head, read_height=0) == head.block.height - 1
@@ -369,9 +318,7 @@ def test_the_genesis_names_the_chain(ton_node: TonNode, adapter: TonAdapter) -> 
     assert genesis == base64.b64decode(first).hex()
 
 
-def test_nothing_is_asked_where_nothing_is_wanted(
-    adapter: TonAdapter,
-) -> None:
+def test_nothing_is_asked_where_nothing_is_wanted(adapter: TonAdapter) -> None:
     head, before = adapter.head(), adapter.requests
     assert adapter.read_accounts([], head=head) == []
     assert adapter.lost([]) == []

@@ -8,22 +8,9 @@ import pytest
 from demo.localnet.ton.node import TonNode
 from tests.nodes.proxy import TOO_LARGE
 from tests.wallets.contract.hostile import Answer, HttpProxy
-from tests.wallets.tonlab import (
-    broken,
-    changing,
-    changing_rows,
-    open_ton,
-    read_on,
-    ton_spec,
-)
+from tests.wallets.tonlab import broken, changing, changing_rows, open_ton, read_on, ton_spec
 from wallets.chains.adapters import open_pool
-from wallets.chains.base import (
-    Account,
-    BlockRef,
-    ChainMismatchError,
-    ChainUnavailableError,
-    MalformedAnswerError,
-)
+from wallets.chains.base import Account, BlockRef, ChainMismatchError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.specs import Network
 from wallets.chains.ton.adapter import TonAdapter, has_network
 
@@ -48,16 +35,11 @@ def test_a_second_node_takes_over_and_is_not_bound_by_what_the_first_said(
     adapter.close()
 
 
-def test_a_head_far_behind_another_nodes_is_not_agreed(
-    ton_node: TonNode, proxy: HttpProxy
-) -> None:
+def test_a_head_far_behind_another_nodes_is_not_agreed(ton_node: TonNode, proxy: HttpProxy) -> None:
     now = [0.0]
     adapter = open_ton(ton_node, proxy.url, ton_node.url, clock=lambda: now[0])
     assert adapter.head().agreed
-    lags = changing(
-        "masterchainInfo",
-        lambda answer: answer | {"last": answer["last"] | {"seqno": 1}},
-    )
+    lags = changing("masterchainInfo", lambda answer: answer | {"last": answer["last"] | {"seqno": 1}})
     proxy.fault = lags
     ton_node.advance(100)
     now[0] += 60
@@ -67,15 +49,10 @@ def test_a_head_far_behind_another_nodes_is_not_agreed(
     adapter.close()
 
 
-def test_a_node_with_a_head_that_cannot_be_is_left_for_another(
-    ton_node: TonNode, proxy: HttpProxy
-) -> None:
+def test_a_node_with_a_head_that_cannot_be_is_left_for_another(ton_node: TonNode, proxy: HttpProxy) -> None:
     adapter = open_ton(ton_node, proxy.url, ton_node.url)
     newest = adapter.head().block
-    proxy.fault = changing(
-        "masterchainInfo",
-        lambda answer: answer | {"last": answer["last"] | {"seqno": 10**9}},
-    )
+    proxy.fault = changing("masterchainInfo", lambda answer: answer | {"last": answer["last"] | {"seqno": 10**9}})
 
     def check(block: BlockRef) -> None:
         if block.height == 10**9:
@@ -86,17 +63,13 @@ def test_a_node_with_a_head_that_cannot_be_is_left_for_another(
 
 
 @pytest.mark.parametrize("is_spare", [False, True], ids=["preferred", "spare"])
-@pytest.mark.parametrize(
-    "path", ["masterchainInfo", "jetton/transfers", "jetton/wallets", "transactions"]
-)
+@pytest.mark.parametrize("path", ["masterchainInfo", "jetton/transfers", "jetton/wallets", "transactions"])
 def test_a_node_that_answers_too_much_does_not_stop_its_chain(
     ton_node: TonNode, proxy: HttpProxy, account: Account, path: str, is_spare: bool
 ) -> None:
     urls = [proxy.url, ton_node.url]
     adapter = open_ton(ton_node, *(reversed(urls) if is_spare else urls))
-    proxy.fault = lambda target, answer: (
-        Answer(TOO_LARGE) if f"/api/v3/{path}" in target else answer
-    )
+    proxy.fault = lambda target, answer: Answer(TOO_LARGE) if f"/api/v3/{path}" in target else answer
     assert len(read_on(adapter, account).transfers) == 1
     adapter.close()
 
@@ -124,16 +97,12 @@ def test_a_second_node_bears_witness_to_what_it_knows_alike(
     adapter.close()
 
 
-def test_one_node_is_no_witness_of_its_own_word(
-    adapter: TonAdapter, account: Account
-) -> None:
+def test_one_node_is_no_witness_of_its_own_word(adapter: TonAdapter, account: Account) -> None:
     told = read_on(adapter, account).transfers
     assert adapter.witness(told) is None
 
 
-def test_what_one_node_knows_or_cannot_say_is_not_lost(
-    ton_node: TonNode, proxy: HttpProxy, account: Account
-) -> None:
+def test_what_one_node_knows_or_cannot_say_is_not_lost(ton_node: TonNode, proxy: HttpProxy, account: Account) -> None:
     adapter = open_ton(ton_node, proxy.url, ton_node.url)
     told = read_on(adapter, account).transfers
     proxy.fault = changing(RECEIPTS[0], lambda answer: {"transactions": []})
@@ -157,27 +126,18 @@ def test_transfers_of_many_days_are_asked_for_by_the_hour(
     assert adapter.requests - before == 3
 
 
-def test_a_node_of_another_network_is_refused(
-    ton_node: TonNode, proxy: HttpProxy
-) -> None:
+def test_a_node_of_another_network_is_refused(ton_node: TonNode, proxy: HttpProxy) -> None:
     local = ton_spec(proxy.url, usdt=ton_node.usdt)
     main = replace(local, network=Network.MAINNET)
     with pytest.raises(ChainMismatchError, match="not of TON's mainnet"):
         main.family.open_adapter(main, open_pool(main)).head()
-    proxy.fault = changing(
-        "masterchainInfo",
-        lambda answer: answer | {"last": answer["last"] | {"global_id": -239}},
-    )
+    proxy.fault = changing("masterchainInfo", lambda answer: answer | {"last": answer["last"] | {"global_id": -239}})
     assert main.family.open_adapter(main, open_pool(main)).head().block.height > 0
     assert has_network(Network.LOCAL) is None
 
 
-def test_the_key_is_sent_as_toncenter_reads_it_to_the_node_it_is_for(
-    ton_node: TonNode,
-) -> None:
-    spec = ton_spec(
-        ton_node.url, "http://127.0.0.1:1/api/v3", usdt=ton_node.usdt, API_KEYS=",k-two"
-    )
+def test_the_key_is_sent_as_toncenter_reads_it_to_the_node_it_is_for(ton_node: TonNode) -> None:
+    spec = ton_spec(ton_node.url, "http://127.0.0.1:1/api/v3", usdt=ton_node.usdt, API_KEYS=",k-two")
     first, second = open_pool(spec)._members
     assert "X-API-Key" not in first.node._http.headers
     assert second.node._http.headers["X-API-Key"] == "k-two"

@@ -22,13 +22,8 @@ def friendly(tag: int, workchain: int, account: bytes = bytes(range(32))) -> str
     return base64.urlsafe_b64encode(body + crc).decode()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [TON, TON_UQ, TON_RAW, "0:" + TON_RAW[2:].upper(), TON.replace("_", "/")],
-)
-def test_a_ton_address_has_one_form_and_one_key_for_all_its_spellings(
-    text: str,
-) -> None:
+@pytest.mark.parametrize("text", [TON, TON_UQ, TON_RAW, "0:" + TON_RAW[2:].upper(), TON.replace("_", "/")])
+def test_a_ton_address_has_one_form_and_one_key_for_all_its_spellings(text: str) -> None:
     assert TON_FAMILY.canonical_address(text) == TON
     key = TON_FAMILY.address_key(text)
     assert key == b"\0" + bytes.fromhex(TON_RAW[2:])

@@ -25,18 +25,14 @@ STRANGERS: list[Any] = [
 
 
 @pytest.mark.parametrize("lie", STRANGERS)
-def test_a_hostile_index_of_ton_tells_no_balance(
-    ton_node: TonNode, lie: dict[str, Any]
-) -> None:
+def test_a_hostile_index_of_ton_tells_no_balance(ton_node: TonNode, lie: dict[str, Any]) -> None:
     chain = OnTon(ton_node)
     till = chain.new_address()
     chain.pay(till, 5)
     key = TON_FAMILY.address_key(till)
     with HttpProxy(chain.url) as proxy:
         spec = spec_of(chain, proxy.url)
-        proxy.fault = changing_rows(
-            "jetton/wallets", "jetton_wallets", lambda row: row | lie
-        )
+        proxy.fault = changing_rows("jetton/wallets", "jetton_wallets", lambda row: row | lie)
         pool = open_pool(spec)
         with pytest.raises(MalformedAnswerError):
             spec.family.open_holdings(spec, pool).read({key: till})

@@ -28,13 +28,7 @@ def test_a_receipt_belongs_to_the_last_transfer_before_its_message() -> None:
     told = {lt: causes.of(receipt(lt)) for lt in (1_000, 1_001, 1_255, 1_256, 2_001)}
     named = {lt: row and row.tx_hash for lt, row in told.items()}
     # A transaction makes 255 messages at most, numbered from its own logical time on.
-    assert named == {
-        1_000: None,
-        1_001: "tx1000",
-        1_255: "tx1000",
-        1_256: None,
-        2_001: "tx2000",
-    }
+    assert named == {1_000: None, 1_001: "tx1000", 1_255: "tx1000", 1_256: None, 2_001: "tx2000"}
 
 
 def test_a_receipt_at_another_place_is_not_paired() -> None:
@@ -50,11 +44,6 @@ def test_a_message_that_cannot_be_read_is_the_nodes_mistake() -> None:
 
 def test_groups_span_an_hour_at_most() -> None:
     minutes = [90, 0, 60, 61, 30]
-    transfers = [
-        told_transfer(block_time=NOON + timedelta(minutes=minute)) for minute in minutes
-    ]
-    groups = [
-        [(one.block_time - NOON) // timedelta(minutes=1) for one in group]
-        for group in by_hour(transfers)
-    ]
+    transfers = [told_transfer(block_time=NOON + timedelta(minutes=minute)) for minute in minutes]
+    groups = [[(one.block_time - NOON) // timedelta(minutes=1) for one in group] for group in by_hour(transfers)]
     assert groups == [[0, 30, 60], [61, 90]]

@@ -11,17 +11,8 @@ from tonsdk.utils import Address
 
 from demo.localnet.ton.messages import snake
 from wallets.chains.base import LABEL_LENGTH
-from wallets.chains.ton.cells import (
-    MOST_BYTES,
-    Cell,
-    CellError,
-    Slice,
-    read_cells,
-)
-from wallets.chains.ton.messages import (
-    OP_INTERNAL_TRANSFER,
-    read_internal_transfer,
-)
+from wallets.chains.ton.cells import MOST_BYTES, Cell, CellError, Slice, read_cells
+from wallets.chains.ton.messages import OP_INTERNAL_TRANSFER, read_internal_transfer
 
 SENDER = bytes([0]) + bytes(range(32))
 
@@ -31,13 +22,7 @@ def written(cell: Any, **options: bool) -> bytes:
     return bytes(cell.to_boc(**({"has_idx": False} | options)))
 
 
-def message(
-    payload: Any = None,
-    *,
-    by_ref: bool = False,
-    units: int = 5,
-    sender: bytes | None = SENDER,
-) -> Any:
+def message(payload: Any = None, *, by_ref: bool = False, units: int = 5, sender: bytes | None = SENDER) -> Any:
     """An internal transfer, with `payload` (a cell of tonsdk's) inline or by reference."""
     cell = Written()
     cell.bits.write_uint(OP_INTERNAL_TRANSFER, 32)
@@ -58,13 +43,9 @@ def message(
 @given(
     # tonsdk cannot write more: it has no room for the mark that ends a cell of up to 1,023 bits.
     bits=st.lists(st.booleans(), max_size=1_015),
-    options=st.fixed_dictionaries(
-        {"has_idx": st.booleans(), "hash_crc32": st.booleans()}
-    ),
+    options=st.fixed_dictionaries({"has_idx": st.booleans(), "hash_crc32": st.booleans()}),
 )
-def test_a_cell_holds_the_bits_that_were_written(
-    bits: list[bool], options: dict[str, bool]
-) -> None:
+def test_a_cell_holds_the_bits_that_were_written(bits: list[bool], options: dict[str, bool]) -> None:
     cell = Written()
     for bit in bits:
         cell.bits.write_bit(int(bit))

@@ -8,21 +8,9 @@ import pytest
 
 from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
-from tests.wallets.tonlab import (
-    account_at,
-    broken,
-    changing,
-    changing_rows,
-    in_message,
-    read_on,
-)
+from tests.wallets.tonlab import account_at, broken, changing, changing_rows, in_message, read_on
 from wallets.chains.adapters import open_pool
-from wallets.chains.base import (
-    Account,
-    ChainError,
-    ChainUnavailableError,
-    MalformedAnswerError,
-)
+from wallets.chains.base import Account, ChainError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.registry import load_chains
 from wallets.chains.ton.adapter import TonAdapter
 
@@ -43,24 +31,15 @@ WALLETS = ("jetton/wallets", "jetton_wallets")
         pytest.param(Answer(b'{"error":"x","code":422}', status=422), id="a refusal"),
     ],
 )
-def test_what_is_no_answer_is_an_error(
-    proxy: HttpProxy, adapter: TonAdapter, account: Account, answer: Answer
-) -> None:
+def test_what_is_no_answer_is_an_error(proxy: HttpProxy, adapter: TonAdapter, account: Account, answer: Answer) -> None:
     head = adapter.head()
     proxy.fault = lambda target, real: answer
-    for question in (
-        adapter.head,
-        adapter.genesis,
-        adapter.finalized,
-        lambda: read_on(adapter, account, head=head),
-    ):
+    for question in (adapter.head, adapter.genesis, adapter.finalized, lambda: read_on(adapter, account, head=head)):
         with pytest.raises((MalformedAnswerError, ChainUnavailableError)):
             question()
 
 
-def test_a_rate_limit_is_an_error_and_passes(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_a_rate_limit_is_an_error_and_passes(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     head = adapter.head()
     ton_node.limit_rate(1)
     with pytest.raises(ChainUnavailableError, match="limits our rate"):
@@ -90,23 +69,15 @@ def test_a_rate_limit_is_an_error_and_passes(
         pytest.param(RECEIPTS, broken(now=None), id="no time of the receipt"),
         pytest.param(RECEIPTS, in_message(created_lt=None), id="no time of sending"),
         pytest.param(RECEIPTS, in_message(message_content=None), id="no body"),
-        pytest.param(
-            RECEIPTS, in_message(message_content={"body": "%"}), id="a garbled body"
-        ),
-        pytest.param(
-            RECEIPTS, in_message(message_content={"body": "te6cckEB"}), id="half a body"
-        ),
+        pytest.param(RECEIPTS, in_message(message_content={"body": "%"}), id="a garbled body"),
+        pytest.param(RECEIPTS, in_message(message_content={"body": "te6cckEB"}), id="half a body"),
         pytest.param(WALLETS, broken(address=None), id="no wallet"),
         pytest.param(WALLETS, broken(jetton="0:" + "1" * 64), id="another's master"),
         pytest.param(WALLETS, broken(owner="0:" + "1" * 64), id="another's wallet"),
     ],
 )
 def test_a_broken_row_is_an_error(
-    proxy: HttpProxy,
-    adapter: TonAdapter,
-    account: Account,
-    where: tuple[str, str],
-    change: Callable[[Any], Any],
+    proxy: HttpProxy, adapter: TonAdapter, account: Account, where: tuple[str, str], change: Callable[[Any], Any]
 ) -> None:
     head = adapter.head()
     proxy.fault = changing_rows(*where, change)
@@ -123,19 +94,11 @@ def test_a_broken_row_is_an_error(
         pytest.param(TRANSFERS, broken(jetton_master="0:" + "1" * 64), id="a fake"),
         pytest.param(TRANSFERS, broken(destination="0:" + "1" * 64), id="a stranger's"),
         pytest.param(RECEIPTS, broken(description={"aborted": True}), id="failed"),
-        pytest.param(
-            RECEIPTS,
-            broken(description={"aborted": False, "compute_ph": {"skipped": True}}),
-            id="skipped",
-        ),
+        pytest.param(RECEIPTS, broken(description={"aborted": False, "compute_ph": {"skipped": True}}), id="skipped"),
     ],
 )
 def test_what_was_not_received_is_dropped_and_passed_over(
-    proxy: HttpProxy,
-    adapter: TonAdapter,
-    account: Account,
-    where: tuple[str, str],
-    change: Callable[[Any], Any],
+    proxy: HttpProxy, adapter: TonAdapter, account: Account, where: tuple[str, str], change: Callable[[Any], Any]
 ) -> None:
     proxy.fault = changing_rows(*where, change)
     head = adapter.head()
@@ -159,10 +122,7 @@ def test_what_was_not_received_is_dropped_and_passed_over(
     ],
 )
 def test_what_has_no_receipt_yet_is_waited_for(
-    proxy: HttpProxy,
-    adapter: TonAdapter,
-    account: Account,
-    change: Callable[[Any], Any],
+    proxy: HttpProxy, adapter: TonAdapter, account: Account, change: Callable[[Any], Any]
 ) -> None:
     head = adapter.head()
     proxy.fault = changing_rows(*RECEIPTS, change)
@@ -196,10 +156,7 @@ def test_a_block_that_was_not_asked_for_is_an_error(
         read_on(adapter, account, head=head)
     proxy.fault = changing("blocks", lambda answer: {"blocks": []})
     reading = read_on(adapter, account, head=head)
-    assert (reading.through.height, reading.through.time) == (
-        account.height,
-        account.time,
-    )
+    assert (reading.through.height, reading.through.time) == (account.height, account.time)
 
 
 def turned_round(name: str) -> Callable[[Any], Any]:
@@ -239,12 +196,8 @@ def test_answers_of_impossible_length_are_errors(
         read_on(adapter, account, head=head)
 
 
-def test_what_a_chain_with_no_token_configured_is_asked_is_nothing(
-    ton_node: TonNode,
-) -> None:
-    spec = replace(
-        load_chains("local", {"TON_RPC_URLS": ton_node.url})["ton"], tokens={}
-    )
+def test_what_a_chain_with_no_token_configured_is_asked_is_nothing(ton_node: TonNode) -> None:
+    spec = replace(load_chains("local", {"TON_RPC_URLS": ton_node.url})["ton"], tokens={})
     adapter = TonAdapter(spec, open_pool(spec))
     head = adapter.head()
     account = account_at(ton_node.payer.address, head)

@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.ton.messages import (
-    Payment,
-    TonWallet,
-)
+from demo.localnet.ton.messages import Payment, TonWallet
 from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import HttpProxy, honest
 from tests.wallets.tonlab import account_at, changing, changing_rows, open_ton, read_on
@@ -59,9 +56,7 @@ def test_what_goes_to_several_at_once_is_told_apart(
     ton_node: TonNode, adapter: TonAdapter, payer: TonWallet, account: Account
 ) -> None:
     others = [ton_node.create_wallet().address for _ in range(3)]
-    payments = [
-        Payment(other, units) for units, other in enumerate([*others, others[0]], 1)
-    ]
+    payments = [Payment(other, units) for units, other in enumerate([*others, others[0]], 1)]
     hashes = ton_node.send(payments, payer=payer)
     arrived = ton_node.pay(payer.address, 50)
     head, before = adapter.head(), adapter.requests
@@ -106,11 +101,7 @@ def test_what_left_and_a_fork_took_is_lost(
 
 
 def test_more_than_can_be_looked_up_at_once_is_read_piece_by_piece(
-    ton_node: TonNode,
-    adapter: TonAdapter,
-    payer: TonWallet,
-    account: Account,
-    monkeypatch: pytest.MonkeyPatch,
+    ton_node: TonNode, adapter: TonAdapter, payer: TonWallet, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ton_leaving.first_of, "__kwdefaults__", {"most": 2})
     for units in range(1, 6):
@@ -121,9 +112,7 @@ def test_more_than_can_be_looked_up_at_once_is_read_piece_by_piece(
         reading, readings = read_on(adapter, account, head=head), readings + 1
         found |= set(units_of(reading))
         assert account.height < reading.through.height
-        account = replace(
-            account, height=reading.through.height, time=reading.through.time
-        )
+        account = replace(account, height=reading.through.height, time=reading.through.time)
     assert (found, readings) == ({1, 2, 3, 4, 5}, 3)
 
 
@@ -157,11 +146,7 @@ def test_a_transfer_out_of_another_wallet_than_the_owners_own_is_not_told(
     ton_node.pay(ton_node.create_wallet().address, 2, payer=payer)
     adapter = open_ton(ton_node, proxy.url)
     stranger = ton_node.jetton_wallet(ton_node.payer.address)
-    proxy.fault = changing_rows(
-        "jetton/transfers",
-        "jetton_transfers",
-        lambda row: row | {"source_wallet": stranger},
-    )
+    proxy.fault = changing_rows("jetton/transfers", "jetton_transfers", lambda row: row | {"source_wallet": stranger})
     assert units_of(read_on(adapter, account)) == []
     adapter.close()
 
@@ -172,9 +157,7 @@ def test_a_trace_too_long_to_be_told_holds_up_no_payment(
     ton_node.pay(ton_node.create_wallet().address, 2, payer=payer)
     ton_node.pay(payer.address, 5)
     adapter = open_ton(ton_node, proxy.url)
-    proxy.fault = changing(
-        "traces", lambda answer: answer | {"filling": "x" * (1 << 24)}
-    )
+    proxy.fault = changing("traces", lambda answer: answer | {"filling": "x" * (1 << 24)})
     assert units_of(read_on(adapter, account)) == [5]
     proxy.fault = honest
     assert sorted(units_of(read_on(adapter, account))) == [2, 5]
@@ -186,8 +169,6 @@ def test_an_index_that_names_no_sender_still_tells_of_payments(
 ) -> None:
     ton_node.pay(account.address, 5)
     adapter = open_ton(ton_node, proxy.url)
-    proxy.fault = changing_rows(
-        "jetton/transfers", "jetton_transfers", lambda row: row | {"source": None}
-    )
+    proxy.fault = changing_rows("jetton/transfers", "jetton_transfers", lambda row: row | {"source": None})
     assert units_of(read_on(adapter, account)) == [5]
     adapter.close()

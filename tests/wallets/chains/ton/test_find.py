@@ -7,11 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from demo.localnet.ton.messages import (
-    Envelope,
-    Payment,
-    transfer_body,
-)
+from demo.localnet.ton.messages import Envelope, Payment, transfer_body
 from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.accountlabs import TonLab
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy
@@ -61,9 +57,7 @@ def changing(name: str, change: Callable[[Any], None]) -> Fault:
     return fault
 
 
-def test_a_payment_is_found_by_every_hash_of_its_trace(
-    lab: TonLab, ton_node: TonNode
-) -> None:
+def test_a_payment_is_found_by_every_hash_of_its_trace(lab: TonLab, ton_node: TonNode) -> None:
     wallet, since = lab.create_wallet(), lab.mark()
     tx_hash = lab.pay((wallet, 25))
     read = observe(lab, since, wallet)
@@ -81,9 +75,7 @@ def test_a_payment_is_found_by_every_hash_of_its_trace(
         assert (found.succeeded, found.block_height) == (True, read[0].block_height)
 
 
-def test_of_what_an_exchange_pays_at_once_every_part_has_its_own_hash(
-    lab: TonLab,
-) -> None:
+def test_of_what_an_exchange_pays_at_once_every_part_has_its_own_hash(lab: TonLab) -> None:
     wallets = [lab.create_wallet() for _ in range(4)]
     tx_hash = lab.pay(*((wallet, 5 + n) for n, wallet in enumerate(wallets)))
     found = find(lab, tx_hash)
@@ -99,14 +91,10 @@ def test_what_is_left_of_fees_and_comes_back_is_no_payment(lab: TonLab) -> None:
     assert [one.token for one in found.movements] == ["USDT"]
 
 
-def test_what_a_master_gives_out_is_no_transfer_to_a_watcher(
-    lab: TonLab, ton_node: TonNode
-) -> None:
+def test_what_a_master_gives_out_is_no_transfer_to_a_watcher(lab: TonLab, ton_node: TonNode) -> None:
     wallet, since = lab.create_wallet(), lab.mark()
     ton_node.mint(wallet.address, 25)
-    [row] = ton_node.get(
-        "transactions", account=ton_node.jetton_wallet(wallet.address), limit=1
-    )["transactions"]
+    [row] = ton_node.get("transactions", account=ton_node.jetton_wallet(wallet.address), limit=1)["transactions"]
     found = find(lab, digits(row["hash"]))
     assert found is not None
     assert list(found.transfers) == []
@@ -116,11 +104,7 @@ def test_what_a_master_gives_out_is_no_transfer_to_a_watcher(
 def test_coin_that_comes_back_was_not_received(lab: TonLab, ton_node: TonNode) -> None:
     # A contract that takes no such message: the payer's own jetton wallet.
     to = ton_node.jetton_wallet(ton_node.payer.address)
-    order = transfer_body(
-        Payment(ton_node.payer.address, 10**18),
-        response=ton_node.payer.address,
-        query_id=7,
-    )
+    order = transfer_body(Payment(ton_node.payer.address, 10**18), response=ton_node.payer.address, query_id=7)
     ton_node.send_envelopes([Envelope(to, 10**8, order)], payer=ton_node.payer)
     [row] = ton_node.get("transactions", account=to, limit=1)["transactions"]
     found = find(lab, digits(row["hash"]))
@@ -128,9 +112,7 @@ def test_coin_that_comes_back_was_not_received(lab: TonLab, ton_node: TonNode) -
     assert (found.succeeded, list(found.movements)) == (False, [])
 
 
-def test_a_trace_that_is_too_long_to_be_told_is_found_by_its_last_part(
-    lab: TonLab, ton_node: TonNode
-) -> None:
+def test_a_trace_that_is_too_long_to_be_told_is_found_by_its_last_part(lab: TonLab, ton_node: TonNode) -> None:
     wallet = lab.create_wallet()
     tx_hash = lab.pay((wallet, 25))
 
@@ -187,9 +169,7 @@ def test_an_account_that_no_index_calls_a_jetton_wallet_is_none(lab: TonLab) -> 
     assert found.succeeded
 
 
-def test_more_than_can_be_asked_about_is_told_as_such(
-    lab: TonLab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_than_can_be_asked_about_is_told_as_such(lab: TonLab, monkeypatch: pytest.MonkeyPatch) -> None:
     wallets: list[Wallet] = [lab.create_wallet() for _ in range(3)]
     tx_hash = lab.pay(*((wallet, 5) for wallet in wallets))
     monkeypatch.setattr(ton_find, "MOST_RECEIPTS", 2)

@@ -12,18 +12,12 @@ from demo.localnet.ton.messages import snake
 from tests.wallets.chains.ton.test_cells import SENDER, message, written
 from wallets.chains.base import LABEL_LENGTH
 from wallets.chains.ton.cells import CellError
-from wallets.chains.ton.messages import (
-    OP_INTERNAL_TRANSFER,
-    InternalTransfer,
-    read_internal_transfer,
-)
+from wallets.chains.ton.messages import OP_INTERNAL_TRANSFER, InternalTransfer, read_internal_transfer
 
 
 def comment_of(payload: bytes, *, by_ref: bool) -> str | None:
     """What is read of a payload in snake form."""
-    return read_internal_transfer(
-        written(message(snake(payload), by_ref=by_ref))
-    ).comment
+    return read_internal_transfer(written(message(snake(payload), by_ref=by_ref))).comment
 
 
 @settings(deadline=None)
@@ -45,9 +39,7 @@ RESPONSES = {
 
 
 @pytest.mark.parametrize("response", RESPONSES.values(), ids=RESPONSES)
-def test_whatever_address_the_payer_wants_the_rest_sent_to_it_is_a_payment(
-    response: str,
-) -> None:
+def test_whatever_address_the_payer_wants_the_rest_sent_to_it_is_a_payment(response: str) -> None:
     """The payer's jetton wallet passes it on unread, and ours takes the money all the same."""
     cell = Written()
     cell.bits.write_uint(OP_INTERNAL_TRANSFER, 32)
@@ -97,9 +89,7 @@ def test_what_the_master_gave_has_no_sender() -> None:
         pytest.param(b"F-7K2M\n\x07", None, id="no opcode, and no text"),
     ],
 )
-def test_a_payload_is_a_comment_where_it_is_plain_text(
-    payload: bytes, comment: str | None, by_ref: bool
-) -> None:
+def test_a_payload_is_a_comment_where_it_is_plain_text(payload: bytes, comment: str | None, by_ref: bool) -> None:
     assert comment_of(payload, by_ref=by_ref) == comment
 
 
@@ -118,9 +108,7 @@ def test_a_cut_comment_ends_with_a_whole_character(character: str) -> None:
 def test_a_comment_of_half_bytes_is_none() -> None:
     payload = snake(bytes(4) + b"abc")
     payload.bits.write_bit(1)
-    assert (
-        read_internal_transfer(written(message(payload, by_ref=True))).comment is None
-    )
+    assert read_internal_transfer(written(message(payload, by_ref=True))).comment is None
 
 
 def test_a_payload_that_is_missing_or_exotic_is_no_comment() -> None:

@@ -7,9 +7,7 @@ from wallets.chains.base import ChainUnavailableError
 from wallets.chains.ton.pace import PAUSE_SECONDS, PacedNode, open_node
 
 
-def test_without_a_key_the_public_node_is_asked_once_a_second(
-    ton_node: TonNode,
-) -> None:
+def test_without_a_key_the_public_node_is_asked_once_a_second(ton_node: TonNode) -> None:
     now, slept = [100.0], []
 
     def sleep(seconds: float) -> None:
@@ -38,8 +36,6 @@ def test_without_a_key_the_public_node_is_asked_once_a_second(
         ("https://nottoncenter.com/api/v3", "", False),
     ],
 )
-def test_only_the_public_node_without_a_key_is_paced(
-    url: str, key: str, is_paced: bool
-) -> None:
+def test_only_the_public_node_without_a_key_is_paced(url: str, key: str, is_paced: bool) -> None:
     node = open_node(url, headers={"X-API-Key": key} if key else {})
     assert isinstance(node, PacedNode) == is_paced

@@ -34,9 +34,7 @@ def on_from(account: Account, reading: AccountReading) -> Account:
     return replace(account, height=reading.through.height, time=reading.through.time)
 
 
-def test_a_receipt_that_comes_late_is_still_a_payment(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
-) -> None:
+def test_a_receipt_that_comes_late_is_still_a_payment(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
     ton_node.withhold_receipts()
     ton_node.pay(account.address, 9)
     ton_node.elapse(PENDING_SECONDS - 30)

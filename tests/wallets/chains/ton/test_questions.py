@@ -14,13 +14,9 @@ from wallets.chains.ton.adapter import TonAdapter
 from wallets.chains.ton.questions import AT_ONCE
 
 
-def test_more_rows_than_asked_for_are_an_error(
-    ton_node: TonNode, proxy: HttpProxy, account: Account
-) -> None:
+def test_more_rows_than_asked_for_are_an_error(ton_node: TonNode, proxy: HttpProxy, account: Account) -> None:
     adapter = open_ton(ton_node, proxy.url, page=2)
-    proxy.fault = changing(
-        TRANSFERS[0], lambda answer: {TRANSFERS[1]: answer[TRANSFERS[1]] * 3}
-    )
+    proxy.fault = changing(TRANSFERS[0], lambda answer: {TRANSFERS[1]: answer[TRANSFERS[1]] * 3})
     with pytest.raises(MalformedAnswerError, match="too much"):
         read_on(adapter, account)
     adapter.close()
@@ -57,17 +53,12 @@ def test_requests_stay_within_the_lines_that_proxies_take(
 
     proxy.fault = note
     head = adapter.head()
-    accounts = [
-        Account(bytes(1) + number.to_bytes(32, "big"), "", 0, head.block.time)
-        for number in range(AT_ONCE)
-    ]
+    accounts = [Account(bytes(1) + number.to_bytes(32, "big"), "", 0, head.block.time) for number in range(AT_ONCE)]
     adapter.read_accounts(accounts, head=head)
     assert 5_000 < max(len(target) for target in targets) < 8_000
 
 
-def test_a_reading_of_many_takes_few_requests(
-    ton_node: TonNode, adapter: TonAdapter
-) -> None:
+def test_a_reading_of_many_takes_few_requests(ton_node: TonNode, adapter: TonAdapter) -> None:
     account = account_at(ton_node.create_wallet().address, adapter.head())
     for _ in range(3):
         ton_node.send([Payment(account.address, units) for units in (1, 2, 3, 4)])

@@ -41,8 +41,5 @@ def test_the_key_of_a_wallet_of_version_5_signs_for_it_and_no_other_does() -> No
 
 def _signs(key: SigningKey, address: str) -> bool:
     return TON_FAMILY.is_signed_by(
-        address,
-        MESSAGE,
-        base64.b64encode(key.sign(MESSAGE).signature).decode(),
-        public_key=bytes(key.verify_key).hex(),
+        address, MESSAGE, base64.b64encode(key.sign(MESSAGE).signature).decode(), public_key=bytes(key.verify_key).hex()
     )

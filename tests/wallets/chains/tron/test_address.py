@@ -15,26 +15,16 @@ TRON_HEX = "41a614f803b6fd780986a42c78ec9c7f77e6ded13c"
     ("text", "digits"),
     [
         (TRON, TRON_HEX[2:]),
-        (
-            "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf",
-            "eca9bc828a3005b9a3b909f2cc5c2a54794de05f",
-        ),
-        (
-            "TG3XXyExBkPp9nzdajDZsozEu4BkaSJozs",
-            "42a1e39aefa49290f2b3f9ed688d7cecf86cd6e0",
-        ),
+        ("TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf", "eca9bc828a3005b9a3b909f2cc5c2a54794de05f"),
+        ("TG3XXyExBkPp9nzdajDZsozEu4BkaSJozs", "42a1e39aefa49290f2b3f9ed688d7cecf86cd6e0"),
     ],
 )
-def test_a_tron_address_is_its_base58_and_its_key_the_twenty_bytes_of_contracts(
-    text: str, digits: str
-) -> None:
+def test_a_tron_address_is_its_base58_and_its_key_the_twenty_bytes_of_contracts(text: str, digits: str) -> None:
     assert TRON_FAMILY.canonical_address(text) == text
     assert TRON_FAMILY.address_key(text).hex() == digits
 
 
-@pytest.mark.parametrize(
-    "text", [TRON_HEX, TRON_HEX.upper(), "0x" + TRON_HEX, TRON_HEX[2:], EVM]
-)
+@pytest.mark.parametrize("text", [TRON_HEX, TRON_HEX.upper(), "0x" + TRON_HEX, TRON_HEX[2:], EVM])
 def test_a_tron_address_in_hexadecimal_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(AddressError, match=r"starting with T, not in hexadecimal"):
         TRON_FAMILY.canonical_address(text)

@@ -45,14 +45,8 @@ WRONG_ON_TRON: dict[str, tuple[str, Any]] = {
     "no block": ("eth_getBlockByNumber", None),
     "a list": ("eth_getBlockByNumber", []),
     "no number": ("eth_getBlockByNumber", {"hash": "0x" + "00" * 32}),
-    "a number that is none": (
-        "eth_getBlockByNumber",
-        {"number": "7", "hash": "0x" + "00" * 32},
-    ),
-    "a number without end": (
-        "eth_getBlockByNumber",
-        {"number": "0x" + "f" * 17, "hash": "0x" + "00" * 32},
-    ),
+    "a number that is none": ("eth_getBlockByNumber", {"number": "7", "hash": "0x" + "00" * 32}),
+    "a number without end": ("eth_getBlockByNumber", {"number": "0x" + "f" * 17, "hash": "0x" + "00" * 32}),
     "a short hash": ("eth_getBlockByNumber", {"number": "0x1", "hash": "0x00"}),
     "no balance": ("eth_call", None),
     "an empty balance": ("eth_call", "0x"),
@@ -71,9 +65,7 @@ def test_a_wrong_answer_of_a_tron_node_is_an_error_of_the_chain(
         cashier.prepare(on_tron(tron_node), now=NOW, until=LATER)
 
 
-def test_a_payment_on_tron_costs_one_batch(
-    tron_node: TronNode, tron_proxy: RpcProxy
-) -> None:
+def test_a_payment_on_tron_costs_one_batch(tron_node: TronNode, tron_proxy: RpcProxy) -> None:
     cashier = tron_cashier(tron_proxy.url, tron_node.grid_url)
     cashier.prepare(on_tron(tron_node), now=NOW, until=LATER)
     assert tron_proxy.requests == 1
@@ -103,13 +95,9 @@ def test_what_became_of_a_transaction_is_believed_only_in_known_words(
             cashier.send(bytes.fromhex(ON_CHAIN), bytes(65))
 
 
-def test_a_node_that_cannot_pass_a_transaction_on_is_followed_by_the_next(
-    tron_node: TronNode,
-) -> None:
+def test_a_node_that_cannot_pass_a_transaction_on_is_followed_by_the_next(tron_node: TronNode) -> None:
     with ExitStack() as stack:
-        busy, good = (
-            stack.enter_context(HttpProxy(tron_node.grid_url)) for _ in range(2)
-        )
+        busy, good = (stack.enter_context(HttpProxy(tron_node.grid_url)) for _ in range(2))
         busy.fault = lambda target, answer: Answer(b'{"code": "SERVER_BUSY"}')
         good.fault = lambda target, answer: Answer(b'{"code": "SUCCESS"}')
         grid = RpcPool([Node(busy.url), Node(good.url)])

@@ -6,10 +6,7 @@ import pytest
 
 from demo.localnet import tokens
 from demo.localnet.funding import payer
-from demo.localnet.tron import (
-    USDT,
-    TronNode,
-)
+from demo.localnet.tron import USDT, TronNode
 from demo.localnet.tron.addresses import to_hex
 from demo.localnet.tron.rules import RateLimit
 from tests.wallets.evmkin import opened, read_whole, spec_of
@@ -22,9 +19,7 @@ WALLET = "TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr"
 KEY = TRON_FAMILY.address_key(WALLET)
 
 
-def test_a_person_sees_base58_and_ids_without_0x(
-    tron_node: TronNode, adapter: EvmAdapter
-) -> None:
+def test_a_person_sees_base58_and_ids_without_0x(tron_node: TronNode, adapter: EvmAdapter) -> None:
     tx_id = tron_node.pay(WALLET, 25_003_700)
     [paid] = read_whole(adapter, {KEY})
     assert (paid.recipient, paid.recipient_key) == (WALLET, KEY)
@@ -40,9 +35,7 @@ def test_addresses_are_written_as_they_are_read() -> None:
     assert contract(USDT) == "0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"
 
 
-def test_two_transfers_of_one_transaction_keep_their_places(
-    tron_node: TronNode, adapter: EvmAdapter
-) -> None:
+def test_two_transfers_of_one_transaction_keep_their_places(tron_node: TronNode, adapter: EvmAdapter) -> None:
     pays = [(to_hex(WALLET), 5), (to_hex(WALLET), 5)]
     anvil = tron_node.anvil
     tokens.transfer_many(anvil, payer(anvil), to_hex(USDT), pays)
@@ -51,9 +44,7 @@ def test_two_transfers_of_one_transaction_keep_their_places(
     assert len({one.tx_hash for one in found}) == 1
 
 
-def test_what_is_solidified_is_final_whatever_its_depth(
-    tron_node: TronNode, adapter: EvmAdapter
-) -> None:
+def test_what_is_solidified_is_final_whatever_its_depth(tron_node: TronNode, adapter: EvmAdapter) -> None:
     tron_node.mine(60)
     for lag in (18, 19, 40):
         tron_node.rules.solidified_lag = lag
@@ -75,9 +66,7 @@ def test_no_block_is_solidified_before_eighteen_stand_on_it_whatever_a_node_says
     assert adapter.finalized() == height - 18
 
 
-def test_a_provider_without_the_tag_is_believed_twenty_blocks_deep(
-    tron_node: TronNode, adapter: EvmAdapter
-) -> None:
+def test_a_provider_without_the_tag_is_believed_twenty_blocks_deep(tron_node: TronNode, adapter: EvmAdapter) -> None:
     tron_node.rules.knows_finalized = False
     tron_node.mine(60)
     head = adapter.head()
@@ -87,9 +76,7 @@ def test_a_provider_without_the_tag_is_believed_twenty_blocks_deep(
     assert adapter.finalized() == height - 19
 
 
-def test_a_provider_that_refused_the_tag_is_asked_again_only_after_a_while(
-    tron_node: TronNode,
-) -> None:
+def test_a_provider_that_refused_the_tag_is_asked_again_only_after_a_while(tron_node: TronNode) -> None:
     seconds = [0.0]
     with opened(spec_of("tron", tron_node.url)) as adapter:
         adapter._clock = lambda: seconds[0]
@@ -103,9 +90,7 @@ def test_a_provider_that_refused_the_tag_is_asked_again_only_after_a_while(
         assert adapter.head().finalized is not None
 
 
-def test_a_provider_that_knows_no_batches_is_read_all_the_same(
-    tron_node: TronNode, adapter: EvmAdapter
-) -> None:
+def test_a_provider_that_knows_no_batches_is_read_all_the_same(tron_node: TronNode, adapter: EvmAdapter) -> None:
     tron_node.rules.takes_batches = False
     paid = [tron_node.pay(WALLET, units) for units in (1, 2, 3)]
     tron_node.mine(100)
@@ -114,9 +99,7 @@ def test_a_provider_that_knows_no_batches_is_read_all_the_same(
     assert len(read_whole(adapter, {KEY})) == 4
 
 
-def test_batches_are_not_tried_again_once_they_were_refused(
-    tron_node: TronNode, adapter: EvmAdapter
-) -> None:
+def test_batches_are_not_tried_again_once_they_were_refused(tron_node: TronNode, adapter: EvmAdapter) -> None:
     tron_node.rules.takes_batches = False
     adapter.head()
     before = tron_node.requests
@@ -124,15 +107,11 @@ def test_batches_are_not_tried_again_once_they_were_refused(
     assert tron_node.requests == before + 2
 
 
-def test_no_more_blocks_are_asked_for_than_java_tron_gives(
-    tron_node: TronNode, adapter: EvmAdapter
-) -> None:
+def test_no_more_blocks_are_asked_for_than_java_tron_gives(tron_node: TronNode, adapter: EvmAdapter) -> None:
     head = adapter.head()
     before = tron_node.requests
     with pytest.raises(RangeTooLargeError, match="5000 blocks"):
-        adapter.read(
-            0, 5_000, head=head, hint=Hint(frozenset({KEY})), ours=lambda found: found
-        )
+        adapter.read(0, 5_000, head=head, hint=Hint(frozenset({KEY})), ours=lambda found: found)
     assert tron_node.requests == before
 
 
@@ -191,8 +170,6 @@ def test_a_second_provider_witnesses_what_the_first_told(tron_node: TronNode) ->
         assert adapter.witness(read_whole(adapter, {KEY})) == [True]
 
 
-def test_a_wallet_nobody_asked_about_is_not_told_of(
-    tron_node: TronNode, adapter: EvmAdapter
-) -> None:
+def test_a_wallet_nobody_asked_about_is_not_told_of(tron_node: TronNode, adapter: EvmAdapter) -> None:
     tron_node.pay("TLCuBEirVzB6V4menLZKw1jfBTFMZbuKq7", 25)
     assert read_whole(adapter, {KEY}) == []

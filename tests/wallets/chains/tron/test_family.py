@@ -11,9 +11,7 @@ from wallets.chains.tron.family import TRON_FAMILY
 TRON_WALLET = "TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr"
 
 
-def test_tron_is_asked_for_the_newest_block_which_is_all_it_answers_for(
-    tron_node: TronNode,
-) -> None:
+def test_tron_is_asked_for_the_newest_block_which_is_all_it_answers_for(tron_node: TronNode) -> None:
     spec = spec_of("tron", tron_node.url)
     pool = open_pool(spec)
     payer_key = TRON_FAMILY.address_key(tron_node.payer_address)
@@ -21,8 +19,6 @@ def test_tron_is_asked_for_the_newest_block_which_is_all_it_answers_for(
     key = TRON_FAMILY.address_key(TRON_WALLET)
     told = spec.family.open_holdings(spec, pool).read({key: "", payer_key: ""})
     pool.close()
-    left = balance_of(
-        tron_node.anvil, to_hex(USDT_ON_TRON), to_hex(tron_node.payer_address)
-    )
+    left = balance_of(tron_node.anvil, to_hex(USDT_ON_TRON), to_hex(tron_node.payer_address))
     assert told.units == {key: {"USDT": 7}, payer_key: {"USDT": left}}
     assert told.height == tron_node.anvil.block_number()

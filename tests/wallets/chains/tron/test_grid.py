@@ -6,23 +6,11 @@ import pytest
 
 from demo.localnet import tokens
 from demo.localnet.funding import payer
-from demo.localnet.tron import (
-    USDT,
-    TronNode,
-)
-from demo.localnet.tron.addresses import (
-    to_base58,
-    to_hex,
-)
+from demo.localnet.tron import USDT, TronNode
+from demo.localnet.tron.addresses import to_base58, to_hex
 from demo.localnet.tron.rules import RateLimit
 from tests.wallets.evmkin import read_whole, spec_of
-from wallets.chains.base import (
-    BlockRef,
-    ChainMismatchError,
-    ChainUnavailableError,
-    RangeTooLargeError,
-    TokenTransfer,
-)
+from wallets.chains.base import BlockRef, ChainMismatchError, ChainUnavailableError, RangeTooLargeError, TokenTransfer
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.tron import grid as trongrid
 from wallets.chains.tron.family import TRON_FAMILY
@@ -45,9 +33,7 @@ def in_order(transfers: list[TokenTransfer]) -> list[TokenTransfer]:
     return sorted(transfers, key=lambda one: (one.block_height, one.position))
 
 
-def test_both_sources_tell_the_same(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
-) -> None:
+def test_both_sources_tell_the_same(tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource) -> None:
     anvil = tron_node.anvil
     for number, wallet in enumerate([*WALLETS, *WALLETS], start=1):
         tron_node.pay(wallet, number)
@@ -60,10 +46,7 @@ def test_both_sources_tell_the_same(
 
 
 def test_a_listing_of_many_pages_is_read_to_its_end(
-    tron_node: TronNode,
-    adapter: EvmAdapter,
-    source: TronGridSource,
-    monkeypatch: pytest.MonkeyPatch,
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trongrid, "ROWS_IN_A_PAGE", 2)
     paid = [tron_node.pay(WALLETS[0], units) for units in range(1, 6)]
@@ -73,10 +56,7 @@ def test_a_listing_of_many_pages_is_read_to_its_end(
 
 
 def test_a_listing_that_does_not_end_is_too_large(
-    tron_node: TronNode,
-    adapter: EvmAdapter,
-    source: TronGridSource,
-    monkeypatch: pytest.MonkeyPatch,
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trongrid, "ROWS_IN_A_PAGE", 1)
     monkeypatch.setattr(trongrid, "MOST_PAGES", 2)
@@ -136,9 +116,7 @@ def test_what_is_no_payment_is_no_payment_here_either(
     assert source.transfers([*KEYS, own], *span) == []
 
 
-@pytest.mark.parametrize(
-    ("limit", "seconds"), [(RateLimit.SERVLET, 2), (RateLimit.BAN, 30)]
-)
+@pytest.mark.parametrize(("limit", "seconds"), [(RateLimit.SERVLET, 2), (RateLimit.BAN, 30)])
 def test_its_rate_limit_says_how_long_to_wait(
     tron_node: TronNode, source: TronGridSource, limit: RateLimit, seconds: float
 ) -> None:
@@ -167,9 +145,7 @@ def test_its_label_tells_no_secret(tron_node: TronNode) -> None:
     assert source.label == tron_node.grid_url
 
 
-def test_senders_are_told_in_base58(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
-) -> None:
+def test_senders_are_told_in_base58(tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource) -> None:
     tron_node.pay(WALLETS[0], 25)
     tron_node.mine(25)
     [told] = source.transfers(KEYS, *solidified(adapter))

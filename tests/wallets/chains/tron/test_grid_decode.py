@@ -15,16 +15,11 @@ from wallets.chains.tron.grid import TronGridSource
 
 
 def test_a_transaction_without_a_good_end_paid_nothing(
-    tron_node: TronNode,
-    adapter: EvmAdapter,
-    source: TronGridSource,
-    hostile: HttpProxy,
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, hostile: HttpProxy
 ) -> None:
     tron_node.pay(WALLETS[0], 25)
     tron_node.mine(25)
-    hostile.fault = answers(
-        "gettransactioninfobyid", lambda told: told | {"receipt": {"result": "REVERT"}}
-    )
+    hostile.fault = answers("gettransactioninfobyid", lambda told: told | {"receipt": {"result": "REVERT"}})
     assert source.transfers(KEYS, *solidified(adapter)) == []
 
 
@@ -40,10 +35,7 @@ def answers(path: str, change: Callable[[Any], Any]) -> Callable[..., Answer]:
 
 
 def with_log(**fields: Any) -> Callable[..., Answer]:
-    return answers(
-        "gettransactioninfobyid",
-        lambda told: told | {"log": [log | fields for log in told["log"]]},
-    )
+    return answers("gettransactioninfobyid", lambda told: told | {"log": [log | fields for log in told["log"]]})
 
 
 TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -54,39 +46,23 @@ LIES: dict[str, Callable[..., Answer]] = {
     "listing failed": answers("trc20", lambda told: told | {"success": False}),
     "no rows": answers("trc20", lambda told: told | {"data": None}),
     "a row is a text": answers("trc20", lambda told: told | {"data": ["row"]}),
-    "id is no hash": answers(
-        "trc20", lambda told: told | {"data": [{"transaction_id": "../../x"}]}
-    ),
+    "id is no hash": answers("trc20", lambda told: told | {"data": [{"transaction_id": "../../x"}]}),
     "no meta": answers("trc20", lambda told: told | {"meta": None}),
-    "pages go round": answers(
-        "trc20", lambda told: told | {"meta": {"fingerprint": "again"}}
-    ),
-    "fingerprint is a number": answers(
-        "trc20", lambda told: told | {"meta": {"fingerprint": 7}}
-    ),
+    "pages go round": answers("trc20", lambda told: told | {"meta": {"fingerprint": "again"}}),
+    "fingerprint is a number": answers("trc20", lambda told: told | {"meta": {"fingerprint": 7}}),
     "unknown transaction": answers("gettransactioninfobyid", lambda _: {}),
-    "another transaction": answers(
-        "gettransactioninfobyid", lambda told: told | {"id": "ab" * 32}
-    ),
-    "height is a text": answers(
-        "gettransactioninfobyid", lambda told: told | {"blockNumber": "1"}
-    ),
-    "logs are an object": answers(
-        "gettransactioninfobyid", lambda told: told | {"log": {}}
-    ),
+    "another transaction": answers("gettransactioninfobyid", lambda told: told | {"id": "ab" * 32}),
+    "height is a text": answers("gettransactioninfobyid", lambda told: told | {"blockNumber": "1"}),
+    "logs are an object": answers("gettransactioninfobyid", lambda told: told | {"log": {}}),
     "no data": with_log(data=""),
     "data is no hex": with_log(data="z" * 64),
     "no emitter": with_log(address=None),
     "sender is too long": with_log(topics=[TRANSFER, "ff" * 32, "00" * 32]),
     "a topic is a number": with_log(topics=[TRANSFER, 1, 2]),
     "no such block": answers("getblock", lambda _: {}),
-    "block without header": answers(
-        "getblock", lambda told: {"blockID": told["blockID"]}
-    ),
+    "block without header": answers("getblock", lambda told: {"blockID": told["blockID"]}),
     "block id is short": answers("getblock", lambda told: told | {"blockID": "12"}),
-    "another height": answers(
-        "getblock", lambda told: {**told, "block_header": {"raw_data": {"number": 7}}}
-    ),
+    "another height": answers("getblock", lambda told: {**told, "block_header": {"raw_data": {"number": 7}}}),
     "html": lambda target, answer: Answer(b"<html>"),
     "null": lambda target, answer: Answer(b"null"),
     "500": lambda target, answer: Answer(b"", status=500),
@@ -97,11 +73,7 @@ LIES: dict[str, Callable[..., Answer]] = {
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 def test_an_answer_that_fails_a_check_is_never_half_used(
-    tron_node: TronNode,
-    adapter: EvmAdapter,
-    source: TronGridSource,
-    hostile: HttpProxy,
-    lie: Callable[..., Answer],
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, hostile: HttpProxy, lie: Callable[..., Answer]
 ) -> None:
     tron_node.pay(WALLETS[0], 25)
     tron_node.mine(25)
@@ -114,24 +86,17 @@ def test_an_answer_that_fails_a_check_is_never_half_used(
 
 
 def test_odd_logs_of_other_contracts_hide_nothing(
-    tron_node: TronNode,
-    adapter: EvmAdapter,
-    source: TronGridSource,
-    hostile: HttpProxy,
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, hostile: HttpProxy
 ) -> None:
     tron_node.pay(WALLETS[0], 25)
     tron_node.mine(25)
     odd = {"address": "66" * 20, "topics": [TRANSFER, "ff" * 32, "zz"], "data": ""}
-    hostile.fault = answers(
-        "gettransactioninfobyid", lambda told: told | {"log": [odd, *told["log"]]}
-    )
+    hostile.fault = answers("gettransactioninfobyid", lambda told: told | {"log": [odd, *told["log"]]})
     [told] = source.transfers(KEYS, *solidified(adapter))
     assert (told.units, told.position) == (25, 1)
 
 
-def test_a_malformed_answer_is_told_as_one(
-    source: TronGridSource, hostile: HttpProxy
-) -> None:
+def test_a_malformed_answer_is_told_as_one(source: TronGridSource, hostile: HttpProxy) -> None:
     hostile.fault = lambda target, answer: Answer(b'{"blockID": 7}')
     block = BlockRef(0, "", "", NOON)
     with pytest.raises(MalformedAnswerError):

@@ -10,15 +10,6 @@ def test_the_link_opens_the_page_whatever_its_address_holds() -> None:
     page = "https://pay.example/c/code?chain=tron&x=ä b"
     [link] = wallet_links(page)
     parts = urlsplit(link.url)
-    assert (link.name, parts.scheme, parts.netloc) == (
-        "TronLink",
-        "tronlinkoutside",
-        "pull.activity",
-    )
+    assert (link.name, parts.scheme, parts.netloc) == ("TronLink", "tronlinkoutside", "pull.activity")
     [param] = parse_qs(parts.query)["param"]
-    assert json.loads(param) == {
-        "url": page,
-        "action": "open",
-        "protocol": "tronlink",
-        "version": "1.0",
-    }
+    assert json.loads(param) == {"url": page, "action": "open", "protocol": "tronlink", "version": "1.0"}

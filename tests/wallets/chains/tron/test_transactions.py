@@ -45,24 +45,15 @@ def test_the_document_says_what_the_bytes_say() -> None:
     document = CALL.document()
     raw = fields_of(bytes.fromhex(document["raw_data_hex"]))
     told = document["raw_data"]
-    assert (raw[1].hex(), raw[4].hex()) == (
-        told["ref_block_bytes"],
-        told["ref_block_hash"],
-    )
-    assert (raw[8], raw[14], raw[18]) == (
-        told["expiration"],
-        told["timestamp"],
-        told["fee_limit"],
-    )
+    assert (raw[1].hex(), raw[4].hex()) == (told["ref_block_bytes"], told["ref_block_hash"])
+    assert (raw[8], raw[14], raw[18]) == (told["expiration"], told["timestamp"], told["fee_limit"])
     [contract] = told["contract"]
     parameter = fields_of(fields_of(raw[11])[2])
     value = fields_of(parameter[2])
     assert parameter[1].decode() == contract["parameter"]["type_url"]
-    assert {
-        "owner_address": value[1].hex(),
-        "contract_address": value[2].hex(),
-        "data": value[4].hex(),
-    } == contract["parameter"]["value"]
+    assert {"owner_address": value[1].hex(), "contract_address": value[2].hex(), "data": value[4].hex()} == contract[
+        "parameter"
+    ]["value"]
 
 
 @given(st.integers(min_value=1, max_value=2**256 - 1))
@@ -73,17 +64,10 @@ def test_a_transfer_names_the_recipient_and_the_units(units: int) -> None:
     assert int.from_bytes(data[36:], "big") == units
 
 
-@given(
-    st.integers(min_value=1, max_value=2**63 - 1), st.binary(min_size=65, max_size=65)
-)
+@given(st.integers(min_value=1, max_value=2**63 - 1), st.binary(min_size=65, max_size=65))
 def test_what_was_signed_stays_as_it_was(expiration: int, signature: bytes) -> None:
     raw = ContractCall(
-        owner=OWNER,
-        contract=USDT,
-        data=b"\x00" * 200,
-        anchor=Anchor(1, bytes(32)),
-        timestamp=0,
-        expiration=expiration,
+        owner=OWNER, contract=USDT, data=b"\x00" * 200, anchor=Anchor(1, bytes(32)), timestamp=0, expiration=expiration
     ).raw()
     outer = fields_of(signed(raw, signature))
     assert (outer[1], outer[2]) == (raw, signature)

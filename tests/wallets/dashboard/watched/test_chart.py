@@ -14,9 +14,7 @@ from wallets.states import Direction, TransferState
 pytestmark = pytest.mark.django_db
 
 
-def test_the_chart_ends_with_what_is_held_and_goes_back_by_what_moved(
-    owner: Desk,
-) -> None:
+def test_the_chart_ends_with_what_is_held_and_goes_back_by_what_moved(owner: Desk) -> None:
     now, day = timezone.now(), timedelta(days=1)
     wallet = watch(owner.merchant, chain="polygon", now=now - 3 * day)
     make_movement(wallet, 4_000_000, block_time=now)

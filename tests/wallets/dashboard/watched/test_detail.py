@@ -80,9 +80,7 @@ def test_a_viewer_saves_the_file_too_and_no_cell_of_it_runs(viewer: Desk) -> Non
     movement = make_movement(wallet, 1_500_000, counterparty="=1+1")
     make_movement(wallet, direction=Direction.OUT)
     make_movement(watch(viewer.merchant))
-    answer = viewer.get(
-        "dashboard_watched_wallet_csv", "?direction=in", wallet_id=wallet.public_id
-    )
+    answer = viewer.get("dashboard_watched_wallet_csv", "?direction=in", wallet_id=wallet.public_id)
     header, line = answer.getvalue().decode("utf-8-sig").splitlines()
     assert header.startswith("id,direction,block_time,chain,token,amount")
     assert line == (

@@ -39,9 +39,7 @@ def test_an_admin_has_a_wallet_watched(admin: Desk) -> None:
         ({"tags": ",".join(f"t{n}" for n in range(21))}, "20 tags at most"),
     ],
 )
-def test_what_cannot_be_watched_is_said_beside_the_field(
-    owner: Desk, fields: dict[str, str], words: str
-) -> None:
+def test_what_cannot_be_watched_is_said_beside_the_field(owner: Desk, fields: dict[str, str], words: str) -> None:
     answer = owner.post("dashboard_watch_wallet", NEW | fields)
     assert answer.status_code == 422
     assert words in answer.text

@@ -7,12 +7,7 @@ import pytest
 from accounts.states import Mode
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import WALLET, make_merchant
-from tests.wallets.watched_wallets import (
-    finish,
-    hold,
-    import_through,
-    watch,
-)
+from tests.wallets.watched_wallets import finish, hold, import_through, watch
 from wallets.models import WatchedWallet
 
 pytestmark = pytest.mark.django_db
@@ -32,9 +27,7 @@ def opened(desk: Desk, wallet: WatchedWallet, query: str = "") -> Any:
     return desk.get("dashboard_watched_wallet", query, wallet_id=wallet.public_id)
 
 
-def test_the_list_has_the_merchants_own_of_the_mode_newest_first(
-    owner: Desk, stranger: Desk
-) -> None:
+def test_the_list_has_the_merchants_own_of_the_mode_newest_first(owner: Desk, stranger: Desk) -> None:
     older, newer = watch(owner.merchant), watch(owner.merchant)
     watch(owner.merchant, mode=Mode.TEST)
     watch(make_merchant())
@@ -76,9 +69,7 @@ def test_a_viewer_sees_everything_and_changes_nothing(viewer: Desk) -> None:
     assert (wallet.label, wallet.removed_at) == ("Payroll", None)
 
 
-def test_the_list_asks_again_for_those_whose_history_is_being_read(
-    owner: Desk,
-) -> None:
+def test_the_list_asks_again_for_those_whose_history_is_being_read(owner: Desk) -> None:
     done, reading = watch(owner.merchant), watch(owner.merchant, label="Payroll")
     import_through(reading, 62)
     page = owner.get("dashboard_watched_wallets")

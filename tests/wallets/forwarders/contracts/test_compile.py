@@ -7,22 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.wallets.vyper import needs_vyper
-from wallets.forwarders.contracts.compile import (
-    CONTRACT_FOLDERS,
-    ROOT,
-    CompileError,
-    compile_contract,
-    write_artifacts,
-)
-from wallets.forwarders.factory import (
-    CONTRACTS,
-)
+from wallets.forwarders.contracts.compile import CONTRACT_FOLDERS, ROOT, CompileError, compile_contract, write_artifacts
+from wallets.forwarders.factory import CONTRACTS
 
 
 @needs_vyper
-def test_compiling_the_sources_again_gives_the_committed_artifacts_byte_for_byte(
-    tmp_path: Path,
-) -> None:
+def test_compiling_the_sources_again_gives_the_committed_artifacts_byte_for_byte(tmp_path: Path) -> None:
     script = ROOT / "script/compile-contracts"
     subprocess.run([script, "--output", tmp_path], check=True, capture_output=True)
     for folder in CONTRACT_FOLDERS:
@@ -32,9 +22,7 @@ def test_compiling_the_sources_again_gives_the_committed_artifacts_byte_for_byte
 
 
 @needs_vyper
-def test_a_source_that_contradicts_the_pinned_settings_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_a_source_that_contradicts_the_pinned_settings_is_refused(tmp_path: Path) -> None:
     source = (CONTRACTS / "Forwarder.vy").read_text()
     other = tmp_path / "Forwarder.vy"
     other.write_text(source.replace("evm-version paris", "evm-version cancun"))
@@ -43,23 +31,16 @@ def test_a_source_that_contradicts_the_pinned_settings_is_refused(
 
 
 @needs_vyper
-def test_the_bytecode_does_not_depend_on_where_it_is_compiled_or_on_comments(
-    tmp_path: Path,
-) -> None:
+def test_the_bytecode_does_not_depend_on_where_it_is_compiled_or_on_comments(tmp_path: Path) -> None:
     source = (CONTRACTS / "Forwarder.vy").read_text()
     copied = tmp_path / "Forwarder.vy"
     copied.write_text(source + "\n# A remark.\n")
     [artifact] = write_artifacts(tmp_path, output=tmp_path)
-    assert (
-        json.loads(artifact.read_text())["bytecode"]
-        == _artifact("Forwarder")["bytecode"]
-    )
+    assert json.loads(artifact.read_text())["bytecode"] == _artifact("Forwarder")["bytecode"]
 
 
 def _artifact(contract: str) -> dict[str, str]:
-    artifact: dict[str, str] = json.loads(
-        Path(CONTRACTS / f"{contract}.json").read_text()
-    )
+    artifact: dict[str, str] = json.loads(Path(CONTRACTS / f"{contract}.json").read_text())
     return artifact
 
 

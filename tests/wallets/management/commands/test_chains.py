@@ -9,18 +9,13 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from tests.wallets.chain_reports import as_json, run
 from tests.wallets.factories import make_deposit, read_all
-from wallets.models import (
-    ChainCursor,
-    SourceDifference,
-)
+from wallets.models import ChainCursor, SourceDifference
 from wallets.watchers.blocks import Watcher
 
 pytestmark = pytest.mark.django_db
 
 
-def test_it_tells_how_far_a_chain_is_read_and_how_its_node_answers(
-    base_node: Anvil, base: Watcher
-) -> None:
+def test_it_tells_how_far_a_chain_is_read_and_how_its_node_answers(base_node: Anvil, base: Watcher) -> None:
     make_deposit()
     read_all(base)
     told = as_json()["base"]
@@ -31,18 +26,12 @@ def test_it_tells_how_far_a_chain_is_read_and_how_its_node_answers(
     assert told["requests_minute"] == base._adapter.requests
     assert told["requests_allowed"] is None
     [node] = told["nodes"]
-    assert (node["label"], node["is_ours"], node["height"]) == (
-        base_node.url,
-        True,
-        height,
-    )
+    assert (node["label"], node["is_ours"], node["height"]) == (base_node.url, True, height)
     assert node["error"] == ""
     assert node["milliseconds"] < 5_000
 
 
-def test_the_table_says_the_same_in_a_line_for_each_chain(
-    base_node: Anvil, base: Watcher
-) -> None:
+def test_the_table_says_the_same_in_a_line_for_each_chain(base_node: Anvil, base: Watcher) -> None:
     read_all(base)
     heading, line, *rest = run().splitlines()
     assert heading.split("  ")[0] == "chain"
@@ -57,9 +46,7 @@ def test_without_a_node_it_says_what_to_set(configure: Callable[..., None]) -> N
     assert "CHAIN_<NAME>_RPC_URLS" in run()
 
 
-def test_a_node_of_another_chain_is_told(
-    base: Watcher, polygon_node: Anvil, configure: Callable[..., None]
-) -> None:
+def test_a_node_of_another_chain_is_told(base: Watcher, polygon_node: Anvil, configure: Callable[..., None]) -> None:
     read_all(base)
     configure(BASE_RPC_URLS=polygon_node.url)
     [node] = as_json()["base"]["nodes"]
@@ -102,9 +89,7 @@ def test_trouble_and_open_differences_are_told(base: Watcher) -> None:
         ("--rescan", "base", "--from", "0"),
     ],
 )
-def test_a_range_that_cannot_be_read_is_refused(
-    arguments: tuple[str, ...], base: Watcher
-) -> None:
+def test_a_range_that_cannot_be_read_is_refused(arguments: tuple[str, ...], base: Watcher) -> None:
     assert base is not None
     with pytest.raises(CommandError):
         run(*arguments)

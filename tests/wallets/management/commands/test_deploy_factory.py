@@ -11,14 +11,8 @@ from pytest_django import Settings
 
 from demo.localnet.anvil import Anvil
 from tests.nodes.fixtures import StartNode
-from wallets.forwarders.addresses import (
-    FACTORY_ADDRESS,
-    checksum,
-)
-from wallets.forwarders.factory import (
-    check_factory,
-    deployment_transaction,
-)
+from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum
+from wallets.forwarders.factory import check_factory, deployment_transaction
 
 FACTORY = checksum(FACTORY_ADDRESS)
 WITHOUT_DEPLOYER = ("--disable-default-create2-deployer",)
@@ -74,9 +68,7 @@ def test_the_key_of_the_environment_deploys_once(
     assert key[2:] not in first + second
 
 
-def test_without_a_key_it_prints_what_a_browser_wallet_can_send(
-    start_node: StartNode, serve: Serve
-) -> None:
+def test_without_a_key_it_prints_what_a_browser_wallet_can_send(start_node: StartNode, serve: Serve) -> None:
     node = start_node()
     serve(node)
     output = run()
@@ -102,9 +94,7 @@ def test_without_a_key_and_a_deterministic_deployer_two_sent_transactions_suffic
     assert "already there" in run()
 
 
-def test_a_node_of_another_chain_is_passed_by(
-    start_node: StartNode, serve: Serve
-) -> None:
+def test_a_node_of_another_chain_is_passed_by(start_node: StartNode, serve: Serve) -> None:
     wrong, right = start_node(137), start_node(8453)
     serve(wrong, right)
     request = printed_request(run())
@@ -114,9 +104,7 @@ def test_a_node_of_another_chain_is_passed_by(
     assert wrong.block_number() == 0
 
 
-def test_without_a_usable_node_it_says_which_failed_and_why(
-    start_node: StartNode, serve: Serve
-) -> None:
+def test_without_a_usable_node_it_says_which_failed_and_why(start_node: StartNode, serve: Serve) -> None:
     wrong, stopped = start_node(137), start_node(8453)
     serve(wrong, stopped)
     stopped.stop()
@@ -126,9 +114,7 @@ def test_without_a_usable_node_it_says_which_failed_and_why(
     assert f"{stopped.url} does not answer" in str(refusal.value)
 
 
-def test_something_else_at_the_address_is_refused(
-    start_node: StartNode, serve: Serve
-) -> None:
+def test_something_else_at_the_address_is_refused(start_node: StartNode, serve: Serve) -> None:
     node = start_node()
     serve(node)
     node.rpc("anvil_setCode", FACTORY, "0x6001")
@@ -143,9 +129,7 @@ def test_only_the_evm_chains_have_a_factory(settings: Settings, chain: str) -> N
         run(chain)
 
 
-def test_a_chain_without_a_node_is_told_which_setting_is_missing(
-    settings: Settings,
-) -> None:
+def test_a_chain_without_a_node_is_told_which_setting_is_missing(settings: Settings) -> None:
     settings.CHAIN_SETTINGS = {}
     with pytest.raises(CommandError, match="CHAIN_BASE_RPC_URLS"):
         run()

@@ -9,21 +9,14 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from tests.wallets.factories import address_of, make_deposit, read_all
 from tests.wallets.paying import transfer
-from tests.wallets.watchers.test_reorgs import (
-    ORPHANED,
-    USDC,
-    assert_follows_the_node,
-    fork,
-)
+from tests.wallets.watchers.test_reorgs import ORPHANED, USDC, assert_follows_the_node, fork
 from wallets.models import Transfer
 from wallets.watchers.blocks import Watcher
 
 pytestmark = pytest.mark.django_db
 
 
-def test_a_person_can_let_a_stopped_chain_go_on_from_where_it_forked(
-    base_node: Anvil, watcher: Watcher
-) -> None:
+def test_a_person_can_let_a_stopped_chain_go_on_from_where_it_forked(base_node: Anvil, watcher: Watcher) -> None:
     forked_at = base_node.block_number()
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     base_node.mine(6)
@@ -39,9 +32,7 @@ def test_a_person_can_let_a_stopped_chain_go_on_from_where_it_forked(
     assert_follows_the_node(base_node)
 
 
-@pytest.mark.parametrize(
-    "arguments", [("base", "5"), ("base", "-1")], ids=["unread", "negative"]
-)
+@pytest.mark.parametrize("arguments", [("base", "5"), ("base", "-1")], ids=["unread", "negative"])
 def test_only_a_chain_that_was_read_can_go_on(arguments: tuple[str, str]) -> None:
     with pytest.raises(CommandError):
         call_command("resume_chain", "--", *arguments)

@@ -22,12 +22,7 @@ from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.tree import ROOT
 from tests.waiting import wait_until
-from tests.wallets.accountchains import (
-    AccountChain,
-    OnSolana,
-    OnTon,
-    make_expected,
-)
+from tests.wallets.accountchains import AccountChain, OnSolana, OnTon, make_expected
 from tests.wallets.factories import address_of, make_deposit
 from tests.wallets.paying import transfer
 from wallets.models import EPOCH, AccountCursor, ChainCursor, Transfer
@@ -42,9 +37,7 @@ NINE = timedelta(seconds=9)
 class Watchers:
     """A `run_watchers` process; its output is in a file."""
 
-    def __init__(
-        self, log: Path, urls: dict[str, str], settings: dict[str, str]
-    ) -> None:
+    def __init__(self, log: Path, urls: dict[str, str], settings: dict[str, str]) -> None:
         self.log = log
         with log.open("w") as output:
             self.process = subprocess.Popen(
@@ -67,11 +60,7 @@ class Watchers:
 
 def environment(urls: dict[str, str]) -> dict[str, str]:
     """Settings of a gateway that uses this test's database and these nodes."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("CHAIN_")
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CHAIN_")}
     chains = {f"CHAIN_{chain}_RPC_URLS": url for chain, url in urls.items()}
     kin = urls.keys() - {"SOLANA", "TON"}
     tokens = {f"CHAIN_{chain}_TOKEN_USDC": USDC for chain in kin}
@@ -94,15 +83,10 @@ Start = Callable[..., Watchers]
 def start(tmp_path: Path) -> Iterator[Start]:
     started: list[Watchers] = []
 
-    def start_watchers(
-        *, settings: dict[str, str] | None = None, **urls: str
-    ) -> Watchers:
+    def start_watchers(*, settings: dict[str, str] | None = None, **urls: str) -> Watchers:
         watchers = Watchers(tmp_path / f"{len(started)}.log", urls, settings or {})
         started.append(watchers)
-        wait_until(
-            lambda: watchers.said("Watching: ") or watchers.process.poll() is not None,
-            seconds=START_SECONDS,
-        )
+        wait_until(lambda: watchers.said("Watching: ") or watchers.process.poll() is not None, seconds=START_SECONDS)
         return watchers
 
     yield start_watchers
@@ -125,10 +109,7 @@ def is_read(node: Anvil, chain: str = "base") -> bool:
 
 
 def units_seen() -> list[int]:
-    return [
-        int(units)
-        for units in Transfer.objects.order_by("units").values_list("units", flat=True)
-    ]
+    return [int(units) for units in Transfer.objects.order_by("units").values_list("units", flat=True)]
 
 
 def test_it_reads_each_chain_and_ends_when_told_with_its_lease_given_back(
@@ -162,9 +143,7 @@ def test_it_ends_in_time_while_no_node_answers(start: Start, base_node: Anvil) -
     assert ChainCursor.objects.get().owner
 
 
-def test_a_killed_watcher_is_followed_by_another(
-    start: Start, base_node: Anvil
-) -> None:
+def test_a_killed_watcher_is_followed_by_another(start: Start, base_node: Anvil) -> None:
     to = address_of(make_deposit())
     first = start(BASE=base_node.url)
     wait_until(lambda: is_read(base_node))
@@ -178,9 +157,7 @@ def test_a_killed_watcher_is_followed_by_another(
     assert str(second.process.pid) in owner()
 
 
-def test_a_frozen_watcher_that_wakes_up_harms_nothing(
-    start: Start, base_node: Anvil
-) -> None:
+def test_a_frozen_watcher_that_wakes_up_harms_nothing(start: Start, base_node: Anvil) -> None:
     to = address_of(make_deposit())
     # The fork below replaces an empty block, not one that deployed or funded what the test needs.
     base_node.mine(2)
@@ -201,9 +178,7 @@ def test_a_frozen_watcher_that_wakes_up_harms_nothing(
 
 
 @pytest.mark.sessions
-def test_it_goes_on_after_its_node_and_its_database_connection_were_lost(
-    start: Start, base_node: Anvil
-) -> None:
+def test_it_goes_on_after_its_node_and_its_database_connection_were_lost(start: Start, base_node: Anvil) -> None:
     to = address_of(make_deposit())
     with RpcProxy(base_node.url) as proxy:
         start(BASE=proxy.url)
@@ -221,9 +196,7 @@ def test_it_goes_on_after_its_node_and_its_database_connection_were_lost(
         assert ChainCursor.objects.get().last_error == ""
 
 
-def test_a_node_of_another_chain_is_refused_loudly(
-    start: Start, base_node: Anvil
-) -> None:
+def test_a_node_of_another_chain_is_refused_loudly(start: Start, base_node: Anvil) -> None:
     watchers = start(POLYGON=base_node.url)
     assert watchers.process.wait(START_SECONDS) == 1
     assert watchers.said("polygon is not watched")
@@ -237,9 +210,7 @@ def test_the_other_chains_are_read_all_the_same(start: Start, base_node: Anvil) 
     assert watchers.said("Watching: base.")
 
 
-def test_a_resting_chain_is_read_within_a_poll_of_a_new_checkout(
-    start: Start, base_node: Anvil
-) -> None:
+def test_a_resting_chain_is_read_within_a_poll_of_a_new_checkout(start: Start, base_node: Anvil) -> None:
     start(BASE=base_node.url)
     wait_until(lambda: is_read(base_node))
     wait_until(lambda: ChainCursor.objects.filter(due_at__gt=far_off()).exists())
@@ -256,15 +227,11 @@ def test_account_chains_are_read_beside_the_others(
     start: Start, base_node: Anvil, solana_node: Any, ton_node: Any
 ) -> None:
     chains: list[AccountChain] = [OnSolana(solana_node), OnTon(ton_node)]
-    tokens = {
-        f"CHAIN_{key}": value for one in chains for key, value in one.settings.items()
-    }
+    tokens = {f"CHAIN_{key}": value for one in chains for key, value in one.settings.items()}
     to = {chain.name: chain.new_address() for chain in chains}
     for chain in chains:
         make_expected(chain, to[chain.name])
-    watchers = start(
-        BASE=base_node.url, SOLANA=solana_node.url, TON=ton_node.url, settings=tokens
-    )
+    watchers = start(BASE=base_node.url, SOLANA=solana_node.url, TON=ton_node.url, settings=tokens)
     wait_until(lambda: AccountCursor.objects.filter(read_at__isnull=False).count() == 2)
     paid = {chain.pay(to[chain.name], 25) for chain in chains}
     solana_node.advance(5)

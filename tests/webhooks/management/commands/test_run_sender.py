@@ -40,9 +40,7 @@ def sender_process(log: Path) -> Iterator[subprocess.Popen[bytes]]:
     argv = [sys.executable, "manage.py", "run_sender", "--lease-seconds", "3"]
     with (
         log.open("ab") as output,
-        subprocess.Popen(
-            argv, cwd=settings.BASE_DIR, env=environment, stderr=output
-        ) as process,
+        subprocess.Popen(argv, cwd=settings.BASE_DIR, env=environment, stderr=output) as process,
     ):
         try:
             yield process

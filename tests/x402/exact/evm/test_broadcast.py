@@ -15,10 +15,7 @@ from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
-from x402.exact import (
-    sweep,
-    waiters,
-)
+from x402.exact import sweep, waiters
 from x402.exact.authorizations import LEASE
 from x402.exact.evm import calls
 from x402.exact.evm.broadcast import reference_of
@@ -47,11 +44,7 @@ def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_an_authorisation_whose_time_ran_out_while_nodes_were_asked_is_not_sent(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    monkeypatch: pytest.MonkeyPatch,
-    others: int,
+    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch, others: int
 ) -> None:
     for _ in range(others):
         # The payer's balance is asked for then, which takes time too.
@@ -87,9 +80,7 @@ def test_those_that_wait_do_not_keep_others_from_their_end(
 ) -> None:
     stuck = left_lying(base_node, seller, usdc)
     other = left_lying(base_node, seller, usdc)
-    GasTransaction.objects.filter(reference=reference_of(other)).update(
-        state=TransactionState.DROPPED
-    )
+    GasTransaction.objects.filter(reference=reference_of(other)).update(state=TransactionState.DROPPED)
     monkeypatch.setattr(sweep, "_AT_ONCE", 1)
     finish()
     finish()

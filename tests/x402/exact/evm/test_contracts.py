@@ -5,36 +5,18 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.abi import (
-    encode_arguments,
-    encode_call,
-)
+from demo.localnet.abi import encode_arguments, encode_call
 from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import (
-    authorize,
-    sign,
-)
+from demo.localnet.authorizations import authorize, sign
 from demo.localnet.funding import payer
-from demo.localnet.permit2 import (
-    PERMIT2,
-    lay_multicall,
-    lay_permit2,
-    permit,
-)
-from demo.localnet.tokens import (
-    balance_of,
-    execute,
-    mint,
-)
+from demo.localnet.permit2 import PERMIT2, lay_multicall, lay_permit2, permit
+from demo.localnet.tokens import balance_of, execute, mint
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.nodes.overtaking import overtake
 from tests.nodes.smart_wallet import by_wallet, deploy_wallet
 from tests.x402.exact.bodies import body_of
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
+from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.permits import permit_body
 from tests.x402.payers import pay_to_of
 from x402.exact import waiters
@@ -46,9 +28,7 @@ pytestmark = pytest.mark.django_db
 UNITS = 10_000
 HOG_ROUNDS = 5_000
 ERC6492 = "6492" * 16
-BY_WALLET = (
-    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
-)
+BY_WALLET = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
 
 
 @pytest.fixture
@@ -109,9 +89,7 @@ def test_what_a_wallet_paid_already_serves_nobody_who_only_saw_it(
     assert settle(seller, body)["success"]
 
 
-def test_a_wallet_pays_by_permit2(
-    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str
-) -> None:
+def test_a_wallet_pays_by_permit2(base_node: Anvil, seller: ApiClient, usdc: str, wallet: str) -> None:
     lay_permit2(base_node)
     allowing = encode_call("approve(address,uint256)", PERMIT2, UNITS)
     owner = payer(base_node)
@@ -126,19 +104,11 @@ def test_a_wallet_pays_by_permit2(
 
 @pytest.mark.parametrize(
     ("factory", "reason"),
-    [
-        ("", "invalid_exact_evm_payload_undeployed_smart_wallet"),
-        (PERMIT2, "eip6492_factory_not_allowed"),
-    ],
+    [("", "invalid_exact_evm_payload_undeployed_smart_wallet"), (PERMIT2, "eip6492_factory_not_allowed")],
 )
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_wallet_that_does_not_exist_yet_is_refused_with_the_reason(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    version: int,
-    factory: str,
-    reason: str,
+    base_node: Anvil, seller: ApiClient, usdc: str, version: int, factory: str, reason: str
 ) -> None:
     told = signed(base_node, pay_to_of(seller), base_node.accounts[8].address)
     if factory:
@@ -169,12 +139,7 @@ def test_a_wallet_that_thinks_for_too_long_gets_no_gas(
 
 @pytest.mark.parametrize("turn", ["turn_at(uint256)", "burn(uint256)"])
 def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    wallet: str,
-    monkeypatch: pytest.MonkeyPatch,
-    turn: str,
+    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str, monkeypatch: pytest.MonkeyPatch, turn: str
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     body = body_of(signed(base_node, pay_to_of(seller), wallet), usdc)

@@ -20,37 +20,19 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("make", cases.AUTHORISATIONS)
 def test_an_authorisation_is_judged_as_the_library_does(
-    library: Library,
-    seller: ApiClient,
-    case: Case,
-    make: Callable[[Case], Any],
-    version: int,
+    library: Library, seller: ApiClient, case: Case, make: Callable[[Case], Any], version: int
 ) -> None:
     body = body_of(make(case), case.usdc, version=version)
     reason = check_same(library, seller, case, body)
-    fine = (
-        cases.plain,
-        cases.counted_from_zero,
-        cases.by_a_contract,
-        cases.made_already,
-        cases.wrapped_in_nothing,
-    )
+    fine = (cases.plain, cases.counted_from_zero, cases.by_a_contract, cases.made_already, cases.wrapped_in_nothing)
     assert (reason == "") is (make in fine)
 
 
 @pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize(
-    "extra",
-    [{}, {"name": "USD Coin"}, DOMAIN | {"name": "USDC"}, DOMAIN | {"version": "1"}],
-)
+@pytest.mark.parametrize("extra", [{}, {"name": "USD Coin"}, DOMAIN | {"name": "USDC"}, DOMAIN | {"version": "1"}])
 @pytest.mark.parametrize("make", [cases.plain, cases.by_a_contract_of_another])
 def test_another_domain_is_told_by_its_reason(
-    library: Library,
-    seller: ApiClient,
-    case: Case,
-    make: Callable[[Case], Any],
-    extra: dict[str, str],
-    version: int,
+    library: Library, seller: ApiClient, case: Case, make: Callable[[Case], Any], extra: dict[str, str], version: int
 ) -> None:
     """A wallet that is a contract is asked by the token, so that the token's own name and version are looked at."""
     body = body_of(make(case), case.usdc, version=version, extra=extra)
@@ -61,12 +43,7 @@ def test_another_domain_is_told_by_its_reason(
 @pytest.mark.parametrize("has_multicall", [True, False])
 @pytest.mark.parametrize("code", ["0x60006000fd", "0x00"])
 def test_a_token_that_knows_no_authorisations_is_found_out(
-    library: Library,
-    seller: ApiClient,
-    case: Case,
-    code: str,
-    version: int,
-    has_multicall: bool,
+    library: Library, seller: ApiClient, case: Case, code: str, version: int, has_multicall: bool
 ) -> None:
     """A contract that stops at once takes everything, so that only what it moved tells."""
     told = cases.plain(case)
@@ -79,10 +56,7 @@ def test_a_token_that_knows_no_authorisations_is_found_out(
 
 
 def test_a_token_that_is_not_there_is_found_out(
-    library: Library,
-    seller: ApiClient,
-    case: Case,
-    monkeypatch: pytest.MonkeyPatch,
+    library: Library, seller: ApiClient, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the first version too, where the library does not look."""
     monkeypatch.setattr(calls, "_deployed", set())

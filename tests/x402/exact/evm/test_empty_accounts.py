@@ -17,15 +17,7 @@ from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasAttempt, GasTransaction
 from settlements.states import Purpose
 from tests.contract.client import ApiClient
-from tests.nodes.proxy import (
-    Answer,
-    Ask,
-    Dropped,
-    Request,
-    RpcProxy,
-    honest,
-    methods_of,
-)
+from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
@@ -76,9 +68,7 @@ def test_an_account_that_is_known_to_be_empty_is_said_at_verify_and_at_settle(
     assert settle(seller, body)["success"]
 
 
-def test_a_refilled_account_is_noticed_by_the_next_verification(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
+def test_a_refilled_account_is_noticed_by_the_next_verification(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     fund(base_node, "0x1")
     assert not verify(seller, body)["isValid"]
@@ -145,11 +135,7 @@ def refusing(text: str) -> Any:
         if "eth_sendRawTransaction" not in methods_of(request):
             return honest(proxy, request, ask)
         error = {"code": -32000, "message": text}
-        return honest(
-            proxy,
-            request,
-            lambda told: {"jsonrpc": "2.0", "id": told["id"], "error": error},
-        )
+        return honest(proxy, request, lambda told: {"jsonrpc": "2.0", "id": told["id"], "error": error})
 
     return fault
 
@@ -237,12 +223,7 @@ def dropping(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
     ],
 )
 def test_a_limit_that_settle_keeps_to_is_said_at_verify(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    name: str,
-    limits: Any,
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, name: str, limits: Any
 ) -> None:
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     assert verify(seller, body)["isValid"]

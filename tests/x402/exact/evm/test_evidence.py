@@ -6,14 +6,8 @@ import pytest
 
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
-from demo.localnet.permit2 import (
-    permit,
-)
-from tests.x402.exact.permits import (
-    Stall,
-    open_stall,
-    permit_body,
-)
+from demo.localnet.permit2 import permit
+from tests.x402.exact.permits import Stall, open_stall, permit_body
 from wallets.chains.base import ChainUnavailableError
 from x402.exact.evm.evidence import find_used
 from x402.exact.evm.nodes import pool_of

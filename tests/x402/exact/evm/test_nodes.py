@@ -8,31 +8,18 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize
 from tests.contract.client import ApiClient
-from tests.nodes.proxy import (
-    Answer,
-    Ask,
-    Request,
-    RpcProxy,
-    changed,
-    honest,
-    methods_of,
-)
+from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed, honest, methods_of
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
-from x402.exact import (
-    waiters,
-)
+from x402.exact import waiters
 from x402.exact.errors import TakenElsewhereError
 from x402.exact.evm.nodes import pool_of
 from x402.exact.evm.outcome import conclude_elsewhere
 from x402.exact.sweep import request_of
 from x402.models import Authorization
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("_no_bells"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_no_bells")]
 
 
 UNITS = 10_000
@@ -58,11 +45,7 @@ def body(base_node: Anvil, seller: ApiClient, usdc: str) -> Body:
 
 
 def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
-    base_node: Anvil,
-    seller: ApiClient,
-    body: Body,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, body: Body, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)

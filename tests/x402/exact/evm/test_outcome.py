@@ -50,9 +50,7 @@ def test_a_permit_that_a_stranger_handed_in_is_paid_all_the_same(
     found = [settle(stall.client, body)["transaction"] for body in bodies]
     # Which of two in one block is whose, nobody can tell, and it makes no difference.
     is_certain = through == "proxy" or not in_one_block
-    assert (found if is_certain else sorted(found)) == (
-        hashes if is_certain else sorted(hashes)
-    )
+    assert (found if is_certain else sorted(found)) == (hashes if is_certain else sorted(hashes))
     assert not GasTransaction.objects.exists()
 
 
@@ -90,9 +88,7 @@ def with_a_transfer_before(*, is_reversed: bool) -> faults.Fault:
     return faults.results(changed)
 
 
-def test_logs_out_of_order_give_a_payment_no_position(
-    stall: Stall, settings: Any
-) -> None:
+def test_logs_out_of_order_give_a_payment_no_position(stall: Stall, settings: Any) -> None:
     body = permit_body(permit(stall.node, stall.usdt, stall.pay_to, UNITS), 1)
     with RpcProxy(stall.node.url) as proxy:
         settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": proxy.url}
@@ -107,9 +103,7 @@ def test_logs_out_of_order_give_a_payment_no_position(
 
 @pytest.mark.parametrize("in_one_block", [True, False])
 @pytest.mark.parametrize("hand_in", ["transfer", "proxy", "contract"])
-def test_a_permit_that_was_taken_back_takes_no_other_payment(
-    stall: Stall, hand_in: str, in_one_block: bool
-) -> None:
+def test_a_permit_that_was_taken_back_takes_no_other_payment(stall: Stall, hand_in: str, in_one_block: bool) -> None:
     node, usdt, to = stall.node, stall.usdt, stall.pay_to
     told, other = (permit(node, usdt, to, UNITS) for _ in range(2))
     helper = deploy_wallet(node, node.accounts[5])
@@ -132,9 +126,7 @@ def test_a_permit_that_was_taken_back_takes_no_other_payment(
     assert not GasTransaction.objects.exists()
 
 
-def test_a_permit_that_was_taken_back_later_takes_no_earlier_payment(
-    stall: Stall,
-) -> None:
+def test_a_permit_that_was_taken_back_later_takes_no_earlier_payment(stall: Stall) -> None:
     node, usdt, to = stall.node, stall.usdt, stall.pay_to
     told, other = (permit(node, usdt, to, UNITS) for _ in range(2))
     by_contract(node, other)
@@ -142,9 +134,7 @@ def test_a_permit_that_was_taken_back_later_takes_no_earlier_payment(
     assert settle(stall.client, permit_body(told, 1))["errorReason"] == USED_UP
 
 
-def test_a_number_that_paid_somebody_else_takes_no_plain_transfer(
-    stall: Stall,
-) -> None:
+def test_a_number_that_paid_somebody_else_takes_no_plain_transfer(stall: Stall) -> None:
     node, usdt, to = stall.node, stall.usdt, stall.pay_to
     told = permit(node, usdt, to, UNITS)
     elsewhere = permit(node, usdt, PERMIT2, UNITS, nonce=told.nonce)

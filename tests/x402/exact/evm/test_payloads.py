@@ -24,9 +24,7 @@ pytestmark = pytest.mark.django_db
         {"valid_after": -1},
     ],
 )
-def test_an_authorisation_is_read_strictly(
-    tester: ApiClient, changes: dict[str, Any]
-) -> None:
+def test_an_authorisation_is_read_strictly(tester: ApiClient, changes: dict[str, Any]) -> None:
     body = body_of(told_to(tester), USDC_ON_BASE)
     told = told_to(tester, **changes)
     body["paymentPayload"]["payload"] = told.payload()

@@ -11,42 +11,20 @@ from accounts.models import FeeEntry
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from demo.localnet.permit2 import (
-    PERMIT2,
-    PROXY,
-    Permit,
-    allow,
-    permit,
-    real_usdt,
-    sign_permit,
-)
-from demo.localnet.tokens import (
-    balance_of,
-    execute,
-    mint,
-)
+from demo.localnet.permit2 import PERMIT2, PROXY, Permit, allow, permit, real_usdt, sign_permit
+from demo.localnet.tokens import balance_of, execute, mint
 from settlements.models import GasTransaction
 from tests.contract.client import client_of
 from tests.nodes.proxy import Ask, RpcProxy, one_by_one
 from tests.nodes.smart_wallet import deploy_wallet
 from tests.wallets.factories import make_watcher, read_all
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
-from tests.x402.exact.permits import (
-    Stall,
-    first_of,
-    open_stall,
-    permit_body,
-)
+from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.permits import Stall, first_of, open_stall, permit_body
 from tests.x402.payers import pay_to_of
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import chain_spec
 from x402.exact.errors import RevertedError
-from x402.exact.evm import (
-    calls,
-)
+from x402.exact.evm import calls
 from x402.exact.evm.nodes import pool_of
 from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers
@@ -63,9 +41,7 @@ def stall(ethereum_node: Anvil, settings: Any) -> Stall:
 
 
 @pytest.mark.parametrize("chain", ["ethereum", "polygon"])
-def test_usdt_is_paid_by_permit2_and_is_in_the_books(
-    request: pytest.FixtureRequest, settings: Any, chain: str
-) -> None:
+def test_usdt_is_paid_by_permit2_and_is_in_the_books(request: pytest.FixtureRequest, settings: Any, chain: str) -> None:
     node: Anvil = request.getfixturevalue(f"{chain}_node")
     stall = open_stall(settings, node, chain)
     told = permit(node, stall.usdt, stall.pay_to, UNITS)
@@ -116,16 +92,11 @@ def test_two_permits_in_one_transaction_are_two_payments(stall: Stall) -> None:
         ({"valid_after": 2**40}, "permit2_not_yet_valid"),
         ({"to": PERMIT2}, "invalid_exact_evm_payload_recipient_mismatch"),
         ({"token": PERMIT2}, "permit2_token_mismatch"),
-        (
-            {"units": UNITS + 1},
-            "invalid_exact_evm_payload_authorization_value_mismatch",
-        ),
+        ({"units": UNITS + 1}, "invalid_exact_evm_payload_authorization_value_mismatch"),
         ({}, "invalid_permit2_signature"),
     ],
 )
-def test_a_permit_for_anything_else_is_refused(
-    stall: Stall, changes: dict[str, Any], reason: str
-) -> None:
+def test_a_permit_for_anything_else_is_refused(stall: Stall, changes: dict[str, Any], reason: str) -> None:
     is_forged = not changes
     honest = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
     told = sign_permit(stall.node, replace(honest, **changes), payer(stall.node))
@@ -184,9 +155,7 @@ def test_nothing_is_called_but_our_tokens_and_the_proxy(stall: Stall) -> None:
         calls.expect_ours(pool_of(spec), spec, calls.Call(PERMIT2, b"settle"))
 
 
-def test_a_node_without_old_states_is_no_witness_for_a_contracts_call(
-    stall: Stall, settings: Any
-) -> None:
+def test_a_node_without_old_states_is_no_witness_for_a_contracts_call(stall: Stall, settings: Any) -> None:
     told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
     by_contract(stall.node, told)
     body = permit_body(told, 1)
@@ -203,10 +172,7 @@ def test_a_node_without_old_states_is_no_witness_for_a_contracts_call(
 
 def _forgets_old_states(request: Any, ask: Ask) -> Any:
     newest = ask(request | {"method": "eth_blockNumber", "params": []})["result"]
-    if request["method"] == "eth_call" and request["params"][1] not in (
-        "latest",
-        newest,
-    ):
+    if request["method"] == "eth_call" and request["params"][1] not in ("latest", newest):
         error = {"code": -32000, "message": "missing trie node"}
         return {"jsonrpc": "2.0", "id": request["id"], "error": error}
     return ask(request)

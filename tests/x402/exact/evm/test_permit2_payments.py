@@ -6,18 +6,9 @@ import pytest
 
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
-from demo.localnet.permit2 import (
-    permit,
-)
-from tests.x402.exact.permits import (
-    Stall,
-    open_stall,
-    permit_body,
-)
-from x402.exact.evm import (
-    permit2,
-    permit2_payments,
-)
+from demo.localnet.permit2 import permit
+from tests.x402.exact.permits import Stall, open_stall, permit_body
+from x402.exact.evm import permit2, permit2_payments
 from x402.exact.forms import parse_standard
 
 pytestmark = pytest.mark.django_db

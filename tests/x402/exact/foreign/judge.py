@@ -32,13 +32,11 @@ def reason(body: dict[str, Any], node: str) -> str:
     payload, wanted = body["paymentPayload"], body["paymentRequirements"]
     if body["x402Version"] == 1:
         told = ExactEvmSchemeV1(signer).verify(
-            PaymentPayloadV1.model_validate(payload),
-            PaymentRequirementsV1.model_validate(wanted),
+            PaymentPayloadV1.model_validate(payload), PaymentRequirementsV1.model_validate(wanted)
         )
     else:
         told = ExactEvmScheme(signer).verify(
-            PaymentPayload.model_validate(payload),
-            PaymentRequirements.model_validate(wanted),
+            PaymentPayload.model_validate(payload), PaymentRequirements.model_validate(wanted)
         )
     return "" if told.is_valid else str(told.invalid_reason)
 

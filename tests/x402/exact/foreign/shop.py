@@ -61,12 +61,7 @@ def routes() -> dict[str, RouteConfig]:
         # As it is, of a seller who configures a wrong one.
         domain = {"name": "USD Coin", "version": "2"}
         price = AssetAmount(amount=amount, asset=os.environ["ASSET"], extra=domain)
-    option = PaymentOption(
-        scheme="exact",
-        pay_to=os.environ["PAY_TO"],
-        price=price,
-        network=os.environ["NETWORK"],
-    )
+    option = PaymentOption(scheme="exact", pay_to=os.environ["PAY_TO"], price=price, network=os.environ["NETWORK"])
     return {"GET /report": RouteConfig(accepts=option)}
 
 
@@ -149,9 +144,7 @@ def serve_flask(listening: socket.socket, held: Held) -> None:
 
     client = HTTPFacilitatorClientSync(config(httpx.Client(timeout=60)))
     payment_middleware(app, routes(), registered(x402ResourceServerSync(client)))
-    server = make_server(
-        "127.0.0.1", 0, app, threaded=True, fd=os.dup(listening.fileno())
-    )
+    server = make_server("127.0.0.1", 0, app, threaded=True, fd=os.dup(listening.fileno()))
 
     def end_with_input() -> None:
         sys.stdin.read()

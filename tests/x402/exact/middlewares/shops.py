@@ -47,17 +47,11 @@ class Stand:
     def signed(self, sign: Sign) -> Mapping[str, str]:
         """The header of a payer who takes the offer; `sign` makes the payload of requirements."""
         wanted = self.offer()
-        payload: dict[str, Any] = {
-            "x402Version": self.version,
-            "payload": sign(wanted),
-        }
+        payload: dict[str, Any] = {"x402Version": self.version, "payload": sign(wanted)}
         if self.version == 1:
             payload |= {name: wanted[name] for name in ("scheme", "network")}
         else:
-            payload |= {
-                "accepted": wanted,
-                "resource": {"url": f"{self.url}/report"},
-            }
+            payload |= {"accepted": wanted, "resource": {"url": f"{self.url}/report"}}
         header = base64.b64encode(json.dumps(payload).encode()).decode()
         return {"X-PAYMENT" if self.version == 1 else "PAYMENT-SIGNATURE": header}
 
@@ -74,9 +68,7 @@ class Stand:
         answer = httpx.get(f"{self.url}/report", headers=dict(headers), timeout=SECONDS)
         return answer.status_code
 
-    def buy_in_waves(
-        self, headers: Mapping[str, str], waves: Sequence[int]
-    ) -> Sequence[int]:
+    def buy_in_waves(self, headers: Mapping[str, str], waves: Sequence[int]) -> Sequence[int]:
         """Send waves of so many copies of one payment, each once a slow handler serves all before it; return the statuses."""
         asked: list[Future[int]] = []
         with ThreadPoolExecutor(sum(waves)) as threads:
@@ -123,10 +115,7 @@ def standing(middleware: str, shop: Shop, *, amount: str = "") -> Iterator[Stand
             process.communicate(timeout=SECONDS)
 
 
-_CAIP = {
-    "base": "eip155:8453",
-    "solana": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
-}
+_CAIP = {"base": "eip155:8453", "solana": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"}
 
 
 def _command(middleware: str) -> list[str]:

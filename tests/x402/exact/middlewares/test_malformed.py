@@ -20,11 +20,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
 def test_a_malformed_price_is_refused_and_raises_nowhere(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    live_server: LiveServer,
-    middleware: str,
+    base_node: Anvil, seller: ApiClient, usdc: str, live_server: LiveServer, middleware: str
 ) -> None:
     shop = base_shop(seller, usdc, live_server)
 
@@ -38,11 +34,7 @@ def test_a_malformed_price_is_refused_and_raises_nowhere(
 
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
 def test_a_malformed_payload_is_refused_and_raises_nowhere(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    live_server: LiveServer,
-    middleware: str,
+    base_node: Anvil, seller: ApiClient, usdc: str, live_server: LiveServer, middleware: str
 ) -> None:
     shop = base_shop(seller, usdc, live_server)
 

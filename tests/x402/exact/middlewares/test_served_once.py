@@ -12,15 +12,8 @@ from demo.localnet.authorizations import authorize
 from demo.localnet.solana.node import USDC
 from demo.localnet.tokens import balance_of
 from tests.contract.client import ApiClient
-from tests.x402.exact.middlewares.shops import (
-    MIDDLEWARES,
-    Stand,
-    standing,
-)
-from tests.x402.exact.sellers import (
-    PRICE_UNITS,
-    Shop,
-)
+from tests.x402.exact.middlewares.shops import MIDDLEWARES, Stand, standing
+from tests.x402.exact.sellers import PRICE_UNITS, Shop
 from tests.x402.exact.solana import conftest as on_solana
 from tests.x402.exact.solana.payers import Shop as SolanaShop
 from tests.x402.payers import pay_to_of
@@ -43,10 +36,7 @@ def solana_seller(solana_shop: SolanaShop) -> ApiClient:
 def base_shop(seller: ApiClient, usdc: str, live_server: LiveServer) -> Shop:
     """What a shop on Base is told."""
     return Shop(
-        facilitator=f"{live_server.url}/api/v1/x402",
-        key=seller.key or "",
-        pay_to=pay_to_of(seller),
-        asset=usdc,
+        facilitator=f"{live_server.url}/api/v1/x402", key=seller.key or "", pay_to=pay_to_of(seller), asset=usdc
     )
 
 
@@ -61,12 +51,7 @@ def check_once(stand: Stand, headers: Mapping[str, str], waves: Sequence[int]) -
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
 @pytest.mark.parametrize("waves", WAVES.values(), ids=WAVES)
 def test_copies_of_one_payment_on_base_are_served_once(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    live_server: LiveServer,
-    middleware: str,
-    waves: Sequence[int],
+    base_node: Anvil, seller: ApiClient, usdc: str, live_server: LiveServer, middleware: str, waves: Sequence[int]
 ) -> None:
     shop = base_shop(seller, usdc, live_server)
 
@@ -79,11 +64,7 @@ def test_copies_of_one_payment_on_base_are_served_once(
 
 
 def test_without_the_claim_every_copy_would_be_served(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    live_server: LiveServer,
-    monkeypatch: pytest.MonkeyPatch,
+    base_node: Anvil, seller: ApiClient, usdc: str, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control: middlewares serve whoever is told that it settled."""
     monkeypatch.setattr(settlement, "claim_success", lambda *_, **__: True)
@@ -100,11 +81,7 @@ def test_without_the_claim_every_copy_would_be_served(
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
 @pytest.mark.parametrize("waves", WAVES.values(), ids=WAVES)
 def test_copies_of_one_payment_on_solana_are_served_once(
-    solana_shop: SolanaShop,
-    solana_seller: ApiClient,
-    live_server: LiveServer,
-    middleware: str,
-    waves: Sequence[int],
+    solana_shop: SolanaShop, solana_seller: ApiClient, live_server: LiveServer, middleware: str, waves: Sequence[int]
 ) -> None:
     shop = Shop(
         facilitator=f"{live_server.url}/api/v1/x402",

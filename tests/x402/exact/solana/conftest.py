@@ -43,12 +43,6 @@ def seller(shop: Shop) -> ApiClient:
 def open_seller(shop: Shop) -> ApiClient:
     """Make a merchant whose machines pay at a shop's wallet; return a live key."""
     merchant = make_merchant()
-    set_machine_wallet(
-        merchant,
-        chain="solana",
-        address=shop.wallet,
-        actor=make_user(),
-        now=timezone.now(),
-    )
+    set_machine_wallet(merchant, chain="solana", address=shop.wallet, actor=make_user(), now=timezone.now())
     forget()
     return client_of(merchant, Mode.LIVE)

@@ -38,11 +38,7 @@ def draft(**changes: Any) -> Draft:
 
 def changed(step: Instruction, **changes: Any) -> Instruction:
     """An instruction with another program, other accounts or other data."""
-    values: dict[str, Any] = {
-        "program_id": step.program_id,
-        "data": bytes(step.data),
-        "accounts": list(step.accounts),
-    }
+    values: dict[str, Any] = {"program_id": step.program_id, "data": bytes(step.data), "accounts": list(step.accounts)}
     return Instruction(**(values | changes))
 
 
@@ -53,9 +49,7 @@ def take_lamports(owner: Pubkey, to: Pubkey) -> Instruction:
     return Instruction(SYSTEM, data, accounts)
 
 
-def sealed(
-    message: MessageV0, *signatures: Signature, first: Signature | None = None
-) -> bytes:
+def sealed(message: MessageV0, *signatures: Signature, first: Signature | None = None) -> bytes:
     """A transaction with these signatures after the place of ours."""
     own = first or Signature.default()
     return bytes(VersionedTransaction.populate(message, [own, *signatures]))
@@ -70,7 +64,6 @@ def signed_again(payer: Keypair, message: MessageV0) -> Signature:
     point = crypto_scalarmult_ed25519_base_noclamp(number)
     challenge = sha512(point + bytes(payer.pubkey()) + text).digest()
     product = crypto_core_ed25519_scalar_mul(
-        crypto_core_ed25519_scalar_reduce(challenge),
-        crypto_core_ed25519_scalar_reduce(bytes(key) + bytes(32)),
+        crypto_core_ed25519_scalar_reduce(challenge), crypto_core_ed25519_scalar_reduce(bytes(key) + bytes(32))
     )
     return Signature(point + crypto_core_ed25519_scalar_add(number, product))

@@ -17,14 +17,8 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from demo.localnet.solana.node import (
-    USDC,
-    SolanaNode,
-)
-from demo.localnet.solana.programs import (
-    TOKEN,
-    token_account,
-)
+from demo.localnet.solana.node import USDC, SolanaNode
+from demo.localnet.solana.programs import TOKEN, token_account
 
 RESOURCE: Final = "https://shop.example/report/7"
 NETWORK: Final = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
@@ -56,12 +50,7 @@ class Draft:
         """The limit, the price, the transfer, and whatever else; or `steps`."""
         if self.steps is not None:
             return list(self.steps)
-        steps = [
-            set_compute_unit_limit(self.limit),
-            set_compute_unit_price(self.price),
-            self.transfer(),
-            *self.extra,
-        ]
+        steps = [set_compute_unit_limit(self.limit), set_compute_unit_price(self.price), self.transfer(), *self.extra]
         for place, step in self.replaced.items():
             steps[place] = step
         return steps
@@ -91,9 +80,7 @@ class Draft:
         message = self.message()
         payer = self.payer.sign_message(to_bytes_versioned(message))
         keys = list(message.account_keys)[: message.header.num_required_signatures]
-        signatures = [
-            payer if key == self.payer.pubkey() else Signature.default() for key in keys
-        ]
+        signatures = [payer if key == self.payer.pubkey() else Signature.default() for key in keys]
         return bytes(VersionedTransaction.populate(message, signatures))
 
 
@@ -124,9 +111,7 @@ class Shop:
         found: str = recent["value"]["blockhash"]
         return found
 
-    def body(
-        self, signed: bytes, *, version: int = 2, **changes: Any
-    ) -> dict[str, Any]:
+    def body(self, signed: bytes, *, version: int = 2, **changes: Any) -> dict[str, Any]:
         """The body of `/verify` and `/settle`; `changes` are of the requirements."""
         requirements: dict[str, Any] = {
             "scheme": "exact",
@@ -161,11 +146,7 @@ def _first(requirements: dict[str, Any], payload: dict[str, str]) -> dict[str, A
     }
     del wanted["amount"]
     told = {"x402Version": 1, "scheme": "exact", "network": "solana"}
-    return {
-        "x402Version": 1,
-        "paymentPayload": told | {"payload": payload},
-        "paymentRequirements": wanted,
-    }
+    return {"x402Version": 1, "paymentPayload": told | {"payload": payload}, "paymentRequirements": wanted}
 
 
 @contextmanager

@@ -39,9 +39,7 @@ def test_what_a_day_may_cost_is_not_exceeded(
         assert settle(seller, body)["success"]
 
 
-def test_each_payment_is_counted_against_the_day(
-    shop: Shop, seller: ApiClient, settings: Any
-) -> None:
+def test_each_payment_is_counted_against_the_day(shop: Shop, seller: ApiClient, settings: Any) -> None:
     # Twice two signatures and a lamport of haste each, and not three times.
     settings.GAS_DAILY_COINS = {"solana": "0.000021"}
     settings.GAS_MERCHANT_SHARE = "1"
@@ -53,9 +51,7 @@ def test_each_payment_is_counted_against_the_day(
     assert sorted(fee for fee in fees if fee) == [10_001, 10_001]
 
 
-def test_what_failed_a_while_ago_is_no_part_of_the_merchants_day(
-    shop: Shop, seller: ApiClient, settings: Any
-) -> None:
+def test_what_failed_a_while_ago_is_no_part_of_the_merchants_day(shop: Shop, seller: ApiClient, settings: Any) -> None:
     # A share for two payments.
     settings.GAS_DAILY_COINS = {"solana": "0.0001"}
     settings.GAS_MERCHANT_SHARE = "0.25"

@@ -7,14 +7,8 @@ import pytest
 
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
-from tests.x402.exact.solana.payers import (
-    Shop,
-    ticking,
-)
+from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.solana.payers import Shop, ticking
 
 pytestmark = pytest.mark.django_db
 
@@ -50,9 +44,7 @@ def first(shop: Shop, settings: Any) -> Iterator[RpcProxy]:
         yield proxy
 
 
-def test_a_node_that_fell_behind_refuses_no_payer(
-    shop: Shop, seller: ApiClient, first: RpcProxy
-) -> None:
+def test_a_node_that_fell_behind_refuses_no_payer(shop: Shop, seller: ApiClient, first: RpcProxy) -> None:
     first.fault = behind
     body = shop.body(shop.draft().signed())
     assert verify(seller, body)["isValid"]
@@ -60,9 +52,7 @@ def test_a_node_that_fell_behind_refuses_no_payer(
         assert settle(seller, body)["success"]
 
 
-def test_what_every_node_calls_too_old_is_refused(
-    shop: Shop, seller: ApiClient, first: RpcProxy
-) -> None:
+def test_what_every_node_calls_too_old_is_refused(shop: Shop, seller: ApiClient, first: RpcProxy) -> None:
     body = shop.body(shop.draft().signed())
     shop.node.advance(152)
     told = verify(seller, body)

@@ -12,30 +12,11 @@ from solders.keypair import Keypair
 from accounts.states import Mode
 from demo.localnet.solana.node import Payment
 from tests.contract.client import ApiClient
-from tests.nodes.proxy import (
-    Answer,
-    Ask,
-    Dropped,
-    Request,
-    RpcProxy,
-    honest,
-    methods_of,
-    results,
-)
-from tests.x402.calls import (
-    Claim,
-    verdict,
-)
+from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of, results
+from tests.x402.calls import Claim, verdict
 from tests.x402.exact.calls import settle
-from tests.x402.exact.solana.forgeries import (
-    sealed,
-    signed_again,
-)
-from tests.x402.exact.solana.payers import (
-    UNITS,
-    Shop,
-    ticking,
-)
+from tests.x402.exact.solana.forgeries import sealed, signed_again
+from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from x402.exact import waiters
 from x402.exact.authorizations import LEASE
 from x402.exact.forms import parse_standard
@@ -74,9 +55,7 @@ def finish(row: Authorization) -> str:
     return row.state
 
 
-def left_lying(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient
-) -> tuple[Authorization, dict[str, Any]]:
+def left_lying(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> tuple[Authorization, dict[str, Any]]:
     """One that was written down and reached no node, and its body."""
     body = shop.body(shop.draft().signed())
     proxy.fault = loses_what_is_sent
@@ -91,14 +70,10 @@ def left_lying(
 def grow_old(shop: Shop, row: Authorization) -> None:
     """Let so much time pass that its block's hash is too old."""
     shop.node.advance(OVER)
-    Authorization.objects.filter(pk=row.pk).update(
-        created_at=row.created_at - LONG_AGO, taken_until=None
-    )
+    Authorization.objects.filter(pk=row.pk).update(created_at=row.created_at - LONG_AGO, taken_until=None)
 
 
-def test_what_a_node_did_not_take_is_settled_by_asking_again(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient
-) -> None:
+def test_what_a_node_did_not_take_is_settled_by_asking_again(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
     row, body = left_lying(shop, proxy, seller)
     with ticking(shop.node):
         answer = settle(seller, body)
@@ -107,9 +82,7 @@ def test_what_a_node_did_not_take_is_settled_by_asking_again(
     assert shop.node.balance(shop.wallet) == 1 + UNITS
 
 
-def test_what_nobody_asks_about_again_is_settled_all_the_same(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient
-) -> None:
+def test_what_nobody_asks_about_again_is_settled_all_the_same(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
     row, body = left_lying(shop, proxy, seller)
     assert finish(row) == AuthorizationState.SENT
     shop.node.advance(2)
@@ -125,16 +98,11 @@ def test_what_can_be_in_no_block_any_more_has_failed_and_cost_nothing(
     assert finish(row) == AuthorizationState.FAILED
     assert row.network_fee == 0
     answer = settle(seller, body)
-    assert (answer["errorReason"], answer["transaction"]) == (
-        "transaction_failed",
-        row.tx_hash,
-    )
+    assert (answer["errorReason"], answer["transaction"]) == ("transaction_failed", row.tx_hash)
     assert shop.node.balance(shop.wallet) == 1
 
 
-def test_two_minutes_alone_end_nothing(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient
-) -> None:
+def test_two_minutes_alone_end_nothing(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
     row, _ = left_lying(shop, proxy, seller)
     old = row.created_at - LONG_AGO
     Authorization.objects.filter(pk=row.pk).update(created_at=old, taken_until=None)
@@ -172,9 +140,7 @@ def is_of_another_age(method: str, result: Any) -> Any:
     return result | {"context": {"slot": 1_000}}
 
 
-@pytest.mark.parametrize(
-    "change", [still_valid, has_a_status, is_behind, is_of_another_age]
-)
+@pytest.mark.parametrize("change", [still_valid, has_a_status, is_behind, is_of_another_age])
 def test_nothing_has_failed_while_one_node_cannot_be_sure(
     shop: Shop, proxy: RpcProxy, seller: ApiClient, settings: Any, change: Any
 ) -> None:
@@ -243,9 +209,7 @@ def test_a_payer_who_empties_his_account_in_time_fails_and_soon_may_do_so_no_mor
     assert not X402Payment.objects.exists()
 
 
-def test_what_failed_on_a_fork_that_is_gone_may_succeed(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient
-) -> None:
+def test_what_failed_on_a_fork_that_is_gone_may_succeed(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
     shop.node.airdrop(str(shop.payer.pubkey()))
     began = shop.node.slot()
     shop.node.advance()
@@ -262,9 +226,7 @@ def test_what_failed_on_a_fork_that_is_gone_may_succeed(
     assert shop.node.balance(shop.wallet) == 1 + UNITS
 
 
-def test_what_never_landed_is_not_held_against_its_payer(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient
-) -> None:
+def test_what_never_landed_is_not_held_against_its_payer(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
     for _ in range(3):
         row, _ = left_lying(shop, proxy, seller)
         grow_old(shop, row)
@@ -275,9 +237,7 @@ def test_what_never_landed_is_not_held_against_its_payer(
 
 def test_one_message_signed_twice_is_paid_once(shop: Shop, seller: ApiClient) -> None:
     message = shop.draft().message()
-    bodies = [
-        shop.body(sealed(message, signed_again(shop.payer, message))) for _ in range(2)
-    ]
+    bodies = [shop.body(sealed(message, signed_again(shop.payer, message))) for _ in range(2)]
     with ticking(shop.node):
         answers = [settle(seller, body) for body in bodies]
     assert [answer["success"] for answer in answers] == [True, False]
@@ -286,9 +246,7 @@ def test_one_message_signed_twice_is_paid_once(shop: Shop, seller: ApiClient) ->
     assert shop.node.balance(shop.wallet) == 1 + UNITS
 
 
-def test_what_was_settled_buys_nothing_again_by_its_hash(
-    shop: Shop, seller: ApiClient
-) -> None:
+def test_what_was_settled_buys_nothing_again_by_its_hash(shop: Shop, seller: ApiClient) -> None:
     with ticking(shop.node):
         answer = settle(seller, shop.body(shop.draft().signed()))
     payer = str(shop.payer.pubkey())
@@ -296,9 +254,7 @@ def test_what_was_settled_buys_nothing_again_by_its_hash(
     assert verdict(seller, claim, amount="0.01", price="0.01") == "already_used"
 
 
-def test_whoever_finds_it_signed_by_a_slow_process_goes_on_with_that(
-    shop: Shop, seller: ApiClient
-) -> None:
+def test_whoever_finds_it_signed_by_a_slow_process_goes_on_with_that(shop: Shop, seller: ApiClient) -> None:
     body = shop.body(shop.draft().signed())
     with ticking(shop.node):
         told = settle(seller, body)
@@ -310,9 +266,7 @@ def test_whoever_finds_it_signed_by_a_slow_process_goes_on_with_that(
     assert again == told
 
 
-def test_a_stranger_s_signature_in_our_place_is_not_sent(
-    shop: Shop, seller: ApiClient
-) -> None:
+def test_a_stranger_s_signature_in_our_place_is_not_sent(shop: Shop, seller: ApiClient) -> None:
     message = shop.draft().message()
     theirs = Keypair().sign_message(b"")
     forged = sealed(message, signed_again(shop.payer, message), first=theirs)

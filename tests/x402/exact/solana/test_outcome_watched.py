@@ -8,10 +8,7 @@ from django.utils import timezone
 from tests.contract.client import ApiClient
 from tests.wallets.accountchains import OnSolana, open_account_watcher, read_all
 from tests.x402.exact.calls import settle
-from tests.x402.exact.solana.payers import (
-    Shop,
-    ticking,
-)
+from tests.x402.exact.solana.payers import Shop, ticking
 from wallets.models import Transfer, TransferClaim
 from x402.exact.authorizations import LEASE
 from x402.exact.sweep import finish_open
@@ -37,9 +34,7 @@ def settled(shop: Shop, seller: ApiClient) -> X402Payment:
     return X402Payment.objects.get()
 
 
-def test_the_watcher_finds_the_payment_under_the_same_name(
-    shop: Shop, seller: ApiClient
-) -> None:
+def test_the_watcher_finds_the_payment_under_the_same_name(shop: Shop, seller: ApiClient) -> None:
     before = settled(shop, seller)
     shop.node.finalize()
     payment = watch(shop)
@@ -53,25 +48,19 @@ def test_the_watcher_finds_the_payment_under_the_same_name(
     assert payment.final_at is not None
 
 
-def test_a_watcher_that_was_faster_is_met_as_well(
-    shop: Shop, seller: ApiClient
-) -> None:
+def test_a_watcher_that_was_faster_is_met_as_well(shop: Shop, seller: ApiClient) -> None:
     payment = settled(shop, seller)
     watch(shop)
     transfer = Transfer.objects.get(tx_hash=payment.tx_hash)
     TransferClaim.objects.all().delete()
-    Authorization.objects.update(
-        state="sent", payment=None, answer=None, served_at=None
-    )
+    Authorization.objects.update(state="sent", payment=None, answer=None, served_at=None)
     X402Payment.objects.all().delete()
     finish_open(clock=lambda: timezone.now() + 2 * LEASE)
     assert X402Payment.objects.get().transfer == transfer
     assert TransferClaim.objects.get().transfer == transfer
 
 
-def test_what_a_fork_undoes_is_reversed_and_stands_again_once_it_is_sent_again(
-    shop: Shop, seller: ApiClient
-) -> None:
+def test_what_a_fork_undoes_is_reversed_and_stands_again_once_it_is_sent_again(shop: Shop, seller: ApiClient) -> None:
     shop.node.finalize()
     began = shop.node.slot()
     settled(shop, seller)

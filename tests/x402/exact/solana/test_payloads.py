@@ -5,22 +5,15 @@ from typing import Any
 import pytest
 
 from demo.localnet.solana.node import USDC
-from tests.x402.exact.solana.forgeries import (
-    OURS,
-)
+from tests.x402.exact.solana.forgeries import OURS
 from x402.exact.errors import RefusedPaymentError
-from x402.exact.solana import (
-    payloads,
-    reasons,
-)
+from x402.exact.solana import payloads, reasons
 
 
 @pytest.mark.parametrize("payload", [{}, {"transaction": 5}, {"transaction": None}])
 def test_a_payload_without_a_transaction_is_refused(payload: dict[str, Any]) -> None:
     with pytest.raises(RefusedPaymentError) as caught:
-        payloads.read_signed(
-            payload, asset=USDC, pay_to="", extra={"feePayer": str(OURS.pubkey())}
-        )
+        payloads.read_signed(payload, asset=USDC, pay_to="", extra={"feePayer": str(OURS.pubkey())})
     assert caught.value.reason == reasons.UNDECODABLE
 
 
@@ -35,9 +28,7 @@ def test_a_payload_without_a_transaction_is_refused(payload: dict[str, Any]) -> 
         ({"feePayer": "x", "memo": "ä" * 129}, "invalid_payment_requirements"),
     ],
 )
-def test_requirements_that_cannot_be_met_are_refused(
-    extra: dict[str, Any], reason: str
-) -> None:
+def test_requirements_that_cannot_be_met_are_refused(extra: dict[str, Any], reason: str) -> None:
     with pytest.raises(RefusedPaymentError) as caught:
         payloads.read_extra(extra)
     assert caught.value.reason == reason

@@ -3,15 +3,8 @@
 import pytest
 
 from tests.contract.client import ApiClient
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
-from tests.x402.exact.solana.payers import (
-    UNITS,
-    Shop,
-    ticking,
-)
+from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState
 
@@ -19,9 +12,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_an_honest_payer_s_transfer_is_verified_and_settled(
-    shop: Shop, seller: ApiClient, version: int
-) -> None:
+def test_an_honest_payer_s_transfer_is_verified_and_settled(shop: Shop, seller: ApiClient, version: int) -> None:
     body = shop.body(shop.draft().signed(), version=version)
     payer = str(shop.payer.pubkey())
     assert verify(seller, body) == {"isValid": True, "payer": payer}

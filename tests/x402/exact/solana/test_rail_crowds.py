@@ -10,39 +10,22 @@ import pytest
 
 from tests.concurrency.races import SECONDS, crew
 from tests.contract.client import ApiClient
-from tests.nodes.proxy import (
-    Answer,
-    Ask,
-    Dropped,
-    Request,
-    RpcProxy,
-    honest,
-    methods_of,
-)
+from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of
 from tests.x402.exact.calls import settle
 from tests.x402.exact.processes import settling
-from tests.x402.exact.solana.payers import (
-    UNITS,
-    Shop,
-    ticking,
-)
+from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from x402.exact import authorizations
 from x402.exact import settlement as standard_settling
 from x402.exact.authorizations import claim
 from x402.exact.solana import payloads
-from x402.exact.solana.transfers import (
-    Transfer,
-    read_transfer,
-)
+from x402.exact.solana.transfers import Transfer, read_transfer
 from x402.models import Authorization, X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.concurrency]
 MANY = 8
 
 
-def settled_at_once(
-    shop: Shop, seller: ApiClient, body: dict[str, Any]
-) -> list[dict[str, Any]]:
+def settled_at_once(shop: Shop, seller: ApiClient, body: dict[str, Any]) -> list[dict[str, Any]]:
     """The answers to as many settlements that begin at the same moment."""
     with ticking(shop.node), crew(MANY) as threads:
         return threads.together(*[lambda: settle(seller, body)] * MANY)

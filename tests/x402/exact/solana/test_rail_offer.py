@@ -8,10 +8,7 @@ from solders.keypair import Keypair
 
 from accounts.states import Mode
 from tests.contract.client import ApiClient
-from tests.x402.exact.solana.payers import (
-    NETWORK,
-    Shop,
-)
+from tests.x402.exact.solana.payers import NETWORK, Shop
 from x402.exact.kinds import supported_payload
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,10 +31,7 @@ def test_a_merchant_is_always_told_the_same_account_and_merchants_share_them(
 ) -> None:
     keys = [Keypair() for _ in range(3)]
     settings.GAS_KEYS_SOLANA = [base58.b58encode(bytes(key)).decode() for key in keys]
-    told = {
-        merchant: {_account_told(merchant) for _ in range(8)}
-        for merchant in range(1, 4)
-    }
+    told = {merchant: {_account_told(merchant) for _ in range(8)} for merchant in range(1, 4)}
     assert [len(accounts) for accounts in told.values()] == [1, 1, 1]
     assert set().union(*told.values()) == {str(key.pubkey()) for key in keys}
 

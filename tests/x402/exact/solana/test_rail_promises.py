@@ -10,11 +10,7 @@ from tests.concurrency.races import crew
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import RpcProxy, honest
 from tests.x402.exact.calls import settle
-from tests.x402.exact.solana.payers import (
-    UNITS,
-    Shop,
-    ticking,
-)
+from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from tests.x402.exact.solana.test_outcome import loses_what_is_sent
 from x402.exact import waiters
 from x402.exact.solana import rail
@@ -27,9 +23,7 @@ OVERDRAWN = "transaction_simulation_failed"
 
 
 @pytest.fixture(autouse=True)
-def losing(
-    shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[RpcProxy]:
+def losing(shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[RpcProxy]:
     """A node that loses what it is sent, so that it stays on its way; nobody waits long for it."""
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.2)
     settings.WEB_THREADS = 6 * MANY
@@ -66,9 +60,7 @@ def test_eight_payments_of_one_payer_with_money_for_one_are_signed_once(
     losing.fault = loses_what_is_sent
     bodies = bodies_of(shop, MANY)
     with crew(MANY) as threads:
-        answers = threads.together(
-            *[lambda body=body: settle(seller, body) for body in bodies]
-        )
+        answers = threads.together(*[lambda body=body: settle(seller, body) for body in bodies])
     assert signed() == 1
     reasons = sorted(answer["errorReason"] for answer in answers)
     assert reasons == ["settlement_pending"] + [OVERDRAWN] * (MANY - 1)
@@ -76,10 +68,7 @@ def test_eight_payments_of_one_payer_with_money_for_one_are_signed_once(
 
 @pytest.mark.concurrency
 def test_without_counting_what_is_open_all_of_them_would_be_signed(
-    shop: Shop,
-    seller: ApiClient,
-    losing: RpcProxy,
-    monkeypatch: pytest.MonkeyPatch,
+    shop: Shop, seller: ApiClient, losing: RpcProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the test before this one."""
     monkeypatch.setattr(rail, "refuse_overdrawn", lambda *_, **__: None)

@@ -10,16 +10,8 @@ from pytest_django.live_server_helper import LiveServer
 from demo.localnet.solana.node import USDC
 from tests.contract.client import ApiClient
 from tests.x402.exact import sellers
-from tests.x402.exact.published import (
-    bought_by_npm,
-    bought_by_pypi,
-    second_shop,
-)
-from tests.x402.exact.sellers import (
-    PRICE_UNITS,
-    SECRET,
-    first_shop,
-)
+from tests.x402.exact.published import bought_by_npm, bought_by_pypi, second_shop
+from tests.x402.exact.sellers import PRICE_UNITS, SECRET, first_shop
 from tests.x402.exact.solana.payers import Shop
 from x402.models import X402Payment
 
@@ -42,9 +34,7 @@ def sold(shop: Shop, seller: ApiClient, live_server: LiveServer) -> sellers.Shop
 
 
 @pytest.mark.parametrize("sell", [first_shop, second_shop], ids=["v1", "v2"])
-def test_the_pypi_client_pays_on_solana(
-    shop: Shop, sold: sellers.Shop, sell: Sell
-) -> None:
+def test_the_pypi_client_pays_on_solana(shop: Shop, sold: sellers.Shop, sell: Sell) -> None:
     with sell(sold) as url:
         page = bought_by_pypi(url, key_of(shop), solana_node=shop.node.url)
     assert page == SECRET
@@ -52,13 +42,9 @@ def test_the_pypi_client_pays_on_solana(
 
 
 @pytest.mark.parametrize(
-    ("sell", "package"),
-    [(first_shop, "x402-fetch"), (second_shop, "@x402/fetch")],
-    ids=["v1", "v2"],
+    ("sell", "package"), [(first_shop, "x402-fetch"), (second_shop, "@x402/fetch")], ids=["v1", "v2"]
 )
-def test_the_npm_client_pays_on_solana(
-    shop: Shop, sold: sellers.Shop, sell: Sell, package: str
-) -> None:
+def test_the_npm_client_pays_on_solana(shop: Shop, sold: sellers.Shop, sell: Sell, package: str) -> None:
     with sell(sold) as url:
         page = bought_by_npm(url, key_of(shop), package, solana_node=shop.node.url)
     assert page == SECRET

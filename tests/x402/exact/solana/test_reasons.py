@@ -13,15 +13,8 @@ from demo.localnet.solana.programs import TOKEN_2022
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_user
 from tests.nodes.proxy import Fault, RpcProxy, garbage, refuses
-from tests.x402.exact.calls import (
-    settle,
-    verify,
-)
-from tests.x402.exact.solana.payers import (
-    UNITS,
-    Shop,
-    ticking,
-)
+from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.selectors import forget
 from x402.exact.solana import reasons
@@ -59,17 +52,13 @@ def both(reason: str) -> tuple[str, str]:
         {"blockhash": str(Keypair().pubkey())},
     ],
 )
-def test_what_the_network_would_refuse_is_not_sent(
-    shop: Shop, seller: ApiClient, changes: dict[str, Any]
-) -> None:
+def test_what_the_network_would_refuse_is_not_sent(shop: Shop, seller: ApiClient, changes: dict[str, Any]) -> None:
     body = shop.body(shop.draft(**changes).signed())
     assert codes(seller, body) == both(reasons.SIMULATION)
 
 
 @pytest.mark.parametrize("units", [UNITS - 1, UNITS + 1, 0, 2**64 - 1])
-def test_another_amount_than_asked_for_is_refused(
-    shop: Shop, seller: ApiClient, units: int
-) -> None:
+def test_another_amount_than_asked_for_is_refused(shop: Shop, seller: ApiClient, units: int) -> None:
     body = shop.body(shop.draft(units=units).signed())
     expected = "invalid_exact_svm_payload_amount_mismatch"
     assert codes(seller, body) == both(expected)
@@ -83,9 +72,7 @@ def test_somebody_else_s_wallet_is_not_paid_here(shop: Shop, seller: ApiClient) 
     assert code == both(reasons.RECIPIENT)
 
 
-def test_an_account_that_is_not_ours_pays_nothing(
-    shop: Shop, seller: ApiClient
-) -> None:
+def test_an_account_that_is_not_ours_pays_nothing(shop: Shop, seller: ApiClient) -> None:
     stranger = str(Keypair().pubkey())
     shop.node.airdrop(stranger)
     signed = shop.draft(fee_payer=stranger).signed()
@@ -93,13 +80,9 @@ def test_an_account_that_is_not_ours_pays_nothing(
     assert codes(seller, body) == both(reasons.FEE_PAYER_UNKNOWN)
 
 
-def test_another_merchant_does_not_get_the_payment(
-    shop: Shop, seller: ApiClient
-) -> None:
+def test_another_merchant_does_not_get_the_payment(shop: Shop, seller: ApiClient) -> None:
     thief, wallet, now = make_merchant(), str(Keypair().pubkey()), timezone.now()
-    set_machine_wallet(
-        thief, chain="solana", address=wallet, actor=make_user(), now=now
-    )
+    set_machine_wallet(thief, chain="solana", address=wallet, actor=make_user(), now=now)
     forget()
     signed, own = shop.draft().signed(), client_of(thief, Mode.LIVE)
     assert codes(own, shop.body(signed)) == both(reasons.RECIPIENT)
@@ -153,9 +136,7 @@ def test_a_node_s_trouble_says_nothing_about_the_payment(
     assert codes(seller, body) == TROUBLE
 
 
-def test_asking_whether_it_would_settle_changes_nothing(
-    shop: Shop, seller: ApiClient
-) -> None:
+def test_asking_whether_it_would_settle_changes_nothing(shop: Shop, seller: ApiClient) -> None:
     body = shop.body(shop.draft().signed())
     answers = [verify(seller, body) for _ in range(16)]
     assert all(answer == answers[0] for answer in answers)

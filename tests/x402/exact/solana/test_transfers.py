@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 from solders.address_lookup_table_account import AddressLookupTableAccount
-from solders.compute_budget import (
-    request_heap_frame,
-    set_compute_unit_limit,
-    set_compute_unit_price,
-)
+from solders.compute_budget import request_heap_frame, set_compute_unit_limit, set_compute_unit_price
 from solders.hash import Hash
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
@@ -21,36 +17,13 @@ from solders.system_program import AdvanceNonceAccountParams, advance_nonce_acco
 from solders.transaction import VersionedTransaction
 
 from demo.localnet.solana.node import USDC
-from demo.localnet.solana.programs import (
-    TOKEN,
-    token_account,
-)
-from tests.x402.exact.solana.forgeries import (
-    OURS,
-    PAYER,
-    SHOP,
-    changed,
-    draft,
-    sealed,
-    signed_again,
-    take_lamports,
-)
-from tests.x402.exact.solana.payers import (
-    LIGHTHOUSE,
-    MEMO,
-    UNITS,
-    Draft,
-)
+from demo.localnet.solana.programs import TOKEN, token_account
+from tests.x402.exact.solana.forgeries import OURS, PAYER, SHOP, changed, draft, sealed, signed_again, take_lamports
+from tests.x402.exact.solana.payers import LIGHTHOUSE, MEMO, UNITS, Draft
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import Signed
-from x402.exact.solana import (
-    payloads,
-    reasons,
-)
-from x402.exact.solana.transfers import (
-    MOST_PRIORITY_FEE,
-    read_transfer,
-)
+from x402.exact.solana import payloads, reasons
+from x402.exact.solana.transfers import MOST_PRIORITY_FEE, read_transfer
 
 ACCOUNT = token_account(SHOP.pubkey(), Pubkey.from_string(USDC), TOKEN)
 NAMED_OURS = AccountMeta(OURS.pubkey(), True, True)
@@ -59,18 +32,12 @@ LIMIT, PRICE, TRANSFER = draft().instructions()
 
 
 def read(
-    signed: bytes | str,
-    *,
-    asset: str = USDC,
-    pay_to: str = str(SHOP.pubkey()),
-    extra: Mapping[str, Any] | None = None,
+    signed: bytes | str, *, asset: str = USDC, pay_to: str = str(SHOP.pubkey()), extra: Mapping[str, Any] | None = None
 ) -> Signed:
     """What is read of the payload for a payment to the shop."""
     text = signed if isinstance(signed, str) else base64.b64encode(signed).decode()
     wanted = extra or {"feePayer": str(OURS.pubkey())}
-    return payloads.read_signed(
-        {"transaction": text}, asset=asset, pay_to=pay_to, extra=wanted
-    )
+    return payloads.read_signed({"transaction": text}, asset=asset, pay_to=pay_to, extra=wanted)
 
 
 def refusal(signed: bytes | str, **wanted: Any) -> str:
@@ -89,9 +56,7 @@ def moved(**changes: Any) -> bytes:
     return with_steps(LIMIT, PRICE, changed(TRANSFER, **changes))
 
 
-@pytest.mark.parametrize(
-    "extra", [[], [NOTE], [NOTE, Instruction(LIGHTHOUSE, b"x", [])]]
-)
+@pytest.mark.parametrize("extra", [[], [NOTE], [NOTE, Instruction(LIGHTHOUSE, b"x", [])]])
 def test_an_honest_transfer_is_read(extra: list[Instruction]) -> None:
     sent = draft(extra=extra)
     signed = read(sent.signed())
@@ -106,13 +71,9 @@ def test_an_honest_transfer_is_read(extra: list[Instruction]) -> None:
 
 def test_a_message_of_the_oldest_form_is_read_too() -> None:
     sent = draft()
-    message = Message.new_with_blockhash(
-        sent.instructions(), OURS.pubkey(), Hash.from_string(sent.blockhash)
-    )
+    message = Message.new_with_blockhash(sent.instructions(), OURS.pubkey(), Hash.from_string(sent.blockhash))
     signature = PAYER.sign_message(to_bytes_versioned(message))
-    raw = bytes(
-        VersionedTransaction.populate(message, [Signature.default(), signature])
-    )
+    raw = bytes(VersionedTransaction.populate(message, [Signature.default(), signature]))
     assert read(raw).units == UNITS
 
 
@@ -131,19 +92,11 @@ def test_a_message_of_the_oldest_form_is_read_too() -> None:
         ([LIMIT, PRICE, NOTE], reasons.NO_TRANSFER),
         ([LIMIT, PRICE, NOTE, TRANSFER], reasons.NO_TRANSFER),
         ([LIMIT, PRICE, TRANSFER, TRANSFER], reasons.UNKNOWN_INSTRUCTIONS[0]),
-        (
-            [LIMIT, PRICE, TRANSFER, NOTE, request_heap_frame(2**15)],
-            reasons.UNKNOWN_INSTRUCTIONS[1],
-        ),
-        (
-            [LIMIT, PRICE, TRANSFER, NOTE, NOTE, take_lamports(PAYER.pubkey(), MEMO)],
-            reasons.UNKNOWN_INSTRUCTIONS[2],
-        ),
+        ([LIMIT, PRICE, TRANSFER, NOTE, request_heap_frame(2**15)], reasons.UNKNOWN_INSTRUCTIONS[1]),
+        ([LIMIT, PRICE, TRANSFER, NOTE, NOTE, take_lamports(PAYER.pubkey(), MEMO)], reasons.UNKNOWN_INSTRUCTIONS[2]),
     ],
 )
-def test_other_instructions_than_the_standard_s_are_refused(
-    steps: list[Instruction], reason: str
-) -> None:
+def test_other_instructions_than_the_standard_s_are_refused(steps: list[Instruction], reason: str) -> None:
     # So that whoever signs is always among the signers.
     signer = Instruction(MEMO, b"", [AccountMeta(PAYER.pubkey(), True, False)])
     padded = [signer if step is NOTE else step for step in steps]
@@ -151,9 +104,7 @@ def test_other_instructions_than_the_standard_s_are_refused(
 
 
 def test_a_durable_nonce_which_would_never_end_is_refused() -> None:
-    params = AdvanceNonceAccountParams(
-        nonce_pubkey=Keypair().pubkey(), authorized_pubkey=PAYER.pubkey()
-    )
+    params = AdvanceNonceAccountParams(nonce_pubkey=Keypair().pubkey(), authorized_pubkey=PAYER.pubkey())
     nonce = advance_nonce_account(params)
     assert refusal(with_steps(nonce, LIMIT, PRICE, TRANSFER)) == reasons.COMPUTE_LIMIT
     after = with_steps(LIMIT, PRICE, TRANSFER, nonce)
@@ -161,17 +112,14 @@ def test_a_durable_nonce_which_would_never_end_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "price"),
-    [(20_000, 5_000_001), (20_001, 5_000_000), (2**32 - 1, 71_429), (0, 2**64 - 1)],
+    ("limit", "price"), [(20_000, 5_000_001), (20_001, 5_000_000), (2**32 - 1, 71_429), (0, 2**64 - 1)]
 )
 def test_haste_that_is_too_dear_is_refused(limit: int, price: int) -> None:
     steps = set_compute_unit_limit(limit), set_compute_unit_price(price), TRANSFER
     assert refusal(with_steps(*steps)) == reasons.COMPUTE_PRICE_TOO_HIGH
 
 
-@pytest.mark.parametrize(
-    ("limit", "price"), [(20_000, 5_000_000), (2**32 - 1, 71_428), (0, 5_000_000)]
-)
+@pytest.mark.parametrize(("limit", "price"), [(20_000, 5_000_000), (2**32 - 1, 71_428), (0, 5_000_000)])
 def test_what_haste_costs_never_exceeds_its_limit(limit: int, price: int) -> None:
     steps = set_compute_unit_limit(limit), set_compute_unit_price(price), TRANSFER
     fee = read_transfer(with_steps(*steps)).network_fee
@@ -229,9 +177,7 @@ def test_who_moves_the_tokens_is_who_signed() -> None:
 
 @pytest.mark.parametrize("is_signer", [True, False])
 @pytest.mark.parametrize("program", [MEMO, LIGHTHOUSE])
-def test_our_account_appears_in_no_instruction(
-    program: Pubkey, is_signer: bool
-) -> None:
+def test_our_account_appears_in_no_instruction(program: Pubkey, is_signer: bool) -> None:
     named = AccountMeta(OURS.pubkey(), is_signer, False)
     sent = with_steps(LIMIT, PRICE, TRANSFER, Instruction(program, b"x", [named]))
     assert refusal(sent) == reasons.FEE_PAYER_TRANSFERRING
@@ -303,12 +249,8 @@ def test_bytes_that_say_the_same_in_another_way_are_refused() -> None:
 
 def test_accounts_of_a_lookup_table_are_refused() -> None:
     sent = draft()
-    table = AddressLookupTableAccount(
-        Keypair().pubkey(), [meta.pubkey for meta in TRANSFER.accounts[:3]]
-    )
-    message = MessageV0.try_compile(
-        OURS.pubkey(), sent.instructions(), [table], Hash.from_string(sent.blockhash)
-    )
+    table = AddressLookupTableAccount(Keypair().pubkey(), [meta.pubkey for meta in TRANSFER.accounts[:3]])
+    message = MessageV0.try_compile(OURS.pubkey(), sent.instructions(), [table], Hash.from_string(sent.blockhash))
     assert message.address_table_lookups
     signature = PAYER.sign_message(to_bytes_versioned(message))
     assert refusal(sealed(message, signature)) == reasons.UNDECODABLE
@@ -323,9 +265,7 @@ def test_versions_that_nobody_knows_are_refused() -> None:
         assert refusal(newer) == reasons.UNDECODABLE
 
 
-@pytest.mark.parametrize(
-    "text", ["", "é", "AQ", "AQ==\n", "=", "a b=", "A" * 1_645, "A" * 1_644, "_-8="]
-)
+@pytest.mark.parametrize("text", ["", "é", "AQ", "AQ==\n", "=", "a b=", "A" * 1_645, "A" * 1_644, "_-8="])
 def test_text_that_is_no_transaction_is_refused(text: str) -> None:
     assert refusal(text) == reasons.UNDECODABLE
 
