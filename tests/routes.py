@@ -1,16 +1,98 @@
-"""Addresses of pages, and the routes that they lead to."""
+"""The routes that the URL conf has, so that a test over all of them meets a new one by itself."""
 
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from django.urls import resolve, reverse
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls.converters import IntConverter, StringConverter, UUIDConverter
 
-MERCHANT: Final = "mer_" + "0" * 26
-DESK: Final = f"/dashboard/{MERCHANT}/live"
-"""Where a merchant's pages begin."""
+from gateway.core.api.views import RouteMissing
+
+API = "api/v1/"
+# What stands for an object's id in a path: nobody's, so that what is there for the asking stays as it is.
+_SAMPLES = {StringConverter: "nobody", IntConverter: 1, UUIDConverter: "00000000-0000-0000-0000-000000000000"}
 
 
-def assert_leads_to(path: str, name: str) -> None:
-    """Assert that a path leads to a route, and that the route is written as this path."""
-    found = resolve(path)
-    assert found.view_name == name
-    assert reverse(name, kwargs=found.kwargs) == path
+@dataclass(frozen=True)
+class Route:
+    """A route of the dashboard and what it decided."""
+
+    name: str
+    view: Any
+    arguments: tuple[tuple[str, Any], ...]
+
+    @property
+    def decision(self) -> Any:
+        """Which act each method takes; None where nobody decided."""
+        return getattr(self.view, "decision", None)
+
+
+class Written(NamedTuple):
+    """A route as the URL conf writes it, such as `c/<str:code>/status`."""
+
+    path: str
+    pattern: URLPattern
+    converters: dict[str, Any]
+
+
+def written_routes() -> list[Written]:
+    """Every route there is, in the order in which they are tried."""
+    return list(_walk(get_resolver(), "", {}))
+
+
+def dashboard_routes() -> list[Route]:
+    """Every route under /dashboard/, whatever part of the URL conf has it."""
+    return [_route(route) for route in written_routes() if route.path.startswith("dashboard/")]
+
+
+def api_routes() -> dict[str, list[str]]:
+    """The methods of each route below /api/v1/, `checkouts/<str:checkout_id>` for example, HEAD left out."""
+    return {
+        route.path.removeprefix(API): _methods(route.pattern.callback)
+        for route in written_routes()
+        if route.path.startswith(API) and _class_of(route) not in {None, RouteMissing}
+    }
+
+
+def operations() -> list[tuple[str, str]]:
+    """Every (method, route) of the API there is, HEAD left out."""
+    return [(method, route) for route, methods in api_routes().items() for method in methods]
+
+
+def path_of(route: str, ids: Mapping[str, str] | None = None) -> str:
+    """The path of a route below /api/v1, its parameters filled with `ids` by name, or with nobody's."""
+    known = ids or {}
+    return "/" + re.sub(r"<str:(\w+)>", lambda m: known.get(m[1], "x"), route)
+
+
+def _class_of(route: Written) -> Any:
+    return getattr(route.pattern.callback, "cls", None)
+
+
+def _methods(view: Any) -> list[str]:
+    """What a resource's route is bound to, or a view has."""
+    bound = getattr(view, "actions", vars(view.cls))
+    names = [name for name in view.cls.http_method_names if name in bound]
+    return [name.upper() for name in names if name != "head"]
+
+
+def _walk(resolver: URLResolver, above: str, taken: dict[str, Any]) -> Iterator[Written]:
+    for item in resolver.url_patterns:
+        path = above + str(item.pattern).removeprefix("^")
+        converters = taken | item.pattern.converters
+        if isinstance(item, URLResolver):
+            yield from _walk(item, path, converters)
+        else:
+            yield Written(path, item, converters)
+
+
+def _route(route: Written) -> Route:
+    named = {name: sample_of(it) for name, it in route.converters.items() if name not in {"mer_id", "mode"}}
+    return Route(str(route.pattern.name), route.pattern.callback, tuple(named.items()))
+
+
+def sample_of(converter: Any) -> Any:
+    """A value that a parameter of a path takes."""
+    return next(sample for kind, sample in _SAMPLES.items() if isinstance(converter, kind))

@@ -29,10 +29,10 @@ from tests.checkouts.inboxes import late_item
 from tests.dashboard.inboxes import make_report, reverse_a_payment
 from tests.dashboard.machines import GAS_KEY, make_machine_payment
 from tests.dashboard.people import Desk, make_desk
-from tests.dashboard.routes import dashboard_routes
 from tests.factories import make_merchant, make_wallet
 from tests.links.factories import make_subscriber, make_subscription_link, make_template
 from tests.reports.takings import copy, earn
+from tests.routes import dashboard_routes
 
 pytestmark = [
     pytest.mark.usefixtures("empty_chains"),

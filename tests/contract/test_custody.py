@@ -12,9 +12,9 @@ from links.editing.service import change_link
 from links.models import PaymentLink
 from mails.models import OutgoingMail
 from tests.contract.client import client_of
-from tests.contract.routes import api_routes
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant
+from tests.routes import api_routes
 from tests.tree import ROOT
 
 GUIDE: Final = ROOT / "docs/guide/custody.md"

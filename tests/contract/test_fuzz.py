@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.client import Answer, ApiClient
-from tests.contract.routes import operations, path_of
 from tests.factories import WALLET
+from tests.routes import operations, path_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured, pytest.mark.django_db]
 

@@ -14,11 +14,11 @@ from tests.contract.examples import check_example
 from tests.contract.machines import MACHINES
 from tests.contract.payments import pay
 from tests.contract.provoking import Case, Send, big, body_refusals, limited, nobody, plain, refusals
-from tests.contract.routes import api_routes, operations
 from tests.contract.watching import WALLETS
 from tests.dashboard.machines import make_settlement
 from tests.factories import NOON
 from tests.links.factories import make_paid_invoice
+from tests.routes import api_routes, operations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 
@@ -367,6 +367,14 @@ def test_the_described_request_has_the_fields_that_are_read(document: Document) 
         "escrow",
     }
     assert set(fields["required"]) == {"amount", "currency"}
+
+
+def test_whatever_narrows_a_summary_narrows_its_lines(document: Document) -> None:
+    summary, lines = (
+        {parameter["name"] for parameter in document["paths"][f"/api/v1{path}"]["get"]["parameters"]}
+        for path in (SUMMARY, TRANSACTIONS)
+    )
+    assert summary <= lines
 
 
 def test_the_document_needs_no_key_and_names_the_release(document: Document) -> None:

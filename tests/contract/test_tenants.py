@@ -15,7 +15,7 @@ from links import api as link_api
 from links.models import LinkTemplate
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.payments import pay
-from tests.contract.routes import api_routes, operations, path_of
+from tests.routes import api_routes, operations, path_of
 
 pytestmark = pytest.mark.django_db
 

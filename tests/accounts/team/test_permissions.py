@@ -15,8 +15,8 @@ from accounts.team import seats
 from accounts.team.permissions import ROLE_ACTS, Act, may
 from gateway.core.ids import new_id
 from tests.dashboard.people import Desk, log_in, make_desk
-from tests.dashboard.routes import Route, dashboard_routes
 from tests.factories import make_merchant, make_user
+from tests.routes import Route, dashboard_routes
 
 ROUTES = dashboard_routes()
 SEATED = [route for route in ROUTES if route.decision and not route.decision.everybody]

@@ -1,13 +1,11 @@
-"""What the merchant's pages call statuses and what test checkouts do."""
+"""What the merchant's pages call statuses."""
 
 import pytest
 
-from checkouts.dashboard.words import CANCELLED, SCENARIOS, TRANSFERS, status_badge
+from checkouts.dashboard.words import CANCELLED, status_badge
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
-from checkouts.states import TestScenario as Scenario
 from tests.factories import NOON
-from wallets.states import TransferState
 
 
 @pytest.mark.parametrize(
@@ -34,8 +32,3 @@ def test_a_cancelled_checkout_is_called_so_whatever_its_status() -> None:
 @pytest.mark.parametrize("exception", CheckoutException)
 def test_every_checkout_has_a_word(status: CheckoutStatus, exception: CheckoutException) -> None:
     assert status_badge(Checkout(status=status, exception=exception)).label
-
-
-def test_each_state_of_a_transfer_and_each_scenario_has_words() -> None:
-    assert set(TRANSFERS) == set(TransferState)
-    assert set(SCENARIOS) <= set(Scenario)

@@ -16,9 +16,9 @@ from accounts.team import impersonation
 from accounts.team.permissions import Act, may
 from mails.models import OutgoingMail
 from tests.dashboard.people import Desk, log_in, make_desk
-from tests.dashboard.routes import Route, dashboard_routes
 from tests.factories import make_merchant
 from tests.gateway.operator.people import log_in_by_factor, make_operator
+from tests.routes import Route, dashboard_routes
 from tests.x402.recorded import make_payable
 from wallets.models import DepositAddress
 

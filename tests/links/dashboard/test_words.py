@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from links.dashboard.words import KINDS, interval_of, link_badge, price_of, range_of
+from links.dashboard.words import interval_of, link_badge, price_of, range_of
 from links.models import PaymentLink
 from links.payloads import Takings
 from links.states import Interval, LinkStatus, LinkType
@@ -24,10 +24,6 @@ ONCE = Takings(1, Decimal(49))
 )
 def test_a_paid_invoice_closed_itself(type_: LinkType, status: LinkStatus, takings: Takings, label: str) -> None:
     assert link_badge(PaymentLink(type=type_, status=status), takings).label == label
-
-
-def test_each_type_has_words() -> None:
-    assert set(KINDS) == set(LinkType)
 
 
 def test_what_the_payer_chooses_has_no_price() -> None:

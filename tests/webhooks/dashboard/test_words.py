@@ -3,15 +3,9 @@
 import pytest
 
 from tests.factories import NOON
-from webhooks.dashboard.words import DELIVERIES, TABS, health_of, result_of, status_in_words, trouble_of
+from webhooks.dashboard.words import health_of, result_of, status_in_words, trouble_of
 from webhooks.health import PROBATION_AFTER
 from webhooks.models import Attempt, Endpoint
-from webhooks.states import DeliveryStatus
-
-
-def test_each_status_has_a_word_and_a_tab() -> None:
-    assert set(DELIVERIES) == set(DeliveryStatus)
-    assert {name for name, _ in TABS} == {"", *DeliveryStatus}
 
 
 def test_a_status_code_has_its_name_where_it_has_one() -> None:
