@@ -1,5 +1,6 @@
 """The proxy of `deploy/cluster` leads each request to the process that answers it."""
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
+from string import Template
 
 import pytest
 import yaml
@@ -100,6 +102,21 @@ def test_etcd_and_patroni_ask_for_certificates_of_the_cluster() -> None:
     assert patroni["etcd3"]["protocol"] == "https"
     check = (folder / "haproxy-database.cfg").read_text()
     assert "check-ssl verify required ca-file" in check
+
+
+def test_while_tls_is_added_the_proxy_finds_a_primary_with_and_without_it(tmp_path: Path) -> None:
+    if HAPROXY is None:
+        pytest.skip("this machine lacks haproxy")
+    text = (SHIPPED.parent / "haproxy-database.cfg").read_text()
+    more = re.findall(r"^ +server db.-plain .*\n", (SHIPPED.parent / "README.md").read_text(), re.MULTILINE)
+    assert [one.split()[-1] for one in more] == ["no-check-ssl"] * 2
+    last = "    server db2 $DB2:5432\n"
+    assert text.count(last) == 2
+    subprocess.run([SHIPPED.parent / "certificates", tmp_path, "db1=127.0.0.1"], check=True)
+    words = {"DB1": "127.0.0.1", "DB2": "127.0.0.2", "CERTIFICATES": str(tmp_path)}
+    file = tmp_path / "haproxy.cfg"
+    file.write_text(Template(text.replace(last, last + "".join(more))).substitute(words))
+    subprocess.run([HAPROXY, "-c", "-q", "-f", file], check=True)
 
 
 def test_a_machines_certificate_is_of_the_authority_and_for_its_address(tmp_path: Path) -> None:

@@ -281,6 +281,32 @@ def test_a_support_bundle_has_no_secret(tmp_path: Path, quiet: Any, monkeypatch:
         "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----",
         "eyJhbGciOiJIUzI1NiJ9.hunter2.hunter2",
         "hunter2@mail.example",
+        "postgresql://florin:a/hunter2@db:5432/florin",
+        "redis://:a@hunter2@cache:6379/0",
+        "https://rpc.example/hunter2key",
+        "wss://rpc.example/v3/hunter2hunter2hunter2x1, next",
+        "(https://rpc.example/v3/hunter2hunter2hunter2x1)",
+        "https://api.telegram.example/bot123:hunter2/sendMessage",
+        "OTEL_EXPORTER_OTLP_HEADERS=x-honeycomb-team=hunter2,dataset=hunter2",
+        "{'x-honeycomb-team': 'hunter2', 'api-key': 'hunter2'}",
+        "SENTRY_DSN=https://hunter2@o1.example/4",
+        "AUTH PLAIN hunter2",
+        "EMAIL_HOST_PASSWORD='a hunter2'",
+        "Cookie: a=1; sessionid=hunter2",
+        'Authorization: Digest username="x", response="hunter2"',
+        "aws_secret_access_key = hunter2",
+        '{\\"password\\": \\"hunter2\\"}',
+        "password%3Dhunter2",
+        "psql --password hunter2",
+        "ALTER ROLE florin PASSWORD 'hunter2'",
+        "requirepass hunter2",
+        "passphrase=hunter2",
+        "*:*:*:*:hunter2",
+        "('x-api-key', 'hunter2')",
+        "{'secret': b'hunter2'}",
+        "$argon2id$v=19$m=1,t=2,p=8$hunter2$hunter2",
+        "-----BEGIN EC PRIVATE KEY-----\nhunter2",
+        "ghp_hunter2hunter2",
     ],
 )
 def test_what_has_a_secrets_shape_is_redacted_wherever_it_came_from(text: str) -> None:
@@ -288,9 +314,30 @@ def test_what_has_a_secrets_shape_is_redacted_wherever_it_came_from(text: str) -
     assert "hunter2" not in florinctl.shown_env({"BASE_URL": text})
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        str([104] * 64),
+        "abandon ability able about above absent absorb abstract absurd abuse access accident",
+        f"xprv9s21ZrQH143K3{'QTDL4LXw2F7HEK3w' * 6}",
+    ],
+)
+def test_a_key_by_itself_is_redacted(text: str) -> None:
+    assert florinctl.redact(f"1: {text}. After", {}) == "1: [removed]. After"
+
+
+def test_a_secret_is_redacted_as_urls_write_it() -> None:
+    hidden = {"EMAIL_HOST_PASSWORD": "tr0ub/dor+3"}
+    assert "dor" not in florinctl.redact("smtp as tr0ub%2Fdor%2B3 failed", hidden)
+
+
 def test_what_helps_is_left() -> None:
-    text = "2026-11-26T20:00:00Z https://pay.example/c/chk_live_abc took 12.5 ms: token bucket is full"
-    assert florinctl.redact(text, GOOD) == text
+    for text in (
+        "2026-11-26T20:00:00Z https://pay.example/c/chk_live_abc took 12.5 ms: token bucket is full",
+        "GET https://pay.example:8443/api/v1/checkouts answered 503 (passes: 3)",
+        'File "/opt/florin/current/wallets/chains/evm/adapter.py", line 12',
+    ):
+        assert florinctl.redact(text, GOOD) == text
 
 
 def test_planted_secrets_are_redacted(tmp_path: Path) -> None:

@@ -25,8 +25,12 @@ def test_everything_that_podman_needs_later_is_asked_for_at_once(tmp_path: Path)
 def test_where_limits_cannot_be_raised_it_says_what_to_configure(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("Name: x\nCapEff:\t00000000a80425fb\n")
-    told = limits_problem(status, tmp_path)
+    greatest_id = tmp_path / "pid_max"
+    greatest_id.write_text("99\n")
+    told = limits_problem(status, tmp_path, greatest_id)
     assert f"{tmp_path}/limits.conf" in told
+    # More than the greatest id is more than buildah leaves itself.
+    assert '"nproc=99:99"' in told
     (tmp_path / "limits.conf").write_text("\n".join(told.splitlines()[2:]))
     assert limits_problem(status, tmp_path) == ""
     status.write_text("CapEff:\t000001ffffffffff\n")

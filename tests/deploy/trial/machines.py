@@ -142,6 +142,7 @@ NEEDED: Final = {
 _PLACES: Final = ("/usr/sbin", "/sbin", "/usr/lib/podman", "/usr/libexec/podman")
 _INSTEAD: Final = {"runc": "crun", "iptables": "nft"}
 _LIMITS: Final = Path("/etc/containers/containers.conf.d")
+_GREATEST_ID: Final = Path("/proc/sys/kernel/pid_max")
 _CAP_SYS_RESOURCE: Final = 24
 _NO_LIMITS: Final = """Limits cannot be raised here, as in a container without CAP_SYS_RESOURCE, and podman would raise them.
 Write this into {place}/limits.conf, then run this again:
@@ -160,17 +161,19 @@ def missing_programs(path: str | None = None) -> list[str]:
     return [package for name, package in NEEDED.items() if not is_here(name)]
 
 
-def limits_problem(status: Path = Path("/proc/self/status"), configured: Path = _LIMITS) -> str:
+def limits_problem(
+    status: Path = Path("/proc/self/status"), configured: Path = _LIMITS, greatest_id: Path = _GREATEST_ID
+) -> str:
     """Return how to go on where podman's own limits cannot be set; nothing where they can, or where others are set."""
     rights = next(line for line in status.read_text().splitlines() if line.startswith("CapEff:"))
     if int(rights.split()[1], 16) >> _CAP_SYS_RESOURCE & 1 or any(
         "default_ulimits" in file.read_text() for file in configured.glob("*.conf")
     ):
         return ""
-    kinds = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
-    known = {
-        # -1 is without a limit.
-        name: ":".join(str(one) for one in resource.getrlimit(kind))
-        for name, kind in kinds.items()
-    }
-    return _NO_LIMITS.format(place=configured, **known)
+    # buildah lowers its own limit of processes to the greatest id, and could not raise it again.
+    most = int(greatest_id.read_text())
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    processes = [one if 0 <= one < most else most for one in resource.getrlimit(resource.RLIMIT_NPROC)]
+    # -1 is without a limit.
+    nofile, nproc = (":".join(map(str, pair)) for pair in (files, processes))
+    return _NO_LIMITS.format(place=configured, nofile=nofile, nproc=nproc)
