@@ -1,4 +1,4 @@
-# Shared by script/demo and script/test, which source it: finds Python, makes .venv, installs what the lock files name.
+# Shared by the scripts that need packages, which source it: finds Python, makes .venv, installs what the lock files name.
 # Everything here is skipped when it was done before, so that later starts need no network.
 
 say() {

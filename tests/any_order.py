@@ -1,7 +1,7 @@
 """Rows that a test's own process reads by a model, in no order and not in part, come last written first.
 
 So a test that relies on the order of writing fails. PostgreSQL promises no order, and mostly gives that one: a row that an
-update wrote anew comes elsewhere only now and then. `script/test --exhaustive` reads so.
+update wrote anew comes elsewhere only now and then. `script/test --all` reads so.
 """
 
 from typing import Any

@@ -25,6 +25,8 @@ from wallets import selectors
 pytest_plugins = [
     "tests.demo.lending",
     "tests.grouping",
+    "tests.night",
+    "tests.slow",
     "tests.dashboard.fixtures",
     "tests.nodes.fixtures",
     "tests.template_database",

@@ -18,6 +18,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO
 
+import psutil
 import pytest
 
 from gateway.core.embedded import EnginesError, EngineUrls, running_urls
@@ -29,6 +30,7 @@ HOME = ROOT / "var" / "test-engines"
 START_SECONDS = 60.0
 
 _held: list[IO[str]] = []
+_started: list[psutil.Process] = []
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -45,8 +47,21 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
 def pytest_unconfigure() -> None:
     """Let the engines go; they end when no other session holds them."""
     pgbouncer.stop()
+    if (timings := os.environ.get("FLORIN_TIMINGS_FILE")) and _started:
+        # script/test adds them up: the engines end by themselves, so that nobody waits for them and learns it.
+        with Path(timings).with_name("engines.seconds").open("a") as file:
+            file.write(f"{_processor_seconds(_started.pop()):.1f}\n")
     while _held:
         _held.pop().close()
+
+
+def _processor_seconds(process: psutil.Process) -> float:
+    """What a process, those it began and those they waited for have used until now."""
+    seconds = 0.0
+    for one in [process, *process.children(recursive=True)]:
+        with contextlib.suppress(psutil.Error):
+            seconds += sum(one.cpu_times()[:4])
+    return seconds
 
 
 def _export_engines() -> None:
@@ -87,6 +102,7 @@ def _start(sessions: Path) -> EngineUrls:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         if urls := running_urls(HOME):
+            _started.append(psutil.Process(process.pid))
             # It may outlive this session: Popen shall neither wait for it nor warn.
             process.returncode = 0
             return urls

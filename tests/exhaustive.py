@@ -1,4 +1,4 @@
-"""Repetitions that the standard run takes a few of, and `script/test --exhaustive` all of."""
+"""Repetitions that the standard run takes a few of, and `script/test --all` all of."""
 
 import os
 from collections.abc import Sequence

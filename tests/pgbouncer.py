@@ -1,6 +1,6 @@
 """PgBouncer in transaction mode between the tests and PostgreSQL, where FLORIN_TEST_PGBOUNCER is set.
 
-`script/test` sets it. Then tests that look at sessions, or end them, are left out (marked `sessions`); those that are about the
+`script/test --all` sets it. Then tests that look at sessions, or end them, are left out (marked `sessions`); those that are about the
 pooler run only then (marked `pooler`).
 """
 

@@ -47,7 +47,7 @@ def test_it_installs_the_programs_that_script_test_looks_for(container: Any) -> 
     browsers = re.search(r"for candidate in .*?(chromium.*?); do", script("test"))
     assert browsers
     assert installed & set(browsers[1].split())
-    wanted = re.findall(r"--no-install-recommends \S+ (\S+)", script("test"))
+    wanted = re.findall(r'install_packages "[^"]+" \S+ (\S+)', script("test"))
     assert wanted
     assert set(wanted) <= installed
     assert {"nodejs", "npm"} <= installed
@@ -60,10 +60,8 @@ def test_its_setup_calls_what_the_scripts_define(container: Any) -> None:
     defined = set(re.findall(r"^(\w+)\(\)", script("_setup.sh"), re.MULTILINE))
     assert {call[0] for call in calls} <= defined
     # The same as script/test.
-    called = re.findall(r"^(?:\$fast \|\| )?(setup_\w+)", script("test"), re.MULTILINE)
-    assert [call[0] for call in calls] == [
-        name for name in called if name not in {"setup_browser", "setup_program", "setup_languages"}
-    ]
+    called = re.findall(r"^(setup_\w+)", script("test"), re.MULTILINE)
+    assert [call[0] for call in calls] == [name for name in called if name not in {"setup_browser", "setup_night"}]
     files = [word for call in calls for word in call[1:]]
     assert files == ["requirements/dev.txt"]
     assert all(f"setup_python {name}" in script("test") for name in files)

@@ -19,7 +19,7 @@ TABLE: Final = ROOT / "tests" / "INVARIANTS.md"
 HEADER: Final = ["No.", "Invariant", "Carried by", "Test", "Control"]
 MOST_WORDS: Final = 20
 CARRIERS: Final = {"constraint", "trigger", "lock", "code"}
-OUTSIDE: Final = {"skip", "skipif", "xfail", "exhaustive"}
+OUTSIDE: Final = {"skip", "skipif", "xfail", "exhaustive", "night"}
 """Marks of tests that the standard run leaves out, or whose failure it does not tell."""
 CONTROL_NAME: Final = re.compile(
     r"test_without_(.*_)?(lock|constraint|trigger|fence|look|(unique|claims|and)_key|would)(_|$)"
@@ -247,6 +247,7 @@ def test_what_is_taken_away_one_by_one_is_listed() -> None:
         ("@pytest.mark.xfail(reason='x')\ndef test_it(): pass", "xfail"),
         ("@pytest.mark.skipif(CI, reason='x')\ndef test_it(): pass", "skipif"),
         ("@pytest.mark.exhaustive\ndef test_it(): pass", "exhaustive"),
+        ("@pytest.mark.night('late')\ndef test_it(): pass", "night"),
         ("@exhaustive\ndef test_it(): pass", "exhaustive"),
         ("pytestmark = [pytest.mark.exhaustive]\ndef test_it(): pass", "exhaustive"),
         ("def test_it():\n    pytest.skip('x')", "calls skip"),

@@ -1,6 +1,6 @@
 """Pytest plugin: progress in time and per cent, the ten slowest tests, and where a run's time goes.
 
-script/test loads it. With `--timings` it names tests/timing.md in `FLORIN_TIMINGS_FILE`, which the run then writes.
+script/test loads it, and names a file in `FLORIN_TIMINGS_FILE`, which the run then writes. tests/timing.md is one of a quiet run.
 """
 
 import os
@@ -152,7 +152,7 @@ class Stopwatch:
 
 _HEAD: Final = """# Where a test run's time goes
 
-Written by `script/test --timings`. Figures are seconds of wall time; two workers spend two seconds in each. Work and
+Written by a whole `script/test` to var/test/timing.md. Figures are seconds of wall time; two workers spend two seconds in each. Work and
 fixtures lie within the tests, so the tables overlap.
 
 {tests:,} tests on {workers} workers in {wall:.0f} s; {tested:.0f} s in the tests themselves. {quick:,} tests took under

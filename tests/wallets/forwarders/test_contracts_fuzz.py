@@ -17,6 +17,7 @@ from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.errors import NodeError
 from demo.localnet.funding import payer
 from demo.localnet.tokens import balance_of, deploy_contract, execute, token_address, transfer
+from tests.exhaustive import EXHAUSTIVE
 from tests.nodes.forwarders import FACTORY, FLUSH, FLUSH_MANY, NATIVE_COIN, Deposit
 from tests.wallets.vyper import needs_vyper
 from wallets.forwarders.addresses import FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, checksum
@@ -172,7 +173,7 @@ def fuzz(node: Anvil, *, examples: int) -> None:
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination(base_node: Anvil) -> None:
-    fuzz(base_node, examples=45)
+    fuzz(base_node, examples=45 if EXHAUSTIVE else 6)
 
 
 @needs_vyper

@@ -88,7 +88,10 @@ def with_a_transfer_before(*, is_reversed: bool) -> faults.Fault:
     return faults.results(changed)
 
 
-def test_logs_out_of_order_give_a_payment_no_position(stall: Stall, settings: Any) -> None:
+def test_logs_out_of_order_give_a_payment_no_position(
+    stall: Stall, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.5)
     body = permit_body(permit(stall.node, stall.usdt, stall.pay_to, UNITS), 1)
     with RpcProxy(stall.node.url) as proxy:
         settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": proxy.url}

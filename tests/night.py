@@ -1,0 +1,190 @@
+"""Pytest plugin: marks the tests of the night, which `script/test` leaves out and `script/test --all` runs.
+
+The standard run proves once whatever a change can break. What is repeated, slow or foreign is in `NIGHT`, each place under the
+reason why. Two lists take tests out again: `STANDARD`, and tests/INVARIANTS.md, of whose tests the first case always stays.
+"""
+
+import re
+from functools import cache
+from typing import Final
+
+import pytest
+
+from tests.tree import ROOT
+
+OTHER_CASES: Final = "[1:]"
+"""After a test's name: all of its cases but the first."""
+
+NIGHT: Final[dict[str, tuple[str, ...]]] = {
+    "Every act, page and screen in Chromium: views and forms are tested without it": ("tests/browser",),
+    "Every moment of a kill, and every trouble of a node or an engine, before an installation of processes": (
+        "tests/faults",
+        "tests/wallets/management/commands/test_run_watchers.py",
+        "tests/wallets/test_watcher_process.py::test_a_pushed_block_is_read_before_the_next_poll[1:]",
+        "tests/wallets/test_watcher_process.py::test_a_pushed_payment_on_solana_is_read_before_the_next_poll[1:]",
+        "tests/webhooks/management/commands/test_run_sender.py::test_killed_in_the_middle_of_a_post_nothing_is_lost",
+        "tests/x402/exact/test_settlement_crashes.py",
+        "tests/x402/exact/solana/test_rail_crowds.py::test_killed_before_or_after_sending_it_is_settled_once_by_whoever_asks_next",
+        "tests/gateway/core/embedded/test_leftovers.py",
+        "tests/gateway/core/embedded/test_supervisor.py",
+    ),
+    "Deployment, failover, backups, upgrades and older releases: programs of others, and minutes": (
+        "tests/deploy/failover",
+        "tests/deploy/test_backups.py",
+        "tests/deploy/test_cluster_proxy.py",
+        "tests/deploy/test_containers.py::test_web_containers_are_replaced_one_by_one",
+        "tests/deploy/test_database_role.py::test_it_migrates_runs_the_checks_and_is_backed_up",
+        "tests/deploy/test_deb.py",
+        "tests/deploy/test_drill.py",
+        "tests/deploy/test_failover.py::test_no_accepted_checkout_is_lost_or_doubled_when_the_primary_dies",
+        "tests/deploy/test_foreign_folders.py::test_a_backup_counts_only_as_its_signer_left_it[1:]",
+        "tests/deploy/test_image.py",
+        "tests/deploy/test_kubernetes.py::test_kustomize_builds_the_example_and_the_schemas_of_kubernetes_accept_it",
+        "tests/deploy/test_observability_faults.py",
+        "tests/deploy/test_old_release.py",
+        "tests/deploy/test_replica.py",
+        "tests/deploy/test_upgrade_load.py",
+    ),
+    "The demo and development's server: each starts all of Florin and six chains": (
+        "tests/demo/test_older.py",
+        "tests/demo/debug/test_settings.py",
+        "tests/demo/shop/test_pages.py::test_no_webhook_body_breaks_the_page_or_gets_into_it[1:]",
+        "tests/demo/shop/test_server.py::test_the_wallet_says_why_it_does_not_pay[1:]",
+        "tests/gateway/management/commands/test_demo.py",
+        "tests/gateway/management/commands/test_dev.py",
+    ),
+    "Clients and libraries of others, and examples in PHP, Go and TypeScript": (
+        "tests/clients/test_documentation.py",
+        "tests/clients/test_published.py",
+        "tests/clients/test_published_permits.py",
+        "tests/clients/test_published_solana.py",
+        "tests/contract/test_guide_examples.py",
+        "tests/contract/test_openapi_lint.py::test_generated_classes_of_python_take_a_minimal_body",
+        "tests/contract/test_openapi_lint.py::test_generated_types_of_typescript_take_a_minimal_body",
+        "tests/contract/test_quickstart.py::test_a_checkout_is_created_paid_and_read",
+        "tests/webhooks/test_signatures_guides.py",
+        "tests/x402/exact/middlewares",
+        "tests/x402/exact/test_settlement_published.py",
+        "tests/x402/exact/solana/test_rail_published.py",
+    ),
+    "Random inputs, and sources compiled again": (
+        "tests/contract/test_fuzz.py",
+        "tests/wallets/forwarders/test_contracts_fuzz.py",
+        "tests/wallets/forwarders/contracts/test_compile.py",
+        "tests/invariants/test_money.py::test_the_machine_finds_a_planted_fault[1:]",
+    ),
+    "Crowds and large tables: about speed and memory, which a change seldom touches": (
+        "tests/accounts/login/test_hashers.py::test_fifty_logins_at_once_take_little_memory_and_time",
+        "tests/checkouts/attribution/test_candidates.py::test_exact_payments_among_twenty_thousand_open_checkouts",
+        "tests/checkouts/attribution/test_candidates.py::test_two_hundred_payments_among_twenty_thousand_open_checkouts_take_a_moment",
+        "tests/checkouts/attribution/test_queue_crowds.py::test_a_rush_at_one_price_keeps_no_other_merchant_waiting",
+        "tests/concurrency/test_reservations.py::test_choices_at_once_give_every_amount_once_and_then_a_clean_refusal",
+        "tests/gateway/core/api/test_rate_limits.py::test_eight_processes_at_once_get_exactly_the_limit_through",
+        "tests/reports/dashboard/test_matches.py::test_every_question_is_answered_by_an_index",
+        "tests/reports/test_api_csv.py::test_ten_times_the_lines_take_no_more_memory",
+        "tests/reports/test_summaries.py::test_reports_read_an_index_however_many_others_received",
+        "tests/wallets/watchers/test_accounts_both_directions.py::test_ten_thousand_watched_wallets_delay_nobody_and_keep_to_the_budget",
+        "tests/x402/exact/test_waiters.py::test_whoever_pays_is_served",
+    ),
+    "Waits that the product's own clocks ask for": (
+        "tests/checkouts/page/streaming/test_application.py::test_a_stream_server_speaks_http_1_only_and_waits_ten_seconds_for_headers",
+        "tests/wallets/chains/rpc/test_notices.py::test_there_are_never_too_many_subscriptions",
+    ),
+}
+"""Why tests are at night, and which: a folder, a module, a test, or its cases but the first."""
+
+STANDARD: Final = frozenset(
+    {
+        # What people do, once each in Chromium.
+        "tests/browser/test_checkout_page.py::test_the_qr_code_on_the_screen_holds_the_plain_address",
+        "tests/browser/test_checkout_page.py::test_without_scripts_the_page_still_takes_a_choice",
+        "tests/browser/test_dashboard_checkouts.py::test_a_search_leads_to_the_checkout_from_any_page",
+        "tests/browser/test_dashboard_shell.py::test_removing_somebody_asks_first",
+        "tests/browser/test_end_to_end.py::test_a_buyer_pays_with_a_browser_wallet_and_the_shop_is_told",
+        "tests/browser/test_exact_amounts.py::test_without_scripts_a_form_shows_the_exact_amount",
+        "tests/browser/test_inbox.py::test_without_scripts_an_item_is_decided_and_undone",
+        "tests/browser/test_keyboard.py::test_a_buyer_chooses_copies_and_asks_for_help_by_keyboard_alone",
+        "tests/browser/test_languages.py::test_arabic_begins_at_the_right_and_amounts_stay_as_people_type_them",
+        "tests/browser/test_links.py::test_an_invoice_is_paid_and_closes_itself",
+        "tests/browser/test_login.py::test_a_passkey_is_added_and_logs_in_without_a_password",
+        "tests/browser/test_login.py::test_from_signing_up_to_the_dashboard",
+        "tests/browser/test_operator.py::test_an_operator_comes_in_by_the_only_login_with_password_and_code",
+        "tests/browser/test_rescue.py::test_a_buyer_asks_by_keyboard_and_reads_the_answer_at_once",
+        "tests/browser/test_settings.py::test_a_key_is_made_works_and_is_revoked",
+        "tests/browser/test_settings.py::test_a_wallet_is_added_then_changed_and_the_change_is_cancelled",
+        "tests/browser/test_solana_wallet.py::test_a_buyer_pays_and_the_checkout_completes",
+        "tests/browser/test_streams.py::test_a_page_that_never_polls_changes_by_its_stream",
+        "tests/browser/test_wallets.py::test_a_double_click_pays_once",
+        "tests/browser/test_wallets.py::test_the_wallet_is_asked_for_one_transfer_of_the_amount_to_the_address",
+        "tests/browser/test_webhooks_desk.py::test_a_delivery_that_failed_arrives_when_it_is_sent_again",
+        "tests/browser/test_x402_pages.py::test_an_owner_sets_up_what_machines_need",
+        # Pages that axe looks at, and that it would find something.
+        "tests/browser/test_dashboard_checkouts.py::test_the_list_is_accessible_and_fits_the_screen",
+        "tests/browser/test_dashboard_overview.py::test_the_overview_of_a_shop_that_sells",
+        "tests/browser/test_docs.py::test_a_page_is_whole_in_every_size_and_both_themes[]",
+        "tests/browser/test_inbox.py::test_pages_are_accessible_and_fit_the_screen[item]",
+        "tests/browser/test_links.py::test_every_face_is_whole_on_every_screen_and_clean_for_axe[donation]",
+        "tests/browser/test_screenshots.py::test_axe_sees_words_too_faint_to_read_and_a_control_without_a_name",
+        "tests/browser/test_screenshots.py::test_every_error_page_is_whole_on_every_screen_and_clean_for_axe[404]",
+        "tests/browser/test_screenshots.py::test_every_state_is_whole_on_every_screen_and_clean_for_axe[completed]",
+        "tests/browser/test_screenshots.py::test_every_state_is_whole_on_every_screen_and_clean_for_axe[exact-solana]",
+        "tests/browser/test_screenshots.py::test_every_state_is_whole_on_every_screen_and_clean_for_axe[pending]",
+        "tests/browser/test_status.py::test_it_is_whole_on_every_screen_and_clean_for_axe_while_all_is_well",
+        "tests/browser/test_webhooks_desk.py::test_the_desk_is_accessible_and_fits_the_screen",
+        # One of each kind that is at night otherwise.
+        "tests/contract/test_quickstart.py::test_a_checkout_is_created_paid_and_read[python]",
+        "tests/deploy/test_backups.py::test_a_damaged_backup_is_no_good_one",
+        "tests/deploy/test_image.py::test_the_containerfile_ends_as_nobody_with_a_health_check",
+        "tests/deploy/test_observability_faults.py::test_each_alert_has_a_fault",
+        "tests/gateway/core/embedded/test_supervisor.py::test_a_killed_engine_is_started_again_with_its_data[postgres]",
+        "tests/gateway/core/embedded/test_supervisor.py::test_both_engines_answer_under_the_urls_that_start_returns",
+        "tests/gateway/core/embedded/test_supervisor.py::test_no_engine_listens_on_a_network_port",
+        "tests/gateway/core/embedded/test_supervisor.py::test_passwords_are_in_private_files_and_in_no_command_line",
+        "tests/gateway/management/commands/test_demo.py::test_without_chains_the_demo_sells_in_test_mode",
+        "tests/wallets/management/commands/test_run_watchers.py::test_a_node_of_another_chain_is_refused_loudly",
+        "tests/wallets/management/commands/test_run_watchers.py::test_it_reads_each_chain_and_ends_when_told_with_its_lease_given_back",
+    }
+)
+"""Tests of the standard run, although what they stand in is at night."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of the night before pytest chooses by marks. Its reason is the mark's argument."""
+    if not any("::" in where for where in config.args):
+        _refuse_cases_that_are_not_there({item.nodeid for item in items})
+    for item in items:
+        if reason := why_at_night(item.nodeid, is_first=_is_first(item)):
+            item.add_marker(pytest.mark.night(reason))
+
+
+def why_at_night(node_id: str, *, is_first: bool) -> str:
+    """Why a test, or the case of one, is not in the standard run; empty if it is. `is_first`: no case comes before it."""
+    test = node_id.partition("[")[0]
+    if STANDARD & {node_id, test} or (is_first and test in invariant_tests()):
+        return ""
+    return next((reason for reason, places in NIGHT.items() for place in places if _is_in(test, place, is_first)), "")
+
+
+@cache
+def invariant_tests() -> frozenset[str]:
+    """The tests and controls that tests/INVARIANTS.md names."""
+    return frozenset(re.findall(r"`(tests/[^`]+/test_[^`]+::[^`]+)`", (ROOT / "tests" / "INVARIANTS.md").read_text()))
+
+
+def _refuse_cases_that_are_not_there(node_ids: set[str]) -> None:
+    modules = {node_id.partition("::")[0] for node_id in node_ids}
+    cases = {place for place in STANDARD if place.endswith("]") and place.partition("::")[0] in modules}
+    if missing := sorted(cases - node_ids):
+        raise pytest.UsageError(f"tests/night.py names cases that are not there: {missing}")
+
+
+def _is_in(test: str, place: str, is_first: bool) -> bool:
+    if place.endswith(OTHER_CASES):
+        return not is_first and test == place.removesuffix(OTHER_CASES)
+    return test == place or test.startswith((f"{place}/", f"{place}::"))
+
+
+def _is_first(item: pytest.Item) -> bool:
+    case = getattr(item, "callspec", None)
+    return case is None or not any(case.indices.values())

@@ -1,0 +1,97 @@
+"""Pytest plugin: a test of the standard run that takes over a second fails, unless tests/slow.toml lists it with the reason.
+
+`script/test` asks for it by `FLORIN_SLOW_FAILS`. Only the call counts, not what fixtures set up. A second is one of a quiet
+host; a busy or slow one makes the rule milder and never stricter, so that no test fails by chance:
+
+- What a test computed is processor time, of this process and of children that it waited for, divided by how much slower this
+  host runs a loop than the one where the limits were set. The loop is run again after a test that seems too slow.
+- What it waited for is time by the clock, less that in which anything here was kept from a processor, as Linux tells. Where
+  nobody tells, waiting is not counted.
+- Measures of one test differ by half, and that much is forgiven.
+"""
+
+import os
+import time
+import tomllib
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+LIMIT_SECONDS: Final = 1.0
+FORGIVEN: Final = 1.5
+MOST_LISTED: Final = 40
+FILE = Path(__file__).with_name("slow.toml")
+LOOP_SECONDS: Final = 0.005
+"""Processor time of `_loop` on the host where the limits were set."""
+
+_PRESSURE: Final = Path("/proc/pressure/cpu")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The clocks at a moment, in seconds: the wall's, the processor's, and for how long somebody was kept from a processor."""
+
+    wall: float
+    processor: float
+    held_up: float
+
+    @classmethod
+    def now(cls) -> "Moment":
+        """Read the clocks."""
+        used = os.times()
+        return cls(time.perf_counter(), sum(used[:4]), _held_up())
+
+    def seconds_since(self, before: "Moment", *, slowness: float) -> float:
+        """What a quiet host would have taken at least, the forgiven part taken off. `slowness`: 1 for the host of the limits."""
+        wall = self.wall - before.wall
+        computed = min(self.processor - before.processor, wall) / max(slowness, 1.0)
+        waited = wall - (self.held_up - before.held_up)
+        return max(computed, waited) / FORGIVEN
+
+
+def slowness() -> float:
+    """How many times longer this host computes than the one of the limits, at its best of a few times."""
+    return min(_loop() for _ in range(5)) / LOOP_SECONDS
+
+
+def listed() -> dict[str, str]:
+    """The tests that may take longer, and why."""
+    found: dict[str, str] = tomllib.loads(FILE.read_text())
+    return found
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that passed and took too long."""
+    before = Moment.now()
+    result = yield
+    if os.environ.get("FLORIN_SLOW_FAILS") and Moment.now().seconds_since(before, slowness=1.0) > LIMIT_SECONDS:
+        seconds = Moment.now().seconds_since(before, slowness=slowness())
+        test = item.nodeid.partition("[")[0]
+        if seconds > LIMIT_SECONDS and test not in listed():
+            pytest.fail(
+                f"{test} took more than {seconds:.1f} s. Make it faster, put it at night (tests/night.py),"
+                f" or list it with a reason in {FILE.name}.",
+                pytrace=False,
+            )
+    return result
+
+
+def _loop() -> float:
+    began = time.process_time()
+    total = 0
+    for number in range(200_000):
+        total += number % 7
+    return time.process_time() - began
+
+
+def _held_up() -> float:
+    try:
+        told = _PRESSURE.read_text()
+    except OSError:
+        # As if all the time: waiting does not count.
+        return time.perf_counter()
+    return int(told.split("total=")[1].split()[0]) / 1e6
