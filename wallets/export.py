@@ -78,7 +78,7 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "receiving_wallets",
         ReceivingWallet.objects.filter(merchant=merchant),
-        ("chain", "address", "created_at", "retired_at", "taken_over_at"),
+        ("chain", "address", "created_at", "retired_at", "taken_over_at", "refused_at", "objection"),
     )
     yield table_of("receiving_wallet_proofs", WalletProof.objects.filter(merchant=merchant), _PROOF)
     yield table_of("receiving_wallet_changes", WalletChange.objects.filter(merchant=merchant), _CHANGE)

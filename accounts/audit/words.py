@@ -16,6 +16,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "receiving_wallet.proof_asked": "Wallet proof requested",
         "receiving_wallet.proven": "Wallet proven by a signature",
         "receiving_wallet.taken_over": "Wallet taken over by a proof",
+        "receiving_wallet.refused": "Wallet no longer offered: its network says that it loses money",
         "x402.requirements_set": "Machines' signatures switched",
         "x402.wallet_set": "Wallet for machines set",
         "watched_wallet.added": "Watched wallet added",

@@ -8,9 +8,11 @@ from accounts.states import Mode
 from accounts.team.seats import Seat
 from checkouts.dashboard.capacity import Capacity
 from checkouts.inbox.queries import MOST_COUNTED, alarm_count, open_count
+from wallets.models import ReceivingWallet
 from wallets.networks import chain_spec
+from wallets.receiving.reviews import objected_wallets
 from wallets.selectors import chain_statuses, down_reasons, receiving_wallets
-from wallets.states import ChainStatus, DownReason
+from wallets.states import ChainStatus, ClaimKind, DownReason
 from wallets.transfers.doubts import Doubt, doubts
 from webhooks.dashboard.queries import failing_count
 
@@ -35,12 +37,27 @@ def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> 
     """Return the current notices, the most urgent first."""
     halts = _halts(seat, now) if seat.mode == Mode.LIVE else []
     # Orders at risk come first; a stopped chain without them is as urgent as one that cannot be read.
-    found = [*(one for one in halts if one.tone == "bad"), _alarms(seat), _inbox(seat), _endpoints(seat)]
+    wallets = [_wallet(seat, wallet) for wallet in objected_wallets(seat.merchant.pk)]
+    found = [*(one for one in halts if one.tone == "bad"), *wallets, _alarms(seat), _inbox(seat), _endpoints(seat)]
     found += [_short(seat, one) for one in capacities if one.is_short]
     if seat.mode == Mode.LIVE:
         found += [one for one in halts if one.tone != "bad"]
         found += _networks(seat, now)
     return [notice for notice in found if notice is not None]
+
+
+def _wallet(seat: Seat, wallet: ReceivingWallet) -> Notice:
+    """Return the notice about a wallet that its chain objects to."""
+    is_lost, for_machines = wallet.refused_at is not None, wallet.purpose == ClaimKind.X402
+    page = "dashboard_x402_setup" if for_machines else "dashboard_receiving_wallets"
+    title = f"{chain_spec(wallet.chain).title} wallet{' for machines' if for_machines else ''}"
+    return Notice(
+        f"Your {title} {'loses' if is_lost else 'may lose'} what it receives.",
+        "It is offered no more. Add another." if is_lost else "Check that you can move what arrives there.",
+        seat.url(page),
+        "See wallets",
+        "bad" if is_lost else "warn",
+    )
 
 
 def _alarms(seat: Seat) -> Notice | None:

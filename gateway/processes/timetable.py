@@ -35,6 +35,8 @@ TIMETABLE: Final = {
     "send mails": _every(10, "mails.send_due_mails"),
     "prune mails": _every(86_400, "mails.prune_mails"),
     "apply wallet changes": _every(60, "wallets.apply_wallet_changes"),
+    # What is due is looked up once a day; the rest of a round that was too short, ten minutes later.
+    "look receiving wallets up again": _every(600, "wallets.review_wallets"),
     # Often, because every list of checkouts adds up the deltas not folded yet.
     "fold totals": _every(1, "checkouts.fold_totals"),
     "note incidents": _every(20, "gateway.note_incidents"),

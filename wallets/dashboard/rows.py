@@ -10,6 +10,7 @@ from wallets.chains.specs import ChainSpec
 from wallets.dashboard.words import waits_for_others
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
+from wallets.receiving.reviews import objected_wallets
 from wallets.states import ClaimKind
 
 # As many characters as people compare; look-alike addresses that match at both ends are hard to forge.
@@ -46,7 +47,7 @@ class WalletRow:
     """A chain's row: its wallet with an explorer link, the pending change, and the last refused one.
 
     `proven_at` is when the wallet was proven. `taken` is the wallet that another merchant took over by a proof, if none
-    replaced it. `is_read` is whether this installation reads the chain.
+    replaced it; `objected` the one that its chain objects to, likewise. `is_read` is whether this installation reads the chain.
     """
 
     chain: str
@@ -57,6 +58,7 @@ class WalletRow:
     since: datetime | None
     proven_at: datetime | None
     taken: ReceivingWallet | None
+    objected: ReceivingWallet | None
     explorer: str
     pending: PendingChange | None
     failed_at: datetime | None
@@ -83,8 +85,12 @@ def wallet_rows(merchant: Merchant) -> list[WalletRow]:
     present = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant, retired_at=None)
     wallets = {wallet.chain: wallet for wallet in present.select_related("proof")}
     changes = newest_changes(merchant, ClaimKind.CHECKOUT)
-    lost = _newest_lost(merchant)
-    return [_row(spec, wallets.get(name), changes.get(name), lost.get(name)) for name, spec in chains().items()]
+    lost = _newest_taken(merchant)
+    objected = {wallet.chain: wallet for wallet in objected_wallets(merchant.pk, ClaimKind.CHECKOUT)}
+    return [
+        _row(spec, wallets.get(name), changes.get(name), lost.get(name), objected.get(name))
+        for name, spec in chains().items()
+    ]
 
 
 def newest_changes(merchant: Merchant, purpose: ClaimKind) -> dict[str, WalletChange]:
@@ -95,7 +101,7 @@ def newest_changes(merchant: Merchant, purpose: ClaimKind) -> dict[str, WalletCh
     return {change.chain: change for change in told}
 
 
-def _newest_lost(merchant: Merchant) -> dict[str, ReceivingWallet]:
+def _newest_taken(merchant: Merchant) -> dict[str, ReceivingWallet]:
     """Return each chain's wallet that was the merchant's last, if it was taken over."""
     rows = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant)
     newest = rows.order_by("chain", "-pk").distinct("chain")
@@ -103,7 +109,11 @@ def _newest_lost(merchant: Merchant) -> dict[str, ReceivingWallet]:
 
 
 def _row(
-    spec: ChainSpec, wallet: ReceivingWallet | None, change: WalletChange | None, lost: ReceivingWallet | None
+    spec: ChainSpec,
+    wallet: ReceivingWallet | None,
+    change: WalletChange | None,
+    lost: ReceivingWallet | None,
+    objected: ReceivingWallet | None,
 ) -> WalletRow:
     address = wallet.address if wallet else ""
     explorer = spec.explorer_address if address else None
@@ -116,6 +126,7 @@ def _row(
         since=wallet.created_at if wallet else None,
         proven_at=wallet.proof.used_at if wallet and wallet.proof else None,
         taken=None if wallet else lost,
+        objected=objected,
         explorer=explorer.format(address=address) if explorer else "",
         pending=pending_of(change),
         failed_at=change.failed_at if change else None,

@@ -48,6 +48,12 @@ class ReceivingWallet(models.Model):
     proof = models.OneToOneField(WalletProof, models.RESTRICT, null=True, related_name="wallet")
     # When it was retired because another merchant proved its key.
     taken_over_at = models.DateTimeField(null=True)
+    # When its chain last said what it is; null if it was stored before chains were asked.
+    inspected_at = models.DateTimeField(null=True)
+    # What its chain says against it, in words that follow "The address"; empty if nothing.
+    objection = models.CharField(max_length=200, blank=True, db_default="")
+    # When it was retired because it surely loses what it receives.
+    refused_at = models.DateTimeField(null=True)
     # From this time on, this merchant expects no payment to it, and the merchant who proved it may use it.
     released_at = models.DateTimeField(null=True)
 

@@ -27,7 +27,7 @@ from wallets.receiving.claims import (
     retire_others,
     take_over,
 )
-from wallets.receiving.inspection import DoubtfulError, inspect
+from wallets.receiving.inspection import DoubtfulError, InspectionRound, in_turn
 from wallets.receiving.machine_wallets import machine_address, set_machine_wallet
 from wallets.receiving.mails import tell_applied, tell_first, tell_requested
 from wallets.receiving.service import set_receiving_wallet, usable_address
@@ -41,6 +41,9 @@ _SET: Final[dict[ClaimKind, Callable[..., ReceivingWallet]]] = {
     ClaimKind.CHECKOUT: set_receiving_wallet,
     ClaimKind.X402: set_machine_wallet,
 }
+_DOUBTED_FOR: Final = timedelta(days=1)
+"""How long a due change waits while its address does not answer as a wallet; then it is refused, and the owners are told."""
+
 _NO_OWNER = "Whoever asked for it is not an owner of the merchant any more."
 
 
@@ -148,12 +151,13 @@ def apply_wallet_changes(*, now: datetime) -> int:
     """Apply the due changes; return how many. A refused change ends, and its owners get a mail."""
     due = WalletChange.objects.filter(WalletChange.OPEN, effective_at__lte=now)
     found = list(due.order_by("effective_at", "pk").values_list("pk", "merchant_id"))
-    return sum(_apply_safely(pk, merchant_id, now) for pk, merchant_id in found)
+    with InspectionRound() as inspections:
+        return sum(_apply_safely(pk, merchant, inspections, now) for pk, merchant in in_turn(found, now=now))
 
 
-def _apply_safely(change_id: int, merchant_id: int, now: datetime) -> bool:
+def _apply_safely(change_id: int, merchant_id: int, inspections: InspectionRound, now: datetime) -> bool:
     try:
-        return _apply(change_id, merchant_id, _trap(change_id, now), now)
+        return _apply(change_id, merchant_id, _trap(change_id, inspections, now), now)
     except UnavailableError as error:
         # It stays pending: an address that nobody can look up is not set.
         log.warning("a due wallet waits for a node", change=change_id, error=error.message)
@@ -164,19 +168,21 @@ def _apply_safely(change_id: int, merchant_id: int, now: datetime) -> bool:
         return False
 
 
-def _trap(change_id: int, now: datetime) -> str:
+def _trap(change_id: int, inspections: InspectionRound, now: datetime) -> str:
     """Return why a due change's address would lose the money, or "". Asked again: a contract may be there by now.
 
-    Raises UnavailableError, also for a contract that merely does not answer as a wallet: a node may be at fault. Where the
-    chain has no node, nothing can be paid there. Takes as long as one inspection at most.
+    Raises UnavailableError, also for a contract that merely does not answer as a wallet: a node may be at fault, for a day.
+    Where the chain has no node, nothing can be paid there.
     """
     change = WalletChange.objects.get(pk=change_id)
     if not chain_spec(change.chain).rpc_urls:
         return ""
     try:
-        inspect(change.chain, change.address, now=now)
+        inspections.inspect(change.chain, change.address)
     except DoubtfulError as error:
-        raise UnavailableError(error.message) from error
+        if now - change.effective_at < _DOUBTED_FOR:
+            raise UnavailableError(error.message) from error
+        return error.message
     except InvalidRequestError as error:
         return error.message
     return ""

@@ -1,25 +1,32 @@
 """Asks a chain what an address is before a merchant receives there: nothing is stored that loses the money."""
 
 import time
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Self, TypeVar
 
 from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.api.rate_limits import Limit, hit
 from wallets.chains.accounts import AccountKind, most_dangerous
 from wallets.chains.adapters import open_pool
-from wallets.chains.base import ChainError
+from wallets.chains.base import ChainError, ChainUnavailableError
+from wallets.chains.rpc.client import RefusedError
+from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
 from wallets.networks import chain_spec, chains
 from wallets.receiving.service import usable_address
+
+T = TypeVar("T")
 
 _ASKED: Final = Limit("wallet.inspection", 20)
 """The limit of addresses that a merchant looks up in a minute."""
 
 _SECONDS: Final = 12.0
 """How long all questions about an address take together."""
+
+ROUND_SECONDS: Final = 40.0
+"""How long a round of look-ups takes at most: a task is ended after a minute."""
 
 _REFUSED: Final = {
     AccountKind.TOKEN: "is a token contract: money sent there is lost.",
@@ -31,7 +38,7 @@ _REFUSED: Final = {
     AccountKind.FROZEN: "is frozen by its network.",
     AccountKind.EMPTY: "has no key, and nothing is there yet. If it is a vault, send it a little of the network's coin first.",
 }
-_DOUBTFUL: Final = frozenset({AccountKind.CONTRACT, AccountKind.EMPTY})
+_DOUBTFUL: Final = frozenset({AccountKind.CONTRACT, AccountKind.EMPTY, AccountKind.FROZEN})
 _NO_NODE: Final = (
     "No node of {} is configured, so the address cannot be checked. Nothing was saved. The operator sets one."
 )
@@ -47,7 +54,7 @@ _ELSEWHERE: Final = (
 
 
 class DoubtfulError(InvalidRequestError):
-    """What is at an address does not answer as a wallet; that need not lose the money, and may be another tomorrow."""
+    """What is at an address does not answer as a wallet, or only one node says so; that may be another tomorrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,61 +68,104 @@ class Inspected:
 def inspect(chain: str, address: str, *, now: datetime, asker: str | None = None) -> Inspected:
     """Return what an address is, as the chain's nodes say; of several, the worst answer counts.
 
-    `asker` is who is limited. Holds no row while nodes are asked. Raises InvalidRequestError (chain_unsupported,
-    address_invalid) for an address that would lose the money, DoubtfulError if it may, UnavailableError if no node can say
-    in time, and RateLimitError.
+    `asker` is who is limited. Holds no row while nodes are asked. Raises as `InspectionRound.inspect` does, and
+    RateLimitError.
     """
     canonical = usable_address(chain, address)
-    spec = chain_spec(chain)
     if asker is not None:
         limited = hit(_ASKED, asker, now=now.timestamp())
         if limited.exceeded:
             raise RateLimitError(max(1, limited.reset - int(now.timestamp())))
-    deadline = time.monotonic() + _SECONDS
-    kind = _told(spec, canonical, deadline)
-    if kind is AccountKind.CONTRACT_WALLET:
-        return Inspected(canonical, _CONTRACT.format(title=spec.title))
-    return Inspected(canonical, _warning_of_others(spec, canonical, deadline))
+    with InspectionRound(seconds=_SECONDS) as inspections:
+        return inspections.inspect(chain, canonical)
 
 
-def _told(spec: ChainSpec, address: str, deadline: float) -> AccountKind:
-    """Return the kind of a wallet. Raises InvalidRequestError for any other, UnavailableError."""
-    if not spec.rpc_urls:
-        raise UnavailableError(_NO_NODE.format(spec.title))
-    try:
-        kind = _ask(spec, address, deadline)
-    except ChainError as error:
-        raise UnavailableError(_SILENT.format(spec.title)) from error
-    if not kind.is_wallet:
-        raise _refusal(kind, _REFUSED[kind])
-    return kind
+class InspectionRound:
+    """Looks up addresses one after another, within a total time. A chain that kept silent is not asked again."""
 
+    def __init__(self, *, seconds: float = ROUND_SECONDS) -> None:
+        self._end = time.monotonic() + seconds
+        self._deadline = self._end
+        self._pools: dict[str, RpcPool] = {}
+        self._silent: set[str] = set()
 
-def _warning_of_others(spec: ChainSpec, address: str, deadline: float) -> str | None:
-    """Return the warning about an address that other chains of its family know as a contract, as far as they answer."""
-    for other in chains().values():
-        if other.family is not spec.family or other.name == spec.name:
-            continue
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pool in self._pools.values():
+            pool.close()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the total time is used up."""
+        return time.monotonic() >= self._end
+
+    def inspect(self, chain: str, address: str) -> Inspected:
+        """Return what an address is.
+
+        Raises InvalidRequestError (chain_unsupported, address_invalid) for an address that would lose the money,
+        DoubtfulError if it may, and UnavailableError if no node can say in time.
+        """
+        canonical = usable_address(chain, address)
+        spec = chain_spec(chain)
+        self._deadline = min(self._end, time.monotonic() + _SECONDS)
+        if self._told(spec, canonical) is AccountKind.CONTRACT_WALLET:
+            return Inspected(canonical, _CONTRACT.format(title=spec.title))
+        return Inspected(canonical, self._warning_of_others(spec, canonical))
+
+    def _told(self, spec: ChainSpec, address: str) -> AccountKind:
+        """Return the kind of a wallet. Raises InvalidRequestError for any other, UnavailableError."""
+        if not spec.rpc_urls:
+            raise UnavailableError(_NO_NODE.format(spec.title))
         try:
-            known = other.rpc_urls and _ask(other, address, deadline)
-        except ChainError:
-            continue
-        kind = known or AccountKind.WALLET
+            kinds = self._ask(spec, address)
+        except ChainError as error:
+            raise UnavailableError(_SILENT.format(spec.title)) from error
+        kind = most_dangerous(kinds)
         if not kind.is_wallet:
-            raise _refusal(kind, f"on {other.title} {_REFUSED[kind]}")
-        if kind is AccountKind.CONTRACT_WALLET:
-            return _ELSEWHERE.format(other=other.title, title=spec.title)
-    return None
+            raise _refusal(kinds, _REFUSED[kind])
+        return kind
+
+    def _warning_of_others(self, spec: ChainSpec, address: str) -> str | None:
+        """Return the warning about an address that other chains of its family know as a contract, as far as they answer."""
+        for other in chains().values():
+            if other.family is not spec.family or other.name == spec.name or not other.rpc_urls:
+                continue
+            try:
+                kinds = self._ask(other, address)
+            except ChainError:
+                continue
+            kind = most_dangerous(kinds)
+            if not kind.is_wallet:
+                raise _refusal(kinds, f"on {other.title} {_REFUSED[kind]}")
+            if kind is AccountKind.CONTRACT_WALLET:
+                return _ELSEWHERE.format(other=other.title, title=spec.title)
+        return None
+
+    def _ask(self, spec: ChainSpec, address: str) -> list[AccountKind]:
+        """Return what each of a chain's nodes that answer says. Raises ChainError if none does."""
+        if spec.name in self._silent:
+            raise ChainUnavailableError("it kept silent in this round")
+        pool = self._pools.get(spec.name) or self._pools.setdefault(spec.name, open_pool(spec))
+        pool.stop_at(self._deadline)
+        try:
+            told = pool.run(lambda node: spec.family.ask_kind(node, address))
+        except RefusedError:
+            raise
+        except ChainError:
+            self._silent.add(spec.name)
+            raise
+        return [told, *pool.survey(lambda node: spec.family.ask_kind(node, address))]
 
 
-def _ask(spec: ChainSpec, address: str, deadline: float) -> AccountKind:
-    with closing(open_pool(spec)) as pool:
-        pool.stop_at(deadline)
-        told = pool.run(lambda node: spec.family.ask_kind(node, address))
-        others = pool.survey(lambda node: spec.family.ask_kind(node, address))
-    return most_dangerous([told, *others])
+def in_turn(rows: Sequence[T], *, now: datetime) -> list[T]:
+    """Return rows that start with another one each minute: one that uses up a round does not always come first."""
+    first = int(now.timestamp() // 60) % len(rows) if rows else 0
+    return [*rows[first:], *rows[:first]]
 
 
-def _refusal(kind: AccountKind, words: str) -> InvalidRequestError:
-    error = DoubtfulError if kind in _DOUBTFUL else InvalidRequestError
+def _refusal(kinds: list[AccountKind], words: str) -> InvalidRequestError:
+    is_disputed = any(kind.is_wallet for kind in kinds)
+    error = DoubtfulError if is_disputed or most_dangerous(kinds) in _DOUBTFUL else InvalidRequestError
     return error(f"The address {words}", param="address", code="address_invalid")

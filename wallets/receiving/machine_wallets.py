@@ -86,6 +86,7 @@ def _create(
                 purpose=ClaimKind.X402,
                 key=chain_spec(chain).family.address_key(address),
                 created_at=now,
+                inspected_at=now,
                 proof=proof,
             )
     except IntegrityError as error:

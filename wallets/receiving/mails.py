@@ -38,6 +38,39 @@ before are still credited to you.
 If you hold the key too, add the wallet again and sign a message with it. If you do not, add a wallet of your own:
 {dashboard}
 """
+_REFUSED = """{merchant} can receive no new payments on {chain} at this wallet any more:
+
+{address}
+
+{objection}
+
+It was stored before we asked networks what an address is, or has changed since. New checkouts no longer offer {chain}, and
+machines no longer pay there. Cancel open checkouts that still show it, and look for what arrived there before: we hold no
+key, and cannot bring it back.
+
+Add a wallet whose key you hold:
+{dashboard}
+"""
+_DOUBTED = """{merchant} receives on {chain} at this wallet:
+
+{address}
+
+{objection}
+
+We cannot tell whether you can move what arrives there, so it goes on being offered. Check that you can. If you cannot, add a
+wallet whose key you hold, before more payments arrive:
+{dashboard}
+"""
+_IS_CONTRACT = """{merchant} receives on {chain} at this wallet:
+
+{address}
+
+{objection}
+
+It was stored before we asked networks what an address is. If you control it there, there is nothing to do. If you do not, add
+another wallet, before more payments arrive:
+{dashboard}
+"""
 _APPLIED = """{merchant} receives at another wallet on {chain} now:
 
 {after}
@@ -125,6 +158,35 @@ def tell_taken_over(wallet: ReceivingWallet, *, now: datetime) -> None:
         ),
         now=now,
     )
+
+
+def tell_refused(wallet: ReceivingWallet, *, now: datetime) -> None:
+    """Mail all owners that a wallet loses what it receives, and is offered no more."""
+    subject = f"Your {_title(wallet.chain)} wallet loses what it receives"
+    _mail_about(wallet, "refused", subject, _REFUSED, wallet.objection, now)
+
+
+def tell_doubted(wallet: ReceivingWallet, *, now: datetime) -> None:
+    """Mail all owners, once, that a wallet may lose what it receives."""
+    subject = f"Check your {_title(wallet.chain)} wallet: it may lose what it receives"
+    _mail_about(wallet, "doubted", subject, _DOUBTED, wallet.objection, now)
+
+
+def tell_contract(wallet: ReceivingWallet, *, warning: str, now: datetime) -> None:
+    """Mail all owners, once, that a wallet stored long ago is a contract."""
+    subject = f"Your {_title(wallet.chain)} wallet is a contract"
+    _mail_about(wallet, "contract", subject, _IS_CONTRACT, warning, now)
+
+
+def _mail_about(wallet: ReceivingWallet, what: str, subject: str, words: str, objection: str, now: datetime) -> None:
+    text = words.format(
+        merchant=wallet.merchant.name,
+        chain=_title(wallet.chain),
+        address=_shown(wallet.address),
+        objection=objection,
+        dashboard=_dashboard(),
+    )
+    mail_owners(wallet.merchant_id, key=f"wallet:{wallet.pk}:{what}", subject=subject, text=text, now=now)
 
 
 def tell_machine_wallet(wallet: ReceivingWallet, *, actor: User, before: str | None, now: datetime) -> None:

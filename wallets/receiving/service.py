@@ -94,6 +94,7 @@ def _create_wallet(
                 address=address,
                 key=chain_spec(chain).family.address_key(address),
                 created_at=now,
+                inspected_at=now,
                 proof=proof,
             )
     except IntegrityError as error:

@@ -7,7 +7,9 @@ from accounts.states import Mode
 from accounts.team.seats import Seat
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
+from wallets.models import ReceivingWallet
 from wallets.networks import chains
+from wallets.receiving.reviews import objected_wallets
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
 from x402.payments.addresses import known_everywhere, payable_chains, settles_directly
@@ -42,16 +44,24 @@ class Place:
     missing: Missing
     # A proven wallet that waits for payments to others.
     pending: PendingChange | None = None
+    # The wallet that its chain objects to, if no other replaced it.
+    objected: ReceivingWallet | None = None
 
 
 def places_of(seat: Seat) -> list[Place]:
     """Return a line for each of the six networks, by priority."""
     found = known_everywhere(seat.merchant.pk, seat.mode)
     changes = newest_changes(seat.merchant, ClaimKind.X402)
-    return [_place(seat, spec, found.get(name), pending_of(changes.get(name))) for name, spec in chains().items()]
+    objected = {wallet.chain: wallet for wallet in objected_wallets(seat.merchant.pk, ClaimKind.X402)}
+    return [
+        _place(seat, spec, found.get(name), pending_of(changes.get(name)), objected.get(name))
+        for name, spec in chains().items()
+    ]
 
 
-def _place(seat: Seat, spec: ChainSpec, address: str | None, pending: PendingChange | None) -> Place:
+def _place(
+    seat: Seat, spec: ChainSpec, address: str | None, pending: PendingChange | None, objected: ReceivingWallet | None
+) -> Place:
     missing = Missing.NOTHING if address else _missing(seat, spec)
     explorer = spec.explorer_address if address and seat.mode == Mode.LIVE else None
     return Place(
@@ -63,6 +73,7 @@ def _place(seat: Seat, spec: ChainSpec, address: str | None, pending: PendingCha
         is_own_wallet=settles_directly(spec.name),
         missing=missing,
         pending=pending,
+        objected=objected,
     )
 
 

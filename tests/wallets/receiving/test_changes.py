@@ -1,5 +1,7 @@
 """Changes of receiving wallets: who is told, how long they wait, and how they end."""
 
+import socket
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -11,10 +13,11 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
-from tests.wallets.wallet_changes import DUE, OTHER, ask, ask_for_change, make_owned_merchant
+from tests.wallets.wallet_changes import DUE, OTHER, ask, ask_for_change, make_owned_merchant, new_address
 from wallets.chains.accounts import AccountKind
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.changes import apply_wallet_changes, cancel_change
+from wallets.receiving.inspection import InspectionRound, in_turn
 from wallets.receiving.service import set_receiving_wallet
 
 pytestmark = pytest.mark.django_db
@@ -144,13 +147,55 @@ def test_a_due_address_ends_a_change_only_if_it_surely_loses_the_money(
 ) -> None:
     change = ask_for_change(merchant)
     settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": "http://127.0.0.1:1"}
-    monkeypatch.setattr("wallets.receiving.inspection._ask", lambda *_: kind)
+    monkeypatch.setattr(InspectionRound, "_ask", lambda *_: [kind])
     assert apply_wallet_changes(now=DUE) == 0
     change.refresh_from_db()
-    waits = kind in {AccountKind.CONTRACT, AccountKind.EMPTY}
+    waits = kind in {AccountKind.CONTRACT, AccountKind.EMPTY, AccountKind.FROZEN}
     assert (change.failed_at is None) == waits
-    monkeypatch.setattr("wallets.receiving.inspection._ask", lambda *_: AccountKind.CONTRACT_WALLET)
+    monkeypatch.setattr(InspectionRound, "_ask", lambda *_: [AccountKind.CONTRACT_WALLET])
     assert apply_wallet_changes(now=DUE) == waits
+
+
+@pytest.mark.parametrize(
+    ("told", "hours", "ends"),
+    [
+        ([AccountKind.TOKEN, AccountKind.WALLET], 23, False),
+        ([AccountKind.TOKEN, AccountKind.WALLET], 24, True),
+        ([AccountKind.CONTRACT], 23, False),
+        ([AccountKind.CONTRACT], 24, True),
+        ([AccountKind.TOKEN, AccountKind.TOKEN], 0, True),
+    ],
+)
+def test_a_due_address_in_doubt_waits_a_day_and_then_its_owners_are_told(
+    merchant: Merchant, settings: Any, monkeypatch: pytest.MonkeyPatch, told: list[AccountKind], hours: int, ends: bool
+) -> None:
+    ask_for_change(merchant)
+    settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": "http://127.0.0.1:1"}
+    monkeypatch.setattr(InspectionRound, "_ask", lambda *_: told)
+    assert apply_wallet_changes(now=DUE + timedelta(hours=hours)) == 0
+    assert mailed("failed") == (owners(merchant) if ends else set())
+
+
+def test_many_due_changes_of_silent_chains_take_no_longer_than_a_round(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A silent chain is asked once; before, each change waited for it, and the task was ended after a minute."""
+    monkeypatch.setattr("wallets.receiving.inspection._SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        for _ in range(12):
+            ask_for_change(make_owned_merchant(new_address()), new_address())
+        settings.CHAIN_SETTINGS = {f"{chain}_RPC_URLS": url for chain in ("ETHEREUM", "BASE")}
+        began = time.monotonic()
+        assert apply_wallet_changes(now=DUE) == 0
+        assert time.monotonic() - began < 3
+    assert WalletChange.objects.filter(WalletChange.OPEN).count() == 12
+
+
+def test_what_uses_up_a_round_is_not_first_in_the_next() -> None:
+    assert [in_turn("abc", now=NOON + timedelta(minutes=each))[0] for each in range(3)] != ["a"] * 3
+    assert {in_turn("abc", now=NOON + timedelta(minutes=each))[0] for each in range(3)} == set("abc")
+    assert in_turn([], now=NOON) == []
 
 
 def test_without_a_wait_a_change_takes_effect_at_once(merchant: Merchant) -> None:

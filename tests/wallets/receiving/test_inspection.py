@@ -236,7 +236,7 @@ def test_a_second_node_answers_where_the_first_is_away_and_the_worst_answer_coun
     base_node.rpc("anvil_setCode", AT, answering_code(WETH))
     with HttpProxy(base_node.url) as liar:
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": f"{liar.url},{base_node.url}"}
-        liar.fault = _without_code
+        liar.fault = without_code
         assert "token contract" in refusal("base", AT)
 
 
@@ -282,7 +282,7 @@ def test_nodes_that_keep_silent_hold_nobody_longer_than_the_deadline(
         assert time.monotonic() - began < 5
 
 
-def _without_code(_: str, answer: Answer) -> Answer:
+def without_code(_: str, answer: Answer) -> Answer:
     told = orjson.loads(answer.body)
     is_code = len(str(told.get("result"))) > 80
     return Answer(orjson.dumps(told | {"result": "0x"})) if is_code else answer
