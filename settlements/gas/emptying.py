@@ -6,6 +6,7 @@ its attempts can be.
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from math import inf
 from typing import Final
 
 import structlog
@@ -27,6 +28,10 @@ log = structlog.get_logger(__name__)
 
 # The gas of an empty transaction.
 _LEAST_GAS: Final = 21_000
+_WORD: Final = 32
+# Where a payment's call names the end of its authorisation, in words after the function's first four bytes: EIP-3009's
+# `transferWithAuthorization`, with three parts of a signature or with bytes, and the standard's proxy's `settle`.
+_ENDS_AT: Final = {bytes.fromhex("e3ee160e"): 4, bytes.fromhex("cf092995"): 4, bytes.fromhex("13cd3b53"): 3}
 
 
 def send_first(attempt: GasAttempt, *, node: GasNode, withdrawn: Callable[[], object], now: datetime) -> Sending:
@@ -61,7 +66,18 @@ def note_refusal(made: GasTransaction, answer: Sending, *, node: GasNode, now: d
 def has_expired(made: GasTransaction, spec: ChainSpec, *, now: datetime) -> bool:
     """Whether a transaction's call would revert in the next block, because what it carries out has a deadline."""
     next_block = now + timedelta(seconds=spec.block_seconds)
-    return made.expires_at is not None and next_block >= made.expires_at
+    if made.expires_at is not None:
+        return next_block >= made.expires_at
+    return made.purpose == Purpose.X402 and next_block.timestamp() >= _signed_end(bytes(made.data))
+
+
+def _signed_end(data: bytes) -> float:
+    """Return the deadline inside the call of a payment that was stored without one, by a version before 0.26."""
+    place = _ENDS_AT.get(data[:4])
+    if place is None:
+        return inf
+    start = 4 + place * _WORD
+    return int.from_bytes(data[start : start + _WORD], "big")
 
 
 def empty(attempt: GasAttempt, *, prices: Prices | None, now: datetime) -> None:

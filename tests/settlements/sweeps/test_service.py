@@ -18,7 +18,7 @@ from settlements.models import GasTransaction, Hold, SettledOutflow, Settlement,
 from settlements.states import Purpose, SettlementStatus
 from settlements.sweeps import service
 from settlements.sweeps.outflows import note_outflows
-from settlements.sweeps.service import sweep
+from settlements.sweeps.service import UNSENT_FOR, resume, sweep
 from tests.settlements.chain import CONFIRMATIONS, LATE, USDC, WAITING, look, paid, read, settle
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.forwarders.addresses import checksum
@@ -85,18 +85,50 @@ def test_polygons_event_of_a_fee_makes_no_transaction_a_batch() -> None:
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """Let every node refuse every transaction meanwhile, with a text of go-ethereum that says nothing of fees or nonces."""
+def refusing(text: str = "tx fee (1.20 ether) exceeds the configured cap") -> Iterator[None]:
+    """Let every node refuse every transaction meanwhile; go-ethereum's own text says nothing of fees or nonces."""
     asked = Node.call
 
     def call(self: Node, method: str, params: Any, **named: Any) -> Any:
         if method == "eth_sendRawTransaction":
-            raise RefusedError("tx fee (1.20 ether) exceeds the configured cap")
+            raise RefusedError(text)
         return asked(self, method, params, **named)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Node, "call", call)
         yield
+
+
+@pytest.mark.parametrize(
+    "text", ["insufficient funds for gas * price + value", "transaction underpriced: gas tip cap 1, minimum needed 25"]
+)
+def test_a_batch_that_cannot_be_paid_for_waits_and_is_sent_once_when_it_can(
+    node: GasNode, base_node: Anvil, text: str
+) -> None:
+    """Its nonce is emptied, so that nodes never get the same batch twice, and it has no transaction meanwhile."""
+    [deposit] = paid(base_node, 25_000_000)
+    wallet = checksum(bytes(deposit.destination))
+    before = balance_of(base_node, USDC, wallet)
+    with refusing(text):
+        [settlement] = sweep(WAITING, node=node, now=timezone.now())
+    assert (settlement.status, settlement.transaction, settlement.tx_hash) == (SettlementStatus.PENDING, None, "")
+    assert [one.purpose for one in GasTransaction.objects.all()] == [Purpose.CANCEL]
+    for _ in range(2):
+        look(node)
+        settle(node, base_node)
+    settlement.refresh_from_db()
+    assert settlement.status == SettlementStatus.SETTLED
+    assert [one.purpose for one in GasTransaction.objects.order_by("nonce")] == [Purpose.CANCEL, Purpose.SWEEP]
+    assert balance_of(base_node, USDC, wallet) == before + 25_000_000
+
+
+def test_a_batch_that_can_never_be_paid_for_frees_its_forwarders(node: GasNode, base_node: Anvil) -> None:
+    paid(base_node, 25_000_000)
+    with refusing("insufficient funds for gas * price + value"):
+        [settlement] = sweep(WAITING, node=node, now=timezone.now())
+    assert resume("base", node=node, now=timezone.now() + UNSENT_FOR + LATE) == 1
+    settlement.refresh_from_db()
+    assert settlement.status == SettlementStatus.FAILED
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A payer is not charged for what nobody serves: while our gas account cannot pay, nothing is sent, then or later."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,23 +11,26 @@ from demo.localnet.authorizations import authorize
 from demo.localnet.tokens import balance_of
 from settlements.gas.balances import refresh_balances
 from settlements.gas.broadcast import gas_node
-from settlements.gas.emptying import _withdraw
+from settlements.gas.emptying import _withdraw, has_expired
 from settlements.gas.node import Sending
 from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasAttempt, GasTransaction
 from settlements.states import Purpose
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of
+from tests.wallets.factories import local_spec
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
 from x402.exact import sweep, waiters
 from x402.exact.authorizations import LEASE
+from x402.exact.evm import eip3009, permit2
 from x402.models import Authorization
 
 pytestmark = pytest.mark.django_db
 
 UNITS = 10_000
+AT = "0x" + "41" * 20
 RICH = hex(10**20)
 NOT_SENT = "unexpected_settle_error"
 UNREADY = "unexpected_verify_error"
@@ -184,9 +187,11 @@ def test_a_transaction_that_another_process_offered_is_not_withdrawn(
     assert _withdraw(attempt, Sending.POOR, None, now)
 
 
+@pytest.mark.parametrize("is_old", [False, True])
 def test_what_a_process_stored_and_did_not_send_is_not_sent_once_it_has_expired(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, is_old: bool
 ) -> None:
+    """One of a version before 0.26 has its deadline in its call alone."""
     to = pay_to_of(seller)
     end = int(timezone.now().timestamp()) + 60
     body = body_of(authorize(base_node, to, UNITS, valid_before=end), usdc)
@@ -196,6 +201,8 @@ def test_what_a_process_stored_and_did_not_send_is_not_sent_once_it_has_expired(
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
         assert settle(seller, body)["errorReason"] == "settlement_pending"
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    if is_old:
+        GasTransaction.objects.update(expires_at=None)
     tend_all(after=timedelta(seconds=61))
     made = GasTransaction.objects.get()
     assert made.purpose == Purpose.CANCEL
@@ -206,6 +213,28 @@ def test_what_a_process_stored_and_did_not_send_is_not_sent_once_it_has_expired(
     assert balance_of(base_node, usdc, to) == 0
     receipt = base_node.receipt(made.attempts.order_by("-number")[0].tx_hash)
     assert (receipt["status"], receipt["to"]) == ("0x1", receipt["from"])
+
+
+TERMS = (AT, AT, 1, 0, 7_000, b"\x01" * 32)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        eip3009._BY_KEY.call(*TERMS, 27, b"\x02" * 32, b"\x03" * 32),
+        eip3009._BY_WALLET.call(*TERMS, b"\x04" * 700),
+        permit2.SETTLE.call(((AT, 1), 5, 7_000), AT, (AT, 0), b"\x04" * 65),
+    ],
+)
+def test_an_old_transactions_deadline_is_read_from_each_kind_of_call(call: bytes) -> None:
+    spec = local_spec()
+    for purpose, seconds, expired in (
+        (Purpose.X402, 6_990, False),
+        (Purpose.X402, 7_000, True),
+        (Purpose.SWEEP, 7_000, False),
+    ):
+        made = GasTransaction(purpose=purpose, data=call)
+        assert has_expired(made, spec, now=datetime.fromtimestamp(seconds, UTC)) == expired
 
 
 def dropping(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
