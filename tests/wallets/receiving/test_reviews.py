@@ -72,8 +72,7 @@ def stored(
         node = request.getfixturevalue(f"{chain}_node")
         settings.CHAIN_SETTINGS = {f"{chain.upper()}_RPC_URLS": node.url}
         make_live_chain(chain)
-        place: Callable[[Any], tuple[str, str]] = {"base": _on_base, "solana": _on_solana, "ton": _on_ton}[chain]
-        trap, sound = place(node)
+        trap, sound = PLACES[chain](node)
         return make_wallet(merchant, chain, trap), make_wallet(make_merchant(), chain, sound)
 
     return store
@@ -93,7 +92,10 @@ def _on_ton(node: "TonNode") -> tuple[str, str]:
     return node.jetton_wallet(owner), owner
 
 
-@pytest.mark.parametrize("chain", ["base", "solana", "ton"])
+PLACES: dict[str, Callable[[Any], tuple[str, str]]] = {"base": _on_base, "solana": _on_solana, "ton": _on_ton}
+
+
+@pytest.mark.parametrize("chain", PLACES)
 def test_a_stored_wallet_that_loses_the_money_is_offered_no_more_and_its_owners_are_told(
     merchant: Merchant, stored: Callable[[str], tuple[ReceivingWallet, ReceivingWallet]], chain: str
 ) -> None:
