@@ -1,0 +1,1 @@
+"""Mutations of the product: what the suite would notice. See script/mutate."""
