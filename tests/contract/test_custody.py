@@ -1,4 +1,4 @@
-"""The guide about custody says only what a test shows, row by row."""
+"""The guide about custody says only what a test shows, row by row and sentence by sentence."""
 
 import re
 from typing import Final
@@ -16,6 +16,7 @@ from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant
 from tests.routes import api_routes
 from tests.tree import ROOT
+from wallets.networks import chains
 
 GUIDE: Final = ROOT / "docs/guide/custody.md"
 
@@ -55,10 +56,106 @@ SHOWN: Final = {
 }
 
 
+# How each sentence outside of the tables begins, and the tests that show it; none for advice, and for what Florin does not do.
+LARGE: Final = "checkouts/lifecycle/test_moves_large.py::"
+MACHINES: Final = "x402/byhash/test_service_large.py::"
+FACTOR: Final = "wallets/dashboard/test_second_factor.py::"
+SAID: Final = {
+    "After this page": [],
+    "Florin holds no key": [
+        "wallets/forwarders/test_contracts_fuzz.py::test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination",
+        "wallets/forwarders/test_contracts.py::test_calling_a_forwarder_with_anything_else_moves_nothing",
+    ],
+    "It may hold two keys": [
+        "settlements/gas/test_keys.py::test_without_a_key_nothing_is_sent",
+        "x402/exact/solana/test_rail_offer.py::test_both_versions_of_solana_are_offered_with_the_account_that_pays_the_network",
+    ],
+    "Both pay network fees": [
+        "x402/exact/solana/test_transfers.py::test_our_account_appears_in_no_instruction",
+        "wallets/forwarders/test_contracts.py::test_a_flush_by_a_front_runner_pays_the_destination_all_the_same",
+    ],
+    "Fill them": [],
+    "The second factor": [],
+    "To change a receiving wallet": [
+        f"{FACTOR}test_a_second_factor_counts_while_it_is_fresh",
+        f"{FACTOR}test_a_machines_wallet_is_changed_by_the_same_rule",
+    ],
+    "An owner who has none": [f"{FACTOR}test_an_owner_without_a_second_factor_sets_one_up_before_a_change"],
+    "Two cases need none": [
+        f"{FACTOR}test_a_merchant_that_was_never_paid_starts_without_a_second_factor",
+        f"{FACTOR}test_a_developers_own_chains_ask_for_none",
+    ],
+    "The first wallet is mailed": [
+        "wallets/receiving/test_changes.py::test_the_first_wallet_of_a_chain_is_there_at_once_and_the_owners_are_told"
+    ],
+    "10,000 USD is the default": [
+        "contract/test_custody.py::test_what_is_large_by_default",
+        "wallets/reconciliation/test_confirmation.py::test_with_one_node_only_finality_alone_confirms",
+    ],
+    "The rule counts all": [f"{LARGE}test_parts_on_several_chains_are_one_sum"],
+    "A part below the limit": [
+        f"{LARGE}test_a_short_sum_that_waits_for_a_second_node_stays_underpaid_and_does_not_expire"
+    ],
+    "Once the sum is large": [f"{LARGE}test_parts_of_a_large_sum_wait_for_a_second_node"],
+    "What a person accepts late": [
+        "checkouts/inbox/test_successors.py::test_a_large_sum_that_was_accepted_waits_for_no_second_node"
+    ],
+    "Of payments of machines": [
+        f"{MACHINES}test_other_payers_sellers_and_hours_are_other_sums",
+        f"{MACHINES}test_signed_payments_and_reversed_ones_count",
+    ],
+    "The payment with which that sum is large": [f"{MACHINES}test_a_large_sum_of_one_payer_waits_for_a_second_node"],
+    "A price below 1 USD": [f"{MACHINES}test_a_price_below_a_dollar_is_answered_at_once_and_counts"],
+    "What came before": [f"{MACHINES}test_a_large_sum_of_one_payer_waits_for_a_second_node"],
+    "Two payers are two sums": [f"{MACHINES}test_other_payers_sellers_and_hours_are_other_sums"],
+    "Signed payments of the x402 standard": [f"{MACHINES}test_signed_payments_and_reversed_ones_count"],
+    "One node's word completes them": ["x402/exact/test_settlement.py::test_a_large_signed_payment_waits_for_nobody"],
+    "The server": [],
+    "Anyone who controls it": [],
+    "Compare the receiving wallets": [],
+    "The keys of your receiving wallets": [],
+    "Keep them away": [],
+    "`ENCRYPTION_KEYS` and `SECRET_KEY`": [],
+    "With the database the first reveal": [
+        "webhooks/endpoints/test_secrets.py::test_a_secret_is_made_once_and_rests_encrypted",
+        "accounts/login/test_factor_views.py::test_the_key_is_drawn_on_the_page_and_rests_encrypted",
+        "deploy/test_rotation.py::test_sessions_and_links_of_the_old_secret_key_stay_valid",
+    ],
+    "Webhook handlers": [],
+    "Verify each signature": [],
+    "No outside audit": [],
+    "It does not screen": [],
+    "It does not reverse": [],
+    "Only the recipient": [],
+    "Escrow holds back sweeps": [
+        "settlements/sweeps/test_escrow.py::test_held_money_stays_until_it_is_released_and_arrives_by_the_next_sweep"
+    ],
+    "It is a promise": ["settlements/sweeps/test_outflows.py::test_a_strangers_flush_ends_escrow"],
+    "See [escrow]": [],
+    "Report a vulnerability": [],
+    "[Go live]": [],
+}
+
+
+def sentences() -> list[str]:
+    """The guide's sentences that are in no table and no heading, in their order."""
+    text = re.sub(r"^(?:#|\|).*\n", "\n", GUIDE.read_text(), flags=re.MULTILINE)
+    parts = [" ".join(part.split()) for part in re.split(r"\n\n|\n- ", text)]
+    return [one.strip("-* ") for part in parts for one in re.split(r"(?<=[a-z`)]\.)\*{0,2} (?=[A-Z1`])", part) if one]
+
+
+def test_each_sentence_of_the_guide_has_its_tests_or_promises_nothing() -> None:
+    assert [next((key for key in SAID if one.startswith(key)), one) for one in sentences()] == list(SAID)
+
+
+def test_what_is_large_by_default() -> None:
+    assert {spec.large_units for spec in chains().values()} == {10_000 * 10**6}
+
+
 def test_each_row_of_the_guide_has_a_test_and_each_test_is_there() -> None:
     rows = re.findall(r"^\| ([^|]+?) \|", GUIDE.read_text(), re.MULTILINE)
     assert [row for row in rows if row not in {"chain", "who has"}] == list(SHOWN)
-    for place in {place for places in SHOWN.values() for place in places}:
+    for place in {place for places in [*SHOWN.values(), *SAID.values()] for place in places}:
         path, _, name = place.partition("::")
         assert f"def {name}(" in (ROOT / "tests" / path).read_text(), place
 

@@ -96,6 +96,13 @@ def test_a_successor_takes_what_came_in_time_too():
     assert (credited(successor), received(successor)) == (2, 25 * DOLLAR)
 
 
+def test_a_large_sum_that_was_accepted_waits_for_no_second_node():
+    item = late_item(before=6_000 * DOLLAR, late=6_000 * DOLLAR, amount=12_000)
+    decide(item, InboxAct.ACCEPT_LATE)
+    apply_decisions(now=DONE)
+    assert Checkout.objects.get(replaces=item.checkout).status == CheckoutStatus.COMPLETED
+
+
 def test_the_expired_checkout_reads_as_before_and_both_name_each_other():
     item = late_item(before=10 * DOLLAR, late=15 * DOLLAR)
     expired = item.checkout

@@ -10,13 +10,14 @@ from accounts.models import Merchant
 from demo.localnet.anvil import Anvil
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.contract.client import ApiClient
-from tests.factories import make_merchant
+from tests.factories import NOON, make_merchant
 from tests.x402.calls import verdict
 from tests.x402.payers import paid
 from tests.x402.recorded import make_machine_transfer, make_seller, verify_it
 from wallets.models import Transfer, WitnessRequest
 from x402.models import X402Payment
 from x402.payments import large
+from x402.states import PaymentStatus, Protocol
 
 pytestmark = pytest.mark.django_db
 
@@ -90,10 +91,21 @@ def test_other_payers_sellers_and_hours_are_other_sums(merchant: Merchant, pay_t
     assert not WitnessRequest.objects.exists()
 
 
-def test_a_price_below_a_dollar_is_answered_at_once(merchant: Merchant, pay_to: str) -> None:
-    assert told(merchant, pay_to, 9_999) == "valid"
-    cents = make_machine_transfer(merchant, pay_to, 2 * DOLLAR)
-    assert verify_it(cents, price=DOLLAR - 1)["valid"]
+@pytest.mark.parametrize(
+    "facts", [{"protocol": Protocol.EXACT}, {"status": PaymentStatus.REVERSED, "reversed_at": NOON}]
+)
+def test_signed_payments_and_reversed_ones_count(merchant: Merchant, pay_to: str, facts: dict[str, Any]) -> None:
+    assert told(merchant, pay_to, 6_000) == "valid"
+    X402Payment.objects.update(**facts)
+    assert told(merchant, pay_to, 6_000) == "not_confirmed"
+
+
+def test_a_price_below_a_dollar_is_answered_at_once_and_counts(merchant: Merchant, pay_to: str) -> None:
+    assert told(merchant, pay_to, 9_990) == "valid"
+    for _ in range(2):
+        cents = make_machine_transfer(merchant, pay_to, 5 * DOLLAR)
+        assert verify_it(cents, price=DOLLAR - 1)["valid"]
+    assert told(merchant, pay_to, 1) == "not_confirmed"
 
 
 def answers_at_once(merchant: Merchant, pay_to: str) -> list[str]:

@@ -17,6 +17,7 @@ from tests.x402.exact.bodies import RESOURCE, body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.permits import permit_body
 from tests.x402.payers import claim_of, pay_to_of
+from wallets.models import WitnessRequest
 from x402.exact import waiters
 from x402.models import Authorization, X402Payment
 from x402.tasks import finish_authorizations_task
@@ -54,6 +55,14 @@ def test_what_verifies_settles_and_the_money_is_in_the_forwarder(
     assert (again["success"], again["errorReason"]) == (False, USED)
     assert again["transaction"] == answer["transaction"]
     assert GasTransaction.objects.count() == Authorization.objects.count() == 1
+
+
+def test_a_large_signed_payment_waits_for_nobody(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
+    units = 12_000 * 10**6
+    told = authorize(base_node, pay_to_of(seller), units)
+    mint(base_node, usdc, told.payer, units)
+    assert settle(seller, body_of(told, usdc))["success"]
+    assert not WitnessRequest.objects.exists()
 
 
 def test_a_settled_authorisation_buys_nothing_else(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
