@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.deploy.florinctl import call, florinctl, settings_of
+from tests.factories import NOON
 
 NOBODY = (65_534, 65_534) if os.geteuid() == 0 else None
 SEGMENT = "00000001000000000000000{}"
@@ -190,6 +191,25 @@ def test_what_is_no_file_of_the_tool_is_not_put_into_the_archive(machine: Machin
     assert "meta.json" not in machine.archived("base")
 
 
+def test_a_database_with_a_tablespace_has_no_backup_that_a_restore_would_put_over_the_live_one(
+    machine: Machine,
+) -> None:
+    machine.program("pg_basebackup", more='touch "$place/16385.tar"')
+    told = machine.back_up()
+    assert (told.returncode, "drop it" in told.stderr) == (1, True)
+    assert "meta.json" not in machine.archived("base")
+    older = florinctl.Backup(machine.home, "full", None, NOON, "", {"files": ["16385.tar"]})
+    with pytest.raises(florinctl.ProblemError, match="by hand"):
+        florinctl._unpack(older, florinctl.Vault(None), machine.spool, NOBODY)
+
+
+def test_however_much_is_set_aside_few_lines_tell_it(machine: Machine) -> None:
+    for number in range(30):
+        (machine.spool / f"x{number}").touch()
+    told = machine.call("backup", "--wal-only", "--unencrypted")
+    assert (told.returncode, told.stdout.count("Set aside"), "10 more." in told.stdout) == (1, 21, True)
+
+
 def test_the_databases_password_is_in_no_argument(machine: Machine) -> None:
     assert machine.back_up().returncode == 0
     arguments, passwords, mode = machine.told.read_text().splitlines()
@@ -233,6 +253,17 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
     return kept.getvalue()
 
 
+def sparse() -> bytes:
+    """A file of four bytes that says it is a petabyte long."""
+    kept = io.BytesIO()
+    with tarfile.open(fileobj=kept, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        made = tarfile.TarInfo("x")
+        made.size = 4
+        made.pax_headers = {"GNU.sparse.map": "0,4", "GNU.sparse.size": str(1 << 50)}
+        archive.addfile(made, io.BytesIO(b"1234"))
+    return kept.getvalue()
+
+
 HOSTILE = {
     "a link": entry("x", tarfile.SYMTYPE, "/etc/passwd"),
     "a link inside": entry("x", tarfile.SYMTYPE, "after"),
@@ -243,6 +274,7 @@ HOSTILE = {
     "a sparse file": entry("x", tarfile.GNUTYPE_SPARSE),
     "an absolute name": entry("/tmp/florin-escaped"),
     "a way out": entry("a/../../x"),
+    "a sparse file of pax": sparse(),
     "no archive": b"x" * 4_096,
 }
 
@@ -410,3 +442,10 @@ def test_a_web_process_that_planted_a_link_is_drained_all_the_same(machine: Mach
     assert not (machine.home / "made-by-root").exists()
     assert not (run / "drain").is_symlink()
     assert (run / "drain").stat().st_uid == run.stat().st_uid
+
+
+def test_a_web_process_that_planted_a_folder_stops_no_upgrade(machine: Machine) -> None:
+    run = machine.theirs(machine.home / "theirs" / "florin-web-1")
+    machine.theirs(run / "drain")
+    values = {**machine.settings.env, "FLORIN_RUN": str(machine.home / "theirs")}
+    assert florinctl.drain(florinctl.Settings(machine.settings.env_file, values), "florin-web@1")
