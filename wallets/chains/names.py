@@ -27,26 +27,32 @@ _NAMES: Final = (
     "Ethena USDe",
     "Decentralized USD",
     "World Liberty Financial USD",
+    "Gemini dollar",
+    "Binance USD",
+    "Frax USD",
+    "LUSD Stablecoin",
+    "Curve.Fi USD Stablecoin",
+    "Tether EUR",
 )
 # Letters of other scripts, and signs, by the Latin letters that they look like.
 _ALIKE: Final = {
-    "a": "аɑαᴀ",
-    "b": "вʙβ",
-    "c": "сϲᴄ₵¢",  # noqa: RUF001
-    "d": "ԁժᴅđ",
-    "e": "еєεᴇ",
-    "g": "ɡցԍ",
-    "h": "һհн",
+    "a": "аɑαᴀᎪꭺꓮ",
+    "b": "вʙβᏴᗷꓐ",
+    "c": "сϲᴄ₵¢Ꮯꮯᑕⲥꓚƈ",  # noqa: RUF001
+    "d": "ԁժᴅđðɗɖᎠꭰᗪꓓ",
+    "e": "еєεᴇᎬꭼꓰ",
+    "g": "ɡցԍᏀꮐꓖ",
+    "h": "һհнᎻꮋꓧ",
     "i": "іιıɪӏ",  # noqa: RUF001
-    "l": "ⅼļ",
-    "n": "ոռɴ",
-    "o": "оοօσ0ᴏ",  # noqa: RUF001
-    "p": "рρᴘ",
-    "r": "гʀ",
-    "s": "ѕꜱ$",  # noqa: RUF001
-    "t": "тτᴛ₮₸†",
-    "u": "υսᴜцμ",
-    "y": "уүγʏ",  # noqa: RUF001
+    "l": "ⅼļᏞꮮꓡ",
+    "n": "ոռɴꓠ",
+    "o": "оοօσ0ᴏⲟꓳ",  # noqa: RUF001
+    "p": "рρᴘᏢꮲⲣꓑ",
+    "r": "гʀᎡꭱꓣ",
+    "s": "ѕꜱ$տᏚꮪᔕꓢ",  # noqa: RUF001
+    "t": "тτᴛ₮₸†ƭʈŧᎢꭲⲧꓔ",
+    "u": "υսᴜцμᑌꓴ𐓶",
+    "y": "уүγʏꓬ",  # noqa: RUF001
 }
 _LATIN: Final = str.maketrans({sign: letter for letter, signs in _ALIKE.items() for sign in signs})
 _PADDING: Final = re.compile(r"[^a-z0-9]")
@@ -68,5 +74,5 @@ def _genuine() -> frozenset[str]:
 
 def _plain(name: str) -> str:
     """Return a name's Latin letters and digits; marks, blanks, signs and invisible characters are left out."""
-    letters = unicodedata.normalize("NFKD", name.casefold()).translate(_LATIN)
+    letters = unicodedata.normalize("NFKD", name).casefold().translate(_LATIN)
     return _PADDING.sub("", letters)

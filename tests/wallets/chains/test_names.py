@@ -27,12 +27,39 @@ from wallets.chains.names import is_imitation
         "Dai Stablecoin",
         "PayPal USD",
         "USDC.e",
+        "USD Coin ",
+        "USDT\u200e",
+        "U\u3164SDC",
+        "U\u0332SDT",
+        "\U0001d414\U0001d412\U0001d403\U0001d413",
+        "\U0001f144\U0001f142\U0001f133\U0001f132",
+        "ꓴꓢꓓꓔ",
+        "ᑌSDᑕ",
+        "UЅᎠᎢ",
+        "UՏDT",
+        "USÐT",
+        "USDƬ",
+        "USDⲤ",
     ],
 )
 def test_a_genuine_tokens_name_is_known_in_every_disguise(name: str) -> None:
     assert is_imitation(["", name])
 
 
-@pytest.mark.parametrize("names", [[], [""], ["WETH"], ["USDX"], ["My Dai Token"], ["USDC-ETH LP"], ["日本円"]])
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        [""],
+        ["WETH"],
+        ["USDX"],
+        ["My Dai Token"],
+        ["USDC-ETH LP"],
+        ["日本円"],
+        ["Tether USD (PoS)"],
+        ["Bridged USDC"],
+        ["vUSDC"],
+    ],
+)
 def test_another_name_imitates_nothing(names: list[str]) -> None:
     assert not is_imitation(names)

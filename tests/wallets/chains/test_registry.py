@@ -52,10 +52,24 @@ def test_what_people_confuse_with_an_accepted_token_is_known_and_not_accepted() 
     }
     assert wrong["base"] >= {"USDbC", "USDT-bridged", "DAI", "EURC"}
     assert wrong["polygon"] >= {"USDC.e", "DAI"}
-    assert wrong["solana"] >= {"USDT", "EURC", "PYUSD", "USDCet"}
-    assert wrong["ton"] >= {"USDe", "jUSDC"}
-    assert wrong["tron"] >= {"USDC", "USDD", "TUSD"}
-    assert wrong["ethereum"] >= {"DAI", "USDS", "PYUSD", "FDUSD", "USDe", "RLUSD"}
+    assert wrong["solana"] >= {"USDT", "EURC", "PYUSD", "USDCet", "USDCpo", "USDP", "AUSD", "FRAX"}
+    assert wrong["ton"] >= {"USDe", "jUSDC", "jUSDT", "oUSDC", "oUSDT"}
+    assert wrong["tron"] >= {"USDC", "USDD", "TUSD", "USDJ"}
+    assert wrong["ethereum"] >= {
+        "DAI",
+        "USDS",
+        "PYUSD",
+        "FDUSD",
+        "USDe",
+        "RLUSD",
+        "GUSD",
+        "BUSD",
+        "FRAX",
+        "LUSD",
+        "AUSD",
+    }
+    assert wrong["base"] >= {"USDbC", "EURC", "DAI", "USDS", "USDe", "GHO", "LUSD", "FRAX"}
+    assert wrong["polygon"] >= {"USDC.e", "DAI", "TUSD", "BUSD", "FRAX", "LUSD", "AUSD"}
 
 
 def test_each_genuine_token_has_one_valid_address_and_its_own_decimals() -> None:
@@ -70,8 +84,9 @@ def test_each_genuine_token_has_one_valid_address_and_its_own_decimals() -> None
     chains = load_chains("mainnet", {})
     assert chains["ethereum"].tokens["DAI"].decimals == 18
     assert chains["ethereum"].tokens["PYUSD"].decimals == 6
+    assert chains["ethereum"].tokens["GUSD"].decimals == 2
     assert chains["solana"].tokens["USDe"].decimals == 9
-    assert chains["tron"].finer_tokens == ["USDD", "USDDOLD", "TUSD", "USD1"]
+    assert chains["tron"].finer_tokens == ["USDD", "USDDOLD", "TUSD", "USD1", "USDJ"]
 
 
 def test_depth_alone_is_final_on_local_networks() -> None:

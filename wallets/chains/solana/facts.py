@@ -43,13 +43,17 @@ SOLANA: Final = ChainFacts(
             "USDS": "USDSwr9ApdHk5bvJKMjzff41FfuX8bSxdKcR81vTwcA",
             "USDe": "DEkqHyPN7GMRJ5cArtQFAWefqbZb33Hyf6s5iCwjEonT",
             "USD1": "USD1ttGY1N17NEEHLmELoaybftRBUSErhqYiQzvEmuB",
-            # Wormhole's forms of Ethereum's USDC, USDT and DAI.
+            "USDP": "HVbpJAQGNpkgBaYBZQBR1t7yFdvaYVp2vCQQfKKEN4tM",
+            "AUSD": "AUSD1jCcCyPLybk1YnvPWsHQSrZ46dxwoMniN4N2UEB9",
+            # Wormhole's forms of Ethereum's FRAX, USDC, USDT and DAI, and of Polygon's USDC.
+            "FRAX": "FR87nWEUxVgerFGhZM8Y4AggKGLnaXswr1Pd8wZ4kZcp",
+            "USDCpo": "E2VmbootbVCBkMNNxKQgCLMS1X3NoGMaYAsufaAsf7M",
             "USDCet": "A9mUU4qviSctJVPJdBJWkb28deg915LYJKrzQ19ji3FM",
             "USDTet": "Dn4noZ5jgGfkntzcQSUZ8czkreiZ1ForXYoV2H8Dm7S1",
             "DAIet": "EjmyN6qEC1Tf1JxiG1ae7UTJhUxSwk1TCWNWqxWV4J6o",
         },
         # Wormhole keeps at most eight.
-        decimals={"USDe": 9, "DAIet": 8},
+        decimals={"USDe": 9, "DAIet": 8, "FRAX": 8},
         explorer_tx="https://solscan.io/tx/{tx}",
         explorer_address="https://solscan.io/account/{address}",
     ),

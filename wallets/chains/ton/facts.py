@@ -36,6 +36,9 @@ TON: Final = ChainFacts(
             # The same list: USDC and USDT of Ethereum by bridge.ton.org. Circle issues no USDC on TON.
             "jUSDC": "EQB-MPwrd1G6WKNkLz_VnV6WqBDd142KMQv-g1O-8QUA3728",
             "jUSDT": "EQBynBO23ywHy_CgarY9NK9FTz0yDsG82PtcbSTQgGoXwiuA",
+            # The same by Orbit's bridge, in public code.
+            "oUSDC": "EQC61IQRl0_la95t27xhIpjxZt32vl1QQVF2UgTNuvD18W-4",
+            "oUSDT": "EQC_1YoM8RBixN95lz7odcF3Vrkc_N8Ne7gQi7Abtlet_Efi",
         },
         explorer_tx="https://tonviewer.com/transaction/{tx}",
         explorer_address="https://tonviewer.com/{address}",
