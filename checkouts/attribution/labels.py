@@ -1,5 +1,8 @@
 """Reads the texts that payers attach to a transfer: Solana Pay references, memos and comments. They are untrusted.
 
+EVM chains and Tron have none: an EVM transfer has no text, and Tron's memo (`raw_data.data`) is not in the JSON-RPC that is
+read there, so each payment would cost a request to another interface, which not every provider has.
+
 A checkout's code is the memo of its exact amount (`AmountReservation.memo`): 16 digits and letters, without i, l, o and u.
 """
 
@@ -30,7 +33,11 @@ _LAST_HEX_DIGIT: Final = "f"
 
 
 def references_in(labels: Iterable[str]) -> set[bytes]:
-    """Return the labels' parts that may be references (`AmountReservation.reference`): base58 of 32 bytes."""
+    """Return the labels' parts that may be references (`AmountReservation.reference`): base58 of 32 bytes.
+
+    One that is no checkout's makes no match doubtful, unlike a code: Solana wallets and programs add read-only keys of their
+    own to a transfer, so an unknown key is no sign of another shop's checkout.
+    """
     parts = (part for label in labels for part in _REFERENCE.findall(plain(label)))
     read = (_reference(part) for part in parts)
     return {reference for reference in read if reference is not None}

@@ -5,15 +5,19 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.states import Mode
 from accounts.team.permissions import Act
 from accounts.team.seats import SeatedRequest, seated
-from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal
 from wallets.dashboard.watched.detail import find_wallet
 from wallets.dashboard.watched.forms import EditForm, WatchForm
 from wallets.dashboard.watched.rows import watched_rows
 from wallets.models import WatchedWallet
+from wallets.receiving.inspection import inspect
+from wallets.selectors import chain_statuses
+from wallets.states import ChainStatus
 from wallets.watched.service import change_watched_wallet, remove_watched_wallet, watch_wallet
 
 
@@ -35,6 +39,8 @@ def watch(request: SeatedRequest) -> HttpResponse:
         return _ask(request, form, status=409)
     if is_new:
         messages.success(request, "This wallet is watched from now on.")
+        if warning := _warning(wallet):
+            messages.warning(request, f"{warning} Check that you meant this address: it is watched all the same.")
     else:
         messages.warning(request, "This wallet is watched already; it stays as it was.")
     return _to_wallet(request, wallet)
@@ -89,6 +95,21 @@ def _watch(request: SeatedRequest, form: WatchForm) -> tuple[WatchedWallet, bool
         now=timezone.now(),
         client=address_or_none(request),
     )
+
+
+def _warning(wallet: WatchedWallet) -> str:
+    """Return what its chain says against a wallet of live mode; empty if nothing, or if the chain does not answer."""
+    now = timezone.now()
+    is_read = chain_statuses(now=now)[wallet.chain] != ChainStatus.DOWN
+    if wallet.mode != Mode.LIVE or not is_read:
+        return ""
+    try:
+        inspect(wallet.chain, wallet.address, now=now, asker=str(wallet.merchant_id))
+    except InvalidRequestError as error:
+        return error.message
+    except (RateLimitError, UnavailableError):
+        return ""
+    return ""
 
 
 def _ask(request: SeatedRequest, form: WatchForm, status: int = 200) -> HttpResponse:

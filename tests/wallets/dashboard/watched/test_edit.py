@@ -1,11 +1,15 @@
 """Watching a wallet, changing its label and tags, giving it up."""
 
+from typing import Any
+
 import pytest
 
 from accounts.models import AuditEntry
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
 from tests.dashboard.people import Desk
-from tests.factories import WALLET
+from tests.factories import WALLET, make_live_chain
+from tests.nodes.answering import answering_code
 from tests.wallets.dashboard.watched.test_wallet_list import NEW, opened, shown
 from tests.wallets.days import make_movement
 from tests.wallets.watched_wallets import watch
@@ -26,6 +30,21 @@ def test_an_admin_has_a_wallet_watched(admin: Desk) -> None:
     assert "watched already" in admin.client.get(again["Location"]).text
     entry = AuditEntry.objects.get(action="watched_wallet.added")
     assert (entry.actor, entry.address) == (admin.user, "127.0.0.1")
+
+
+def test_a_watched_address_that_is_no_wallet_is_warned_of_and_watched_all_the_same(
+    owner: Desk, base_node: Anvil, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    make_live_chain("base")
+    base_node.rpc("anvil_setCode", WALLET, answering_code({"313ce567": [18]}))
+    answer = owner.post("dashboard_watch_wallet", NEW)
+    assert "is a token contract" in owner.client.get(answer["Location"]).text
+    assert WatchedWallet.objects.get().address == WALLET
+    # A wallet, and one on a chain that is not read, are watched without a word.
+    for address, chain in (("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC", "base"), (WALLET, "polygon")):
+        answer = owner.post("dashboard_watch_wallet", NEW | {"address": address, "chain": chain})
+        assert "Check that you meant" not in owner.client.get(answer["Location"]).text
 
 
 @pytest.mark.parametrize(
