@@ -19,6 +19,7 @@ from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from gateway.core.csv_files import csv_response
 from gateway.core.web.client_address import address_or_none
+from gateway.core.web.visits import is_client_gone, watch_client
 from settlements.payloads import settlement_payload
 from settlements.sweeps.requests import Asker, settle_now
 from x402 import schemas
@@ -101,7 +102,10 @@ class X402ViewSet(ApiViewSet):
         key = idempotency_key(request)
         caller = Caller(principal.merchant_id, principal.mode, key)
         wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
-        return Response(verify(caller, wanted, now=timezone.now()))
+        asker = request._request  # noqa: SLF001 - DRF offers no other way to the Django request
+        if not key:
+            watch_client(asker)
+        return Response(verify(caller, wanted, now=timezone.now(), is_gone=lambda: is_client_gone(asker)))
 
     @extend_schema(
         operation_id="settleX402Payment",

@@ -72,6 +72,10 @@ class X402Payment(models.Model):
     final_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
     reversed_at = models.DateTimeField(null=True)
+    # When two nodes were found to know its transfer.
+    witnessed_at = models.DateTimeField(null=True)
+    # SHA-256 of the request whose valid response nobody read: the same request gets it once more.
+    unread_digest = models.BinaryField(max_length=32, null=True)
     # Set once a watcher has recorded it too; never in test mode.
     transfer = models.OneToOneField(Transfer, models.PROTECT, null=True, related_name="x402_payment")
 
@@ -104,6 +108,15 @@ class X402Payment(models.Model):
             ),
             # What a payer paid a moment ago, which its balance may not include yet.
             models.Index(fields=["payer", "verified_at"], condition=Q(mode=Mode.LIVE), name="x402_payment_by_payer"),
+            # Responses that nobody read.
+            models.Index(fields=["merchant"], condition=Q(unread_digest__isnull=False), name="x402_payment_unread"),
+            # What a seller got on one node's word.
+            models.Index(
+                fields=["merchant", "verified_at"],
+                include=["units"],
+                condition=Q(mode=Mode.LIVE, witnessed_at=None),
+                name="x402_payment_unwitnessed",
+            ),
             # Watched until its money is in the merchant's wallet.
             models.Index(
                 fields=["id"],

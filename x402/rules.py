@@ -82,8 +82,8 @@ AWAITED: Final = Verdict(
 
 UNVOUCHED: Final = Verdict(
     reason=Reason.NOT_CONFIRMED,
-    message="This payer's payments of the last hour are a large sum: it waits for finality and a second node.",
-    retry_after=30,
+    message="Payments of the last hour are a large sum: this one waits for a second node, or for finality too.",
+    retry_after=10,
 )
 
 USED: Final = Verdict(reason=Reason.ALREADY_USED, message="This payment is already used.")

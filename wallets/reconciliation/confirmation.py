@@ -1,7 +1,8 @@
 """Makes large transfers final: the chain itself must call them final, and a second node must confirm them.
 
 The limit is for one transfer's amount. This module does not know checkouts: for parts of a large sum, their consumer asks by
-`WitnessRequest`, and counts each as final once that is answered.
+`WitnessRequest`, and counts each as final once that is answered. A machine's payment is of use before it is final: two nodes are
+asked about it at once, and again when it is.
 """
 
 import time
@@ -20,7 +21,7 @@ from wallets.chains.specs import ChainSpec
 from wallets.models import Transfer
 from wallets.reconciliation.differences import note_differences
 from wallets.reconciliation.sources import Witness, witnesses
-from wallets.states import DifferenceKind, TransferState
+from wallets.states import ClaimKind, DifferenceKind, TransferState
 from wallets.transfers.bells import ring_after_commit
 from wallets.watchers.leases import is_held
 from wallets.watchers.recorded import as_told
@@ -53,16 +54,21 @@ class LargeAmounts:
         self._patience: dict[int, tuple[float, float]] = {}
 
     def tick(self, *, now: datetime) -> int:
-        """Confirm transfers where possible; return how many. Raises ChainError if no node reports finality."""
+        """Confirm transfers where possible; return how many, with those that two nodes know before they are final.
+
+        Raises ChainError if no node reports finality.
+        """
         waiting = self._waiting()
         if not waiting or self._clock() < self._finality_due or not self._is_reader():
             return 0
         self._finality_due = self._clock() + _FINALITY_SECONDS
         finalized = self._reader.finalized()
-        final = [one for one in waiting if one.block_height <= finalized]
+        final = [one for one in waiting if one.block_height <= finalized][:_MOST_AT_ONCE]
         if not self._witnesses or self._spec.large_units is None:
             return self._confirm(final, now=now, witnessed=False)
-        return self._confirm(self._vouched(final, now), now=now, witnessed=True)
+        early = [one for one in waiting if self._is_early(one, finalized)][:_MOST_AT_ONCE]
+        noted = self._note(self._vouched(early, now), now=now)
+        return noted + self._confirm(self._vouched(final, now), now=now, witnessed=True)
 
     def close(self) -> None:
         """Close the connections to the nodes."""
@@ -82,7 +88,12 @@ class LargeAmounts:
         waiting = sorted(found.values(), key=lambda one: (one.block_height, one.pk))
         known = {one.pk for one in waiting}
         self._patience = {pk: p for pk, p in self._patience.items() if pk in known}
-        return [one for one in waiting if self._is_due(one)][:_MOST_AT_ONCE]
+        return [one for one in waiting if self._is_due(one)]
+
+    def _is_early(self, transfer: Transfer, finalized: int) -> bool:
+        """Whether a machine's payment was asked about, is not final, and two nodes were not heard."""
+        is_machines = transfer.purpose == ClaimKind.X402 and transfer.witnessed_at is None
+        return is_machines and transfer.block_height > finalized and transfer.units < (self._spec.large_units or 0)
 
     def _large(self, live: QuerySet[Transfer]) -> Iterable[Transfer]:
         """Return the large ones among transfers that are not final; no limit, none."""
@@ -127,33 +138,46 @@ class LargeAmounts:
         self._patience[transfer.pk] = (self._clock() + pause, longer)
 
     def _confirm(self, transfers: Sequence[Transfer], *, now: datetime, witnessed: bool) -> int:
+        return self._change(_CONFIRM, transfers, now=now, witnessed_at=now if witnessed else None)
+
+    def _note(self, transfers: Sequence[Transfer], *, now: datetime) -> int:
+        return self._change(_NOTE, transfers, now=now, witnessed_at=now)
+
+    def _change(
+        self, statement: str, transfers: Sequence[Transfer], *, now: datetime, witnessed_at: datetime | None
+    ) -> int:
         if not transfers:
             return 0
         parameters: dict[str, Any] = {
             "ids": [one.pk for one in transfers],
             "hashes": [one.block_hash for one in transfers],
-            "witnessed_at": now if witnessed else None,
+            "witnessed_at": witnessed_at,
             "now": now,
         }
         with transaction.atomic(), connection.cursor() as cursor:
             if not is_held(self._spec.name, self._owner):
                 return 0
-            cursor.execute(_CONFIRM, parameters)
+            cursor.execute(statement, parameters)
             ring_after_commit()
-            confirmed: int = cursor.rowcount
-            return confirmed
+            changed: int = cursor.rowcount
+            return changed
 
 
 _IS_ASKED: Final = Q(witness_request__isnull=False, witness_request__answered_at=None)
 
 # A reorg may have moved a transfer while the nodes were asked: their answer is then about another block.
-_CONFIRM = """
+_HELD = """
     WITH held AS (
         SELECT t.id, t.block_hash
         FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS vouched(id, block_hash)
         JOIN wallets_transfer t ON t.id = vouched.id AND t.block_hash = vouched.block_hash
         WHERE t.state <> 'orphaned' ORDER BY t.id FOR NO KEY UPDATE OF t
-    ), answered AS (
+    )"""
+_NOTE = f"""{_HELD}
+    UPDATE wallets_transfer t SET witnessed_at = %(witnessed_at)s::timestamptz, queued_at = %(now)s::timestamptz
+    FROM held WHERE t.id = held.id
+"""  # noqa: S608 - only our own text is put in
+_CONFIRM = f"""{_HELD}, answered AS (
         UPDATE wallets_witnessrequest w SET answered_at = %(now)s::timestamptz
         FROM held WHERE w.transfer_id = held.id AND w.block_hash = held.block_hash AND w.answered_at IS NULL
         RETURNING w.transfer_id
@@ -163,4 +187,4 @@ _CONFIRM = """
         queued_at = %(now)s::timestamptz, witnessed_at = %(witnessed_at)s::timestamptz
     FROM held LEFT JOIN answered a ON a.transfer_id = held.id
     WHERE t.id = held.id AND (t.state = 'detected' OR a.transfer_id IS NOT NULL)
-"""
+"""  # noqa: S608 - only our own text is put in

@@ -21,7 +21,7 @@ from x402.errors import ProofUnknownError
 from x402.inputs import Proof, VerifyRequest
 from x402.payloads import invalid_payload
 from x402.payments.addresses import expect_machines, is_paid_at
-from x402.payments.answers import kept_answer
+from x402.payments.answers import kept_answer, note_unread, take_unread
 from x402.payments.books import read_books
 from x402.payments.claims import Caller, use_recorded, use_up
 from x402.payments.large import awaits_second_node
@@ -31,12 +31,23 @@ from x402.states import Reason
 __all__ = ["Caller", "verify"]
 
 
-def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str, Any]:
+def verify(
+    caller: Caller, request: VerifyRequest, *, now: datetime, is_gone: Callable[[], bool] = lambda: False
+) -> dict[str, Any]:
     """Return the response of `POST /x402/verify`, having used up the payment if it says `valid`.
 
+    `is_gone` says whether nobody will read it: then the same request gets it once more.
     Raises ConflictError where the Idempotency-Key was used for another body, and UnavailableError (chain_unavailable) if no
     node answers: never "invalid" then, or an honest payer would pay twice.
     """
+    answer = _verify(caller, request, now=now)
+    # With a key, each repetition gets it.
+    if answer["valid"] and not caller.key and is_gone():
+        note_unread(answer["paymentId"], request)
+    return answer
+
+
+def _verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str, Any]:
     refusal = _judge_claims(caller, request, now=now)
     # The most frequent case costs one statement.
     if refusal is None and (answer := use_recorded(caller, request, now=now)):
@@ -49,8 +60,10 @@ def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str
             return answer
         verdict = _unused(caller, request, verdict.paid, now=now)
     # Possibly used by this very request, sent twice at once.
-    if verdict.reason is Reason.ALREADY_USED and (kept := kept_answer(caller, request)):
-        return kept
+    if verdict.reason is Reason.ALREADY_USED:
+        kept = kept_answer(caller, request) or take_unread(caller, request, now=now)
+        if kept is not None:
+            return kept
     return invalid_payload(request.proof.tx_hash, verdict)
 
 

@@ -32,6 +32,7 @@ from x402.exact.testmode import settle_simulated
 from x402.exact.waiters import CalledAgainError, Waiting, asking
 from x402.models import Authorization
 from x402.payments.claims import Caller
+from x402.payments.large import is_sold_out
 
 Answer = dict[str, Any]
 
@@ -105,6 +106,8 @@ class _Settling:
         if row is None or may_begin_anew(row, now=self._clock()):
             refuse_new(self._caller, self._request, now=self._clock())
             refuse_failing(self._request, now=self._clock())
+            if is_sold_out(self._caller.merchant_id, self._request.spec, now=self._clock()):
+                return answers.trouble(self._request)
             if not self._waiting.enter(self._request.spec.name):
                 # A sent payment must be waited for: published middlewares treat a pending payment as failed.
                 return answers.trouble(self._request)

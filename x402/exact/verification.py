@@ -14,6 +14,7 @@ from x402.exact.shares import VERIFYING, may_ask, refuse_failing
 from x402.exact.testmode import verify_simulated
 from x402.exact.waiters import asking, has_place
 from x402.payments.claims import Caller
+from x402.payments.large import is_sold_out
 
 Answer = dict[str, Any]
 
@@ -49,6 +50,8 @@ def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
     if not has_place(request.spec.name):
         # Without a free place to wait nothing may be sent, so refuse before the resource server does its work.
         return answers.unverified(request.signed.payer)
+    if is_sold_out(caller.merchant_id, request.spec, now=clock()):
+        return answers.unready(request.signed.payer)
     if may_ask(VERIFYING, caller.merchant_id, request.spec, now=clock()):
         with asking(request.spec.name) as is_asked:
             if is_asked:

@@ -21,7 +21,7 @@ from x402.models import KeptAnswer
 from x402.payloads import valid_payload
 from x402.payments.addresses import settles_directly
 from x402.payments.books import IS_AWAITED, IS_RECORDED
-from x402.payments.large import IS_BELIEVED, limit_for, turn_of_payer
+from x402.payments.large import IS_BELIEVED, ask_early, limits_for, turn_of_seller
 from x402.rules import IN_HAND, OLDEST, Candidate
 from x402.states import PaymentStatus, Protocol
 
@@ -41,11 +41,12 @@ log = structlog.get_logger(__name__)
 _JUDGED: Final = """
     SELECT %(tx_hash)s::text AS tx_hash, %(position)s::int AS position, %(units)s::numeric AS units,
            %(height)s::bigint AS block_height, %(block_time)s::timestamptz AS block_time, %(is_final)s::boolean AS is_final,
-           %(transfer)s::bigint AS transfer_id, %(confirmations)s::bigint AS confirmations
+           %(transfer)s::bigint AS transfer_id, %(confirmations)s::bigint AS confirmations,
+           (SELECT v.witnessed_at FROM wallets_transfer v WHERE v.id = %(transfer)s::bigint) AS witnessed_at
 """
 _RECORDED: Final = f"""
     SELECT t.tx_hash, t.position, t.units, t.block_height, t.block_time, t.state = 'confirmed' AS is_final,
-           t.id AS transfer_id,
+           t.id AS transfer_id, t.witnessed_at,
            GREATEST(k.head - t.block_height + 1, 1) AS confirmations
     FROM wallets_transfer t LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
     WHERE {IS_RECORDED} AND t.token = %(token)s AND t.sender = %(payer)s
@@ -62,13 +63,14 @@ _USE: Final = """
     WITH paid AS ({paid}), used AS (
         INSERT INTO x402_payment (
             public_id, merchant_id, mode, protocol, chain, tx_hash, position, token, units, required_units, payer, pay_to,
-            is_signed, resource, status, block_height, block_time, verified_at, final_at, settled_at, transfer_id)
+            is_signed, resource, status, block_height, block_time, verified_at, final_at, settled_at, transfer_id,
+            witnessed_at)
         SELECT %(public_id)s::text, %(merchant)s::bigint, %(mode)s::text, %(protocol)s::text, %(chain)s::text,
                paid.tx_hash, paid.position, %(token)s::text, paid.units, %(required)s::numeric, %(payer)s::text,
                %(pay_to)s::text, %(is_signed)s::boolean, %(resource)s::text,
                CASE WHEN paid.is_final THEN %(final_status)s::text ELSE 'verified' END, paid.block_height, paid.block_time,
                %(now)s::timestamptz, CASE WHEN paid.is_final THEN %(now)s::timestamptz END,
-               CASE WHEN paid.is_final THEN %(settled_at)s::timestamptz END, paid.transfer_id
+               CASE WHEN paid.is_final THEN %(settled_at)s::timestamptz END, paid.transfer_id, paid.witnessed_at
         FROM paid WHERE {believed}
         ON CONFLICT DO NOTHING
         RETURNING id
@@ -82,7 +84,7 @@ _USE: Final = """
                %(answer)s::jsonb || jsonb_build_object('confirmations', paid.confirmations), %(now)s::timestamptz
         FROM used, paid WHERE %(key)s::text <> ''
     )
-    SELECT paid.confirmations, paid.block_height, k.head_at
+    SELECT paid.confirmations, paid.block_height, k.head_at, paid.transfer_id, paid.units, paid.witnessed_at
     FROM used, paid LEFT JOIN wallets_chaincursor k ON k.chain = %(chain)s::text
 """
 _CLAIM: Final = insert_claims(
@@ -143,20 +145,22 @@ def _use(
 ) -> dict[str, Any] | None:
     public_id = new_id("x4p")
     answer = valid_payload(request.proof.tx_hash, public_id, now=now)
-    limit = limit_for(caller.mode, request)
-    parameters = paid | limit | _payment(caller, request, now)
+    limits = limits_for(caller.merchant_id, caller.mode, request, now=now)
+    parameters = paid | limits | _payment(caller, request, now)
     parameters |= {"public_id": public_id, "answer": orjson.dumps(answer).decode()}
     try:
         # Runs without a transaction around it if nothing is added up: that would take more round trips.
-        with turn_of_payer(caller.merchant_id, request, large=limit["large"]), connection.cursor() as cursor:
+        with turn_of_seller(caller.merchant_id, limits), connection.cursor() as cursor:
             cursor.execute(statement, parameters)
             used = cursor.fetchone()
     except IntegrityError:
         return None
     if used is None:
         return None
-    counted, height, head_at = used
+    counted, height, head_at, transfer_id, units, witnessed_at = used
     try:
+        if caller.mode == Mode.LIVE and witnessed_at is None:
+            ask_early(caller.merchant_id, request.proof.chain, transfer_id, int(units), now=now)
         newer = _newer_head(request.proof.chain, caller.mode, head_at, now)
         told = answer | {"confirmations": max(counted, (newer or height) - height + 1)}
         if told["confirmations"] != counted:

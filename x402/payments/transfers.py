@@ -20,11 +20,12 @@ from wallets.transfers.queue import BATCH, process_queue
 from x402.models import Authorization, X402Payment
 from x402.payments.addresses import settles_directly
 from x402.payments.events import tell
+from x402.payments.large import ask_early
 from x402.states import AuthorizationState, PaymentStatus
 
 _WRITTEN: Final = (
     *("transfer", "units", "block_height", "block_time"),
-    *("status", "final_at", "settled_at", "reversed_at"),
+    *("status", "final_at", "settled_at", "reversed_at", "witnessed_at"),
 )
 _Key: TypeAlias = tuple[str, str, int]
 
@@ -147,6 +148,7 @@ class _Change:
         payment.units = payment.units if is_otherwise else transfer.units
         payment.block_height = transfer.block_height
         payment.block_time = transfer.block_time
+        payment.witnessed_at = transfer.witnessed_at
         self._stand(payment, transfer, now)
 
     def reverse(self, payment: X402Payment, now: datetime) -> None:
@@ -190,6 +192,9 @@ class _Change:
         back = [one.public_id for one in self.returned]
         service.unvoid(FeeKind.X402, back, now=now)
         tell(reversed_=self.reversed, returned=self.returned, now=now)
+        for one in self.changed:
+            if one.witnessed_at is None and one.reversed_at is None:
+                ask_early(one.merchant_id, one.chain, one.transfer_id, int(one.units), now=now)
 
 
 def _reopen(payments: Iterable[X402Payment]) -> None:

@@ -23,7 +23,7 @@ from wallets.chains.registry import load_chains
 from wallets.chains.specs import ChainSpec
 from wallets.models import SourceDifference, Transfer, WitnessRequest
 from wallets.reconciliation.confirmation import LargeAmounts
-from wallets.states import TransferState
+from wallets.states import ClaimKind, TransferState
 from wallets.transfers.service import ask_witnesses
 from wallets.watcher_process import open_watcher
 
@@ -265,6 +265,27 @@ def test_what_the_chain_does_not_call_final_yet_waits(start_node: StartNode) -> 
         assert public.look() == 0
         node.mine(3)
         assert public.look() == 1
+
+
+def test_two_nodes_are_asked_about_a_machines_part_before_it_is_final_and_again_then(start_node: StartNode) -> None:
+    node = start_node(BASE, extra=["--slots-in-an-epoch", "10"])
+    prepare_chain(node)
+    with station(node, public_spec) as public:
+        tx_hash = public.pay(THRESHOLD - 1)
+        ask_for_all()
+        assert public.look() == 0
+        Transfer.objects.update(purpose=ClaimKind.X402)
+        public.proxies[1].fault = does_not_know(tx_hash)
+        assert public.look() == 0
+        public.proxies[1].fault = honest
+        assert public.look(after=100) == 1
+        found = the_transfer()
+        assert found.witnessed_at == found.queued_at is not None
+        assert WitnessRequest.objects.get().answered_at is None
+        assert public.look(after=100) == 0
+        node.mine(20)
+        assert public.look(after=100) == 1
+    assert WitnessRequest.objects.get().answered_at is not None
 
 
 def public_spec(*urls: str) -> ChainSpec:

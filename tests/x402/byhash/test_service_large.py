@@ -1,4 +1,4 @@
-"""What a seller gets from one payer within an hour is believed as one large payment is: by two nodes."""
+"""What a seller gets within an hour is believed as one large payment is: by two nodes. From one payer, it must be final too."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,6 +17,7 @@ from tests.x402.recorded import make_machine_transfer, make_seller, verify_it
 from wallets.models import Transfer, WitnessRequest
 from x402.models import X402Payment
 from x402.payments import large
+from x402.payments.transfers import follow_transfers
 from x402.states import PaymentStatus, Protocol
 
 pytestmark = pytest.mark.django_db
@@ -76,9 +77,9 @@ def test_a_large_sum_of_one_payer_waits_for_a_second_node(
 
 def test_what_no_watcher_recorded_waits_too(base: Anvil, seller: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is lowered to two parts, for the payer of the local chain."""
-    monkeypatch.setattr(large, "COUNTED_FROM", 1)
-    monkeypatch.setattr(large, "limit_for", lambda *_: {"large": 1_000_000, "window": large.WINDOW})
-    monkeypatch.setattr("x402.payments.claims.limit_for", large.limit_for)
+    limits = {"payers_limit": 1_000_000, "sellers_limit": None, "window": large.WINDOW}
+    monkeypatch.setattr(large, "limits_for", lambda *_, **__: limits)
+    monkeypatch.setattr("x402.payments.claims.limits_for", large.limits_for)
     assert verdict(seller, paid(base, seller)) == "valid"
     assert verdict(seller, paid(base, seller)) == "not_confirmed"
 
@@ -89,6 +90,90 @@ def test_other_payers_sellers_and_hours_are_other_sums(merchant: Merchant, pay_t
     X402Payment.objects.update(verified_at=timezone.now() - timedelta(minutes=61))
     assert told(merchant, pay_to, 6_000) == "valid"
     assert not WitnessRequest.objects.exists()
+
+
+@pytest.fixture
+def pay_two(pay_to: str, settings: Any) -> str:
+    """Where they pay, on Base with two nodes."""
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:1,http://127.0.0.1:2"}
+    large._unwitnessed_lately.cache_clear()
+    return pay_to
+
+
+def machine(number: int) -> str:
+    return f"0x{number:040x}"
+
+
+def make_signed(merchant: Merchant, pay_to: str, dollars: int, *, chain: str = "base") -> X402Payment:
+    """A payment that was settled by signature."""
+    transfer = make_machine_transfer(merchant, pay_to, dollars * DOLLAR, sender=machine(99), chain=chain)
+    now = timezone.now()
+    return X402Payment.objects.create(
+        **{
+            name: getattr(transfer, name)
+            for name in ("merchant", "mode", "chain", "tx_hash", "position", "token", "units")
+        },
+        protocol=Protocol.EXACT,
+        required_units=transfer.units,
+        payer=transfer.sender,
+        pay_to=pay_to,
+        block_height=transfer.block_height,
+        block_time=now,
+        verified_at=now,
+    )
+
+
+@pytest.mark.parametrize("parts", [(6_000, 6_000), (4_000,) * 3, (1_000,) * 10, (9_999, 1)])
+def test_what_one_node_says_of_many_payers_is_no_large_sum(
+    merchant: Merchant, pay_two: str, parts: tuple[int, ...]
+) -> None:
+    *before, last = parts
+    for number, part in enumerate(before):
+        assert told(merchant, pay_two, part, sender=machine(number)) == "valid"
+    assert told(merchant, pay_two, last, sender=STRANGER) == "not_confirmed"
+    transfer = Transfer.objects.latest("pk")
+    assert WitnessRequest.objects.filter(transfer=transfer).exists()
+    # Final or not.
+    Transfer.objects.filter(pk=transfer.pk).update(witnessed_at=timezone.now())
+    assert ask(transfer) == "valid"
+    assert ask(transfer) == "already_used"
+    assert told(merchant, pay_two, last, sender=machine(98)) == "not_confirmed"
+
+
+@pytest.mark.parametrize("chain", ["base", "polygon"])
+def test_signed_payments_of_every_chain_count_in_a_sellers_sum(merchant: Merchant, pay_two: str, chain: str) -> None:
+    make_signed(merchant, pay_two, 9_000, chain=chain)
+    assert told(merchant, pay_two, 2_000) == "not_confirmed"
+    assert told(merchant, pay_two, 900) == "valid"
+    X402Payment.objects.update(verified_at=timezone.now() - timedelta(minutes=61))
+    assert told(merchant, pay_two, 2_000) == "valid"
+
+
+def test_what_two_nodes_know_does_not_count_again(merchant: Merchant, pay_two: str) -> None:
+    assert told(merchant, pay_two, 6_000) == "valid"
+    Transfer.objects.update(witnessed_at=timezone.now())
+    follow_transfers(now=timezone.now())
+    assert told(merchant, pay_two, 6_000, sender=STRANGER) == "valid"
+
+
+def test_from_half_the_sum_a_second_node_is_asked_before_anybody_has_to_wait(merchant: Merchant, pay_two: str) -> None:
+    assert told(merchant, pay_two, 4_999) == "valid"
+    follow_transfers(now=timezone.now())
+    assert not WitnessRequest.objects.exists()
+    make_signed(merchant, pay_two, 1)
+    large._unwitnessed_lately.cache_clear()
+    assert told(merchant, pay_two, 2, sender=STRANGER) == "valid"
+    follow_transfers(now=timezone.now())
+    # Of the first one nothing changed since.
+    assert set(WitnessRequest.objects.values_list("transfer__units", flat=True)) == {DOLLAR, 2 * DOLLAR}
+
+
+def test_cents_wait_once_their_sellers_sum_is_large(merchant: Merchant, pay_two: str) -> None:
+    make_signed(merchant, pay_two, 10_000)
+    cents = make_machine_transfer(merchant, pay_two, DOLLAR // 100)
+    assert ask(cents) == "not_confirmed"
+    Transfer.objects.filter(pk=cents.pk).update(witnessed_at=timezone.now())
+    assert ask(cents) == "valid"
 
 
 @pytest.mark.parametrize(
@@ -109,8 +194,8 @@ def test_a_price_below_a_dollar_is_answered_at_once_and_counts(merchant: Merchan
 
 
 def answers_at_once(merchant: Merchant, pay_to: str) -> list[str]:
-    """What two halves of a large sum are answered, each asked before the other is committed."""
-    halves = [make_machine_transfer(merchant, pay_to, 6_000 * DOLLAR) for _ in range(2)]
+    """What two halves of a large sum are answered, of two payers, each asked before the other is committed."""
+    halves = [make_machine_transfer(merchant, pay_to, 6_000 * DOLLAR, sender=machine(number)) for number in range(2)]
     with crew() as threads, holding("SELECT FROM wallets_transfer FOR UPDATE"):
         asked = [threads.start(lambda one=one: ask(one)) for one in halves]  # type: ignore[misc]
         wait_for_waiters(2)
@@ -119,14 +204,14 @@ def answers_at_once(merchant: Merchant, pay_to: str) -> list[str]:
 
 @pytest.mark.concurrency
 @pytest.mark.django_db(transaction=True)
-def test_two_halves_at_once_are_one_sum(merchant: Merchant, pay_to: str) -> None:
-    assert answers_at_once(merchant, pay_to) == ["not_confirmed", "valid"]
+def test_two_halves_at_once_are_one_sum(merchant: Merchant, pay_two: str) -> None:
+    assert answers_at_once(merchant, pay_two) == ["not_confirmed", "valid"]
 
 
 @pytest.mark.concurrency
 @pytest.mark.django_db(transaction=True)
 def test_without_the_lock_each_half_would_see_nothing_of_the_other(
-    merchant: Merchant, pay_to: str, monkeypatch: pytest.MonkeyPatch
+    merchant: Merchant, pay_two: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(large, "_TAKE_TURN", "SELECT %s")
-    assert answers_at_once(merchant, pay_to) == ["valid", "valid"]
+    assert answers_at_once(merchant, pay_two) == ["valid", "valid"]

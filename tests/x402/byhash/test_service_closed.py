@@ -1,0 +1,125 @@
+"""A seller whose connection closed before it read the verdict gets it once when it asks again."""
+
+import json
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accounts.models import FeeEntry
+from demo.localnet.anvil import Anvil
+from demo.localnet.tokens import token_address
+from tests.contract.client import ApiClient, some_address
+from tests.contract.servers import HOST, running_servers
+from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest
+from tests.waiting import wait_until
+from tests.x402.calls import Claim, ask, verdict
+from tests.x402.payers import paid
+from x402.byhash import service
+from x402.models import X402Payment
+
+pytestmark = pytest.mark.django_db
+SECONDS = 60
+
+
+@pytest.fixture
+def claim(base: Anvil, seller: ApiClient) -> Claim:
+    """A payment that nobody asked about yet."""
+    return paid(base, seller)
+
+
+def ask_and_leave(seller: ApiClient, claim: Claim, **values: Any) -> None:
+    """Ask over a connection that closes before the verdict is written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("x402.api.is_client_gone", lambda _: True)
+        ask(seller, claim, **values)
+    assert X402Payment.objects.count() == 1
+
+
+def test_a_verdict_that_nobody_read_is_given_once_more(seller: ApiClient, claim: Claim) -> None:
+    ask_and_leave(seller, claim)
+    # Another resource of the same price is another request.
+    assert verdict(seller, claim, resource="https://shop.example/another") == "already_used"
+    told = ask(seller, claim).body
+    assert (told["valid"], told["paymentId"]) == (True, X402Payment.objects.get().public_id)
+    assert told["confirmations"] >= 1
+    assert verdict(seller, claim) == "already_used"
+    assert FeeEntry.objects.count() == 1
+
+
+def test_who_never_reads_it_may_ask_again(seller: ApiClient, claim: Claim) -> None:
+    for _ in range(2):
+        ask_and_leave(seller, claim)
+    assert [verdict(seller, claim) for _ in range(2)] == ["valid", "already_used"]
+
+
+def test_with_a_key_the_same_request_gets_it_and_no_other_one(seller: ApiClient, claim: Claim) -> None:
+    ask_and_leave(seller, claim, key="one")
+    assert verdict(seller, claim) == "already_used"
+    assert all(ask(seller, claim, key="one").body["valid"] for _ in range(2))
+
+
+def test_what_was_read_by_nobody_is_kept_under_the_key_of_the_next_request(seller: ApiClient, claim: Claim) -> None:
+    ask_and_leave(seller, claim)
+    first, second = (ask(seller, claim, key="two").body for _ in range(2))
+    assert first == second
+    assert first["valid"]
+    assert verdict(seller, claim) == "already_used"
+
+
+def test_a_payment_that_was_reversed_meanwhile_is_not_served(seller: ApiClient, claim: Claim) -> None:
+    ask_and_leave(seller, claim)
+    X402Payment.objects.update(status="reversed")
+    assert verdict(seller, claim) == "already_used"
+
+
+def test_without_the_note_the_payer_would_never_be_served(
+    seller: ApiClient, claim: Claim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control."""
+    monkeypatch.setattr(service, "note_unread", lambda *_: None)
+    ask_and_leave(seller, claim)
+    assert verdict(seller, claim) == "already_used"
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_closes_while_a_node_is_asked_uses_nothing_up(
+    base: Anvil, seller: ApiClient, claim: Claim, tmp_path: Path
+) -> None:
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def slowly(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        is_asked.set()
+        may_answer.wait(SECONDS)
+        return honest(proxy, request, ask)
+
+    with RpcProxy(base.url) as proxy, running_servers(1, tmp_path, chains(proxy.url)) as (server,):
+        proxy.fault = slowly
+        with open_request(server.port, seller, claim.body()):
+            assert is_asked.wait(SECONDS)
+        may_answer.set()
+        wait_until(X402Payment.objects.exclude(unread_digest=None).exists, seconds=SECONDS)
+    assert [verdict(seller, claim) for _ in range(2)] == ["valid", "already_used"]
+
+
+def chains(url: str) -> dict[str, str]:
+    return {"CHAIN_NETWORK": "local", "CHAIN_BASE_RPC_URLS": url, "CHAIN_BASE_TOKEN_USDC": token_address("USDC")}
+
+
+def open_request(port: int, seller: ApiClient, body: Any) -> socket.socket:
+    """Send a verification, and read no answer."""
+    content = json.dumps(body).encode()
+    head = [
+        "POST /api/v1/x402/verify HTTP/1.1",
+        f"Host: {HOST}",
+        f"Authorization: Bearer {seller.key}",
+        f"X-Forwarded-For: {some_address()}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(content)}",
+    ]
+    peer = socket.create_connection((HOST, port), timeout=SECONDS)
+    peer.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + content)
+    return peer
