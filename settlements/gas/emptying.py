@@ -40,7 +40,7 @@ def send_first(attempt: GasAttempt, *, node: GasNode, withdrawn: Callable[[], ob
     If nodes refuse it for want of coin or fee, its nonce is emptied and NoGasError raised: certainly no node has it. Its
     caller records that nothing was sent by `withdrawn`, in the same database transaction.
     """
-    answer = node.send_first(bytes(attempt.raw))
+    answer = _reason(attempt, node.send_first(bytes(attempt.raw)), node=node)
     if answer not in UNPAYABLE:
         return answer
     prices = _prices(node)
@@ -50,6 +50,19 @@ def send_first(attempt: GasAttempt, *, node: GasNode, withdrawn: Callable[[], ob
         withdrawn()
     note_refusal(attempt.transaction, answer, node=node, now=now)
     raise NoGasError(f"{attempt.transaction.account.chain}: {answer.value}")
+
+
+def _reason(attempt: GasAttempt, answer: Sending, *, node: GasNode) -> Sending:
+    """Return why nodes refused a transaction: in words that we do not know, the balance and the base fee tell."""
+    made = attempt.transaction
+    if answer is not Sending.REFUSED:
+        return answer
+    try:
+        if node.balance(made.account.address) < made.most_wei:
+            return Sending.POOR
+        return Sending.UNDERPRICED if attempt.max_fee < node.prices().base_fee else answer
+    except ChainError:
+        return answer
 
 
 def note_refusal(made: GasTransaction, answer: Sending, *, node: GasNode, now: datetime) -> None:

@@ -47,8 +47,8 @@ _SAYINGS: Final = (
     (
         Sending.UNDERPRICED,
         re.compile(
-            r"underpriced|(?:fee|price|tip) ?(?:is )?too ?low|less than (?:the )?block base ?fee"
-            r"|below (?:the )?(?:current |configured )?(?:base fee|minimum)"
+            r"underpriced|(?:fee|price|tip|cap) ?(?:is )?too ?low|less than (?:the )?block base ?fee"
+            r"|below (?:the )?(?:current |configured |chain )?(?:base fee|minimum)|replacement ?not ?allowed"
             r"|(?:lower|less) than (?:the )?(?:min|base ?fee)|too low for the next block",
             re.IGNORECASE,
         ),
@@ -56,8 +56,8 @@ _SAYINGS: Final = (
     (
         Sending.POOR,
         re.compile(
-            r"insufficient ?(?:funds|(?:account )?balance)|exceeds (?:the )?(?:account )?balance"
-            r"|(?:doesn't|does not) have enough funds|balance is too low",
+            r"insufficient ?(?:funds|(?:account )?balance)|exceeds (?:the )?(?:[a-z]+ ){0,3}balance|lack of funds"
+            r"|(?:doesn't|does not) have enough (?:funds|balance)|not enough (?:funds|balance)|balance is too low",
             re.IGNORECASE,
         ),
     ),
@@ -188,12 +188,16 @@ def _send(node: Node, raw: bytes) -> Sending:
     try:
         node.call("eth_sendRawTransaction", ["0x" + raw.hex()])
     except RefusedError as error:
-        for meaning, saying in _SAYINGS:
-            if saying.search(str(error)):
-                return meaning
-        raise
+        if (meaning := meaning_of(str(error))) is None:
+            raise
+        return meaning
     # The returned hash is ignored: ours is computed from the signed bytes.
     return Sending.TAKEN
+
+
+def meaning_of(text: str) -> Sending | None:
+    """Return what a client's error text says about a transaction; None if it is in none of the words we know."""
+    return next((meaning for meaning, saying in _SAYINGS if saying.search(text)), None)
 
 
 def _receipt_of(tx_hash: str, node: Node) -> Receipt | None:

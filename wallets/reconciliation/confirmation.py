@@ -67,8 +67,8 @@ class LargeAmounts:
         if not self._witnesses or self._spec.large_units is None:
             return self._confirm(final, now=now, witnessed=False)
         early = [one for one in waiting if self._is_early(one, finalized)][:_MOST_AT_ONCE]
-        noted = self._note(self._vouched(early, now), now=now)
-        return noted + self._confirm(self._vouched(final, now), now=now, witnessed=True)
+        noted = self._note(self._vouched(early, now, is_final=False), now=now)
+        return noted + self._confirm(self._vouched(final, now, is_final=True), now=now, witnessed=True)
 
     def close(self) -> None:
         """Close the connections to the nodes."""
@@ -105,19 +105,21 @@ class LargeAmounts:
     def _is_due(self, transfer: Transfer) -> bool:
         return self._patience.get(transfer.pk, (0.0, 0.0))[0] <= self._clock()
 
-    def _vouched(self, final: Sequence[Transfer], now: datetime) -> list[Transfer]:
+    def _vouched(self, transfers: Sequence[Transfer], now: datetime, *, is_final: bool) -> list[Transfer]:
         """Return the transfers that two nodes know; the others are asked again, with growing delays."""
-        words = {one.pk: 0 for one in final}
+        words = {one.pk: 0 for one in transfers}
         for witness in self._witnesses:
-            open_ones = [one for one in final if words[one.pk] < _WORDS_NEEDED]
-            for one in self._known_to(witness, open_ones, now):
+            open_ones = [one for one in transfers if words[one.pk] < _WORDS_NEEDED]
+            for one in self._known_to(witness, open_ones, now, is_final=is_final):
                 words[one.pk] += 1
-        for one in final:
+        for one in transfers:
             if words[one.pk] < _WORDS_NEEDED:
                 self._wait_longer(one)
-        return [one for one in final if words[one.pk] >= _WORDS_NEEDED]
+        return [one for one in transfers if words[one.pk] >= _WORDS_NEEDED]
 
-    def _known_to(self, witness: Witness, transfers: Sequence[Transfer], now: datetime) -> list[Transfer]:
+    def _known_to(
+        self, witness: Witness, transfers: Sequence[Transfer], now: datetime, *, is_final: bool
+    ) -> list[Transfer]:
         if not transfers:
             return []
         asked = [as_told(one, self._spec.family) for one in transfers]
@@ -127,9 +129,9 @@ class LargeAmounts:
             log.warning("no witness", chain=self._spec.name, error=str(error))
             return []
         pairs = list(zip(transfers, answers, strict=True))
-        note_differences(
-            [one for one, is_known in pairs if not is_known], kind=DifferenceKind.UNKNOWN, source=witness.label, now=now
-        )
+        # Of newer blocks, a node that is a little behind knows nothing yet.
+        unknown = [one for one, is_known in pairs if not is_known and is_final]
+        note_differences(unknown, kind=DifferenceKind.UNKNOWN, source=witness.label, now=now)
         return [one for one, is_known in pairs if is_known]
 
     def _wait_longer(self, transfer: Transfer) -> None:

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from settlements.gas.broadcast import broadcast
-from settlements.gas.node import GasNode, Sending
+from settlements.gas.node import GasNode, Sending, meaning_of
 from settlements.gas.upkeep import GIVE_UP_AFTER, tend
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
@@ -15,6 +15,51 @@ from tests.settlements.calls import ask
 from tests.settlements.chain import CONFIRMATIONS, LATE
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        # go-ethereum, bor, op-geth
+        ("insufficient funds for gas * price + value: balance 0, tx cost 42000, overshot 42000", Sending.POOR),
+        ("insufficient funds for l1Cost + gas * price + value: address 0x3f have 0 want 9", Sending.POOR),
+        ("insufficient balance for transfer", Sending.POOR),
+        ("transaction underpriced: tip needed 25000000000, tip permitted 1", Sending.UNDERPRICED),
+        ("replacement transaction underpriced", Sending.UNDERPRICED),
+        ("max fee per gas less than block base fee: address 0x3f, maxFeePerGas: 1, baseFee: 7", Sending.UNDERPRICED),
+        ("nonce too low: next nonce 5, tx nonce 3", Sending.USED),
+        ("already known", Sending.TAKEN),
+        # erigon
+        ("fee too low", Sending.UNDERPRICED),
+        ("insufficient funds", Sending.POOR),
+        # nethermind
+        ("InsufficientFunds, Account balance: 0, cumulative cost: 42000", Sending.POOR),
+        ("InsufficientFunds, Balance is zero, cannot pay gas", Sending.POOR),
+        ("FeeTooLowToCompete", Sending.UNDERPRICED),
+        ("ReplacementNotAllowed", Sending.UNDERPRICED),
+        ("OldNonce, Current nonce: 5, nonce of rejected tx: 3", Sending.USED),
+        ("AlreadyKnown", Sending.TAKEN),
+        # reth, revm
+        ("lack of funds (0) for max fee (42000)", Sending.POOR),
+        ("transaction feeCap 7 below chain minimum", Sending.UNDERPRICED),
+        ("transaction priority fee below minimum required priority fee 7", Sending.UNDERPRICED),
+        # besu
+        ("Upfront cost exceeds account balance", Sending.POOR),
+        ("transaction up-front cost 0x9 exceeds transaction sender account balance 0x0", Sending.POOR),
+        ("Gas price below current base fee", Sending.UNDERPRICED),
+        ("Known transaction", Sending.TAKEN),
+        # hardhat, OpenEthereum, zkSync
+        ("Sender doesn't have enough funds to send tx. The max upfront cost is: 9", Sending.POOR),
+        ("Not enough balance to cover the fee", Sending.POOR),
+        # Of something else.
+        ("exceeds block gas limit", None),
+        ("intrinsic gas too low: gas 1, minimum needed 21000", None),
+        ("txpool is full", None),
+        ("invalid sender", None),
+    ],
+)
+def test_a_clients_words_for_a_refusal_are_understood(text: str, meaning: Sending | None) -> None:
+    assert meaning_of(text) is meaning
 
 
 def state_of(made: GasTransaction) -> tuple[str, bool | None]:

@@ -277,6 +277,7 @@ def test_two_nodes_are_asked_about_a_machines_part_before_it_is_final_and_again_
         Transfer.objects.update(purpose=ClaimKind.X402)
         public.proxies[1].fault = does_not_know(tx_hash)
         assert public.look() == 0
+        assert not SourceDifference.objects.exists()
         public.proxies[1].fault = honest
         assert public.look(after=100) == 1
         found = the_transfer()

@@ -1,4 +1,4 @@
-"""A merchant whose machines pay by signature on a local Base, with USDC at its real address."""
+"""A merchant whose machines pay by signature on a local EVM chain, with USDC at its real address."""
 
 from typing import Any
 
@@ -12,20 +12,25 @@ from wallets.selectors import forget
 
 
 def connect_base(settings: Any, node: Anvil) -> str:
-    """Let Base be the only chain that can be asked, a rich account of its node pay for gas; return USDC's address."""
+    """Connect to Base; return USDC's address."""
+    return connect_evm(settings, node, "base")
+
+
+def connect_evm(settings: Any, node: Anvil, chain: str) -> str:
+    """Let one chain be the only one that can be asked, a rich account of its node pay for gas; return USDC's address."""
     settings.CHAIN_NETWORK = "local"
-    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": node.url}
+    settings.CHAIN_SETTINGS = {f"{chain.upper()}_RPC_URLS": node.url}
     settings.GAS_KEYS = [node.accounts[3].key]
-    settings.GAS_DAILY_COINS = {"base": "100"}
+    settings.GAS_DAILY_COINS = {chain: "100"}
     ChainCursor.objects.all().delete()
-    make_live_chain("base", height=None, head=None)
+    make_live_chain(chain, height=None, head=None)
     forget()
     return lay_usdc(node)
 
 
-def open_shop() -> ApiClient:
-    """A live key of a merchant with a wallet on Base."""
+def open_shop(chain: str = "base") -> ApiClient:
+    """A live key of a merchant with a wallet on a chain."""
     merchant = make_merchant()
-    make_wallet(merchant, "base")
+    make_wallet(merchant, chain)
     forget()
     return client_of(merchant, Mode.LIVE)

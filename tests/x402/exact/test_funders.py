@@ -1,67 +1,169 @@
-"""Deliberate failures stop those who belong to the payers that failed, and not the merchant's other payers."""
+"""Deliberate failures stop those who belong to the payers that failed, and not the merchant's other payers.
 
+On every chain where we pay the network for a payer.
+"""
+
+from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from django.utils import timezone
+from eth_account import Account
+from solders.keypair import Keypair
 
-from demo.localnet.abi import encode_call
-from demo.localnet.anvil import Anvil
+from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.authorizations import authorize
-from demo.localnet.funding import payer
-from demo.localnet.tokens import mint
+from demo.localnet.solana.node import Payment
+from demo.localnet.tokens import mint, transfer
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
-from tests.x402.exact.bodies import body_of
+from tests.x402.exact.bodies import NAMES, body_of
 from tests.x402.exact.calls import settle, verify
-from tests.x402.exact.test_shares import UNITS, attack, give, pay
+from tests.x402.exact.shop import connect_evm, open_shop
+from tests.x402.exact.solana import payers
+from tests.x402.exact.solana.conftest import open_seller
 from tests.x402.payers import pay_to_of
-from x402.exact import shares
+from x402.exact import funders, shares
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState
 
 pytestmark = pytest.mark.django_db
 
+FAILURES = 8
+UNITS = payers.UNITS
+NOT_SENT = "unexpected_settle_error"
 
-def test_strangers_who_fail_do_not_stop_a_payer_who_paid_before(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cost = attack(base_node, seller, usdc, payers=5)
-    GasTransaction.objects.update(cost_wei=cost)
-    give(settings, monkeypatch, share=40 * cost)
-    settings.GAS_DAILY_COINS = {"base": f"{Decimal(cost * 400) / 10**18:f}"}
+
+class Rail(Protocol):
+    """A chain, a merchant on it, and accounts that pay it."""
+
+    chain: str
+    coin: int
+    seller: ApiClient
+
+    def funder(self) -> Any:
+        """An account with tokens, which nobody sent it."""
+
+    def payer(self, funder: Any) -> Any:
+        """An account that this one sent tokens to."""
+
+    def body(self, payer: Any) -> dict[str, Any]:
+        """A payment of it."""
+
+    def cost(self) -> int:
+        """What each payment cost us."""
+
+
+class OnEvm:
+    """One of the EVM chains."""
+
+    coin = 10**18
+
+    def __init__(self, node: Anvil, settings: Any) -> None:
+        self._node, self.chain = node, NAMES[node.chain_id]
+        self._usdc = connect_evm(settings, node, self.chain)
+        self._funders = iter(node.accounts[6:])
+        self.seller = open_shop(self.chain)
+
+    def funder(self) -> FundedAccount:
+        account = next(self._funders)
+        mint(self._node, self._usdc, account.address, 1_000 * UNITS)
+        return account
+
+    def payer(self, funder: FundedAccount) -> FundedAccount:
+        made = Account.create()
+        transfer(self._node, funder, self._usdc, made.address, 2 * FAILURES * UNITS)
+        return FundedAccount(made.address, made.key.hex())
+
+    def body(self, payer: FundedAccount) -> dict[str, Any]:
+        told = authorize(self._node, pay_to_of(self.seller, self.chain), UNITS, account=payer)
+        return body_of(told, self._usdc, chain_id=self._node.chain_id)
+
+    def cost(self) -> int:
+        most = int(GasTransaction.objects.latest("id").most_wei)
+        GasTransaction.objects.update(cost_wei=most)
+        return most
+
+
+class OnSolana:
+    """Solana."""
+
+    chain = "solana"
+    coin = 10**9
+
+    def __init__(self, shop: payers.Shop) -> None:
+        self._shop = shop
+        self.seller = open_seller(shop)
+
+    def funder(self) -> Keypair:
+        made = Keypair()
+        self._shop.node.airdrop(str(made.pubkey()))
+        self._shop.node.fund(str(made.pubkey()), 1_000 * UNITS)
+        return made
+
+    def payer(self, funder: Keypair) -> Keypair:
+        made = Keypair()
+        self._shop.node.pay_all([Payment(str(made.pubkey()), 2 * FAILURES * UNITS)], payer=funder)
+        return made
+
+    def body(self, payer: Keypair) -> dict[str, Any]:
+        return self._shop.body(self._shop.draft(payer=payer).signed())
+
+    def cost(self) -> int:
+        fees = Authorization.objects.filter(network_fee__isnull=False).values_list("network_fee", flat=True)
+        return max(fee for fee in fees if fee)
+
+
+@pytest.fixture(params=["base", "polygon", "ethereum", "solana"])
+def rail(request: pytest.FixtureRequest, settings: Any) -> Iterator[Rail]:
+    if request.param != "solana":
+        yield OnEvm(request.getfixturevalue(f"{request.param}_node"), settings)
+        return
+    shop = request.getfixturevalue("shop")
+    with payers.ticking(shop.node):
+        yield OnSolana(shop)
+
+
+def pay(rail: Rail, payer: Any) -> bool:
+    """Verify and settle; both must say the same."""
+    body = rail.body(payer)
+    is_valid: bool = verify(rail.seller, body)["isValid"]
+    assert settle(rail.seller, body)["success"] is is_valid
+    return is_valid
+
+
+def fail(rail: Rail, *failing: Any, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let these payments fail at our cost, which is more than strangers' failures may cost at once, and little of a day's share."""
+    for payer in failing:
+        assert settle(rail.seller, rail.body(payer))["success"]
+    Authorization.objects.update(state=AuthorizationState.FAILED)
+    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
+    funders._known.clear()
+    share = 100 * rail.cost()
     settings.GAS_MERCHANT_SHARE = "0.1"
-    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
-    long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
-    bought = X402Payment.objects.latest("pk")
-    bought.pk, bought.public_id, bought.payer = (None, "x402_known", payer(base_node).address)
-    bought.position, bought.verified_at = 7, long_ago
-    bought.save()
-    assert pay(base_node, seller, usdc)["success"]
+    settings.GAS_DAILY_COINS = {rail.chain: f"{Decimal(10 * share) / rail.coin:f}"}
+
+
+@pytest.mark.parametrize("is_one_payer", [True, False], ids=["one payer", "many payers"])
+def test_failures_stop_their_payers_and_whom_the_same_account_funded(
+    rail: Rail, settings: Any, monkeypatch: pytest.MonkeyPatch, is_one_payer: bool
+) -> None:
+    attacker, other = rail.funder(), rail.funder()
+    failing = [rail.payer(attacker)] * FAILURES if is_one_payer else [rail.payer(attacker) for _ in range(FAILURES)]
+    known = rail.payer(attacker)
+    assert pay(rail, known)
+    X402Payment.objects.update(verified_at=timezone.now() - shares.WINDOW - timedelta(seconds=1))
+    fail(rail, *failing, settings=settings, monkeypatch=monkeypatch)
+    assert not pay(rail, failing[0])
+    assert not pay(rail, rail.payer(attacker))
+    # Other payers, and one who paid before, go on.
+    assert pay(rail, rail.payer(other))
+    assert pay(rail, other)
+    assert pay(rail, known)
     # Failures of such payers are bounded too.
-    settings.GAS_MERCHANT_SHARE = "0.009"
-    Authorization.objects.filter(payer=bought.payer).update(state=AuthorizationState.FAILED)
-    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
-
-
-@pytest.mark.parametrize("is_related", [True, False])
-def test_a_stranger_waits_only_if_whoever_funded_a_failed_payer_funded_it_too(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, is_related: bool
-) -> None:
-    cost = attack(base_node, seller, usdc, payers=5)
-    GasTransaction.objects.update(cost_wei=cost)
-    settings.GAS_DAILY_COINS = {"base": f"{Decimal(cost * 200) / 10**18:f}"}
-    settings.GAS_MERCHANT_SHARE = "0.1"
-    stranger, friend = base_node.accounts[8], base_node.accounts[9]
-    if is_related:
-        mint(base_node, usdc, stranger.address, UNITS)
-    else:
-        mint(base_node, usdc, friend.address, UNITS)
-        transfer = encode_call("transfer(address,uint256)", stranger.address, UNITS)
-        base_node.receipt(base_node.send(friend, to=usdc, data=transfer))
-    told = authorize(base_node, pay_to_of(seller), UNITS, account=stranger)
-    body = body_of(told, usdc)
-    assert verify(seller, body)["isValid"] is not is_related
-    assert settle(seller, body)["success"] is not is_related
+    settings.GAS_MERCHANT_SHARE = "0.006"
+    failed = Authorization.objects.filter(payer=Authorization.objects.latest("pk").payer)
+    failed.update(state=AuthorizationState.FAILED, created_at=timezone.now() - timedelta(minutes=5))
+    assert not pay(rail, known)

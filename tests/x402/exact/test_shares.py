@@ -106,7 +106,6 @@ def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once
     # One payer's failure may be anybody's: the merchant's others are not to pay for many.
     failures = shares.FAILED_LEAST + 1
     cost = attack(base_node, seller, usdc, payers=failures)
-    GasTransaction.objects.update(cost_wei=cost)
     share = cost * failures * shares.FAILED_PART
     give(settings, monkeypatch, share=share * 9 // 10)
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
@@ -136,7 +135,9 @@ def attack(node: Anvil, client: ApiClient, usdc: str, *, payers: int) -> int:
         told = authorize(node, pay_to_of(client), UNITS, account=other)
         assert settle(client, body_of(told, usdc))["success"]
     Authorization.objects.update(state=AuthorizationState.FAILED)
-    return int(GasTransaction.objects.latest("id").most_wei)
+    cost = int(GasTransaction.objects.latest("id").most_wei)
+    GasTransaction.objects.update(cost_wei=cost)
+    return cost
 
 
 def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
@@ -150,9 +151,8 @@ def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
 def test_after_an_attack_of_failing_payers_an_honest_one_is_served_minutes_later(
     base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cost = attack(base_node, seller, usdc, payers=5)
     # What failed cost more than the share of the day.
-    GasTransaction.objects.update(cost_wei=cost)
+    cost = attack(base_node, seller, usdc, payers=5)
     give(settings, monkeypatch, share=4 * cost)
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
     long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)

@@ -23,8 +23,9 @@ _OURS: Final = frozenset({"InsufficientFundsForFee", "AccountNotFound", "Invalid
 _TOO_LITTLE_LEFT: Final = {"InsufficientFundsForRent": {"account_index": 0}}
 _UNKNOWN_HASH: Final = "BlockhashNotFound"
 _LONGEST: Final = 200
-# How many transactions of a token account are read to find who funded it.
-_FUNDING_READ: Final = 3
+# How many transactions of a token account are listed, and how many of those that did not fail are read, to find who funded it.
+_FUNDING_LISTED: Final = 50
+_FUNDING_READ: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +101,11 @@ class SolanaNodes:
 
     def funder(self, account: str, payer: str) -> str:
         """Return who last sent tokens to a payer's token account, by its newest transactions; "" if none of them did."""
-        options = {"limit": _FUNDING_READ, "commitment": "confirmed"}
+        options = {"limit": _FUNDING_LISTED, "commitment": "confirmed"}
         asked = [account, options]
         listed = self.pool.run(lambda node: node.call("getSignaturesForAddress", asked))
-        for one in decode.items(listed)[:_FUNDING_READ]:
+        succeeded = [one for one in decode.items(listed)[:_FUNDING_LISTED] if decode.field(one, "err") is None]
+        for one in succeeded[:_FUNDING_READ]:
             found = self._adapter.find(str(decode.field(one, "signature")))
             for moved in found.movements if found is not None else ():
                 if moved.recipient == payer and moved.sender not in ("", payer):

@@ -133,6 +133,21 @@ def test_every_nodes_refusal_for_coin_or_fee_empties_the_nonce(
         assert settle(seller, body)["success"]
 
 
+@pytest.mark.parametrize(("wei", "is_pending"), [("0x1", False), (RICH, True)])
+def test_a_refusal_in_unknown_words_is_for_want_of_coin_if_the_account_has_too_little(
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, wei: str, is_pending: bool
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    assert verify(seller, body)["isValid"]
+    fund(base_node, wei)
+    with RpcProxy(base_node.url) as proxy:
+        proxy.fault = refusing("the computer says no")
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
+        assert (settle(seller, body)["errorReason"] != NOT_SENT) is is_pending
+    purpose = Purpose.X402 if is_pending else Purpose.CANCEL
+    assert GasTransaction.objects.get().purpose == purpose
+
+
 def refusing(text: str) -> Any:
     def fault(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
         if "eth_sendRawTransaction" not in methods_of(request):
