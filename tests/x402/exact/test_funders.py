@@ -3,7 +3,6 @@
 On every chain where we pay the network for a payer.
 """
 
-from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Protocol
@@ -23,7 +22,7 @@ from tests.x402.exact.bodies import NAMES, body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.shop import connect_evm, open_shop
 from tests.x402.exact.solana import payers
-from tests.x402.exact.solana.conftest import open_seller
+from tests.x402.exact.solana.conftest import connect_solana, open_seller
 from tests.x402.payers import pay_to_of
 from x402.exact import funders, shares
 from x402.models import Authorization, X402Payment
@@ -51,6 +50,9 @@ class Rail(Protocol):
 
     def body(self, payer: Any) -> dict[str, Any]:
         """A payment of it."""
+
+    def settle(self, body: dict[str, Any]) -> bool:
+        """Settle a payment."""
 
     def cost(self) -> int:
         """What each payment cost us."""
@@ -80,6 +82,9 @@ class OnEvm:
     def body(self, payer: FundedAccount) -> dict[str, Any]:
         told = authorize(self._node, pay_to_of(self.seller, self.chain), UNITS, account=payer)
         return body_of(told, self._usdc, chain_id=self._node.chain_id)
+
+    def settle(self, body: dict[str, Any]) -> bool:
+        return bool(settle(self.seller, body)["success"])
 
     def cost(self) -> int:
         most = int(GasTransaction.objects.latest("id").most_wei)
@@ -111,33 +116,34 @@ class OnSolana:
     def body(self, payer: Keypair) -> dict[str, Any]:
         return self._shop.body(self._shop.draft(payer=payer).signed())
 
+    def settle(self, body: dict[str, Any]) -> bool:
+        with payers.ticking(self._shop.node):
+            return bool(settle(self.seller, body)["success"])
+
     def cost(self) -> int:
         fees = Authorization.objects.filter(network_fee__isnull=False).values_list("network_fee", flat=True)
         return max(fee for fee in fees if fee)
 
 
 @pytest.fixture(params=["base", "polygon", "ethereum", "solana"])
-def rail(request: pytest.FixtureRequest, settings: Any) -> Iterator[Rail]:
+def rail(request: pytest.FixtureRequest, settings: Any) -> Rail:
     if request.param != "solana":
-        yield OnEvm(request.getfixturevalue(f"{request.param}_node"), settings)
-        return
-    shop = request.getfixturevalue("shop")
-    with payers.ticking(shop.node):
-        yield OnSolana(shop)
+        return OnEvm(request.getfixturevalue(f"{request.param}_node"), settings)
+    return OnSolana(connect_solana(settings, request.getfixturevalue("solana_node")))
 
 
 def pay(rail: Rail, payer: Any) -> bool:
     """Verify and settle; both must say the same."""
     body = rail.body(payer)
-    is_valid: bool = verify(rail.seller, body)["isValid"]
-    assert settle(rail.seller, body)["success"] is is_valid
+    is_valid = bool(verify(rail.seller, body)["isValid"])
+    assert rail.settle(body) is is_valid
     return is_valid
 
 
 def fail(rail: Rail, *failing: Any, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let these payments fail at our cost, which is more than strangers' failures may cost at once, and little of a day's share."""
     for payer in failing:
-        assert settle(rail.seller, rail.body(payer))["success"]
+        assert rail.settle(rail.body(payer))
     Authorization.objects.update(state=AuthorizationState.FAILED)
     monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
     funders._known.clear()

@@ -18,7 +18,9 @@ from x402.exact.promises import Balance
 from x402.exact.solana.transfers import Transfer
 
 # Errors about our own account: too little balance, or none ever.
-_OURS: Final = frozenset({"InsufficientFundsForFee", "AccountNotFound", "InvalidAccountForFee"})
+_OURS: Final = frozenset(
+    {"InsufficientFundsForFee", "AccountNotFound", "InvalidAccountForFee", "InvalidRentPayingAccount"}
+)
 # Its first account, which is ours, would fall below the minimum balance.
 _TOO_LITTLE_LEFT: Final = {"InsufficientFundsForRent": {"account_index": 0}}
 _UNKNOWN_HASH: Final = "BlockhashNotFound"

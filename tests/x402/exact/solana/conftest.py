@@ -19,7 +19,12 @@ from wallets.selectors import forget
 
 @pytest.fixture
 def shop(solana_node: SolanaNode, settings: Any) -> Shop:
-    """The only chain that can be asked; an account of ours with SOL; a payer with USDC and none."""
+    """A merchant's Solana."""
+    return connect_solana(settings, solana_node)
+
+
+def connect_solana(settings: Any, solana_node: SolanaNode) -> Shop:
+    """Let it be the only chain that can be asked, with an account of ours with SOL, a payer with USDC and none."""
     ours, payer, wallet = Keypair(), Keypair(), str(Keypair().pubkey())
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": solana_node.url}

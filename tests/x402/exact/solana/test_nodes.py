@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.contract.client import ApiClient
-from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed
+from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed, honest, methods_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.solana.payers import Shop, ticking
 
@@ -70,3 +70,53 @@ def test_a_node_that_does_not_say_whether_a_payment_fails_promises_nothing(
         body = shop.body(shop.draft().signed())
         assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
         assert settle(seller, body)["errorReason"] == "unexpected_settle_error"
+
+
+NO_CREDIT = "Attempt to debit an account but found no record of a prior credit."
+
+
+@pytest.mark.parametrize(
+    ("error", "is_ours"),
+    [
+        ("InsufficientFundsForFee", True),
+        ("AccountNotFound", True),
+        ("InvalidAccountForFee", True),
+        ("InvalidRentPayingAccount", True),
+        ({"InsufficientFundsForRent": {"account_index": 0}}, True),
+        ({"code": -32002, "message": NO_CREDIT}, True),
+        ({"InsufficientFundsForRent": {"account_index": 3}}, False),
+        # The token program's "insufficient funds", of the payer.
+        ({"InstructionError": [2, {"Custom": 1}]}, False),
+        ({"InstructionError": [2, "InsufficientFunds"]}, False),
+    ],
+    ids=str,
+)
+def test_only_a_failure_of_the_payers_own_refuses_the_payment(
+    shop: Shop, seller: ApiClient, settings: Any, error: Any, is_ours: bool
+) -> None:
+    with RpcProxy(shop.node.url) as only:
+        only.fault = simulating(error)
+        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": only.url}
+        body = shop.body(shop.draft().signed())
+        verified, settled = verify(seller, body), settle(seller, body)
+    reasons = verified["invalidReason"], settled["errorReason"]
+    failed = "transaction_simulation_failed"
+    assert reasons == (("unexpected_verify_error", "unexpected_settle_error") if is_ours else (failed, failed))
+    assert settled["transaction"] == ""
+    with ticking(shop.node):
+        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": shop.node.url}
+        assert settle(seller, body)["success"]
+
+
+def simulating(error: Any) -> Any:
+    """Answer a simulation with this error, or refuse it."""
+
+    def fault(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        if "simulateTransaction" not in methods_of(request):
+            return honest(proxy, request, ask)
+        is_refused = isinstance(error, dict) and "code" in error
+        value = {"err": error, "logs": [], "accounts": None, "unitsConsumed": 0, "returnData": None}
+        told = {"error": error} if is_refused else {"result": {"context": {"slot": 1}, "value": value}}
+        return honest(proxy, request, lambda asked: {"jsonrpc": "2.0", "id": asked["id"], **told})
+
+    return fault
