@@ -50,7 +50,8 @@ SHOWN: Final = {
     "one RPC provider": [
         "wallets/reconciliation/test_confirmation.py::test_depth_alone_does_not_confirm_a_large_amount",
         "checkouts/lifecycle/test_moves_large.py::test_parts_of_a_large_sum_wait_for_a_second_node",
-        "x402/byhash/test_service_large.py::test_a_large_sum_of_one_payer_waits_for_a_second_node",
+        "x402/byhash/test_service_large.py::test_what_one_node_says_of_many_payers_is_no_large_sum",
+        "x402/exact/test_large.py::test_nothing_is_sent_until_a_second_node_knows_what_was_sold",
     ],
     "a buyer": ["checkouts/rescue/test_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers"],
 }
@@ -96,20 +97,30 @@ SAID: Final = {
     "A part below the limit": [
         f"{LARGE}test_a_short_sum_that_waits_for_a_second_node_stays_underpaid_and_does_not_expire"
     ],
-    "Once the sum is large": [f"{LARGE}test_parts_of_a_large_sum_wait_for_a_second_node"],
+    "Once the sum is large, no part": [f"{LARGE}test_parts_of_a_large_sum_wait_for_a_second_node"],
     "What a person accepts late": [
         "checkouts/inbox/test_successors.py::test_a_large_sum_that_was_accepted_waits_for_no_second_node"
     ],
     "Of payments of machines": [
-        f"{MACHINES}test_other_payers_sellers_and_hours_are_other_sums",
+        f"{MACHINES}test_signed_payments_of_every_chain_count_in_a_sellers_sum",
         f"{MACHINES}test_signed_payments_and_reversed_ones_count",
     ],
-    "The payment with which that sum is large": [f"{MACHINES}test_a_large_sum_of_one_payer_waits_for_a_second_node"],
-    "A price below 1 USD": [f"{MACHINES}test_a_price_below_a_dollar_is_answered_at_once_and_counts"],
-    "What came before": [f"{MACHINES}test_a_large_sum_of_one_payer_waits_for_a_second_node"],
-    "Two payers are two sums": [f"{MACHINES}test_other_payers_sellers_and_hours_are_other_sums"],
-    "Signed payments of the x402 standard": [f"{MACHINES}test_signed_payments_and_reversed_ones_count"],
-    "One node's word completes them": ["x402/exact/test_settlement.py::test_a_large_signed_payment_waits_for_nobody"],
+    "A payment by transaction hash with which that sum is large": [
+        f"{MACHINES}test_what_one_node_says_of_many_payers_is_no_large_sum"
+    ],
+    "What two nodes know does not count again": [
+        f"{MACHINES}test_what_two_nodes_know_does_not_count_again",
+        f"{MACHINES}test_from_half_the_sum_a_second_node_is_asked_before_anybody_has_to_wait",
+    ],
+    "If the sum of one payer is large": [f"{MACHINES}test_a_large_sum_of_one_payer_waits_for_a_second_node"],
+    "Prices below 1 USD": [f"{MACHINES}test_cents_wait_once_their_sellers_sum_is_large"],
+    "A signed payment of the x402 standard": [
+        "x402/exact/test_settlement.py::test_a_large_signed_payment_waits_for_nobody"
+    ],
+    "Once the sum is large, no further one": [
+        "x402/exact/test_large.py::test_nothing_is_sent_until_a_second_node_knows_what_was_sold"
+    ],
+    "For expensive goods": [],
     "The server": [],
     "Anyone who controls it": [],
     "Compare the receiving wallets": [],
