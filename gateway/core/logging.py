@@ -12,7 +12,7 @@ import structlog
 _SECRET = re.compile(r"(sk_(?:live|test)_|whsec_|Bearer\s+)[A-Za-z0-9+/=_-]{4,}|(?<=://)[^/@\s]*:[^/@\s]+(?=@)")
 
 # Loggers of refused requests and broken connections: django.security has one for each reason, such as DisallowedHost.
-_BY_CLIENTS = ("django.security.", "gateway.server.front")
+_BY_CLIENTS = ("django.security.", "gateway.server.sending")
 _MOST_LETTERS = 200
 _STDERR = {"class": "logging.StreamHandler", "formatter": "structured", "filters": ["one_line"]}
 MOST_A_MINUTE = 10

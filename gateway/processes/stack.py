@@ -207,9 +207,11 @@ def web_arguments(port: int, *, workers: int = 2, application: str = "gateway.rs
     # Idle connections count. With the server's own limit, a few hundred of them would block all clients.
     size = ("--workers", str(workers), "--backpressure", str(_most_connections()))
     late = ("--http1-header-read-timeout", "10000", "--loop", "uvloop")
+    # Headers that are not complete yet are counted by nobody, and would hold 400 KB for each connection.
+    headers = ("--http1-buffer-size", "32768")
     # A worker that is told to stop while it starts misses the signal.
     end = ("--workers-kill-timeout", "10")
-    return [*granian, *protocol, *where, *size, *late, *end]
+    return [*granian, *protocol, *where, *size, *late, *headers, *end]
 
 
 def _most_connections() -> int:
@@ -222,7 +224,7 @@ def stream_arguments(port: int) -> list[str]:
     """Return Python's arguments to serve streams at a loopback port."""
     granian = ("-m", "granian", "--interface", "asgi", "--no-ws")
     # As web: a detected version has no deadline for headers, and HTTP/2 many streams in one connection.
-    late = ("--http", "1", "--http1-header-read-timeout", "10000")
+    late = ("--http", "1", "--http1-header-read-timeout", "10000", "--http1-buffer-size", "32768")
     where = ("--host", HOST, "--port", str(port))
     # One loop holds thousands. At the server's own limit, further pages would wait for ever; ours refuses them.
     size = ("--workers", "1", "--backpressure", "100000")

@@ -1,12 +1,13 @@
 """Reads request bodies before a thread is taken: with a deadline, a maximum length, and a count of slow ones.
 
-A request holds the bytes that it has sent, not those that it announces. All that a process and one client hold is limited.
+A request holds the bytes that it has sent, not those that it announces, until it is answered. All that a process and one client
+hold is limited.
 """
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -39,9 +40,6 @@ _MOST_HELD: Final = 256 * 1024 * 1024
 # The share of one client, or one IPv6 /64. Otherwise a client could take all places with bodies that it aborts before they
 # count as slow.
 _MOST_OF_CLIENT: Final = _MOST_HELD // 8
-# Bodies up to this length are read in one step, and hold it from the start. All connections together cannot fill the process
-# with them.
-_AT_ONCE: Final = 8 * 1024
 # Slightly above the largest file, because a form has more than its file.
 _MOST_UPLOAD: Final = MOST_BYTES + 64 * 1024
 _BODILESS: Final = frozenset({"GET", "HEAD"})
@@ -49,10 +47,6 @@ _BODILESS: Final = frozenset({"GET", "HEAD"})
 
 class Incoming(Protocol):
     """A body that is being received."""
-
-    def __call__(self) -> Awaitable[bytes]:
-        """Return the whole body."""
-        ...
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         """Yield the body in pieces."""
@@ -68,11 +62,12 @@ class RefusedBodyError(Exception):
 
 
 @dataclass(slots=True)
-class _Reading:
+class Reading:
     """A body being read since `since` of the monotonic clock; `refusal` is the reason for giving up."""
 
     client: str
     since: float
+    body: bytes = b""
     held: int = 0
     is_counted: bool = False
     refusal: GatewayError | None = None
@@ -83,61 +78,65 @@ class Bodies:
 
     def __init__(self, in_thread: Callable[[Callable[[], Any]], "asyncio.Future[Any]"]) -> None:
         self._in_thread = in_thread
-        self._reading: dict[asyncio.Task[Any], _Reading] = {}
+        self._reading: dict[asyncio.Task[Any], Reading] = {}
         self._held = 0
         # Bytes of bodies that are being read, by client, for clients that have any.
         self._held_of: Counter[str] = Counter()
         self._sweeping: asyncio.Task[None] | None = None
 
-    async def read(self, environ: Environ, incoming: Incoming) -> bytes:
-        """Return a request's body. Raises RefusedBodyError."""
+    async def read(self, environ: Environ, incoming: Incoming) -> Reading | None:
+        """Return a request's body, to be let go with its answer; None if it has none. Raises RefusedBodyError."""
         is_chunked = "HTTP_TRANSFER_ENCODING" in environ
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if not is_chunked and not length:
-            return b""
+            return None
         if environ["REQUEST_METHOD"] in _BODILESS:
             error = InvalidRequestError("GET and HEAD requests must not have a body.")
             raise RefusedBodyError(error)
         most = _most_bytes(environ)
         if length > most:
             raise RefusedBodyError(_too_large(most))
-        reading = _Reading(_client_of(environ), time.monotonic())
-        if length and length <= _AT_ONCE:
-            self._hold_more(reading, length)
-            return await self._finish(reading, incoming)
-        return await self._finish(reading, lambda: self._collect(reading, incoming, most))
+        reading = Reading(_client_of(environ), time.monotonic())
+        try:
+            reading.body = await self._read(reading, incoming, None if is_chunked else length, most)
+        except BaseException:
+            self.let_go(reading)
+            raise
+        return reading
 
-    async def _finish(self, reading: _Reading, read: Callable[[], Awaitable[bytes]]) -> bytes:
+    async def _read(self, reading: Reading, incoming: Incoming, length: int | None, most: int) -> bytes:
         """Read a body until it is complete or the sweeper abandons it."""
         task = _current_task()
         self._reading[task] = reading
         if self._sweeping is None:
             self._sweeping = asyncio.create_task(self._sweep())
         try:
-            return await read()
+            return await self._collect(reading, incoming, length, most)
         except (ProtocolClosed, ProtocolError) as error:
-            ended = InvalidRequestError("The request ended before its body did.")
-            raise RefusedBodyError(ended) from error
+            raise RefusedBodyError(_ended_early()) from error
         except asyncio.CancelledError:
             if reading.refusal is None:
                 raise
             task.uncancel()
             raise RefusedBodyError(reading.refusal) from None
         finally:
-            self._let_go(reading)
             del self._reading[task]
 
-    async def _collect(self, reading: _Reading, incoming: Incoming, most: int) -> bytes:
-        """Return a long body, or one of unannounced length. Raises RefusedBodyError."""
-        body = bytearray()
+    async def _collect(self, reading: Reading, incoming: Incoming, length: int | None, most: int) -> bytes:
+        """Return a body of this length, or of one that is not announced. Raises RefusedBodyError."""
+        body: bytes | bytearray = b""
         async for piece in incoming:
-            body += piece
+            self._hold_more(reading, len(piece))
+            body = _joined(body, piece)
             if len(body) > most:
                 raise RefusedBodyError(_too_large(most))
-            self._hold_more(reading, len(piece))
+            if len(body) == length:
+                return bytes(body)
+        if length is not None:
+            raise RefusedBodyError(_ended_early())
         return bytes(body)
 
-    def _hold_more(self, reading: _Reading, length: int) -> None:
+    def _hold_more(self, reading: Reading, length: int) -> None:
         """Count bytes of a body. Raises RefusedBodyError where its client, or the process, would hold too many."""
         if self._held_of[reading.client] + length > _MOST_OF_CLIENT:
             raise RefusedBodyError(RateLimitError(1))
@@ -148,7 +147,8 @@ class Bodies:
         self._held += length
         self._held_of[reading.client] += length
 
-    def _let_go(self, reading: _Reading) -> None:
+    def let_go(self, reading: Reading) -> None:
+        """Count a body no longer: its request is answered."""
         self._held -= reading.held
         self._held_of[reading.client] -= reading.held
         if not self._held_of[reading.client]:
@@ -159,27 +159,43 @@ class Bodies:
         while self._reading:
             await asyncio.sleep(_SWEEP_SECONDS)
             now = time.monotonic()
+            slow = defaultdict(list)
             for task, reading in list(self._reading.items()):
                 age = now - reading.since
                 if age > BODY_SECONDS:
                     _give_up(task, reading, BodyLateError())
                 elif age > SLOW_SECONDS and not reading.is_counted:
                     reading.is_counted = True
-                    self._count(task, reading)
+                    slow[reading.client].append((task, reading))
+            for client, some in slow.items():
+                self._count(client, some)
         self._sweeping = None
 
-    def _count(self, task: asyncio.Task[Any], reading: _Reading) -> None:
-        def decide(counted: "asyncio.Future[rate_limits.RateState]") -> None:
-            state = counted.result()
-            if state.exceeded and self._reading.get(task) is reading:
-                retry_after = max(1, state.reset - int(time.time()))
-                _give_up(task, reading, RateLimitError(retry_after))
+    def _count(self, client: str, slow: list[tuple[asyncio.Task[Any], Reading]]) -> None:
+        """Count a client's slow bodies, and give up those above its limit."""
 
-        counting = self._in_thread(lambda: rate_limits.hit(SLOW, reading.client, now=time.time()))
-        counting.add_done_callback(decide)
+        def decide(counted: "asyncio.Future[tuple[int, int]]") -> None:
+            allowed, reset = counted.result()
+            for task, reading in slow[allowed:]:
+                if self._reading.get(task) is reading:
+                    _give_up(task, reading, RateLimitError(max(1, reset - int(time.time()))))
+
+        self._in_thread(lambda: _allowed(client, len(slow))).add_done_callback(decide)
 
 
-def _give_up(task: asyncio.Task[Any], reading: _Reading, error: GatewayError) -> None:
+def _allowed(client: str, number: int) -> tuple[int, int]:
+    """Count slow bodies of a client; return how many of them its limit allows, and when the next window begins."""
+    reset = 0
+    # While Valkey is down none is exceeded, and counting the rest as well would hold the thread.
+    for counted in range(min(number, SLOW.most + 1)):
+        state = rate_limits.hit(SLOW, client, now=time.time())
+        reset = state.reset
+        if state.exceeded:
+            return counted, reset
+    return number, reset
+
+
+def _give_up(task: asyncio.Task[Any], reading: Reading, error: GatewayError) -> None:
     if reading.refusal is None:
         reading.refusal = error
         task.cancel()
@@ -195,6 +211,19 @@ def _client_of(environ: Environ) -> str:
     """Return the rate limits' key of a request's client."""
     forwarded = environ.get("HTTP_X_FORWARDED_FOR", "")
     return limited_as(client_of(environ["REMOTE_ADDR"], forwarded))
+
+
+def _joined(body: bytes | bytearray, piece: bytes) -> bytes | bytearray:
+    """Return a body with one more piece. Most bodies are one piece, which is not copied."""
+    if not body:
+        return piece
+    joined = body if isinstance(body, bytearray) else bytearray(body)
+    joined += piece
+    return joined
+
+
+def _ended_early() -> InvalidRequestError:
+    return InvalidRequestError("The request ended before its body did.")
 
 
 def _too_large(most: int) -> BodyTooLargeError:

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -60,6 +61,8 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
             ("$WEB1:8010", f"127.0.0.1:{streams.port}"),
             ("$WEB2:8000", f"127.0.0.1:{nobody}"),
             ("$WEB2:8010", f"127.0.0.1:{nobody}"),
+            # Ten times as short.
+            ("timeout http-request 10s", "timeout http-request 1s"),
         ):
             assert name in text
             text = text.replace(name, value)
@@ -134,6 +137,14 @@ def test_a_machines_certificate_is_of_the_authority_and_for_its_address(tmp_path
 def test_the_metrics_are_not_shown_outside(proxy: Proxy) -> None:
     assert proxy.ask("/metrics")[0] == 404
     assert "/metrics" not in {got.path for got in proxy.web.got}
+
+
+@pytest.mark.parametrize("path", ["/", "/c/abc123/stream"])
+def test_a_request_whose_headers_do_not_come_is_ended_by_the_proxy(proxy: Proxy, path: str) -> None:
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=15) as slow:
+        slow.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n".encode())
+        told = b"".join(iter(lambda: slow.recv(4096), b""))
+    assert told.startswith(b"HTTP/1.1 408 ")
 
 
 def test_florin_hears_that_tls_ended_before_the_proxy(proxy: Proxy) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import secrets
 import socket
 import statistics
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from accounts.states import Mode
+from gateway.core.open_files import allow_most_files
 from tests.contract.client import some_address
 from tests.contract.servers import HOST, Server, free_port, own_environment, running_servers
 from tests.factories import make_key, make_merchant
@@ -23,6 +25,7 @@ from tests.waiting import comes_true, wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SOCKETS = 500
+ANNOUNCED = 2_600
 HEALTH_SECONDS = 1.0
 ORDER = b'{"amount":"25","currency":"USD"}'
 UNFINISHED = (
@@ -43,11 +46,11 @@ def server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @contextmanager
-def unfinished(server: Server, requests: list[bytes]) -> Iterator[list[socket.socket]]:
+def unfinished(server: Server, requests: list[bytes], *, source: str = HOST) -> Iterator[list[socket.socket]]:
     with ExitStack() as stack:
         peers = []
         for request in requests:
-            peer = stack.enter_context(socket.create_connection((HOST, server.port)))
+            peer = stack.enter_context(socket.create_connection((HOST, server.port), source_address=(source, 0)))
             peer.sendall(request)
             peers.append(peer)
         yield peers
@@ -69,6 +72,27 @@ def test_five_hundred_unfinished_requests_keep_nobody_waiting(server: Server) ->
         assert created == [201] * 20
         times += [health_seconds(server) for _ in range(100)]
     assert statistics.quantiles(times, n=20)[-1] < HEALTH_SECONDS
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """This process may open thousands of sockets."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allow_most_files()
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.parametrize(("length", "sent"), [(100, 0), (8_192, 64), (262_144, 0)])
+def test_bodies_that_one_address_announces_refuse_nobody_else(
+    server: Server, many_files: None, length: int, sent: int
+) -> None:
+    _, secret = make_key(make_merchant(), Mode.TEST)
+    headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+    request = b"POST /api/v1/checkouts HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % length
+    with unfinished(server, [request + b" " * sent] * ANNOUNCED, source="127.0.0.2"):
+        created = [server.send("POST", "/checkouts", ORDER, headers).status for _ in range(21)]
+        assert created == [201] * 21
 
 
 def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_threads(tmp_path: Path) -> None:
@@ -133,6 +157,16 @@ def test_a_body_where_none_belongs_is_refused_at_once(server: Server, method: by
     with unfinished(server, [method + b" /healthz HTTP/1.1\r\nHost: x\r\n" + body]) as (peer,):
         peer.settimeout(5)
         assert peer.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_headers_that_do_not_end_hold_little_and_long_ones_are_refused(server: Server) -> None:
+    endless = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 65_536
+    with unfinished(server, [endless]) as (peer,):
+        peer.settimeout(5)
+        assert peer.recv(100).startswith(b"HTTP/1.1 431 ")
+    assert server.say(
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-A: " + b"a" * 16_384 + b"\r\n\r\n", is_all=False
+    ).startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_header_with_an_underscore_does_not_speak_for_the_client(server: Server) -> None:

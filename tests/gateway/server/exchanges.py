@@ -41,9 +41,6 @@ class Exchange:
     status: int = 0
     body: bytes = b""
 
-    async def __call__(self) -> bytes:
-        return b"".join(self.pieces)
-
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self.pieces:
             yield piece

@@ -1,15 +1,10 @@
 """The front: how requests are put into WSGI's form, and what becomes of bodies and of views that wait."""
 
-import asyncio
 from concurrent.futures import Future
 
-import pytest
 from django.http import HttpResponse, StreamingHttpResponse
-from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
-from structlog.testing import capture_logs
 
 from gateway.core.web.visits import VISIT
-from gateway.server import front
 from gateway.server.environ import Environ
 from tests.gateway.server.exchanges import Asked, Exchange, Lines, served
 
@@ -46,45 +41,3 @@ def test_what_is_streamed_arrives_piece_by_piece_and_is_closed() -> None:
 
     assert served(Asked(), Exchange(), answering).body == b"ab"
     assert closed == [True]
-
-
-class Stalled(Exchange):
-    """A client that takes a first piece and no more, and goes when it is let."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_gone = False
-
-    async def send_bytes(self, data: bytes) -> None:
-        if self.body:
-            await asyncio.Event().wait()
-        self.body += data
-
-    async def client_disconnect(self) -> None:
-        self.is_gone = True
-
-
-def test_a_reader_that_stops_reading_holds_nothing_of_the_answer_and_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "SEND_SECONDS", 0.05)
-    closed: list[bool] = []
-
-    class Told(StreamingHttpResponse):
-        def close(self) -> None:
-            super().close()
-            closed.append(True)
-
-    exchange = Stalled()
-    with capture_logs() as lines:
-        served(Asked(), exchange, lambda _: Told(iter([b"a", b"b", b"c"])))
-    assert (exchange.body, closed, exchange.is_gone) == (b"a", [True], True)
-    assert [line["error"] for line in lines] == ["TimeoutError"]
-
-
-def test_a_broken_connection_is_one_line_of_the_log() -> None:
-    class Broken(Stalled):
-        async def send_bytes(self, data: bytes) -> None:
-            raise ProtocolClosed
-
-    with capture_logs() as lines:
-        served(Asked(), Broken(), lambda _: StreamingHttpResponse(iter([b"a"])))
-    assert [line["log_level"] for line in lines] == ["info"]
