@@ -1,5 +1,6 @@
 """Fixtures for all tests, their order, and which of them are measured."""
 
+import gc
 import itertools
 from collections.abc import Generator, Iterator
 
@@ -117,8 +118,17 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
     return (yield)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over modules and tests from now on: there are millions of their objects."""
+    gc.enable()
+    gc.freeze()
+
+
 def pytest_configure() -> None:
     """Make the folder of collected static files, whose absence WhiteNoise warns of; take the quick ways."""
+    # Nothing of what is collected is garbage.
+    gc.disable()
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     settings.PASSWORD_HASHERS = ["tests.hashers.QuickHasher"]
     empty_instead_of_flushing()

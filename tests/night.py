@@ -6,6 +6,7 @@ reason why. Two lists take tests out again: `STANDARD`, and tests/INVARIANTS.md,
 
 import re
 from functools import cache
+from pathlib import PurePath
 from typing import Final
 
 import pytest
@@ -21,7 +22,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/faults",
         "tests/wallets/management/commands/test_run_watchers.py",
         "tests/wallets/test_watcher_process.py::test_a_pushed_block_is_read_before_the_next_poll[1:]",
-        "tests/wallets/test_watcher_process.py::test_a_pushed_payment_on_solana_is_read_before_the_next_poll[1:]",
+        "tests/wallets/test_watcher_process.py::test_a_pushed_payment_on_solana_is_read_before_the_next_poll",
         "tests/webhooks/management/commands/test_run_sender.py::test_killed_in_the_middle_of_a_post_nothing_is_lost",
         "tests/x402/exact/test_settlement_crashes.py",
         "tests/x402/exact/solana/test_rail_crowds.py::test_killed_before_or_after_sending_it_is_settled_once_by_whoever_asks_next",
@@ -87,8 +88,36 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/x402/exact/test_waiters.py::test_whoever_pays_is_served",
     ),
     "Waits that the product's own clocks ask for": (
+        "tests/checkouts/page/streaming/test_application.py::test_a_change_whose_bell_was_missed_is_found_by_the_sweep",
         "tests/checkouts/page/streaming/test_application.py::test_a_stream_server_speaks_http_1_only_and_waits_ten_seconds_for_headers",
+        "tests/checkouts/page/streaming/test_application.py::test_confirmations_are_told_as_blocks_come_though_no_block_rings",
+        "tests/checkouts/page/streaming/test_listener.py::test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed",
+        "tests/clients/test_closed.py::test_an_endless_answer_ends",
+        "tests/gateway/core/test_bell.py::test_many_rings_are_one",
+        "tests/gateway/management/commands/test_schema.py::test_a_table_that_is_held_is_not_waited_for_long",
+        "tests/mails/test_sender.py::test_a_send_that_takes_too_long_is_broken_off_and_counts_as_a_try",
+        "tests/wallets/chains/rpc/test_notices.py::test_a_flood_of_notices_is_read_slowly",
+        "tests/wallets/chains/rpc/test_notices.py::test_a_new_subscription_is_made_on_the_same_connection_and_each_only_once",
+        "tests/wallets/chains/rpc/test_notices.py::test_a_node_that_accepts_and_hangs_up_is_asked_ever_less_often",
+        "tests/wallets/chains/rpc/test_notices.py::test_a_node_that_pushes_nothing_is_asked_again_and_its_key_stays_secret[1:]",
         "tests/wallets/chains/rpc/test_notices.py::test_there_are_never_too_many_subscriptions",
+        "tests/wallets/chains/rpc/test_notices.py::test_without_subscriptions_there_is_no_connection",
+        "tests/wallets/reconciliation/test_report.py::test_a_node_that_does_not_answer_is_told_and_delays_nothing",
+        "tests/wallets/test_lookup.py::test_one_deadline_stands_over_all_chains",
+        "tests/wallets/watchers/test_accounts_both_directions.py::test_watched_wallets_that_cannot_be_read_are_no_failure_of_their_chain",
+        "tests/webhooks/delivery/test_sender.py::test_a_lease_that_ended_lets_another_sender_take_over",
+    ),
+    "What a fresh process imports, and the whole tree read anew: slow to ask, and seldom otherwise": (
+        "tests/diagrams/test_documents.py::test_the_command_checks_the_diagrams",
+        "tests/gateway/test_apps.py::test_a_server_without_the_extra_starts",
+        "tests/gateway/test_celery.py::test_a_worker_shares_what_it_imported_with_its_pool",
+        "tests/gateway/test_rsgi.py",
+        "tests/gateway/tracing/test_start.py::test_a_process_without_a_collector_does_not_load_it",
+        "tests/demo/test_wallet.py::test_wallets_of_two_processes_never_sign_with_one_number",
+        "tests/simulation/test_simulation.py::test_to_the_letter_late_payers_of_round_prices_pay_for_strangers_and_are_told",
+        "tests/test_declared.py::test_what_is_declared_is_imported",
+        "tests/test_declared.py::test_what_tests_and_benchmarks_import_is_declared",
+        "tests/test_lock_imports.py",
     ),
 }
 """Why tests are at night, and which: a folder, a module, a test, or its cases but the first."""
@@ -147,6 +176,8 @@ STANDARD: Final = frozenset(
 )
 """Tests of the standard run, although what they stand in is at night."""
 
+_REASONS: Final = {place: reason for reason, places in NIGHT.items() for place in places}
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -163,7 +194,10 @@ def why_at_night(node_id: str, *, is_first: bool) -> str:
     test = node_id.partition("[")[0]
     if STANDARD & {node_id, test} or (is_first and test in invariant_tests()):
         return ""
-    return next((reason for reason, places in NIGHT.items() for place in places if _is_in(test, place, is_first)), "")
+    module, _, _ = test.partition("::")
+    around = [test, module, *(str(folder) for folder in PurePath(module).parents)]
+    others = [] if is_first else [test + OTHER_CASES]
+    return next((_REASONS[place] for place in [*around, *others] if place in _REASONS), "")
 
 
 @cache
@@ -177,12 +211,6 @@ def _refuse_cases_that_are_not_there(node_ids: set[str]) -> None:
     cases = {place for place in STANDARD if place.endswith("]") and place.partition("::")[0] in modules}
     if missing := sorted(cases - node_ids):
         raise pytest.UsageError(f"tests/night.py names cases that are not there: {missing}")
-
-
-def _is_in(test: str, place: str, is_first: bool) -> bool:
-    if place.endswith(OTHER_CASES):
-        return not is_first and test == place.removesuffix(OTHER_CASES)
-    return test == place or test.startswith((f"{place}/", f"{place}::"))
 
 
 def _is_first(item: pytest.Item) -> bool:

@@ -101,7 +101,7 @@ def test_a_flood_of_notices_is_one_notice() -> None:
     def flood(socket: ServerConnection) -> None:
         socket.recv()
         socket.send('{"jsonrpc":"2.0","id":1,"result":"0x1"}')
-        for _ in range(20):
+        for _ in range(10):
             socket.send('{"method":"eth_subscription"}')
         sent.set()
         with pytest.raises(ConnectionClosed):
