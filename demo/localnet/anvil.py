@@ -163,10 +163,12 @@ class Anvil(JsonRpcNode):
         Their transactions are gone, but for those in `include`: pairs of a raw signed transaction and the new block
         that takes it, 0 for the first replaced one.
         """
+        self._await_pool()
         self.rpc("anvil_reorg", depth, [list(pair) for pair in include])
 
     def shorten(self, depth: int) -> None:
         """Take the newest `depth` blocks away and put none in their place."""
+        self._await_pool()
         self.rpc("anvil_rollback", depth)
 
     def sign(self, account: FundedAccount, *, to: str, data: bytes = b"", value: int = 0, gas: int = GAS) -> str:
@@ -197,18 +199,36 @@ class Anvil(JsonRpcNode):
         return sent
 
     def receipt(self, tx_hash: str) -> dict[str, Any]:
-        """A transaction's receipt, waiting until it is in a block. Raises NodeError after half a minute."""
+        """A transaction's receipt, waiting until it is in a block and waits for none. Raises NodeError after half a minute."""
 
         def mined() -> dict[str, Any] | None:
             receipt: dict[str, Any] | None = self.rpc("eth_getTransactionReceipt", tx_hash)
             # The node may tell of a receipt a moment before its newest block is the one that has it.
             is_told = receipt and int(receipt["blockNumber"], 16) <= self.block_number()
-            return receipt if is_told else None
+            return receipt if is_told and not self._is_pooled(tx_hash) else None
 
         receipt = _poll(mined, seconds=RECEIPT_SECONDS)
         if receipt is None:
             raise NodeError(0, f"Transaction {tx_hash} is in no block.", None)
         return receipt
+
+    def _await_pool(self) -> None:
+        """Wait until no transaction of a block is in the pool too, which would mine it again once its block is gone.
+
+        anvil takes it out a moment after it tells of the block. Raises NodeError after half a minute.
+        """
+
+        def is_settled() -> bool | None:
+            pooled = [tx["hash"] for txs in self.rpc("txpool_content")["pending"].values() for tx in txs.values()]
+            return None if any(self.rpc("eth_getTransactionReceipt", name) for name in pooled) else True
+
+        if _poll(is_settled, seconds=RECEIPT_SECONDS) is None:
+            raise NodeError(0, "A transaction of a block stays in the pool.", None)
+
+    def _is_pooled(self, tx_hash: str) -> bool:
+        """Whether a transaction waits for a block. The node looks there first, so it has no block as long as it does."""
+        told = self.rpc("eth_getTransactionByHash", tx_hash)
+        return told is None or told["blockNumber"] is None
 
     def command(self) -> list[str]:
         """Return the arguments that start the node, for callers that run the process instead of `start`."""

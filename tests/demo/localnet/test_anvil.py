@@ -1,7 +1,9 @@
 """The local node does what the other tests rely on."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,6 +80,43 @@ def test_a_replaced_block_can_come_back_with_its_transaction_elsewhere(base_node
     first = int(base_node.receipt(sent)["blockNumber"], 16)
     base_node.reorg(3, include=[(signed, 2)])
     assert int(base_node.receipt(sent)["blockNumber"], 16) == first + 2
+
+
+@pytest.mark.parametrize("take_away", [Anvil.shorten, Anvil.reorg])
+def test_a_block_is_taken_away_once_its_transactions_left_the_pool(
+    base_node: Anvil, monkeypatch: pytest.MonkeyPatch, take_away: Callable[[Anvil, int], None]
+) -> None:
+    """Until then anvil would mine them again: a payment that a test undid came back, on a busy machine."""
+    sent = transfer(base_node, payer(base_node), USDC, to=base_node.accounts[1].address, units=5)
+    late, asked, ask = [1, 2], [], base_node.rpc
+
+    def behind(method: str, *params: Any) -> Any:
+        asked.append(method)
+        if method == "txpool_content" and late:
+            late.pop()
+            return {"pending": {"0x": {"0": {"hash": sent}}}, "queued": {}}
+        return ask(method, *params)
+
+    monkeypatch.setattr(base_node, "rpc", behind)
+    take_away(base_node, 1)
+    assert asked.count("txpool_content") == 3
+    assert asked[-1] in {"anvil_rollback", "anvil_reorg"}
+
+
+def test_a_receipt_is_told_once_its_transaction_waits_for_no_block(
+    base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then the node calls it pending to whoever asks for the transaction."""
+    sent = transfer(base_node, payer(base_node), USDC, to=base_node.accounts[1].address, units=5)
+    late, ask = [1, 2], base_node.rpc
+
+    def behind(method: str, *params: Any) -> Any:
+        told = ask(method, *params)
+        return told | {"blockNumber": late.pop() and None} if method == "eth_getTransactionByHash" and late else told
+
+    monkeypatch.setattr(base_node, "rpc", behind)
+    assert base_node.receipt(sent)["status"] == "0x1"
+    assert not late
 
 
 @pytest.mark.parametrize("is_kept", [False, True])
