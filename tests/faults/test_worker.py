@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
+from psutil import Process
 
 from gateway.processes.stack import CELERY
 from tests.faults.oracle import settle
 from tests.faults.outages import away, kill_server
 from tests.installation import Installation
-from tests.processes import alive, descendants
+from tests.processes import Gone, descendants
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("faults")]
@@ -39,7 +40,7 @@ def start_worker(installation: Installation) -> Iterator[StartWorker]:
         # They are looked for among the worker's own children, which it has no more once it is gone.
         loops = loops_of(installation, worker)
         installation.kill(worker)
-        wait_until(partial(are_gone, loops))
+        wait_until(Gone(loops.values()))
 
 
 def give_leases_up(installation: Installation) -> None:
@@ -48,13 +49,13 @@ def give_leases_up(installation: Installation) -> None:
     installation.database.rows("UPDATE webhooks_endpoint SET served_until = 'epoch'")
 
 
-def loops_of(installation: Installation, worker: str) -> dict[str, int]:
-    """The process ids of a worker's loops."""
+def loops_of(installation: Installation, worker: str) -> dict[str, Process]:
+    """The processes of a worker's loops."""
     lines = descendants(installation.pid(worker)).items()
-    return {loop: pid for pid, line in lines for loop in LOOPS if loop in line}
+    return {loop: process for process, line in lines for loop in LOOPS if loop in line}
 
 
-def has_loops(installation: Installation, worker: str, *, but: int | None = None) -> bool:
+def has_loops(installation: Installation, worker: str, *, but: Process | None = None) -> bool:
     """Whether both loops of a worker run, neither of them the process `but`."""
     loops = loops_of(installation, worker)
     return loops.keys() == {*LOOPS} and but not in loops.values()
@@ -65,10 +66,6 @@ def whole_worker(installation: Installation, start_worker: StartWorker) -> str:
     worker = start_worker()
     wait_until(partial(has_loops, installation, worker))
     return worker
-
-
-def are_gone(loops: dict[str, int]) -> bool:
-    return not any(alive(pid) for pid in loops.values())
 
 
 def pay_some(installation: Installation) -> None:
@@ -87,11 +84,12 @@ def test_a_worker_alone_reads_credits_and_delivers_until_it_is_told_to_end(
     loops, pid = loops_of(installation, worker), installation.pid(worker)
     assert loops.keys() == {*LOOPS}
     # Ctrl-C in the worker's terminal is none to them.
-    assert os.getsid(pid) not in map(os.getsid, loops.values())
+    assert os.getsid(pid) not in [os.getsid(loop.pid) for loop in loops.values()]
     os.kill(pid, signal.SIGTERM)
     wait_until(lambda: installation.exit_status(worker) is not None)
     assert installation.exit_status(worker) == 0
-    assert are_gone(loops)
+    gone = Gone(loops.values())
+    assert gone(), gone
     assert all(owner == "" for (owner,) in installation.database.rows("SELECT owner FROM wallets_chaincursor"))
 
 
@@ -99,7 +97,7 @@ def test_a_loop_that_is_killed_is_started_again(installation: Installation, star
     worker = whole_worker(installation, start_worker)
     for loop in LOOPS:
         killed = loops_of(installation, worker)[loop]
-        os.kill(killed, signal.SIGKILL)
+        killed.kill()
         wait_until(partial(has_loops, installation, worker, but=killed))
     give_leases_up(installation)
     pay_some(installation)
@@ -112,7 +110,7 @@ def test_of_two_workers_one_goes_on_when_the_other_is_killed_and_its_loops_end(
     installation.pay_all(installation.create_checkouts(3))
     loops = loops_of(installation, first)
     installation.kill(first)
-    wait_until(partial(are_gone, loops), seconds=ORPHAN_SECONDS)
+    wait_until(Gone(loops.values()), seconds=ORPHAN_SECONDS)
     give_leases_up(installation)
     pay_some(installation)
 

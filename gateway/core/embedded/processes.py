@@ -66,7 +66,7 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
 
     The session keeps Ctrl-C in the terminal from reaching any process but the supervisor. On
     Linux the kernel sends `orphan_signal` when the starting thread ends, kill -9
-    included; elsewhere the next supervisor finds the orphan.
+    included, and no program is run whose starter is gone already; elsewhere the next supervisor finds the orphan.
     """
     with ExitStack() as files, _SPAWNING:
         log = None
@@ -100,9 +100,16 @@ def _open_private(path: str, flags: int) -> int:
 def _die_with_parent(signum: signal.Signals) -> Callable[[], None] | None:
     if _LIBC is None:
         return None
-    prctl = _LIBC.prctl
+    prctl, starter = _LIBC.prctl, os.getpid()
+
     # subprocess runs this after the change of uid, which clears the setting.
-    return lambda: prctl(PR_SET_PDEATHSIG, int(signum))
+    def bind() -> None:
+        prctl(PR_SET_PDEATHSIG, int(signum))
+        # A death before that call was not told: without this look, the program would outlive its starter.
+        if os.getppid() != starter:
+            os._exit(1)
+
+    return bind
 
 
 def command_line(pid: int) -> str:

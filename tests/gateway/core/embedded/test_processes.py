@@ -22,6 +22,24 @@ argv = [sys.executable, "-c", child]
 Keeper([Command("child", argv, None, Path(folder), {}, **names)], told=print).start()
 signal.pause()
 """
+LATE = """
+import os, signal, sys
+from pathlib import Path
+from gateway.core.embedded import processes
+bind = processes._LIBC.prctl
+
+class Late:
+    def prctl(self, *arguments):
+        starter = os.getppid()
+        os.kill(starter, signal.SIGKILL)
+        while os.getppid() == starter:
+            pass
+        return bind(*arguments)
+
+processes._LIBC = Late()
+argv = [sys.executable, "-c", "print('outlived')"]
+processes.spawn(processes.Command("child", argv, None, Path.cwd(), {}))
+"""
 CHILD = """
 import os, signal
 signals = [signal.SIGTERM, signal.SIGINT]
@@ -94,3 +112,11 @@ def test_a_child_whose_supervisor_is_killed_gets_its_signal_for_that(tmp_path: P
         supervisor.kill()
     wait_until((tmp_path / "heard").exists)
     assert (tmp_path / "heard").read_text() == signals[-1]
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux tells a child that its parent died")
+def test_no_program_is_run_whose_starter_was_killed_while_it_started_it() -> None:
+    """Before the kernel was asked to tell of that, it tells of nothing: the program would run on for ever."""
+    # All that was started holds this pipe open.
+    done = subprocess.run([sys.executable, "-c", LATE], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "")

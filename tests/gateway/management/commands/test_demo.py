@@ -1,7 +1,6 @@
 """The whole demo, as `script/demo` runs it."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -19,7 +18,7 @@ from tests.demo.running import Running, ask, demo_pay, environment_for, manage, 
 from tests.demo.running import running as running_demo
 from tests.demo.shop.client import Client
 from tests.guides import Program, run, running
-from tests.processes import alive, descendants
+from tests.processes import Gone, descendants
 from tests.waiting import wait_until
 from tests.x402.exact.published import bought_by_npm
 from wallets.chains.registry import CHAINS
@@ -229,7 +228,8 @@ def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(demos: Demos)
     started = descendants(first.process.pid)
     assert len(started) > 10
     assert first.end(signal.SIGINT) == 0
-    assert [pid for pid in started if alive(pid)] == []
+    gone = Gone(started)
+    assert gone(), gone
     after = settings_of(demos.start_again(first))
     for name in ("live_key", "test_key", "webhook_secret", "owner_password"):
         assert after[name] == before[name]
@@ -256,11 +256,12 @@ def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(var: Pa
     with running_demo(var, "up") as up:
         up.await_line("Florin answers")
         base = f"http://127.0.0.1:{up.port}"
-        web = [p for p, c in descendants(up.process.pid).items() if "gateway.rsgi" in c]
-        os.kill(min(web), signal.SIGKILL)
+        web = [one for one, line in descendants(up.process.pid).items() if "gateway.rsgi" in line]
+        # The one that the others are children of.
+        next(one for one in web if one.ppid() == up.process.pid).kill()
         up.await_line("web ended (signal 9)")
         # Its workers, too: they would go on serving an old start, beside the new one.
-        wait_until(lambda: not any(map(alive, web)), seconds=10)
+        wait_until(Gone(web), seconds=10)
 
         def answers() -> bool:
             try:
@@ -272,4 +273,4 @@ def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(var: Pa
         started = descendants(up.process.pid)
         up.process.kill()
         up.process.wait()
-        wait_until(lambda: not any(map(alive, started)), seconds=60)
+        wait_until(Gone(started))

@@ -111,7 +111,7 @@ class Dev:
     def workers(self) -> set[int]:
         """The process ids of the Celery workers and what they run."""
         ours = descendants(self.process.pid).items()
-        return {pid for pid, line in ours if "celery" in line and "watchfiles" not in line}
+        return {one.pid for one, line in ours if "celery" in line and "watchfiles" not in line}
 
 
 def opened(opener: OpenerDirector, url: str, data: bytes | None) -> Any:
