@@ -42,7 +42,7 @@ class SolanaLab(AccountLab):
         return load_chains("local", {"SOLANA_RPC_URLS": ",".join(urls)})["solana"]
 
     def open(self, *urls: str, page: int) -> Adapter:
-        spec = self.spec(*urls)
+        spec = self.recording(*urls)
         return SolanaAdapter(spec, open_pool(spec), page=page)
 
     def create_wallet(self) -> Wallet:
@@ -59,9 +59,15 @@ class SolanaLab(AccountLab):
         self.pay((wallet, self.huge_units))
 
     def pay_fake(self, wallet: Wallet, units: int) -> str:
-        fake = self._node.create_token()
-        self._node.fund(str(self._node.payer.pubkey()), units, token=fake)
-        return self._node.pay(wallet.address, units, token=fake)
+        return self._pay_in(self._node.create_token(), wallet, units)
+
+    def pay_other(self, wallet: Wallet, units: int) -> str:
+        self.other = self._node.create_token()
+        return self._pay_in(self.other, wallet, units)
+
+    def _pay_in(self, token: str, wallet: Wallet, units: int) -> str:
+        self._node.fund(str(self._node.payer.pubkey()), units, token=token)
+        return self._node.pay(wallet.address, units, token=token)
 
     def pay_coin(self, wallet: Wallet, units: int) -> str:
         payer, to = self._node.payer.pubkey(), Pubkey.from_string(wallet.address)
@@ -128,7 +134,7 @@ class TonLab(AccountLab):
         return load_chains("local", settings)["ton"]
 
     def open(self, *urls: str, page: int) -> Adapter:
-        spec = self.spec(*urls)
+        spec = self.recording(*urls)
         return TonAdapter(spec, open_pool(spec), page=page)
 
     def create_wallet(self) -> Wallet:
@@ -147,6 +153,10 @@ class TonLab(AccountLab):
         sent = self._node.pay(wallet.address, units, jetton=self._node.fake)
         assert sent
         return sent
+
+    def pay_other(self, wallet: Wallet, units: int) -> str:
+        self.other = self._node.fake
+        return self.pay_fake(wallet, units)
 
     def pay_coin(self, wallet: Wallet, units: int) -> str:
         # Without a body, and to a wallet whose contract is not there yet, as exchanges pay.

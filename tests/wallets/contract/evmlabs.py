@@ -68,6 +68,10 @@ class EvmLab(BlockLab):
         sent = paying.transfer(self.anvil, rich, fake, wallet.secret.address, units)
         return self.name(sent)
 
+    def pay_other(self, wallet: Wallet, units: int) -> str:
+        self.other = self.write(tokens.deploy_token(self.anvil, self.symbol, salt=tokens.FAKE))
+        return self.pay_fake(wallet, units)
+
     def pay_coin(self, wallet: Wallet, units: int) -> str:
         sent = self.anvil.send(payer(self.anvil), to=wallet.secret.address, value=units)
         assert self.anvil.receipt(sent)["status"] == "0x1"

@@ -6,12 +6,12 @@ What differs between chains is here; what must not differ is in the tests beside
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, AccountAdapter, BlockAdapter, BlockRef, Hint, TokenTransfer
-from wallets.chains.specs import ChainSpec
+from wallets.chains.specs import ChainSpec, TokenSpec
 
 Adapter = BlockAdapter | AccountAdapter
 USUAL_PAGE = 50
@@ -31,6 +31,8 @@ class Lab(ABC):
 
     impossible: Mapping[str, str] = {}
     huge_units: int
+    other = ""
+    """The contract of a token that is recorded and that no checkout accepts, once somebody paid in it."""
 
     @property
     @abstractmethod
@@ -56,6 +58,10 @@ class Lab(ABC):
     @abstractmethod
     def pay_fake(self, wallet: Wallet, units: int) -> str:
         """Pay in a token that calls itself by the same name."""
+
+    @abstractmethod
+    def pay_other(self, wallet: Wallet, units: int) -> str:
+        """Pay in the token `other`, which the readers opened from then on record."""
 
     @abstractmethod
     def pay_coin(self, wallet: Wallet, units: int) -> str:
@@ -103,8 +109,16 @@ class Lab(ABC):
     def open(self, *urls: str, page: int) -> Adapter:
         """A reader that reads so many rows at once, where its chain is read in rows."""
         del page
-        spec = self.spec(*urls)
+        spec = self.recording(*urls)
         return spec.family.open_adapter(spec, open_pool(spec))
+
+    def recording(self, *urls: str) -> ChainSpec:
+        """The chain on these nodes, of whose tokens that no checkout accepts it records `other` alone."""
+        spec = self.spec(*urls)
+        told = {one.symbol: one for one in spec.accepted_tokens}
+        if self.other:
+            told["OTHER"] = TokenSpec("OTHER", self.other, 6, accepted=False)
+        return replace(spec, tokens=told)
 
     def mark(self) -> BlockRef:
         """The newest block."""

@@ -2,13 +2,14 @@
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
-from tests.wallets.contract.labs import Lab, Wallet
+from tests.wallets.contract.labs import AccountLab, Adapter, Lab, Wallet
 from wallets.chains.base import BlockRef, ChainError, ChainUnavailableError, TokenTransfer
 
 MEGABYTE = 2**20
@@ -51,30 +52,45 @@ FAULTS: dict[str, Fault] = {
 
 
 class Scene:
-    """A wallet that got 25 units, seen through a proxy."""
+    """A wallet that got 25 units, and 9 of a token that no checkout accepts, seen through a proxy."""
 
     def __init__(self, lab: Lab, proxy: HttpProxy) -> None:
         self.lab, self.proxy = lab, proxy
         self.wallet: Wallet = lab.create_wallet()
         self.since: BlockRef = lab.mark()
         lab.pay((self.wallet, 25))
-        # One may be sent again, if a block came in between.
-        self.requests = min(self._requests_of_a_look() for _ in range(3))
+        # What payments alone take, which are read first; and all that is asked.
+        alone = self._requests_of_a_look()
+        lab.pay_other(self.wallet, 9)
+        self.all_requests = self._requests_of_a_look()
+        self.requests = alone if isinstance(lab, AccountLab) else self.all_requests
 
     def _requests_of_a_look(self) -> int:
+        # One may be sent again, if a block came in between.
+        return min(self._requests_of_one_look() for _ in range(3))
+
+    def _requests_of_one_look(self) -> int:
         before = self.proxy.requests
         assert self.look(honest) == [25]
         return self.proxy.requests - before
 
     def look(self, fault: Fault) -> list[int]:
-        """Read with a reader of its own, while the node fails so. Raises ChainError."""
-        return [transfer.units for transfer in self.read(fault)]
+        """Read payments with a reader of its own, while the node fails so. Raises ChainError."""
+        with self.opened() as adapter:
+            return self.payments(self.read(adapter, fault))
 
-    def read(self, fault: Fault) -> list[TokenTransfer]:
-        """As `look`, and return the transfers."""
+    def opened(self) -> AbstractContextManager[Adapter]:
+        """A reader behind the proxy."""
+        return self.lab.opened(self.proxy.url)
+
+    def read(self, adapter: Adapter, fault: Fault) -> list[TokenTransfer]:
+        """All that is read while the node fails so. Raises ChainError."""
         self.proxy.fault = fault
-        with self.lab.opened(self.proxy.url) as adapter:
-            return self.lab.observe(adapter, self.since, self.wallet)
+        return self.lab.observe(adapter, self.since, self.wallet)
+
+    def payments(self, found: Sequence[TokenTransfer]) -> list[int]:
+        """The amounts in the token that checkouts accept."""
+        return [transfer.units for transfer in found if transfer.token_address != self.lab.other]
 
 
 @pytest.fixture
@@ -121,10 +137,11 @@ def test_a_field_of_nonsense_is_refused_or_does_not_matter(scene: Scene) -> None
     chance = random.Random(7)
     refused = 0
     for _ in range(MUTATIONS):
-        healthy = chance.randrange(scene.requests)
+        healthy = chance.randrange(scene.all_requests)
         mutation = after(healthy, with_nonsense(chance), only_once=True)
         try:
-            found = scene.read(mutation)
+            with scene.opened() as adapter:
+                found = scene.read(adapter, mutation)
         except ChainError:
             refused += 1
         else:
@@ -160,3 +177,20 @@ def test_a_request_that_fails_alone_is_not_half_of_an_answer(scene: Scene) -> No
     for healthy in range(scene.requests):
         with pytest.raises(ChainError):
             scene.look(after(healthy, FAULTS["nothing"], only_once=True))
+
+
+def test_what_is_asked_about_other_tokens_alone_may_fail_alone_and_is_asked_again(scene: Scene) -> None:
+    """A chain that is read block by block tells of them with the payments, and asks nothing about them alone."""
+    for healthy in range(scene.requests, scene.all_requests):
+        with scene.opened() as adapter:
+            found = scene.read(adapter, after(healthy, FAULTS["nothing"], only_once=True))
+            assert [one.units for one in found] == [25]
+            found = scene.read(adapter, honest)
+            assert [one.units for one in found] == [25, 9]
+    assert (scene.all_requests > scene.requests) is isinstance(scene.lab, AccountLab)
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_no_failure_about_other_tokens_stops_payments(scene: Scene, fault: Fault) -> None:
+    for healthy in range(scene.requests, scene.all_requests):
+        assert scene.look(after(healthy, fault)) == [25]

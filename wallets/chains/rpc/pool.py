@@ -1,7 +1,8 @@
 """A pool of one chain's nodes, asked in order of preference."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -192,10 +193,19 @@ class RpcPool:
                 continue
         return found
 
-    def stop_at(self, deadline: float) -> None:
+    def stop_at(self, deadline: float | None) -> None:
         """Let no request go on after this time of the monotonic clock: it fails as if the node did not answer."""
         for member in self._members:
             member.node.deadline = deadline
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Let the requests of a `with` block take so long in all, and those after it as long as usual."""
+        self.stop_at(time.monotonic() + seconds)
+        try:
+            yield
+        finally:
+            self.stop_at(None)
 
     def close(self) -> None:
         """Close every connection."""

@@ -22,13 +22,14 @@ from wallets.chains.base import (
     TokenTransfer,
     any_head,
 )
+from wallets.chains.others import OtherTokens
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.changes import ReadTransaction, read_transaction
 from wallets.chains.solana.find import Finder
 from wallets.chains.solana.listing import MOST_PAGES, Listing
 from wallets.chains.solana.memory import TransactionMemory
-from wallets.chains.solana.others import REACH, OtherTokens
+from wallets.chains.solana.others import OtherAccounts
 from wallets.chains.solana.questions import (
     ask_finalized,
     ask_genesis,
@@ -97,7 +98,8 @@ class SolanaAdapter:
         self._unaccepted = {m for m, token in self._tokens.items() if not token.accepted}
         self._teller = Teller(spec)
         self._programs: dict[str, str] = {}
-        self._others = OtherTokens(spec, clock=clock)
+        self._others = OtherTokens(spec, pool, clock=clock)
+        self._other_accounts = OtherAccounts(spec)
         self._memory = TransactionMemory()
         self._genesis = ""
         self._next_survey = 0.0
@@ -136,7 +138,8 @@ class SolanaAdapter:
         if genesis != self._genesis:
             # Facts learned about another chain do not apply to this one.
             self._programs, self._memory = {}, TransactionMemory()
-            self._others = OtherTokens(self._spec, clock=self._clock)
+            self._other_accounts = OtherAccounts(self._spec)
+            self._others.forget()
             self._genesis = genesis
         return genesis
 
@@ -156,7 +159,10 @@ class SolanaAdapter:
         if not accounts:
             return []
         self._learn_programs()
-        return self._pool.run(lambda node: self._read(node, accounts, head))
+        payments = self._pool.run(lambda node: self._read(node, accounts, head))
+        return self._others.beside(
+            payments, accounts, lambda due: self._pool.run(lambda node: self._read_others(node, due, head))
+        )
 
     def subscriptions(self, accounts: Sequence[Account]) -> list[Call]:
         """Return a call for each token account of these owners, once the tokens' programs are known.
@@ -191,17 +197,31 @@ class SolanaAdapter:
         self._pool.close()
 
     def _read(self, node: Node, accounts: Sequence[Account], head: Head) -> list[AccountReading]:
+        listed = {
+            one.key: [
+                token_account(one.address, mint=mint, program=program) for mint, program in self._programs.items()
+            ]
+            for one in accounts
+        }
+        return self._read_listed(node, accounts, listed, head)
+
+    def _read_others(self, node: Node, accounts: Sequence[Account], head: Head) -> list[AccountReading]:
+        listed = self._other_accounts.ask(node, accounts)
+        return self._read_listed(node, accounts, listed, head)
+
+    def _read_listed(
+        self, node: Node, accounts: Sequence[Account], listed: Mapping[bytes, Sequence[str]], head: Head
+    ) -> list[AccountReading]:
+        """Read accounts by these token accounts of theirs."""
         oldest = min(account.height for account in accounts)
         # A local chain is read from its beginning, which its node may have pruned.
         if head.block.height - oldest > _SURELY_KEPT and not self._spec.is_local:
             make_sure_of_history(node, since=oldest + 1)
-        others = self._others.token_accounts(node, accounts)
-        listings = {a.key: self._listings(a, others.get(a.key, ())) for a in accounts}
+        listings = {account.key: self._listings(account, listed[account.key]) for account in accounts}
         everything = [listing for own in listings.values() for listing in own]
         list_whole(node, everything, slot=head.block.height)
         ends = {account.key: self._shorten(account, listings[account.key], head.block) for account in accounts}
         found = self._transactions(node, everything, slot=head.block.height)
-        self._others.note_read(others)
         return [
             self._reading(account, listings[account.key], found, head=head.block, end=ends[account.key])
             for account in accounts
@@ -243,14 +263,10 @@ class SolanaAdapter:
         through = BlockRef(height, slot_name(height), "", time_)
         return AccountReading(account.key, through, transfers)
 
-    def _listings(self, account: Account, others: Sequence[str]) -> list[Listing]:
+    def _listings(self, account: Account, listed: Sequence[str]) -> list[Listing]:
         floor = account.height - OVERLAP
         pages = MOST_PAGES if account.most is None else account.most
-        floors = {
-            token_account(account.address, mint=mint, program=program): floor
-            for mint, program in self._programs.items()
-        } | dict.fromkeys(others, floor - REACH)
-        return [Listing(name, floor=lowest, page=self._page, pages=pages) for name, lowest in floors.items()]
+        return [Listing(name, floor=floor, page=self._page, pages=pages) for name in listed]
 
     def _learn_programs(self) -> None:
         """Ask once for the program of each token: its accounts' addresses depend on that, so a wrong answer would hide payments.

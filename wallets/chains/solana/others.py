@@ -1,60 +1,35 @@
 """Finds owners' token accounts of recorded tokens that no checkout accepts, without a listing for each of them."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import structlog
-
-from wallets.chains.base import Account, ChainError
-from wallets.chains.intervals import Intervals
+from wallets.chains.base import Account
 from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.solana import decode
 from wallets.chains.solana.questions import token_account
 from wallets.chains.specs import ChainSpec
 
-log = structlog.get_logger(__name__)
-
-REACH: Final = 900
-"""Slots, six minutes, that are listed again below the known ones: thrice as many as pass between two looks."""
-
 _AT_ONCE: Final = 100  # a node's limit of accounts per request
 
 
-class OtherTokens:
-    """Which owners have an account of another token. They are asked about at intervals, a hundred accounts a request."""
+class OtherAccounts:
+    """Asks which owners have an account of another token, a hundred accounts a request."""
 
-    def __init__(self, spec: ChainSpec, *, clock: Callable[[], float]) -> None:
+    def __init__(self, spec: ChainSpec) -> None:
         self._mints = [t.address for t in spec.tokens.values() if not t.accepted]
-        self._intervals = Intervals(spec, clock=clock)
         self._programs: dict[str, str] = {}
 
-    def token_accounts(self, node: Node, accounts: Sequence[Account]) -> dict[bytes, list[str]]:
-        """Return the existing token accounts of the owners that are due, by key; none where they cannot be asked for."""
-        due = self._intervals.due(accounts) if self._mints else []
-        if not due:
-            return {}
-        try:
-            return self._ask(node, due)
-        except ChainError as error:
-            # They must delay no payment; a node that is away fails elsewhere.
-            log.warning("other tokens not listed", node=node.label, error=str(error))
-            self.note_read([one.key for one in due])
-            return {}
-
-    def note_read(self, keys: Collection[bytes]) -> None:
-        """Note that these owners' other tokens were read."""
-        self._intervals.note(keys)
-
-    def _ask(self, node: Node, due: Sequence[Account]) -> dict[bytes, list[str]]:
+    def ask(self, node: Node, accounts: Sequence[Account]) -> dict[bytes, list[str]]:
+        """Return the owners' existing token accounts, by the owner's key."""
         self._learn(node)
         places = [
             (one.key, token_account(one.address, mint=mint, program=program))
-            for one in due
+            for one in accounts
             for mint, program in self._programs.items()
         ]
         there = _programs_of(node, [place for _, place in places])
-        found: dict[bytes, list[str]] = {one.key: [] for one in due}
+        found: dict[bytes, list[str]] = {one.key: [] for one in accounts}
         for (key, place), program in zip(places, there, strict=True):
             if program in decode.TOKEN_PROGRAMS:
                 found[key].append(place)

@@ -24,6 +24,7 @@ from wallets.chains.base import (
     TokenTransfer,
     any_head,
 )
+from wallets.chains.others import OtherTokens
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec, Network
@@ -34,7 +35,6 @@ from wallets.chains.ton.decode import Listed, Place, Receipt
 from wallets.chains.ton.departures import first_of, taken
 from wallets.chains.ton.find import Finder
 from wallets.chains.ton.memory import TonMemory
-from wallets.chains.ton.others import OtherJettons
 from wallets.chains.ton.progress import earliest, held_since, late_since, listed_since, moved, new_since, through
 from wallets.chains.ton.questions import (
     AT_ONCE,
@@ -46,6 +46,7 @@ from wallets.chains.ton.questions import (
     ask_network,
     ask_steps,
     ask_wallets,
+    list_others,
     list_receipts,
     list_transfers,
     seconds,
@@ -75,8 +76,8 @@ class TonAdapter:
         self._clock = clock
         self._masters = {address_key(token.address): token for token in spec.tokens.values()}
         self._accepted = [k for k, token in self._masters.items() if token.accepted]
-        others = self._masters.keys() - {*self._accepted}
-        self._others = OtherJettons(spec, others, page=page, clock=clock)
+        self._unaccepted = self._masters.keys() - {*self._accepted}
+        self._others = OtherTokens(spec, pool, clock=clock)
         self._memory = TonMemory()
         self._next_survey = 0.0
         self._height_elsewhere = -1
@@ -135,7 +136,10 @@ class TonAdapter:
         """
         if not accounts:
             return []
-        return self._pool.run(lambda node: self._read(node, accounts, head.block), is_divisible=True)
+        payments = self._pool.run(lambda node: self._read(node, accounts, head.block), is_divisible=True)
+        return self._others.beside(
+            payments, accounts, lambda due: self._pool.run(lambda node: self._read_others(node, due, head.block))
+        )
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
         """Return the transfers whose receipts no node knows, though each has their masterchain blocks."""
@@ -160,7 +164,26 @@ class TonAdapter:
         self._pool.close()
 
     def _read(self, node: Node, accounts: Sequence[Account], head: BlockRef) -> list[AccountReading]:
-        listed, cut = self._listed(node, accounts, head)
+        since = {account.key: listed_since(account) for account in accounts}
+        found: dict[str, Listed] = {}
+        cut: int | None = None
+        for master in self._accepted:
+            rows, its_cut = list_transfers(node, since, master=master, since=min(since.values()), page=self._page)
+            cut = earliest(cut, its_cut)
+            found |= {row.tx_hash: row for row in rows}
+        listed = [row for row in found.values() if row.time >= new_since(row, since)]
+        return self._read_listed(node, accounts, listed, cut, head)
+
+    def _read_others(self, node: Node, accounts: Sequence[Account], head: BlockRef) -> list[AccountReading]:
+        since = {account.key: listed_since(account) for account in accounts}
+        listed, cut = list_others(node, since, masters=self._unaccepted, page=self._page)
+        return self._read_listed(node, accounts, listed, cut, head)
+
+    def _read_listed(
+        self, node: Node, accounts: Sequence[Account], rows: Sequence[Listed], cut: int | None, head: BlockRef
+    ) -> list[AccountReading]:
+        """Read accounts by listed transfers, of which some are missing from the time `cut` on."""
+        listed = [row for row in rows if row.time <= seconds(head.time)]
         known = self._memory.recall(node.label, listed)
         wanted = [row for row in listed if row.tx_hash not in known]
         if wanted:
@@ -182,21 +205,6 @@ class TonAdapter:
             )
             for account in accounts
         ]
-
-    def _listed(self, node: Node, accounts: Sequence[Account], head: BlockRef) -> tuple[list[Listed], int | None]:
-        """Return the listed transfers of accounts since they were read; and the time from which some are missing."""
-        since = {account.key: listed_since(account) for account in accounts}
-        found: dict[str, Listed] = {}
-        cut: int | None = None
-        for master in self._accepted:
-            rows, its_cut = list_transfers(node, since, master=master, since=min(since.values()), page=self._page)
-            cut = earliest(cut, its_cut)
-            found |= {row.tx_hash: row for row in rows}
-        newest = seconds(head.time)
-        return [
-            *(r for r in found.values() if new_since(r, since) <= r.time <= newest),
-            *(r for r in self._others.listed(node, accounts) if r.time <= newest),
-        ], cut
 
     def _settle(
         self, node: Node, keys: Collection[bytes], listed: Sequence[Listed], wanted: Sequence[Listed]

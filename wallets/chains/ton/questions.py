@@ -160,22 +160,24 @@ def list_transfers(
     return [row for row in own if row.master == master], cut
 
 
-def list_others(node: Node, since: Mapping[bytes, int], *, masters: Collection[bytes], page: int) -> list[Listed]:
-    """Return these jettons' transfers to and from owners, each since its own time: one listing for all jettons.
+def list_others(
+    node: Node, since: Mapping[bytes, int], *, masters: Collection[bytes], page: int
+) -> tuple[list[Listed], int | None]:
+    """Return these jettons' transfers to and from owners, each since its own time; and the time from which some are missing.
 
-    Where strangers' jettons fill more pages than are read, the rest is left out: nothing that can pay waits for it.
+    It is one listing for all jettons, strangers' too.
     """
 
     def ask(some: Sequence[bytes]) -> Parameters:
         return [("owner_address", written_address(owner)) for owner in some]
 
     pages = _Pages(node, "jetton/transfers", "jetton_transfers", page=page)
-    found, _ = pages.read(since, ask, min(since.values()), decode.listed_time)
+    found, cut = pages.read(since, ask, min(since.values()), decode.listed_time)
     wanted = [row for row in found if _is_of(row, masters)]
     rows = [each for row in wanted if (each := decode.listed(row)) is not None]
     return [
         row for row in rows if any(row.time >= since.get(side, row.time + 1) for side in (row.sender, row.recipient))
-    ]
+    ], cut
 
 
 def _is_of(row: Any, masters: Collection[bytes]) -> bool:

@@ -251,3 +251,10 @@ def test_what_a_node_that_may_not_be_asked_might_know_is_not_unknown(pair: Pair)
         pair.pool.first_known(never)
     # It is not asked before the time that it named.
     assert pair.first.requests == asked
+
+
+def test_what_has_its_time_takes_no_more_and_leaves_others_theirs(pair: Pair) -> None:
+    with pair.pool.within(0), pytest.raises(ChainUnavailableError):
+        pair.ask()
+    pair.clock.seconds += 60
+    assert pair.ask()[0] > 0
