@@ -22,7 +22,7 @@ SECONDS: Final = 120.0
 """Between two looks at an account's other tokens."""
 
 REACH_SECONDS: Final = 360
-"""How far before its place a look begins: so far that two before it may have been lost, as by a database that was away."""
+"""How far before an account's place its listing begins: what two looks told may be lost, as by a database that was away."""
 
 # A local node counts no requests.
 _LOCAL_SECONDS: Final = 2.0
@@ -64,7 +64,10 @@ class OtherTokens:
     def beside(
         self, payments: Sequence[AccountReading], accounts: Sequence[Account], read: Read
     ) -> list[AccountReading]:
-        """Return readings with the other tokens' transfers of accounts that are due, which `read` reads."""
+        """Return readings with the other tokens' transfers of accounts that are due.
+
+        `read` reads them, each from where it is given less REACH_SECONDS.
+        """
         due = self._due(accounts)
         found = {one.key: one for one in self._look(due, read)} if due else {}
         self._note(due, found, known={one.key: one.through.height for one in payments})
@@ -83,15 +86,13 @@ class OtherTokens:
         return [self._from_where(accounts[place]) for when, place in due if when <= now][: self._at_once]
 
     def _from_where(self, account: Account) -> Account:
-        """Return an account as known as its other tokens are, less the reach."""
+        """Return an account as known as its other tokens are."""
         height, time = self._through.setdefault(account.key, (account.height, account.time))
-        height = max(min(height, account.height), account.height - self._blocks(_LONGEST))
+        height = max(
+            min(height, account.height), account.height - int(_LONGEST.total_seconds() / self._spec.block_seconds)
+        )
         time = max(min(time, account.time), account.time - _LONGEST)
-        reach = timedelta(seconds=REACH_SECONDS)
-        return replace(account, height=max(height - self._blocks(reach), 0), time=time - reach)
-
-    def _blocks(self, span: timedelta) -> int:
-        return int(span.total_seconds() / self._spec.block_seconds)
+        return replace(account, height=height, time=time)
 
     def _look(self, due: Sequence[Account], read: Read) -> Sequence[AccountReading]:
         try:

@@ -22,7 +22,7 @@ from wallets.chains.base import (
     TokenTransfer,
     any_head,
 )
-from wallets.chains.others import OtherTokens
+from wallets.chains.others import REACH_SECONDS, OtherTokens
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.changes import ReadTransaction, read_transaction
@@ -207,17 +207,24 @@ class SolanaAdapter:
 
     def _read_others(self, node: Node, accounts: Sequence[Account], head: Head) -> list[AccountReading]:
         listed = self._other_accounts.ask(node, accounts)
-        return self._read_listed(node, accounts, listed, head)
+        reach = int(REACH_SECONDS / self._spec.block_seconds)
+        return self._read_listed(node, accounts, listed, head, overlap=OVERLAP + reach)
 
     def _read_listed(
-        self, node: Node, accounts: Sequence[Account], listed: Mapping[bytes, Sequence[str]], head: Head
+        self,
+        node: Node,
+        accounts: Sequence[Account],
+        listed: Mapping[bytes, Sequence[str]],
+        head: Head,
+        *,
+        overlap: int = OVERLAP,
     ) -> list[AccountReading]:
         """Read accounts by these token accounts of theirs."""
         oldest = min(account.height for account in accounts)
         # A local chain is read from its beginning, which its node may have pruned.
         if head.block.height - oldest > _SURELY_KEPT and not self._spec.is_local:
             make_sure_of_history(node, since=oldest + 1)
-        listings = {account.key: self._listings(account, listed[account.key]) for account in accounts}
+        listings = {one.key: self._listings(one, listed[one.key], floor=one.height - overlap) for one in accounts}
         everything = [listing for own in listings.values() for listing in own]
         list_whole(node, everything, slot=head.block.height)
         ends = {account.key: self._shorten(account, listings[account.key], head.block) for account in accounts}
@@ -263,8 +270,7 @@ class SolanaAdapter:
         through = BlockRef(height, slot_name(height), "", time_)
         return AccountReading(account.key, through, transfers)
 
-    def _listings(self, account: Account, listed: Sequence[str]) -> list[Listing]:
-        floor = account.height - OVERLAP
+    def _listings(self, account: Account, listed: Sequence[str], *, floor: int) -> list[Listing]:
         pages = MOST_PAGES if account.most is None else account.most
         return [Listing(name, floor=floor, page=self._page, pages=pages) for name in listed]
 

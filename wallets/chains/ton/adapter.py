@@ -24,7 +24,7 @@ from wallets.chains.base import (
     TokenTransfer,
     any_head,
 )
-from wallets.chains.others import OtherTokens
+from wallets.chains.others import REACH_SECONDS, OtherTokens
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec, Network
@@ -175,7 +175,7 @@ class TonAdapter:
         return self._read_listed(node, accounts, listed, cut, head)
 
     def _read_others(self, node: Node, accounts: Sequence[Account], head: BlockRef) -> list[AccountReading]:
-        since = {account.key: listed_since(account) for account in accounts}
+        since = {account.key: max(listed_since(account) - REACH_SECONDS, 0) for account in accounts}
         listed, cut = list_others(node, since, masters=self._unaccepted, page=self._page)
         return self._read_listed(node, accounts, listed, cut, head)
 
