@@ -10,7 +10,7 @@ from gateway.server import sending
 from gateway.server.environ import Environ
 from gateway.server.front import Front
 
-DEADLINE_SECONDS = 1.5
+DEADLINE_SECONDS = 3.0
 MOST_OF_ALL = 1024 * 1024
 WHOLE = 20_000_000
 PIECES = 160
@@ -41,7 +41,8 @@ def _answer(environ: Environ) -> HttpResponse | StreamingHttpResponse:
         return HttpResponse(b"x" * WHOLE)
     if path == "/told":
         clients = len([client for client in sending._descriptors_of_clients() if client])
-        return HttpResponse(f"{_made['pieces']} {_made['closed']} {clients}")
+        return HttpResponse(f"{_made['pieces']} {_made['begun']} {_made['closed']} {clients}")
+    _made["begun"] += 1
     return Told(_pieces(path))
 
 

@@ -29,9 +29,10 @@ pytestmark = pytest.mark.skipif(not sending._IS_LINUX, reason="only Linux tells 
 
 @dataclass
 class Told:
-    """What the server knows: pieces made, answers closed, and connections besides the one that asks."""
+    """What the server knows: pieces made, long answers begun and closed, and connections besides the one that asks."""
 
     pieces: int
+    begun: int
     closed: int
     connections: int
 
@@ -45,10 +46,10 @@ class Answering:
         connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
         try:
             connection.request("GET", "/told")
-            pieces, closed, clients = map(int, connection.getresponse().read().split())
+            pieces, begun, closed, clients = map(int, connection.getresponse().read().split())
         finally:
             connection.close()
-        return Told(pieces, closed, clients - 1)
+        return Told(pieces, begun, closed, clients - 1)
 
     def asked(self, path: str) -> socket.socket:
         """A connection on which an answer was asked for. Its system takes as little as it may."""
@@ -61,8 +62,8 @@ class Answering:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
-    """A server that waits a second and a half for clients that take nothing."""
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
+    """A server that waits three seconds for clients that take nothing."""
     answering = Answering(free_port(), tmp_path_factory.mktemp("answering") / "log")
     with answering.log.open("wb") as log:
         process = subprocess.Popen(
@@ -84,6 +85,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
     finally:
         process.terminate()
         process.wait(timeout=30)
+
+
+@pytest.fixture
+def server(started: Answering) -> Answering:
+    """That server, at rest: it looks for a moment longer whether answers of earlier tests are taken."""
+
+    def rests() -> bool:
+        told = started.told()
+        return told.begun == told.closed and told.connections == 0
+
+    wait_until(rests)
+    return started
 
 
 def all_of(peer: socket.socket) -> bytes:
