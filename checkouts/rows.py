@@ -166,6 +166,11 @@ def credited_transfers(checkout_ids: Sequence[int]) -> dict[int, list[TransferRo
     return found
 
 
+def doubted_checkouts(checkout_ids: Sequence[int]) -> set[int]:
+    """Return which of the checkouts have a payment in doubt."""
+    return {pk for pk, rows in credited_transfers(checkout_ids).items() if any(row.is_doubted for row in rows)}
+
+
 def transfers_of(rows: Iterable[CheckoutRow]) -> dict[int, list[TransferRow]]:
     """Return the credited transfers of rows, without a query if there are none."""
     return credited_transfers([row.id for row in rows if row.has_payments])

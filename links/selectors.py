@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Case, Count, F, Model, Q, QuerySet, Sum, When
 from django.db.models.functions import Coalesce
@@ -11,15 +11,17 @@ from django.db.models.functions import Coalesce
 from accounts.brand.facts import with_brand
 from accounts.states import Mode
 from checkouts.lifecycle.escrow import holdable
-from checkouts.states import LIVE, CheckoutStatus
+from checkouts.rows import doubted_checkouts
+from checkouts.states import LIVE, CheckoutException, CheckoutStatus
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.payloads import NOTHING, Takings, link_payload, template_payload
-from links.states import LinkStatus
+from links.states import LinkStatus, LinkType, Standing
 from wallets.selectors import Offerable, offerable_chains
 
 M = TypeVar("M", bound=Model)
+_STANDINGS: Final = {CheckoutException.REVERSED: Standing.REVERSED}
 _PAID_AT = Coalesce("checkout__paid_at", "checkout__replaced_by__paid_at")
 
 
@@ -145,15 +147,51 @@ def has_completed_checkout(link: PaymentLink) -> bool:
     return _completed(LinkCheckout.objects.filter(link=link)).exists()
 
 
-def paid_code(link: PaymentLink, subscription: Subscription | None = None) -> str:
-    """Return the page code of the last paid checkout, of a link or of one subscriber; empty without one."""
-    rows = LinkCheckout.objects.filter(link=link)
-    if subscription is not None:
-        rows = rows.filter(subscription=subscription)
-    in_time = When(checkout__status=CheckoutStatus.COMPLETED, then="checkout__code")
-    paid = _completed(rows).annotate(code=Case(in_time, default="checkout__replaced_by__code"), moment=_PAID_AT)
-    codes = paid.order_by("-moment", "-pk").values_list("code", flat=True)
-    return codes.first() or ""
+class LastPayment(NamedTuple):
+    """The payment that a link's page is about: its checkout's key and page code, and whether it stands."""
+
+    key: int
+    code: str
+    standing: Standing
+
+
+def invoice_payments(links: Sequence[PaymentLink]) -> dict[int, LastPayment]:
+    """Return the payment that closed each invoice, by link; of several, the last one that was not reversed."""
+    rows = LinkCheckout.objects.filter(link__in=[one.pk for one in links if one.type == LinkType.INVOICE])
+    found: dict[int, LastPayment] = {}
+    for link_id, payment in _payments(rows, "link"):
+        if link_id not in found or payment.standing == Standing.PAID or found[link_id].standing != Standing.PAID:
+            found[link_id] = payment
+    return _doubted(found)
+
+
+def subscriber_payments(subscription_ids: Sequence[int]) -> dict[int, LastPayment]:
+    """Return the last payment of each subscription that was paid."""
+    rows = LinkCheckout.objects.filter(subscription__in=subscription_ids)
+    return _doubted(dict(_payments(rows, "subscription")))
+
+
+def _payments(rows: QuerySet[LinkCheckout], owner: str) -> list[tuple[int, LastPayment]]:
+    """Return the payments with their owners, oldest first, those in doubt as paid."""
+    columns = {
+        name: Case(
+            When(checkout__status=CheckoutStatus.COMPLETED, then=f"checkout__{field}"),
+            default=f"checkout__replaced_by__{field}",
+        )
+        for name, field in (("key", "id"), ("code", "code"), ("exception", "exception"))
+    }
+    paid = _completed(rows).annotate(moment=_PAID_AT, **columns).order_by("moment", "pk")
+    return [
+        (owner_id, LastPayment(key, code, _STANDINGS.get(exception, Standing.PAID)))
+        for owner_id, key, code, exception in paid.values_list(owner, *columns)
+    ]
+
+
+def _doubted(found: dict[int, LastPayment]) -> dict[int, LastPayment]:
+    doubted = doubted_checkouts([one.key for one in found.values() if one.standing == Standing.PAID])
+    return {
+        owner: one._replace(standing=Standing.DOUBTED) if one.key in doubted else one for owner, one in found.items()
+    }
 
 
 def paid_moments(subscription: Subscription) -> list[datetime]:

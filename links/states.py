@@ -1,5 +1,7 @@
 """Choices of the links app's fields."""
 
+from enum import StrEnum
+
 from django.db.models import TextChoices
 
 
@@ -26,6 +28,15 @@ class Interval(TextChoices):
     WEEK = "week"
     MONTH = "month"
     YEAR = "year"
+
+
+class Standing(StrEnum):
+    """What is known of a payment through a link."""
+
+    PAID = "paid"
+    DOUBTED = "doubted"
+    """Its network was halted and may have lost it."""
+    REVERSED = "reversed"
 
 
 class MailKind(TextChoices):

@@ -18,11 +18,12 @@ import structlog
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
+from django.db.models import F
 
 from gateway.core.leases import leases
 from mails.addresses import is_international
 from mails.models import OutgoingMail
-from mails.words import MailWords, one_line, words_of
+from mails.words import MailWords, TooEarlyError, one_line, words_of
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +38,9 @@ MOST_TRIES: Final = 12
 # again.
 FIRST_WAIT: Final = timedelta(minutes=3)
 LONGEST_WAIT: Final = timedelta(hours=12)
+# How long a mail waits whose reason is not known yet, and after which time it is dropped.
+POSTPONED: Final = timedelta(minutes=10)
+LONGEST_POSTPONED: Final = timedelta(days=30)
 # No mail is started later; one may take as long as the task's time limit allows.
 MOST_SECONDS: Final = 5.0
 
@@ -103,6 +107,8 @@ class _Run:
                 # Otherwise each mail would have its own connection.
                 self._server.open()
                 _send(message_of(mail, words, self._server))
+        except TooEarlyError:
+            _postpone(mail, self._now)
         except Exception as error:  # noqa: BLE001 - the words' writer's, the backend's, the server's: all are one failed try
             self._fail(mail, error)
         else:
@@ -128,6 +134,14 @@ def claim_next(now: datetime) -> OutgoingMail | None:
     """Claim the mail that is due longest, and count a try. It cannot be claimed again before that try is over."""
     waits = {"now": now, "first": FIRST_WAIT, "longest": LONGEST_WAIT}
     return next(iter(OutgoingMail.objects.raw(_CLAIM, waits)), None)
+
+
+def _postpone(mail: OutgoingMail, now: datetime) -> None:
+    row = OutgoingMail.objects.filter(pk=mail.pk)
+    if now - mail.created_at < LONGEST_POSTPONED:
+        row.update(tries=F("tries") - 1, due_at=now + POSTPONED)
+    else:
+        row.delete()
 
 
 def _hang_up(server: BaseEmailBackend) -> None:

@@ -26,8 +26,12 @@ Writer: TypeAlias = Callable[[str], MailWords | None]
 """Returns the text of a mail from the part of its key after the colon; None if there is no longer a reason to send it."""
 
 
+class TooEarlyError(Exception):
+    """A writer does not know yet whether there is a reason to send a mail: it waits, and no try is counted."""
+
+
 def words_of(mail: OutgoingMail) -> MailWords | None:
-    """Return a mail's current text; None if its writer finds no reason to send it."""
+    """Return a mail's current text; None if its writer finds no reason to send it. Raises TooEarlyError."""
     if mail.text:
         return MailWords(mail.subject, mail.text, mail.html)
     name, _, subject = mail.key.partition(":")

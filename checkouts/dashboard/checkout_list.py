@@ -12,6 +12,7 @@ from django.db.models import Max, Min, Q, QuerySet, Sum
 from accounts.team.seats import Seat
 from checkouts.dashboard.words import status_badge
 from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
+from checkouts.rows import doubted_checkouts
 from checkouts.search import matching_keys
 from checkouts.states import CheckoutStatus, EscrowStatus
 from gateway.core.api.keyset import chunks_by_key, keyset_page
@@ -191,17 +192,18 @@ def listed(checkouts: Iterable[Checkout]) -> list[ListedCheckout]:
     """Return the list's rows of checkouts."""
     checkouts = list(checkouts)
     paid = _payments([checkout.pk for checkout in checkouts])
-    return [_listed(checkout, paid.get(checkout.pk, [])) for checkout in checkouts]
+    doubted = doubted_checkouts(list(paid))
+    return [_listed(one, paid.get(one.pk, []), is_doubted=one.pk in doubted) for one in checkouts]
 
 
-def _listed(checkout: Checkout, payments: Sequence[_Paid]) -> ListedCheckout:
+def _listed(checkout: Checkout, payments: Sequence[_Paid], *, is_doubted: bool) -> ListedCheckout:
     received = checkout.amount_received
     chains = dict.fromkeys(paid.chain for paid in payments)
     return ListedCheckout(
         public_id=checkout.public_id,
         title=checkout.order_ref or checkout.public_id,
         subtitle=checkout.description or (checkout.public_id if checkout.order_ref else ""),
-        badge=status_badge(checkout),
+        badge=status_badge(checkout, is_doubted=is_doubted),
         price=readable(checkout.amount),
         received=readable(received) if received else "",
         networks=tuple((chain, chain_spec(chain).title) for chain in chains),

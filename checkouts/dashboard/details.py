@@ -110,7 +110,7 @@ class Detail:
 
     @property
     def receipt_url(self) -> str:
-        """Return the buyer's receipt's address; empty before it is paid, and while the payment is reversed."""
+        """Return the buyer's receipt's address; empty before it is paid, and while the payment is reversed or in doubt."""
         return f"{self.url}/receipt" if self.is_receipt_mailable else ""
 
     @property
@@ -122,7 +122,8 @@ class Detail:
     def is_moving(self) -> bool:
         """Whether its state may change soon, so that the page polls."""
         waits = any(delivery.is_waiting for delivery in self.deliveries)
-        return waits or self.status not in FINAL
+        # A network may reverse the payment of a completed one.
+        return waits or self.status != CheckoutStatus.EXPIRED
 
     @property
     def pause(self) -> int:
@@ -157,7 +158,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
     return Detail(
         public_id=checkout.public_id,
         status=checkout.status,
-        badge=status_badge(checkout),
+        badge=status_badge(checkout, is_doubted=any(row.is_doubted for row in rows)),
         price=readable(checkout.amount),
         currency=checkout.currency,
         received=readable(received),
@@ -181,7 +182,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         created_at=checkout.created_at,
         expires_at=checkout.expires_at,
         is_cancellable=not checkout.is_final and not reason_against_cancelling(checkout),
-        is_receipt_mailable=not reason_against_receipt(checkout),
+        is_receipt_mailable=not reason_against_receipt(checkout, rows),
         is_refund_notable=refund is None and bool(refundable(checkout)),
     )
 

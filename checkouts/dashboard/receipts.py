@@ -16,6 +16,7 @@ from checkouts.dashboard.details import find_checkout
 from checkouts.errors import MailLimitError
 from checkouts.lifecycle.receipts import reason_against_receipt, send_receipt
 from checkouts.models import Checkout
+from checkouts.rows import credited_transfers
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.money import readable
 from gateway.core.web.client_address import address_or_none
@@ -56,7 +57,7 @@ def send(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     if checkout is None:
         raise Http404
     back = HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))
-    if refusal := reason_against_receipt(checkout):
+    if refusal := reason_against_receipt(checkout, credited_transfers([checkout.pk]).get(checkout.pk, [])):
         messages.error(request, refusal)
         return back
     is_test = seat.mode == "test"

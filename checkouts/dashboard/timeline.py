@@ -13,10 +13,11 @@ from checkouts.dashboard.deliveries import ShownDelivery
 from checkouts.dashboard.escrow import ShownEscrow
 from checkouts.inbox.rows import outcome_of
 from checkouts.inbox.words import REASONS, VERDICTS
+from checkouts.lifecycle.receipts import reason_against_receipt
 from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem, Payment, RefundNote
 from checkouts.payloads import checkout_url
 from checkouts.rows import TransferRow
-from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, RescueVerdict
+from checkouts.states import CheckoutStatus, InboxReason, RescueVerdict
 from gateway.core.money import from_units, readable, readable_units
 from wallets.networks import chain_spec
 from webhooks.models import Event
@@ -62,7 +63,7 @@ def timeline_of(history: History) -> tuple[Step, ...]:
         _created(history),
         *_choices(history.checkout),
         *_transfer_steps(history),
-        *_moves(history.checkout),
+        *_moves(history),
         *_inbox(history),
         *_reports(history),
         *_webhooks(history),
@@ -123,8 +124,9 @@ def _transfer_steps(history: History) -> Iterator[Step]:
             yield Step(row.orphaned_at, title, "", "bad", link)
 
 
-def _moves(checkout: Checkout) -> Iterator[Step]:
+def _moves(history: History) -> Iterator[Step]:
     """Return the moves that events reported, by event time; a completion has its own time."""
+    checkout = history.checkout
     events = Event.objects.filter(merchant=checkout.merchant_id, mode=checkout.mode, subject_id=checkout.public_id)
     for kind, at in events.order_by("pk").values_list("type", "created_at"):
         if kind == "checkout.underpaid":
@@ -137,7 +139,7 @@ def _moves(checkout: Checkout) -> Iterator[Step]:
             yield _end(checkout, at)
     if checkout.status == CheckoutStatus.COMPLETED and checkout.paid_at is not None:
         url = f"{checkout_url(checkout.code)}/receipt"
-        has_receipt = checkout.exception != CheckoutException.REVERSED
+        has_receipt = not reason_against_receipt(checkout, history.transfers)
         link = Link("Receipt", url, is_outside=True) if has_receipt else None
         yield Step(checkout.paid_at, "Completed", "", "ok", link)
 

@@ -56,10 +56,12 @@ IN_DOUBT: Final = Badge("In doubt", "bad")
 CANCELLED: Final = Badge("Cancelled", "")
 
 
-def status_badge(checkout: CheckoutFacts) -> Badge:
-    """Return the label of a checkout's status, with its exception if there is one."""
+def status_badge(checkout: CheckoutFacts, *, is_doubted: bool = False) -> Badge:
+    """Return the label of a checkout's status, with its exception if there is one, or that its payment is in doubt."""
     if checkout.cancelled_at is not None:
         return CANCELLED
+    if is_doubted and checkout.exception != CheckoutException.REVERSED:
+        return IN_DOUBT
     status = CheckoutStatus(checkout.status)
     unusual = _EXCEPTIONS.get((status, CheckoutException(checkout.exception)))
     return unusual or _STATUSES[status]

@@ -196,6 +196,9 @@ class _Movement:
         completed = EVENT_OF[CheckoutStatus.COMPLETED]
         return [told.checkout for told in self.told if told.type == completed]
 
+    def _restored(self) -> list[Checkout]:
+        return [checkout for checkout in self.turned if checkout.exception != CheckoutException.REVERSED]
+
     def write(self, transfers: Transfers, now: datetime) -> None:
         """Write everything, events last: their counter is the last lock in the order."""
         lost = mark_reversed(self.reversals, now=now)
@@ -215,7 +218,7 @@ class _Movement:
         follow_reversals(self.turned, now=now)
         alert(lost, now=now)
         mark_restored(self.doubted, self.turned, now=now)
-        promise_receipts(self._completed(), now=now)
+        promise_receipts([*self._completed(), *self._restored()], now=now)
         publish(events, now=now)
 
     def _event(self, told: _Told, transfers: Sequence[TransferRow], released_by: str | None) -> NewEvent:

@@ -1,6 +1,6 @@
 """Queues receipts by mail. Their texts are made when they are sent, not while checkouts are locked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid5
@@ -12,6 +12,7 @@ from accounts.models import Membership, User
 from accounts.states import Mode
 from checkouts.errors import MailLimitError
 from checkouts.models import Checkout
+from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.api.rate_limits import Limit, hit
@@ -28,6 +29,9 @@ _TOO_MANY_OF_ONE: Final = "This receipt can be sent {} times a day. Try again to
 
 _UNPAID: Final = "Only a completed checkout has a receipt."
 _REVERSED: Final = "The network reversed this payment, so there is no receipt to send."
+_DOUBTED: Final = (
+    "This payment is in doubt, so there is no receipt to send now. Try again once its network is read again."
+)
 _OUTSIDE_TEAM: Final = "In test mode, receipts go only to e-mail addresses of your team."
 
 # In test mode no money moves, and a leaked test key could mail strangers. So only the team's own addresses get mail.
@@ -45,7 +49,7 @@ _PROMISE: Final = insert_mails(_ADDRESSED, key="'receipt:' || paid.public_id", r
 def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:
     """Queue a receipt for each checkout with a buyer's address whose merchant mails receipts, in the caller's transaction.
 
-    Runs one statement, or none if no buyer left an address.
+    One that was sent is not queued again; one that was dropped is, when its checkout is restored. Runs one statement, or none if no buyer left an address.
     """
     addressed = [checkout for checkout in completed if checkout.customer_email]
     if not addressed:
@@ -64,11 +68,13 @@ def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:
         ring_after_commit()
 
 
-def reason_against_receipt(checkout: Checkout) -> str:
-    """Return a sentence on why a checkout has no receipt; empty if it has one."""
+def reason_against_receipt(checkout: Checkout, transfers: Sequence[TransferRow]) -> str:
+    """Return a sentence on why a checkout has no receipt now; empty if it has one. `transfers` are those credited to it."""
     if checkout.status != CheckoutStatus.COMPLETED:
         return _UNPAID
-    return _REVERSED if checkout.exception == CheckoutException.REVERSED else ""
+    if checkout.exception == CheckoutException.REVERSED:
+        return _REVERSED
+    return _DOUBTED if any(row.is_doubted for row in transfers) else ""
 
 
 @transaction.atomic
@@ -81,7 +87,7 @@ def send_receipt(
     Raises ConflictError where there is no receipt, InvalidRequestError (`email`) for an address outside of the team in test
     mode, and MailLimitError when a limit is reached.
     """
-    if refusal := reason_against_receipt(checkout):
+    if refusal := reason_against_receipt(checkout, credited_transfers([checkout.pk]).get(checkout.pk, [])):
         raise ConflictError(refusal)
     if checkout.mode == Mode.TEST and not _is_in_team(checkout.merchant_id, email):
         raise InvalidRequestError(_OUTSIDE_TEAM, param="email")

@@ -32,7 +32,7 @@ from wallets.addresses import shown_address
 from wallets.chains.payments import PaymentRequest
 from wallets.chains.specs import ChainSpec
 from wallets.networks import chains
-from wallets.states import ChainStatus, TransferState
+from wallets.states import ChainStatus, DownReason, TransferState
 
 _PRICE_DECIMALS = 2
 # How long after the payment buyers may reopen the page to read it.
@@ -44,12 +44,13 @@ class Conditions:
     """The conditions besides the checkout that decide how it can be paid now.
 
     `reserved` is the exact amount held for what is due, `is_full` says that none is free. `statuses` are the chains'
-    states; a missing one is fine. With `has_late_money` the checkout cannot be renewed.
+    states, `reasons` why some are down; a missing one is fine. With `has_late_money` the checkout cannot be renewed.
     """
 
     reserved: AmountReservation | None = None
     is_full: bool = False
     statuses: Mapping[str, ChainStatus] = field(default_factory=dict)
+    reasons: Mapping[str, DownReason | None] = field(default_factory=dict)
     has_late_money: bool = False
 
 
@@ -164,6 +165,7 @@ def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> Networ
         is_exact=offer["address"] is None,
         is_chosen=False,
         is_down=status == ChainStatus.DOWN,
+        is_halted=conditions.reasons.get(spec.name) == DownReason.HALTED,
         is_slow=status == ChainStatus.DELAYED,
         is_full=offer["address"] is None and conditions.is_full,
     )

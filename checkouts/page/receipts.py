@@ -18,7 +18,7 @@ from checkouts.page.state import CheckoutPage, Choice
 from checkouts.payloads import checkout_url
 from checkouts.rows import credited_transfers
 from checkouts.states import CheckoutException, CheckoutStatus
-from mails.words import MailWords
+from mails.words import MailWords, TooEarlyError
 
 
 class Line(NamedTuple):
@@ -33,7 +33,8 @@ def receipt_words(subject: str) -> MailWords | None:
     """Return the receipt of a completed checkout in the active language.
 
     `subject` is the checkout's id, followed by a colon and a mail's own id if a member sent it by hand. None if there is
-    nothing to confirm: the checkout is unknown, not completed, or its money was removed by a reorg.
+    nothing to confirm: the checkout is unknown, not completed, or its money was removed by a reorg; if the money returns,
+    the automatic receipt is queued again. Raises TooEarlyError while a payment is in doubt.
     """
     public_id, _, _ = subject.partition(":")
     completed = Checkout.objects.filter(public_id=public_id, status=CheckoutStatus.COMPLETED).exclude(
@@ -43,6 +44,8 @@ def receipt_words(subject: str) -> MailWords | None:
     if checkout is None:
         return None
     page = _page(checkout)
+    if page.is_doubted:
+        raise TooEarlyError
     names = {"merchant": page.merchant_name}
     title = gettext("Receipt from %(merchant)s") % names
     context = {

@@ -23,7 +23,7 @@ from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.web.languages import asked_language
 from gateway.core.web.pages import uncached
-from wallets.selectors import chain_statuses
+from wallets.selectors import chain_statuses, down_reasons
 
 
 def find_checkout(code: str) -> Checkout:
@@ -61,13 +61,14 @@ def _conditions(checkout: Checkout, now: datetime) -> Conditions:
     if not takes_money(checkout, now=now):
         return Conditions(has_late_money=has_late_money(checkout))
     # Simulated money does not depend on the chains' state.
-    statuses = chain_statuses(now=now) if checkout.mode == Mode.LIVE else {}
+    is_live = checkout.mode == Mode.LIVE
+    statuses, reasons = (chain_statuses(now=now), down_reasons(now=now)) if is_live else ({}, {})
     reserved = reserved_amount(checkout, now=now)
     price = price_of(remaining_units(checkout))
     is_full = reserved is None and is_exhausted(
         checkout.merchant_id, Mode(checkout.mode), price, now=now, for_links=checkout.is_from_link
     )
-    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses)
+    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses, reasons=reasons)
 
 
 def is_from_our_page(request: HttpRequest) -> bool:

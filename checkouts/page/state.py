@@ -3,7 +3,7 @@
 The customer's references and the metadata are not included, so no template can show them by mistake.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
@@ -20,6 +20,8 @@ from wallets.chains.payments import WalletLink
 BADGES = (gettext_noop("Recommended"), gettext_noop("High gas"))
 # From here on the countdown is highlighted.
 SHORT_SECONDS = 300
+_REFRESH = 15
+_SETTLED_REFRESH = 60
 
 
 class Stage(StrEnum):
@@ -58,6 +60,8 @@ class NetworkCard:
     is_exact: bool
     is_chosen: bool
     is_down: bool = False
+    # Down, because it contradicts what was read from it: a person decides how it goes on.
+    is_halted: bool = False
     is_slow: bool = False
     # All exact amounts of this price are taken, and this checkout has none.
     is_full: bool = False
@@ -273,8 +277,13 @@ class CheckoutPage:
 
     @property
     def is_final(self) -> bool:
-        """Whether the page will never change again."""
-        return self.is_completed or self.is_expired
+        """Whether the page will never change again. A completed one may: a network may reverse its payment."""
+        return self.is_expired
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether it is paid and nothing speaks against the payment: only then is there a receipt."""
+        return self.is_completed and not self.is_reversed and not self.is_doubted
 
     @property
     def returns_by_itself(self) -> bool:
@@ -282,6 +291,13 @@ class CheckoutPage:
         has_news = self.is_reversed or self.is_doubted or self.answer is not None or self.is_hash_unreadable
         is_due = self.is_completed and self.is_just_paid
         return is_due and bool(self.return_url) and not has_news
+
+    @property
+    def refresh_seconds(self) -> int:
+        """Return how often a browser without scripts asks again; zero for a page that does not change, or is being read."""
+        if self.is_final or self.is_hash_unreadable or (self.is_completed and self.answer):
+            return 0
+        return _SETTLED_REFRESH if self.is_completed else _REFRESH
 
     @property
     def network_names(self) -> str:
@@ -300,8 +316,11 @@ class CheckoutPage:
         return next((card for card in usable if not card.is_exact), None)
 
     def digest(self) -> str:
-        """Return 32 hexadecimal digits that differ whenever the page would look different."""
-        return blake2b(repr(self).encode(), digest_size=16).hexdigest()
+        """Return 32 hexadecimal digits that differ whenever the page would look different.
+
+        Time alone changes nothing: an open page is not drawn again because its payment is minutes old.
+        """
+        return blake2b(repr(replace(self, is_just_paid=False)).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

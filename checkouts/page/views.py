@@ -22,7 +22,7 @@ from checkouts.options import may_begin_again
 from checkouts.page.limits import STATUS, count_exact_choice, count_search
 from checkouts.page.qr import qr_code
 from checkouts.page.requests import asked_page, error_answer, find_checkout, is_from_our_page, json_answer
-from checkouts.page.state import CheckoutPage, clock_of
+from checkouts.page.state import CheckoutPage, Stage, clock_of
 from checkouts.rescue.answers import UNREADABLE
 from checkouts.rescue.service import look_into
 from checkouts.selectors import has_late_money, reserved_amount
@@ -122,16 +122,17 @@ def _cannot_begin(request: HttpRequest, checkout: Checkout, error: errors.Confli
 @compact_page
 @require_safe
 def checkout_receipt(request: HttpRequest, code: str) -> HttpResponse:
-    """Show the receipt of a paid checkout; others redirect to their page. Raises Http404."""
+    """Show the receipt of a paid checkout, or that it is withdrawn; others redirect to their page. Raises Http404."""
     checkout = find_checkout(code)
     try:
         count_visit(request, PAGE, code)
     except errors.RateLimitError as error:
         return too_many(request, error)
-    page = asked_page(request, checkout, timezone.now())
+    now = timezone.now()
+    page = asked_page(request, checkout, now)
     if not page.is_completed:
         return _see_page(request, code)
-    return uncached(render(request, "checkouts/receipt.html", {"page": page}))
+    return uncached(render(request, "checkouts/receipt.html", _context(page, now)))
 
 
 @_FORM
@@ -191,8 +192,8 @@ def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
         return error_answer(error)
     now = timezone.now()
     page = asked_page(request, checkout, now)
-    # Only pages that were open before the payment ask for this.
-    page = replace(page, is_just_paid=page.is_completed)
+    # A page that was open before the payment leads back to the shop, however late it learns of it.
+    page = replace(page, is_just_paid=page.is_completed and not _shows_completed(request))
     etag = f'"{_version(page)}"'
     if get_conditional_response(request, etag=etag) is not None:
         return uncached(HttpResponseNotModified(), {"ETag": etag})
@@ -218,8 +219,13 @@ def _context(page: CheckoutPage, now: datetime) -> dict[str, Any]:
 
 
 def _version(page: CheckoutPage) -> str:
-    """Return the ETag's version: it differs by language, and with each release."""
-    return f"{page.digest()}-{get_language()}-{settings.SERVICE_VERSION}"
+    """Return the ETag's version: it names the stage, and differs by language, and with each release."""
+    return f"{page.stage}-{page.digest()}-{get_language()}-{settings.SERVICE_VERSION}"
+
+
+def _shows_completed(request: HttpRequest) -> bool:
+    """Return whether the asking page shows the payment already, by the version that it sends."""
+    return f'"{Stage.COMPLETED}-' in request.headers.get("If-None-Match", "")
 
 
 def _status_body(request: HttpRequest, page: CheckoutPage, now: datetime) -> dict[str, Any]:

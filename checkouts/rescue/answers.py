@@ -102,6 +102,9 @@ def _answer(report: BuyerReport, checkout: Checkout, transfers: Sequence[Transfe
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     paid = next((row for row in standing if row.tx_hash in names), None)
     case = Case(report.details["case"])
+    if paid is not None and paid.is_doubted:
+        # Whether it is credited is not known now; the page says so.
+        return None
     if paid is not None:
         is_final = paid.state == TransferState.CONFIRMED
         case = credited_case(standing_of(checkout), is_final=is_final)

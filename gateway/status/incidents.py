@@ -10,7 +10,7 @@ from django.db import transaction
 from gateway.pages.metrics import oldest_waiting
 from gateway.status.models import Incident, IncidentKind
 from wallets.selectors import ChainHealth, chain_health
-from wallets.states import ChainStatus
+from wallets.states import ChainStatus, DownReason
 
 LASTING: Final = timedelta(minutes=1)
 """Shorter troubles are no incidents: a queue of some seconds is usual."""
@@ -30,6 +30,7 @@ class Trouble:
     chain: str
     since: datetime
     stopped: bool = False
+    halted: bool = False
 
 
 def note_incidents(*, now: datetime) -> int:
@@ -42,11 +43,19 @@ def note_incidents(*, now: datetime) -> int:
             trouble = troubles.pop((IncidentKind(incident.kind), incident.chain), None)
             if trouble is None:
                 incident.ended_at = now
-            incident.stopped |= trouble is not None and trouble.stopped
-            incident.save(update_fields=["ended_at", "stopped"])
+            else:
+                incident.stopped |= trouble.stopped
+                incident.halted |= trouble.halted
+            incident.save(update_fields=["ended_at", "stopped", "halted"])
         Incident.objects.bulk_create(
             [
-                Incident(kind=trouble.kind, chain=trouble.chain, stopped=trouble.stopped, began_at=trouble.since)
+                Incident(
+                    kind=trouble.kind,
+                    chain=trouble.chain,
+                    stopped=trouble.stopped,
+                    halted=trouble.halted,
+                    began_at=trouble.since,
+                )
                 for trouble in troubles.values()
                 if now - trouble.since >= LASTING
             ],
@@ -70,7 +79,8 @@ def _chain_troubles(health: ChainHealth) -> list[Trouble]:
     found = []
     if health.status != ChainStatus.OK and health.known_until is not None:
         stopped = health.status == ChainStatus.DOWN
-        found.append(Trouble(IncidentKind.CHAIN, health.chain, health.known_until, stopped))
+        halted = health.reason == DownReason.HALTED
+        found.append(Trouble(IncidentKind.CHAIN, health.chain, health.known_until, stopped, halted))
     if health.disagreeing_since is not None:
         found.append(Trouble(IncidentKind.SOURCES, health.chain, health.disagreeing_since))
     return found

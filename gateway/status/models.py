@@ -21,6 +21,8 @@ class Incident(models.Model):
     chain = models.CharField(max_length=16, blank=True)
     # Whether the chain could not be read at all at some time, or was only late.
     stopped = models.BooleanField(default=False)
+    # Whether it was stopped at some time because it contradicted what was read.
+    halted = models.BooleanField(default=False, db_default=False)
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
 

@@ -108,6 +108,7 @@ def as_json(report: StatusReport) -> dict[str, Any]:
                 "kind": incident.kind,
                 "chain": incident.chain or None,
                 "stopped": incident.stopped,
+                "halted": incident.halted,
                 "began_at": iso(incident.began_at),
                 "ended_at": iso_or_none(incident.ended_at),
             }

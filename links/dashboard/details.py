@@ -14,7 +14,7 @@ from links.dashboard.words import KINDS, Kind, interval_of, link_badge, price_of
 from links.models import LinkCheckout, PaymentLink
 from links.page.build import LinkStage, stage_of
 from links.payloads import NOTHING, link_url, share_text
-from links.selectors import takings_of
+from links.selectors import invoice_payments, takings_of
 from links.states import LinkType
 from webhooks.dashboard.words import Badge
 
@@ -49,11 +49,12 @@ class Detail:
 def detail_of(link: PaymentLink) -> Detail:
     """Return the data of a link's page; its merchant and template are loaded."""
     takings = takings_of([link]).get(link.pk, NOTHING)
+    payment = invoice_payments([link]).get(link.pk)
     return Detail(
         link=link,
         kind=KINDS[LinkType(link.type)],
-        badge=link_badge(link, takings),
-        stage=stage_of(link),
+        badge=link_badge(link, payment),
+        stage=stage_of(link, payment),
         price=price_of(link),
         interval=interval_of(link),
         limits=range_of(link),

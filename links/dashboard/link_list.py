@@ -17,7 +17,7 @@ from gateway.core.money import readable
 from links.dashboard.words import ALL, KINDS, TABS, interval_of, link_badge, price_of, range_of
 from links.models import TITLE_LENGTH, PaymentLink
 from links.payloads import NOTHING, Takings
-from links.selectors import LinkFilter, links_of, takings_of
+from links.selectors import LastPayment, LinkFilter, invoice_payments, links_of, takings_of
 from links.states import LinkStatus, LinkType
 from webhooks.dashboard.words import Badge
 
@@ -97,8 +97,8 @@ class ListPage:
 def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
     """Return the page that a query string names by the key of a row beside it."""
     page = keyset_page(_links(seat, wanted), query)
-    takings = takings_of(page.rows)
-    rows = [_listed(link, takings.get(link.pk, NOTHING)) for link in page.rows]
+    takings, payments = takings_of(page.rows), invoice_payments(page.rows)
+    rows = [_listed(link, takings.get(link.pk, NOTHING), payments.get(link.pk)) for link in page.rows]
     return ListPage(rows, newer=page.newer, older=page.older)
 
 
@@ -108,11 +108,11 @@ def found_links(links: Sequence[PaymentLink]) -> list[ListedLink]:
     Only invoices are read, which have few checkouts: their status depends on payment.
     """
     invoices = [link for link in links if link.type == LinkType.INVOICE]
-    takings = takings_of(invoices)
-    return [_listed(link, takings.get(link.pk, NOTHING)) for link in links]
+    takings, payments = takings_of(invoices), invoice_payments(invoices)
+    return [_listed(link, takings.get(link.pk, NOTHING), payments.get(link.pk)) for link in links]
 
 
-def _listed(link: PaymentLink, takings: Takings) -> ListedLink:
+def _listed(link: PaymentLink, takings: Takings, payment: LastPayment | None) -> ListedLink:
     return ListedLink(
         public_id=link.public_id,
         title=link.title,
@@ -122,7 +122,7 @@ def _listed(link: PaymentLink, takings: Takings) -> ListedLink:
         limits=range_of(link),
         count=takings.count,
         collected=readable(takings.amount),
-        badge=link_badge(link, takings),
+        badge=link_badge(link, payment),
         created_at=link.created_at,
     )
 

@@ -3,10 +3,11 @@
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from checkouts.dashboard.words import IN_DOUBT
 from gateway.core.money import readable
 from links.models import LinkTemplate, PaymentLink
-from links.payloads import Takings
-from links.states import Interval, LinkStatus, LinkType
+from links.selectors import LastPayment
+from links.states import Interval, LinkStatus, LinkType, Standing
 from webhooks.dashboard.words import Badge
 
 # Tabs by the word in their address. Archived links are shown only in their tab.
@@ -18,6 +19,9 @@ _STATUSES: Final = MappingProxyType(
         LinkStatus.PAUSED: Badge("Paused", "warn"),
         LinkStatus.ARCHIVED: Badge("Archived", ""),
     }
+)
+STANDINGS: Final = MappingProxyType(
+    {Standing.PAID: Badge("Paid", "ok"), Standing.DOUBTED: IN_DOUBT, Standing.REVERSED: Badge("Reversed", "bad")}
 )
 _INTERVALS: Final = MappingProxyType({Interval.WEEK: "a week", Interval.MONTH: "a month", Interval.YEAR: "a year"})
 
@@ -52,11 +56,10 @@ KINDS: Final = MappingProxyType(
 )
 
 
-def link_badge(link: PaymentLink, takings: Takings) -> Badge:
-    """Return the badge of a link's status: a paid invoice is closed, whatever its status."""
-    is_done = link.type == LinkType.INVOICE and takings.count > 0
-    if is_done and link.status != LinkStatus.ARCHIVED:
-        return Badge("Paid", "ok")
+def link_badge(link: PaymentLink, payment: LastPayment | None) -> Badge:
+    """Return the badge of a link's status: an invoice is closed by its `payment`, whatever its status."""
+    if payment is not None and link.status != LinkStatus.ARCHIVED:
+        return STANDINGS[payment.standing]
     return _STATUSES[LinkStatus(link.status)]
 
 

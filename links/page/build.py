@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Final
 
 from accounts.brand.facts import Brand, brand_of
 from accounts.states import Mode
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from links.models import PaymentLink, Subscription
-from links.selectors import has_completed_checkout, paid_code, paid_moments, payable_chains
-from links.states import Interval, LinkStatus, LinkType
+from links.selectors import LastPayment, invoice_payments, paid_moments, payable_chains, subscriber_payments
+from links.states import Interval, LinkStatus, LinkType, Standing
 from links.subscriptions.periods import Coverage, coverage
 from wallets.networks import chain_spec
 
@@ -27,6 +28,8 @@ class LinkStage(StrEnum):
 
     OPEN = "open"
     PAID = "paid"
+    DOUBTED = "doubted"
+    REVERSED = "reversed"
     PAUSED = "paused"
     ARCHIVED = "archived"
 
@@ -59,6 +62,9 @@ class Phase(StrEnum):
     ENDING = "ending"
     """Paid, and near enough to its end for the next payment."""
     ENDED = "ended"
+    # The last payment is in doubt, or was reversed, and what it paid for has not ended.
+    DOUBTED = "doubted"
+    REVERSED = "reversed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +77,8 @@ class Personal:
 
     @property
     def is_running(self) -> bool:
-        """Whether the subscription is paid now."""
-        return self.phase in {Phase.THANKED, Phase.RUNNING, Phase.ENDING}
+        """Whether the page is about the present period, not about paying."""
+        return self.phase not in {Phase.WAITING, Phase.ENDED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,15 @@ class LinkPage:
     receipt_code: str
 
     @property
+    def is_about_a_payment(self) -> bool:
+        """Whether it shows a payment, which a network may reverse, or one that is being made."""
+        return self.personal is not None or self.stage in {LinkStage.PAID, LinkStage.DOUBTED, LinkStage.REVERSED}
+
+    def digest(self) -> str:
+        """Return 32 hexadecimal digits that differ whenever the page would look different."""
+        return blake2b(repr(self).encode(), digest_size=16).hexdigest()
+
+    @property
     def merchant_name(self) -> str:
         """Return the merchant's name as payers know it."""
         return self.brand.name
@@ -112,7 +127,8 @@ class LinkPage:
 def build_link_page(link: PaymentLink, *, subscription: Subscription | None, now: datetime) -> LinkPage:
     """Build the page of a link whose merchant is loaded; `subscription` is the owner of a personal page."""
     chains = payable_chains(link)
-    stage = stage_of(link)
+    payment = _payment(link, subscription)
+    stage = stage_of(link, None if subscription else payment)
     has_receipt = subscription is not None or stage == LinkStage.PAID
     return LinkPage(
         stage=stage,
@@ -130,29 +146,34 @@ def build_link_page(link: PaymentLink, *, subscription: Subscription | None, now
         typed_amount="" if link.amount is None else f"{link.amount:f}",
         accepted_tokens=tuple(sorted({token for chain in chains for token in chain.tokens})),
         network_names=tuple(chain_spec(chain.name).title for chain in chains),
-        personal=_personal(link, subscription, now) if subscription else None,
-        receipt_code=paid_code(link, subscription) if has_receipt else "",
+        personal=_personal(link, subscription, payment, now) if subscription else None,
+        receipt_code=payment.code if payment and payment.standing == Standing.PAID and has_receipt else "",
     )
 
 
-def stage_of(link: PaymentLink) -> LinkStage:
-    """Return the stage of a link's page; a paid invoice is closed."""
+def _payment(link: PaymentLink, subscription: Subscription | None) -> LastPayment | None:
+    if subscription is not None:
+        return subscriber_payments([subscription.pk]).get(subscription.pk)
+    return invoice_payments([link]).get(link.pk)
+
+
+def stage_of(link: PaymentLink, payment: LastPayment | None) -> LinkStage:
+    """Return the stage of a link's page. `payment` closed the invoice, also if it is in doubt or was reversed."""
     if link.status == LinkStatus.ARCHIVED:
         return LinkStage.ARCHIVED
-    if link.type == LinkType.INVOICE and has_completed_checkout(link):
-        return LinkStage.PAID
+    if payment is not None:
+        return LinkStage(payment.standing)
     is_paused = link.status == LinkStatus.PAUSED or link.merchant.closed_at
     return LinkStage.PAUSED if is_paused else LinkStage.OPEN
 
 
-def _personal(link: PaymentLink, subscription: Subscription, now: datetime) -> Personal:
+def _personal(link: PaymentLink, subscription: Subscription, payment: LastPayment | None, now: datetime) -> Personal:
     moments = paid_moments(subscription)
     covered = coverage(moments, Interval(link.interval))
-    return Personal(
-        covered=covered,
-        phase=_phase(covered, moments[-1], now) if covered else Phase.WAITING,
-        gets_mail=bool(subscription.email),
-    )
+    phase = _phase(covered, moments[-1], now) if covered else Phase.WAITING
+    if payment and payment.standing != Standing.PAID and phase != Phase.ENDED:
+        phase = Phase(payment.standing)
+    return Personal(covered=covered, phase=phase, gets_mail=bool(subscription.email))
 
 
 def _phase(covered: Coverage, paid_at: datetime, now: datetime) -> Phase:

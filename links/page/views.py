@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.cache import get_conditional_response
+from django.utils.translation import get_language
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.brand.facts import with_brand
@@ -160,10 +162,14 @@ def _show(visit: _Visit, problem: Problem = Problem.NONE, *, status: int = 200) 
     page = build_link_page(visit.link, subscription=visit.subscription, now=timezone.now())
     if page.stage == LinkStage.ARCHIVED:
         status = 410
-    context = _context(visit, page, problem)
+    etag = f'"{page.digest()}-{get_language()}-{settings.SERVICE_VERSION}"'
+    # An open page asks by its version whether its payment still stands.
+    if visit.request.method != "POST" and get_conditional_response(visit.request, etag=etag) is not None:
+        return uncached(HttpResponseNotModified(), {"ETag": etag})
+    context = _context(visit, page, problem) | {"version": etag.strip('"')}
     is_open = page.stage == LinkStage.OPEN
     template = "links/page.html" if is_open else "links/closed.html"
-    return uncached(render(visit.request, template, context, status=status))
+    return uncached(render(visit.request, template, context, status=status), {"ETag": etag})
 
 
 def _context(visit: _Visit, page: LinkPage, problem: Problem) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext
 
 from links.models import SubscriberMail, Subscription
-from links.states import MailKind
+from links.selectors import subscriber_payments
+from links.states import MailKind, Standing
 from links.tokens import personal_url
 from mails.outbox import queue_unwritten
-from mails.words import MailWords
+from mails.words import MailWords, TooEarlyError
 
 _PROMISE = """
     INSERT INTO links_subscribermail (subscription_id, kind, period_end)
@@ -41,19 +42,30 @@ def promise_mails(subscriptions: Sequence[Subscription], kind: MailKind, *, now:
 def subscriber_words(number: str) -> MailWords | None:
     """Return the text of a subscriber's mail.
 
-    None if they want no mail any more, or have paid for longer by now.
+    None if they want no mail any more, have paid for longer by now, or would be asked to pay although the network reversed
+    their last payment. Raises TooEarlyError while they cannot be told that they have paid.
     """
     merchant = "subscription__link__merchant__branding"
     promised = SubscriberMail.objects.select_related(merchant).defer(f"{merchant}__logo")
     mail = promised.filter(pk=int(number)).first()
     if mail is None or _is_pointless(mail):
         return None
+    if not _stands(mail.subscription):
+        if mail.kind == MailKind.DUE:
+            return None
+        raise TooEarlyError
     return _words(mail)
 
 
 def _is_pointless(mail: SubscriberMail) -> bool:
     subscription = mail.subscription
     return not subscription.email or subscription.paid_until != mail.period_end
+
+
+def _stands(subscription: Subscription) -> bool:
+    """Return whether nothing speaks against the last payment."""
+    payment = subscriber_payments([subscription.pk]).get(subscription.pk)
+    return payment is None or payment.standing == Standing.PAID
 
 
 def _words(mail: SubscriberMail) -> MailWords:

@@ -174,6 +174,7 @@ const status = watchStatus({
   streamAddress: () => panel().dataset.streamUrl,
   version: () => panel().dataset.version,
   isFinal: () => "final" in panel().dataset,
+  isSettled: () => panel().dataset.stage === "completed",
   onChange: ({ panel: html }) => show(html),
 });
 

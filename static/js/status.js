@@ -6,6 +6,8 @@ const LONGEST_MS = 30000;
 const TIMEOUT_MS = 10000;
 // The server says something every 15 s; a stream that is silent for longer is dead, or stuck in a proxy.
 const SILENCE_MS = 40000;
+// A paid page is asked about seldom, and not at all while nobody looks at it: a network rarely reverses a payment.
+const SETTLED_MS = 15000;
 // A server that refuses streams is busy, or is not there at all.
 const REOPEN_MS = 60000;
 const LATEST_REOPEN_MS = 600000;
@@ -65,7 +67,7 @@ export function followStream({ address, onNews, onLost }) {
   return { open, close, isLive: () => isLive };
 }
 
-export function watchStatus({ address, streamAddress, version, isFinal, onChange }) {
+export function watchStatus({ address, streamAddress, version, isFinal, isSettled, onChange }) {
   let failures = 0;
   let timer = null;
   let isAsking = false;
@@ -73,16 +75,17 @@ export function watchStatus({ address, streamAddress, version, isFinal, onChange
   let notBefore = 0;
 
   function pause() {
-    const usual = document.hidden ? HIDDEN_MS : VISIBLE_MS;
+    const usual = document.hidden ? HIDDEN_MS : isSettled() ? SETTLED_MS : VISIBLE_MS;
     return Math.min(usual * 2 ** failures, LONGEST_MS);
   }
 
   function askIn(milliseconds) {
     clearTimeout(timer);
-    if (isFinal()) return stream.close();
+    if (isFinal() || isResting()) return stream.close();
     timer = setTimeout(ask, Math.max(milliseconds, notBefore - performance.now()));
   }
 
+  const isResting = () => document.hidden && isSettled();
   const askNow = () => askIn(0);
   const stream = followStream({ address: streamAddress, onNews: askNow, onLost: askNow });
 
@@ -133,7 +136,13 @@ export function watchStatus({ address, streamAddress, version, isFinal, onChange
     if (!document.hidden) askNow();
   }
 
-  document.addEventListener("visibilitychange", lookAgain);
+  document.addEventListener("visibilitychange", () => {
+    if (!isSettled()) return lookAgain();
+    clearTimeout(timer);
+    if (document.hidden) return stream.close();
+    start();
+    askNow();
+  });
   window.addEventListener("focus", lookAgain);
   window.addEventListener("online", () => {
     if (!stream.isLive()) start();

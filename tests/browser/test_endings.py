@@ -14,6 +14,7 @@ from checkouts.states import CheckoutException, CheckoutStatus
 from tests.browser.test_checkout_page import SHIFTS, STILL
 from tests.checkouts.factories import make_completed, make_expired, make_page_checkout, make_seen, move
 from tests.factories import make_merchant, make_wallet
+from tests.links.factories import make_paid_invoice
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
@@ -139,3 +140,25 @@ def test_a_page_that_shows_a_paid_checkout_taken_back_stays(page: Page, live_ser
     page.clock.run_for(10_000)
     assert page.url.endswith(f"/c/{checkout.code}")
     expect(page.get_by_role("link", name="Return to Halden Roasters")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["page", "receipt", "invoice"])
+def test_an_open_page_about_a_payment_learns_of_a_reversal_and_of_the_return(
+    name: str, page: Page, live_server: Any
+) -> None:
+    page.clock.install()
+    link = make_paid_invoice() if name == "invoice" else None
+    checkout = Checkout.objects.get() if link else make_completed(redirect_url="")
+    paths = {
+        "page": f"/c/{checkout.code}",
+        "receipt": f"/c/{checkout.code}/receipt",
+        "invoice": f"/p/{link and link.code}",
+    }
+    page.goto(live_server.url + paths[name])
+    good = {"page": "Payment complete", "receipt": "Print receipt", "invoice": "This invoice is paid"}[name]
+    bad = "This receipt is withdrawn." if name == "receipt" else "The network reversed this payment"
+    for exception, words in ((CheckoutException.REVERSED, bad), (CheckoutException.NONE, good)):
+        move(checkout, CheckoutStatus.COMPLETED, exception=exception)
+        page.clock.run_for(16_000)
+        expect(page.get_by_text(words)).to_be_visible()
+    assert page.url == live_server.url + paths[name]

@@ -21,9 +21,19 @@ from gateway.pages.metrics import measure
 from mails import sender
 from mails.models import OutgoingMail
 from mails.outbox import queue_unwritten
-from mails.sender import FIRST_WAIT, HELD_SECONDS, LONGEST_WAIT, MOST_TRIES, PAUSE_SECONDS, claim_next, send_due_mails
+from mails.sender import (
+    FIRST_WAIT,
+    HELD_SECONDS,
+    LONGEST_POSTPONED,
+    LONGEST_WAIT,
+    MOST_TRIES,
+    PAUSE_SECONDS,
+    POSTPONED,
+    claim_next,
+    send_due_mails,
+)
 from mails.tasks import SOFT_LIMIT, send_due_mails_task
-from mails.words import MailWords
+from mails.words import MailWords, TooEarlyError
 from tests.factories import NOON
 from tests.mails.factories import ADA, make_mail
 from tests.mails.servers import REFUSED, running_mail_server
@@ -47,6 +57,8 @@ def write_fact(subject: str) -> MailWords | None:
     """A writer of mails, for these tests."""
     if subject == "broken":
         raise LookupError(subject)
+    if subject == "later":
+        raise TooEarlyError
     return MailWords(f"About\n{subject}", f"{subject}.\n") if subject else None
 
 
@@ -112,6 +124,18 @@ def test_a_mail_with_nothing_left_to_say_is_forgotten() -> None:
     assert send_due_mails(now=SOON) == 1
     assert mail.outbox == []
     assert not OutgoingMail.objects.exists()
+
+
+@pytest.mark.usefixtures("_writer")
+def test_a_mail_whose_reason_is_not_known_yet_waits_and_not_for_ever() -> None:
+    queue_unwritten([("fact:later", ADA)], now=NOON)
+    for number in range(20):
+        assert send_due_mails(now=NOON + number * POSTPONED) == 1
+        row = OutgoingMail.objects.get()
+        assert (row.tries, row.due_at) == (0, NOON + (number + 1) * POSTPONED)
+    send_due_mails(now=NOON + LONGEST_POSTPONED)
+    assert not OutgoingMail.objects.exists()
+    assert mail.outbox == []
 
 
 @pytest.mark.usefixtures("_writer")

@@ -47,6 +47,8 @@ def test_orders_at_risk_on_a_halted_chain_are_told_first_and_listed(owner: Desk,
     detail = owner.get("dashboard_checkout", checkout_id=risked.public_id).text
     assert "Hold this order: Base was stopped" in detail
     assert "In doubt" in detail
+    assert "Completed</span>" not in detail
+    assert "In doubt" in listed
     whole = owner.get("dashboard_checkout", checkout_id=safe.public_id).text
     assert "In doubt" not in whole
     [transfer] = shown(risked)["transfers"]

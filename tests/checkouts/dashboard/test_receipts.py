@@ -23,7 +23,7 @@ from tests.checkouts.dashboard.opened import page_of
 from tests.checkouts.factories import make_completed, make_page_checkout
 from tests.checkouts.watcher import Watcher, attribute, fresh, pay
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import NOON, make_checkout
+from tests.factories import NOON, make_checkout, make_live_chain
 
 pytestmark = pytest.mark.django_db
 
@@ -139,6 +139,19 @@ def test_what_is_not_paid_has_no_receipt(owner: Desk) -> None:
     assert not OutgoingMail.objects.exists()
     with pytest.raises(ConflictError):
         send_to(checkout, owner, now=NOON)
+
+
+def test_a_payment_in_doubt_has_no_receipt_to_send_until_it_no_longer_is(admin: Desk, paid: Checkout) -> None:
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=0)
+    page = page_of(admin, paid)
+    for offer in ("Send receipt", "View receipt", f"{paid.code}/receipt"):
+        assert offer not in page
+    for ask in (form_of, send):
+        ask(admin, paid)
+        assert "This payment is in doubt" in page_of(admin, paid)
+    assert mailed() == []
+    make_live_chain("base", halted_reason="", doubted_above=None)
+    assert "Send receipt" in page_of(admin, paid)
 
 
 def test_a_payment_that_was_reversed_has_no_receipt_to_send(owner: Desk) -> None:

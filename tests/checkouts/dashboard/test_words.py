@@ -21,6 +21,9 @@ def test_an_exception_is_told_where_there_is_one(
     status: CheckoutStatus, exception: CheckoutException, label: str
 ) -> None:
     assert status_badge(Checkout(status=status, exception=exception)).label == label
+    # A payment in doubt is neither confirming nor completed; what was reversed is known to be.
+    doubted = status_badge(Checkout(status=status, exception=exception), is_doubted=True).label
+    assert doubted == (label if label == "Reversed" else "In doubt")
 
 
 def test_a_cancelled_checkout_is_called_so_whatever_its_status() -> None:

@@ -19,9 +19,9 @@ from checkouts.page.receipts import receipt_words
 from checkouts.payloads import checkout_url
 from checkouts.states import CheckoutException, CheckoutStatus
 from mails.models import OutgoingMail
-from mails.sender import send_due_mails
+from mails.sender import POSTPONED, send_due_mails
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, fresh, pay
-from tests.factories import make_checkout, make_merchant, make_user
+from tests.factories import make_checkout, make_live_chain, make_merchant, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -143,6 +143,24 @@ def test_money_taken_back_before_the_receipt_went_is_not_confirmed() -> None:
     assert fresh(checkout).exception == CheckoutException.REVERSED
     assert send() == []
     assert not OutgoingMail.objects.filter(key__startswith="receipt:").exists()
+    # The dropped one is queued again with the money, and goes once.
+    watcher.finds_again(transfer)
+    watcher.confirms()
+    attribute()
+    for _ in range(2):
+        assert len([one for one in send() if one.to == [BUYER]]) == 1
+
+
+def test_a_receipt_waits_while_its_payment_is_in_doubt() -> None:
+    checkout = make_addressed()
+    paid = pay(checkout)
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=paid.block_height - 1)
+    assert send() == []
+    waiting = OutgoingMail.objects.get()
+    assert (waiting.tries, waiting.due_at) == (0, LATER + POSTPONED)
+    make_live_chain("base", halted_reason="", doubted_above=None)
+    send_due_mails(now=LATER + POSTPONED)
+    assert len(mail.outbox) == 1
 
 
 def test_several_transfers_and_what_is_too_much_are_told() -> None:

@@ -19,6 +19,7 @@ from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.factories import (
     ADDRESS,
+    HEAD,
     make_closed,
     make_completed,
     make_expired,
@@ -29,7 +30,7 @@ from tests.checkouts.factories import (
     make_underpaid,
     move,
 )
-from tests.factories import make_merchant
+from tests.factories import make_live_chain, make_merchant
 from tests.weight import MOST_BYTES, MOST_BYTES_WITH_FONTS, fonts_weight, static_files_of, weights
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
@@ -125,7 +126,8 @@ def test_a_paid_page_returns_by_itself_without_scripts(client: Client) -> None:
 
 def test_a_paid_page_without_a_shop_stays_where_it_is(client: Client) -> None:
     text = page_of(client, make_completed(redirect_url=""))
-    assert "http-equiv" not in text
+    assert '<noscript> <meta http-equiv="refresh" content="60"> </noscript>' in text
+    assert "; url=" not in text
     assert "Return now" not in text
 
 
@@ -218,10 +220,7 @@ def test_the_status_is_answered_once_and_then_304_until_it_changes(client: Clien
 
 def test_the_page_names_the_version_that_the_status_compares(client: Client) -> None:
     checkout = make_page_checkout()
-    version = re.search(r'data-version="([^"]+)"', page_of(client, checkout))
-    assert version is not None
-    path = f"/c/{checkout.code}/status"
-    etag = {"If-None-Match": f'"{version.group(1)}"'}
+    path, etag = f"/c/{checkout.code}/status", version_of(client, checkout)
     assert client.get(path, headers=etag).status_code == 304
     assert client.get(f"{path}?chain=polygon", headers=etag).status_code == 200
 
@@ -237,9 +236,50 @@ def test_the_status_changes_when_the_time_to_pay_is_over(client: Client) -> None
     assert ADDRESS not in response.json()["panel"]
 
 
-def test_final_states_say_so(client: Client) -> None:
-    for checkout in (make_completed(), make_expired()):
-        assert client.get(f"/c/{checkout.code}/status").json()["final"] is True
+def test_only_an_expired_page_is_final_for_a_network_may_reverse_a_payment(client: Client) -> None:
+    for checkout, is_final in ((make_expired(), True), (make_completed(), False), (make_seen(), False)):
+        assert client.get(f"/c/{checkout.code}/status").json()["final"] is is_final
+
+
+@pytest.mark.parametrize("rest", ["", "/receipt"])
+def test_an_open_paid_page_and_its_receipt_learn_of_a_reversal_and_of_the_return(client: Client, rest: str) -> None:
+    checkout = move(make_completed(), CheckoutStatus.COMPLETED, paid_at=timezone.now() - timedelta(hours=1))
+    path, held = f"/c/{checkout.code}/status", version_of(client, checkout, rest)
+    assert client.get(path, headers=held).status_code == 304
+    move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
+    told = client.get(path, headers=held)
+    assert "The network reversed this payment" in told.json()["panel"]
+    assert version_of(client, checkout, rest) == {"If-None-Match": told["ETag"]}
+    move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.NONE)
+    told = client.get(path, headers={"If-None-Match": told["ETag"]})
+    assert "Payment complete" in told.json()["panel"]
+    # It showed the payment before: there is news to read, and nobody is led to the shop.
+    assert "data-redirect-seconds" not in told.json()["panel"]
+
+
+@pytest.mark.parametrize("make", [make_seen, make_completed, make_underpaid])
+def test_an_open_page_learns_that_its_payment_is_in_doubt_and_when_it_no_longer_is(
+    client: Client, make: Callable[[], Checkout]
+) -> None:
+    checkout = make()
+    path, held = f"/c/{checkout.code}/status", version_of(client, checkout)
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=0, head=HEAD)
+    told = client.get(path, headers=held)
+    for words in ("We are checking your payment again", "send anything again"):
+        assert words in told.json()["panel"]
+    for words in ("Send the remaining", "Taking you back", "/receipt"):
+        assert words not in told.json()["panel"]
+    assert ADDRESS not in told.json()["panel"]
+    make_live_chain("base", halted_reason="", doubted_above=None, head=HEAD)
+    told = client.get(path, headers={"If-None-Match": told["ETag"]})
+    assert "We are checking your payment again" not in told.json()["panel"]
+
+
+def version_of(client: Client, checkout: Checkout, rest: str = "") -> dict[str, str]:
+    """The header by which an open page asks whether it looks different."""
+    found = re.search(r'data-version="([^"]+)"', client.get(f"/c/{checkout.code}{rest}").text)
+    assert found is not None
+    return {"If-None-Match": f'"{found[1]}"'}
 
 
 def test_an_unknown_status_is_a_json_404(client: Client) -> None:

@@ -200,13 +200,23 @@ def test_a_short_payment_shows_the_new_exact_amount_after_asking(client: Client)
     assert AmountReservation.objects.count() == 2
 
 
-def test_a_network_that_is_down_shows_no_address(client: Client) -> None:
+@pytest.mark.parametrize(
+    ("trouble", "card", "words", "never"),
+    [
+        ({"halted_reason": "two nodes disagree"}, "Stopped, being checked", "Tron was stopped.", "not lost"),
+        ({"head_at": NOON, "due_at": None}, "Not answering now", "Tron is not answering.", "contradicts"),
+    ],
+)
+def test_a_network_that_is_down_shows_no_address_and_says_why(
+    client: Client, trouble: dict[str, Any], card: str, words: str, never: str
+) -> None:
     checkout = make_exact_checkout()
     choose(client, checkout, "tron")
-    make_live_chain("tron", halted_reason="two nodes disagree")
+    make_live_chain("tron", **trouble)
     text = page_of(client, checkout, "?chain=tron")
-    assert "Tron is temporarily unavailable." in text
-    assert text.count("Unavailable now") == 1
+    assert words in text
+    assert text.count(card) == 1
+    assert never not in text
     assert WALLET not in text
     assert "Pay on Base instead" in text
 
@@ -224,9 +234,12 @@ def test_a_page_open_when_a_network_goes_down_is_told(client: Client) -> None:
     checkout = make_exact_checkout()
     path = f"/c/{checkout.code}/status"
     etag = client.get(path)["ETag"]
+    make_live_chain("base", head_at=NOON, due_at=None)
+    down = client.get(path, headers={"If-None-Match": etag})
+    assert "Not answering now" in down.json()["panel"]
     make_live_chain("base", halted_reason="two nodes disagree")
-    panel = client.get(path, headers={"If-None-Match": etag}).json()["panel"]
-    assert "Unavailable now" in panel
+    panel = client.get(path, headers={"If-None-Match": down["ETag"]}).json()["panel"]
+    assert "Stopped, being checked" in panel
     chosen = client.get(f"{path}?chain=base").json()["panel"]
     assert ADDRESS not in chosen
 

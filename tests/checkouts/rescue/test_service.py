@@ -87,7 +87,7 @@ def test_a_second_payment_is_extra_and_the_page_stays(client: Client) -> None:
     assert "This payment was already complete when your 49.00 USDC" in text
     assert "data-redirect-seconds" not in text
     assert "Taking you back" not in text
-    assert "http-equiv" not in text
+    assert "http-equiv" not in text  # not even to the page itself, for there is something to read
     assert RETURN_URL.partition("?")[0] in text
 
 

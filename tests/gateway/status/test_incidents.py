@@ -65,6 +65,18 @@ def test_a_chain_that_is_only_late_did_not_stop_until_it_does() -> None:
     assert told() == [("chain", "base", True, 0, None)]
 
 
+def test_a_chain_that_contradicted_itself_is_remembered_as_stopped_by_us() -> None:
+    well()
+    note_incidents(now=NOON + 5 * MINUTE)
+    assert not Incident.objects.get().halted
+    well(halted_reason="a deep fork")
+    note_incidents(now=NOON + 6 * MINUTE)
+    well(7, halted_reason="")
+    note_incidents(now=NOON + 7 * MINUTE)
+    assert Incident.objects.get().halted
+    assert told() == [("chain", "base", True, 0, 7)]
+
+
 def test_a_head_that_stands_still_is_an_incident_since_its_own_time() -> None:
     well(30, head_time=NOON)
     note_incidents(now=NOON + 30 * MINUTE)

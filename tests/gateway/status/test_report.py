@@ -79,7 +79,7 @@ def test_the_json_has_what_the_page_has() -> None:
     assert told["webhooks"] == {"late_since": None, "median_seconds": None}
     assert told["credits"] == {"late_since": None}
     assert told["incidents"] == [
-        {"kind": "chain", "chain": "base", "stopped": False, "began_at": noon, "ended_at": None}
+        {"kind": "chain", "chain": "base", "stopped": False, "halted": False, "began_at": noon, "ended_at": None}
     ]
 
 

@@ -71,19 +71,22 @@ def test_what_two_sources_doubt_is_not_called_safe(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "stopped", "words"),
+    ("kind", "how", "words"),
     [
-        (IncidentKind.CHAIN, True, "Base could not be read"),
-        (IncidentKind.CHAIN, False, "Base was read late"),
-        (IncidentKind.SOURCES, False, "Two sources of Base disagreed"),
-        (IncidentKind.CREDITS, False, "Payments were credited late"),
-        (IncidentKind.WEBHOOKS, False, "Webhooks were sent late"),
+        (IncidentKind.CHAIN, {"stopped": True}, "Base could not be read"),
+        (IncidentKind.CHAIN, {"stopped": True, "halted": True}, "Base was stopped, because it contradicted"),
+        (IncidentKind.CHAIN, {}, "Base was read late"),
+        (IncidentKind.SOURCES, {}, "Two sources of Base disagreed"),
+        (IncidentKind.CREDITS, {}, "Payments were credited late"),
+        (IncidentKind.WEBHOOKS, {}, "Webhooks were sent late"),
     ],
 )
-def test_each_kind_of_incident_has_its_words(kind: IncidentKind, stopped: bool, words: str, client: Client) -> None:
+def test_each_kind_of_incident_has_its_words(
+    kind: IncidentKind, how: dict[str, bool], words: str, client: Client
+) -> None:
     chain = "base" if kind in (IncidentKind.CHAIN, IncidentKind.SOURCES) else ""
     now = timezone.now()
-    incident = Incident.objects.create(kind=kind, chain=chain, stopped=stopped, began_at=now)
+    incident = Incident.objects.create(kind=kind, chain=chain, began_at=now, **how)
     text = page(client)
     assert words in text
     assert "since" in text

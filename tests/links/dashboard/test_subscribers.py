@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from checkouts.states import CheckoutException
 from links.tokens import personal_url
 from tests.dashboard.people import Desk
 from tests.links.factories import make_link_checkout, make_subscriber, make_subscription_link
@@ -24,3 +25,14 @@ def test_subscribers_stand_with_how_long_they_paid(desk: Desk) -> None:
     told = [(row.badge.label, row.payments, row.email) for row in rows]
     assert told == [("Not paid yet", 0, ""), ("Paid", 1, "ada@example.test"), ("Ended", 1, "")]
     assert personal_url(ended) in page.text
+
+
+def test_a_subscriber_whose_last_payment_was_reversed_is_not_called_paid(desk: Desk) -> None:
+    link = make_subscription_link(desk.merchant)
+    subscriber = make_subscriber(link, days_ago=20)
+    make_link_checkout(
+        link, subscription=subscriber, paid_at=timezone.now(), exception=CheckoutException.REVERSED, amount_received=0
+    )
+    page = desk.get("dashboard_link", link_id=link.public_id)
+    [row] = page.context["subscribers"].rows
+    assert (row.badge.label, row.badge.tone) == ("Reversed", "bad")

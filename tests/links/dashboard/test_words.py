@@ -6,24 +6,23 @@ import pytest
 
 from links.dashboard.words import interval_of, link_badge, price_of, range_of
 from links.models import PaymentLink
-from links.payloads import Takings
-from links.states import Interval, LinkStatus, LinkType
-
-NOTHING = Takings(0, Decimal(0))
-ONCE = Takings(1, Decimal(49))
+from links.selectors import LastPayment
+from links.states import Interval, LinkStatus, LinkType, Standing
 
 
 @pytest.mark.parametrize(
-    ("type_", "status", "takings", "label"),
+    ("status", "standing", "label"),
     [
-        (LinkType.CUSTOM, LinkStatus.ACTIVE, ONCE, "Active"),
-        (LinkType.INVOICE, LinkStatus.ACTIVE, NOTHING, "Active"),
-        (LinkType.INVOICE, LinkStatus.PAUSED, ONCE, "Paid"),
-        (LinkType.INVOICE, LinkStatus.ARCHIVED, ONCE, "Archived"),
+        (LinkStatus.ACTIVE, None, "Active"),
+        (LinkStatus.PAUSED, Standing.PAID, "Paid"),
+        (LinkStatus.ACTIVE, Standing.DOUBTED, "In doubt"),
+        (LinkStatus.ACTIVE, Standing.REVERSED, "Reversed"),
+        (LinkStatus.ARCHIVED, Standing.PAID, "Archived"),
     ],
 )
-def test_a_paid_invoice_closed_itself(type_: LinkType, status: LinkStatus, takings: Takings, label: str) -> None:
-    assert link_badge(PaymentLink(type=type_, status=status), takings).label == label
+def test_a_paid_invoice_closed_itself(status: LinkStatus, standing: Standing | None, label: str) -> None:
+    payment = LastPayment(1, "code", standing) if standing else None
+    assert link_badge(PaymentLink(type=LinkType.INVOICE, status=status), payment).label == label
 
 
 def test_what_the_payer_chooses_has_no_price() -> None:

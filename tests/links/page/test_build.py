@@ -1,14 +1,17 @@
 """What a link's page shows in each state."""
 
 import pytest
+from django.utils import timezone
 
 from accounts.states import Mode
 from checkouts.models import Checkout
+from checkouts.states import CheckoutException
 from links.models import PaymentLink, Subscription
 from links.tokens import new_form
 from tests.links.factories import make_invoice, make_link, make_link_checkout, make_paid_invoice
 from tests.links.page.pages import MAKERS, path_of
 from tests.links.payer import Payer
+from tests.links.troubles import TROUBLES, bring
 
 WORDS = {
     "custom": ["Pay $25.00", "Continue to payment", "Payment link"],
@@ -40,6 +43,40 @@ def test_a_paid_invoice_says_so_and_takes_nothing_more(payer: Payer) -> None:
     response = payer.press(path_of(link), form)
     assert "This invoice is paid" in response.content.decode()
     assert Checkout.objects.count() == 1
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_an_invoice_whose_payment_was_reversed_or_is_in_doubt_says_so_and_takes_nothing_more(
+    payer: Payer, trouble: str
+) -> None:
+    link = make_paid_invoice(mode=Mode.LIVE)
+    form = new_form(link.code)
+    held = payer.client.get(path_of(link))["ETag"]
+    end = bring(trouble, Checkout.objects.get())
+    for response in (
+        payer.press(path_of(link), form),
+        payer.client.get(path_of(link), headers={"If-None-Match": held}),
+    ):
+        assert response.status_code == 200
+        text = response.text
+        assert TROUBLES[trouble] in text
+        for words in ("is paid", "received $25.00", "/receipt", "<form", "outcome__mark--ok"):
+            assert words not in text
+    assert Checkout.objects.count() == 1
+    # The open page is told when it is over.
+    assert payer.client.head(path_of(link), headers={"If-None-Match": response["ETag"]}).status_code == 304
+    end()
+    assert payer.client.head(path_of(link), headers={"If-None-Match": response["ETag"]}).status_code == 200
+    assert "This invoice is paid" in payer.look(path_of(link))
+
+
+def test_of_two_payments_of_an_invoice_the_one_that_was_not_reversed_counts(payer: Payer) -> None:
+    link = make_paid_invoice(mode=Mode.LIVE)
+    stands = Checkout.objects.get()
+    make_link_checkout(link, exception=CheckoutException.REVERSED, slot="late", paid_at=timezone.now())
+    text = payer.look(path_of(link))
+    assert "This invoice is paid" in text
+    assert f"/c/{stands.code}/receipt" in text
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ import pytest
 from django.utils import timezone, translation
 from django.utils.formats import date_format
 
+from accounts.states import Mode
 from checkouts.models import Checkout
 from links.states import Interval
 from links.subscriptions.periods import coverage
 from tests.links.payer import Payer
 from tests.links.subscriptions.paid import paid_at, path_of
+from tests.links.troubles import TROUBLES, bring
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,24 @@ def test_a_payment_just_made_is_thanked_for_and_names_the_next_date(payer: Payer
         with translation.override("de"):
             assert date_format(day, "DATE_FORMAT") in text
     assert f"/c/{Checkout.objects.get().code}/receipt?lang=de" in text
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("days_ago", [0, 1, 26, 40])
+def test_a_period_whose_payment_was_reversed_or_is_in_doubt_is_not_called_paid(
+    trouble: str, days_ago: int, payer: Payer
+) -> None:
+    subscription = paid_at(timezone.now() - timedelta(days=days_ago), mode=Mode.LIVE)
+    end = bring(trouble, Checkout.objects.get())
+    text = payer.look(path_of(subscription))
+    # What is over is over: the page asks for the next period.
+    has_ended = days_ago == 40
+    assert (TROUBLES[trouble] in text) is not has_ended
+    assert ("This subscription ended on" in text) is has_ended
+    for words in ("Paid until", "Thank you", "/receipt", "outcome__mark--ok"):
+        assert words not in text
+    end()
+    assert TROUBLES[trouble] not in payer.look(path_of(subscription))
 
 
 def test_a_lapsed_subscription_says_so_and_begins_again_when_paid(payer: Payer) -> None:

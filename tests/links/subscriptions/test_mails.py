@@ -2,17 +2,21 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from django.core import mail
 from django.db import transaction
 
+from accounts.states import Mode
+from checkouts.models import Checkout
 from links.models import PaymentLink, SubscriberMail
 from links.subscriptions.service import plan_reminders, settle_subscriptions
 from links.tokens import personal_url
 from mails.models import OutgoingMail
-from mails.sender import send_due_mails
+from mails.sender import POSTPONED, send_due_mails
 from tests.links.factories import make_link_checkout
 from tests.links.payer import Payer
 from tests.links.subscriptions.paid import ADA, BEGUN, paid_at, path_of, settled
+from tests.links.troubles import TROUBLES, bring
 
 
 def test_what_was_paid_is_counted_once_and_the_subscriber_is_thanked_once() -> None:
@@ -41,6 +45,25 @@ def test_a_reminder_goes_out_three_days_before_the_end_and_never_twice() -> None
     [message] = mail.outbox
     assert message.subject == "Beans every month ends on 20 December 2026"
     assert "Nothing is ever charged automatically" in message.body
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_nobody_is_told_that_they_paid_or_to_pay_while_the_payment_is_reversed_or_in_doubt(trouble: str) -> None:
+    subscription = paid_at(BEGUN, mode=Mode.LIVE)
+    settle_subscriptions(now=BEGUN)
+    end = bring(trouble, Checkout.objects.get())
+    send_due_mails(now=BEGUN)
+    subscription.refresh_from_db()
+    assert subscription.paid_until
+    due = subscription.paid_until - timedelta(days=1)
+    assert plan_reminders(now=due) == 1
+    assert OutgoingMail.objects.count() == 2
+    send_due_mails(now=BEGUN + POSTPONED)
+    assert mail.outbox == []
+    end()
+    # What was paid is told afterwards: it has the personal link.
+    send_due_mails(now=BEGUN + 2 * POSTPONED)
+    assert [message.subject for message in mail.outbox] == ["Beans every month: paid until 20 December 2026"]
 
 
 def test_a_reminder_is_dropped_when_the_period_was_paid_meanwhile() -> None:

@@ -18,6 +18,7 @@ from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import WALLET, make_merchant, make_wallet
 from tests.nodes.answering import answering_code
 from wallets.models import ReceivingWallet, WalletChange
+from wallets.receiving import mails
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_chains")]
 
@@ -84,6 +85,15 @@ def test_a_ton_wallet_reads_for_its_merchant_as_it_reads_for_buyers(
     ReceivingWallet.objects.update(retired_at=timezone.now(), taken_over_at=timezone.now())
     taken = owner.get("dashboard_receiving_wallets").text
     assert f"Your wallet {shown[:15]}… was taken over" in taken
+
+
+def test_each_page_that_asks_for_a_test_payment_says_to_pay_it_from_another_wallet(owner: Desk) -> None:
+    compare = owner.post("dashboard_receiving_wallet", {"address": WALLET}, chain="base").text
+    assert "pay it from another wallet than this one" in compare
+    page = owner.get("dashboard_receiving_wallets").text
+    assert "pay it from another wallet, such as an exchange account" in page
+    assert "a transfer to oneself moves no money, so no checkout counts it" in page
+    assert "pay it from another wallet" in mails._APPLIED
 
 
 def test_nothing_is_set_before_it_was_compared(owner: Desk) -> None:

@@ -13,8 +13,16 @@ from checkouts.attribution.queue import attribute_transfers
 from checkouts.exact.reservations import choose_exact_amount
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.models import Checkout
-from checkouts.states import CheckoutStatus
-from tests.checkouts.factories import ADDRESS, HEAD, make_exact_checkout, make_page_checkout, make_seen, move
+from checkouts.states import CheckoutException, CheckoutStatus
+from tests.checkouts.factories import (
+    ADDRESS,
+    HEAD,
+    make_completed,
+    make_exact_checkout,
+    make_page_checkout,
+    make_seen,
+    move,
+)
 from tests.checkouts.page.streaming.servers import Reader, StreamServer, stream_server
 from tests.factories import make_transfer
 from tests.ownvalkey import OwnValkey
@@ -88,13 +96,28 @@ def test_a_final_page_is_told_once_and_its_stream_ends(server: StreamServer) -> 
     checkout = make_page_checkout()
     with server.read(checkout.code) as reader:
         reader.await_statuses("pending")
-        move(checkout, CheckoutStatus.COMPLETED)
+        move(checkout, CheckoutStatus.EXPIRED)
         with transaction.atomic():
             ring_pages([checkout.pk])
-        reader.await_statuses("pending", "completed")
+        reader.await_statuses("pending", "expired")
         assert b'"final":true' in reader.received
         # The last chunk: the connection stays, for the browser to use again.
         wait_until(lambda: reader.received.endswith(b"\r\n0\r\n\r\n"))
+
+
+def test_a_paid_page_is_told_of_a_reversal_of_the_return_and_of_doubt(server: StreamServer) -> None:
+    checkout = make_completed()
+    with server.read(checkout.code) as reader:
+        reader.await_statuses("completed")
+        for number, exception in enumerate((CheckoutException.REVERSED, CheckoutException.NONE), start=2):
+            move(checkout, CheckoutStatus.COMPLETED, exception=exception)
+            with transaction.atomic():
+                ring_pages([checkout.pk])
+            reader.await_statuses(*["completed"] * number)
+        # No checkout moves then: the sweep finds it.
+        ChainCursor.objects.filter(chain="base").update(halted_reason="a deep fork", doubted_above=0)
+        reader.await_statuses(*["completed"] * 4)
+        assert not reader.is_ended
 
 
 def test_what_is_rolled_back_does_not_ring(server: StreamServer) -> None:
