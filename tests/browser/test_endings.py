@@ -160,5 +160,5 @@ def test_an_open_page_about_a_payment_learns_of_a_reversal_and_of_the_return(
     for exception, words in ((CheckoutException.REVERSED, bad), (CheckoutException.NONE, good)):
         move(checkout, CheckoutStatus.COMPLETED, exception=exception)
         page.clock.run_for(16_000)
-        expect(page.get_by_text(words)).to_be_visible()
+        expect(page.get_by_text(words).last).to_be_visible()
     assert page.url == live_server.url + paths[name]
