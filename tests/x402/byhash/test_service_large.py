@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Merchant
@@ -11,6 +12,7 @@ from demo.localnet.anvil import Anvil
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.contract.client import ApiClient
 from tests.factories import NOON, make_merchant
+from tests.settlements.gas.test_ledger_spending import scanned
 from tests.x402.calls import verdict
 from tests.x402.payers import paid
 from tests.x402.recorded import make_machine_transfer, make_seller, verify_it
@@ -100,6 +102,17 @@ def pay_two(pay_to: str, settings: Any) -> str:
     return pay_to
 
 
+# As many of an hour that two nodes know, and as many of the day before.
+MANY = """
+    INSERT INTO x402_payment (public_id, merchant_id, mode, protocol, chain, tx_hash, position, token, units, required_units,
+        payer, pay_to, is_signed, resource, status, verified_at, witnessed_at)
+    SELECT 'x4p_' || n || '_' || days, merchant_id, mode, protocol, chain, n || '/' || days, 0, token, units, units,
+        payer, pay_to, false, '', status, verified_at - make_interval(days => days),
+        CASE WHEN days = 0 THEN verified_at END
+    FROM x402_payment, generate_series(1, 2000) AS n, generate_series(0, 1) AS days WHERE id = %(id)s
+"""
+
+
 def machine(number: int) -> str:
     return f"0x{number:040x}"
 
@@ -166,6 +179,17 @@ def test_from_half_the_sum_a_second_node_is_asked_before_anybody_has_to_wait(mer
     follow_transfers(now=timezone.now())
     # Of the first one nothing changed since.
     assert set(WitnessRequest.objects.values_list("transfer__units", flat=True)) == {DOLLAR, 2 * DOLLAR}
+
+
+def test_a_sellers_sum_reads_nothing_that_two_nodes_know_or_that_is_older(merchant: Merchant, pay_two: str) -> None:
+    first = make_signed(merchant, pay_two, 1)
+    with connection.cursor() as cursor:
+        cursor.execute(MANY, {"id": first.pk})
+        cursor.execute("ANALYZE x402_payment")
+        asked: list[Any] = [merchant.pk, timezone.now() - large.WINDOW]
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {large._UNWITNESSED}", asked)
+        [[told]] = cursor.fetchall()
+    assert scanned(told[0]["Plan"]) == 1
 
 
 def test_cents_wait_once_their_sellers_sum_is_large(merchant: Merchant, pay_two: str) -> None:
