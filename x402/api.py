@@ -103,9 +103,10 @@ class X402ViewSet(ApiViewSet):
         caller = Caller(principal.merchant_id, principal.mode, key)
         wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
         asker = request._request  # noqa: SLF001 - DRF offers no other way to the Django request
-        if not key:
-            watch_client(asker)
-        return Response(verify(caller, wanted, now=timezone.now(), is_gone=lambda: is_client_gone(asker)))
+        told = verify(
+            caller, wanted, now=timezone.now(), watch=lambda: watch_client(asker), is_gone=lambda: is_client_gone(asker)
+        )
+        return Response(told)
 
     @extend_schema(
         operation_id="settleX402Payment",

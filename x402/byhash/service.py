@@ -32,28 +32,34 @@ __all__ = ["Caller", "verify"]
 
 
 def verify(
-    caller: Caller, request: VerifyRequest, *, now: datetime, is_gone: Callable[[], bool] = lambda: False
+    caller: Caller,
+    request: VerifyRequest,
+    *,
+    now: datetime,
+    watch: Callable[[], None] = lambda: None,
+    is_gone: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Return the response of `POST /x402/verify`, having used up the payment if it says `valid`.
 
-    `is_gone` says whether nobody will read it: then the same request gets it once more.
+    `watch` is called before it takes long; `is_gone` then says whether nobody will read it: the same request gets it once more.
     Raises ConflictError where the Idempotency-Key was used for another body, and UnavailableError (chain_unavailable) if no
     node answers: never "invalid" then, or an honest payer would pay twice.
     """
-    answer = _verify(caller, request, now=now)
+    answer = _verify(caller, request, watch, now=now)
     # With a key, each repetition gets it.
     if answer["valid"] and not caller.key and is_gone():
         note_unread(answer["paymentId"], request)
     return answer
 
 
-def _verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str, Any]:
+def _verify(caller: Caller, request: VerifyRequest, watch: Callable[[], None], *, now: datetime) -> dict[str, Any]:
     refusal = _judge_claims(caller, request, now=now)
     # The most frequent case costs one statement.
     if refusal is None and (answer := use_recorded(caller, request, now=now)):
         return answer
     if answer := kept_answer(caller, request):
         return answer
+    watch()
     verdict = refusal or _judge(caller, request, now=now)
     if verdict.paid is not None:
         if answer := use_up(caller, request, verdict.paid, now=now):
