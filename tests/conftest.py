@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 import structlog
 from django.conf import settings
+from django.db import connection
 from django.db.models.sql.compiler import SQLCompiler
 from pytest_django.plugin import blocking_manager_key
 
@@ -111,11 +112,15 @@ def _is_measured(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-    """Make the database unmeasured: no migration counts."""
+    """Make the database unmeasured, as no migration counts; let a test's own transaction be idle while it starts a node."""
     if fixturedef.argname == "django_db_setup":
         with unmeasured():
             return (yield)
-    return (yield)
+    done = yield
+    if fixturedef.argname == "_django_db_helper" and connection.in_atomic_block:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+    return done
 
 
 @pytest.hookimpl(trylast=True)

@@ -31,3 +31,11 @@ def test_a_changed_migration_or_lock_file_makes_a_new_template(tmp_path: Path, m
 def test_every_app_with_tables_of_ours_is_in_the_fingerprint() -> None:
     apps = {path.parent.parent.name for path in template_database.migration_files()}
     assert {"accounts", "checkouts", "x402", "links", "wallets"} <= apps
+
+
+@pytest.mark.django_db
+def test_a_tests_own_transaction_may_be_idle_while_it_starts_a_node() -> None:
+    """A process's may not, for more than some seconds; on a busy machine the server ended tests'."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        assert cursor.fetchone() == ("0",)
