@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE_SECONDS
 
 PENDING = PageFacts(CheckoutStatus.PENDING, "", "0", False, None, (), ())
 SEEN = PENDING._replace(status=CheckoutStatus.PROCESSING)
-PAID = PENDING._replace(status=CheckoutStatus.COMPLETED)
+OVER = PENDING._replace(status=CheckoutStatus.EXPIRED)
 
 
 class Books:
@@ -159,7 +159,7 @@ def test_a_reader_that_takes_nothing_holds_up_nobody_and_gets_the_latest_alone()
 
         slow, quick = running.open(1), running.open(1)
         following = asyncio.create_task(_follow(slow, stuck))
-        for facts in (PENDING, SEEN, PENDING, PAID):
+        for facts in (PENDING, SEEN, PENDING, OVER):
             books.facts[1] = facts
             running.ring([1])
             assert await quick.news() == facts
@@ -168,7 +168,7 @@ def test_a_reader_that_takes_nothing_holds_up_nobody_and_gets_the_latest_alone()
 
     in_a_hub(books, story)
     assert [b"pending" in body for body in sent] == [True, False]
-    assert b"completed" in sent[-1]
+    assert b"expired" in sent[-1]
 
 
 def test_a_reader_that_never_takes_anything_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
