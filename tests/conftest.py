@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 import hypothesis
 import pytest
 import structlog
+from cryptography.fernet import Fernet
 from django.conf import settings
 from django.db import connection
 from django.db.models.sql.compiler import SQLCompiler
@@ -29,7 +30,8 @@ pytest_plugins = [
     "tests.grouping",
     "tests.night",
     "tests.slow",
-    "tests.dashboard.fixtures",
+    "tests.cast",
+    "tests.chains",
     "tests.nodes.fixtures",
     "tests.template_database",
 ]
@@ -136,6 +138,7 @@ def pytest_configure() -> None:
     gc.disable()
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     settings.PASSWORD_HASHERS = ["tests.hashers.QuickHasher"]
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     empty_instead_of_flushing()
     look_once()
 

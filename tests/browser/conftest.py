@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, Viewport
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.dashboard import log_in_browser
-from tests.checkouts.factories import make_chains_well
 from tests.dashboard.people import Desk
 from tests.timed import timing
 from tests.waiting import wait_until
@@ -252,9 +251,3 @@ def _listen(page: Page, complaints: list[str]) -> None:
 def _hear(kind: str, text: str, complaints: list[str]) -> None:
     if kind in {"error", "warning"}:
         complaints.append(text)
-
-
-@pytest.fixture
-def chains_are_well(settings: Any) -> None:
-    """A page shows no address on a chain that nobody reads."""
-    make_chains_well(settings)

@@ -10,14 +10,13 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from accounts.states import Mode
 from checkouts.states import CheckoutStatus
 from checkouts.testmode.service import play_due_steps
 from links.models import LinkTemplate, PaymentLink
 from links.states import LinkStatus, LinkType
 from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
-from tests.dashboard.people import Desk, make_desk
+from tests.dashboard.people import Desk
 from tests.links.factories import (
     make_donation,
     make_link,
@@ -33,18 +32,12 @@ GONE = "Failed to load resource: the server responded with a status of 410 (Gone
 
 
 @pytest.fixture
-def desk() -> Desk:
-    """An owner, in test mode."""
-    return make_desk(mode=Mode.TEST)
-
-
-@pytest.fixture
-def subscribed(desk: Desk) -> PaymentLink:
+def subscribed(owner_in_test_mode: Desk) -> PaymentLink:
     """A subscription link with somebody who paid and somebody who did not, below some links of other types."""
-    make_paid_invoice(desk.merchant, title="Invoice 2026-118: espresso machine service")
-    make_donation(desk.merchant)
+    make_paid_invoice(owner_in_test_mode.merchant, title="Invoice 2026-118: espresso machine service")
+    make_donation(owner_in_test_mode.merchant)
     link = make_subscription_link(
-        desk.merchant,
+        owner_in_test_mode.merchant,
         description="A bag of this month's roast, and a letter about it.",
         product_ref="beans-monthly",
         redirect_url="https://shop.example/thanks",
@@ -52,16 +45,20 @@ def subscribed(desk: Desk) -> PaymentLink:
     make_subscriber(link, email="ada@example.test")
     make_subscriber(link, paid=False)
     make_link_checkout(link, CheckoutStatus.PENDING)
-    workshop = make_link(desk.merchant, amount=Decimal("1240.00"))
+    workshop = make_link(owner_in_test_mode.merchant, amount=Decimal("1240.00"))
     make_link_checkout(workshop)
     return link
 
 
 def test_a_link_is_made_paid_and_archived(
-    desk: Desk, open_desk: Callable[..., Page], live_server: LiveServer, complaints: list[str], settings: Any
+    owner_in_test_mode: Desk,
+    open_desk: Callable[..., Page],
+    live_server: LiveServer,
+    complaints: list[str],
+    settings: Any,
 ) -> None:
     settings.LINK_HOST = settings.CHECKOUT_HOST = live_server.url
-    page = open_desk(desk, "dashboard_links", viewport=PHONE)
+    page = open_desk(owner_in_test_mode, "dashboard_links", viewport=PHONE)
     page.get_by_role("main").get_by_role("link", name="New link").click()
     page.get_by_role("link", name="Donation").click()
     page.get_by_label("Title").fill("Plant a coffee tree")
@@ -89,10 +86,10 @@ def test_a_link_is_made_paid_and_archived(
 
 @pytest.mark.parametrize("name", ["dashboard_links", "dashboard_new_link"])
 def test_the_list_and_the_choice_are_accessible_and_fit_the_screen(
-    name: str, desk: Desk, subscribed: PaymentLink, open_desk: Callable[..., Page]
+    name: str, owner_in_test_mode: Desk, subscribed: PaymentLink, open_desk: Callable[..., Page]
 ) -> None:
     LinkTemplate.objects.create(
-        merchant=desk.merchant,
+        merchant=owner_in_test_mode.merchant,
         mode=subscribed.mode,
         title="Cupping workshop",
         type=LinkType.CUSTOM,
@@ -101,26 +98,28 @@ def test_the_list_and_the_choice_are_accessible_and_fit_the_screen(
     )
     PaymentLink.objects.create(
         public_id="lnk_test_paused",
-        merchant=desk.merchant,
-        mode=desk.mode,
+        merchant=owner_in_test_mode.merchant,
+        mode=owner_in_test_mode.mode,
         title="Gift card",
         amount=50,
         status=LinkStatus.PAUSED,
     )
-    page = open_desk(desk, name, device_scale_factor=2)
+    page = open_desk(owner_in_test_mode, name, device_scale_factor=2)
     assert look(page, name.replace("_", "-")) == []
 
 
 def test_the_page_and_the_forms_of_a_link_are_accessible_and_fit_the_screen(
-    desk: Desk, subscribed: PaymentLink, open_desk: Callable[..., Page]
+    owner_in_test_mode: Desk, subscribed: PaymentLink, open_desk: Callable[..., Page]
 ) -> None:
     arguments = {"link_id": subscribed.public_id}
-    page = open_desk(desk, "dashboard_link", arguments, device_scale_factor=2)
+    page = open_desk(owner_in_test_mode, "dashboard_link", arguments, device_scale_factor=2)
     assert look(page, "dashboard-link") == []
     page.get_by_role("link", name="Edit").click()
     assert look(page, "dashboard-edit-link") == []
 
 
-def test_a_first_visit_is_accessible_and_fits_the_screen(desk: Desk, open_desk: Callable[..., Page]) -> None:
-    page = open_desk(desk, "dashboard_links", device_scale_factor=2)
+def test_a_first_visit_is_accessible_and_fits_the_screen(
+    owner_in_test_mode: Desk, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(owner_in_test_mode, "dashboard_links", device_scale_factor=2)
     assert look(page, "dashboard-links-first") == []

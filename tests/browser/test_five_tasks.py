@@ -15,11 +15,9 @@ A closed group of the sidebar costs one click. Before, a phone's only button for
 wallets once something was paid, and the search did not find money in the inbox.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from cryptography.fernet import Fernet
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -36,7 +34,7 @@ from tests.checkouts.inboxes import late_item
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import make_wallet
 from tests.webhooks.factories import make_attempt, make_deliveries, make_endpoint, make_failed
-from tests.webhooks.receiver import Receiver, receiving
+from tests.webhooks.receiver import Receiver
 from tests.webhooks.senders import sending
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import Delivery
@@ -53,12 +51,6 @@ def most_clicks(*, desk: int, phone: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("screen", "most"), cases)
 
 
-@pytest.fixture(autouse=True)
-def _keys(settings: Any) -> None:
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
-    settings.WEBHOOK_ALLOW_LOOPBACK = True
-
-
 @pytest.fixture
 def desk() -> Desk:
     """An owner who can be paid, with some payments made."""
@@ -67,13 +59,6 @@ def desk() -> Desk:
     make_completed(merchant=desk.merchant, order_ref="HR-20481")
     make_seen(merchant=desk.merchant, order_ref="HR-20482")
     return desk
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """A shop's server that answers again."""
-    with receiving() as one:
-        yield one
 
 
 @most_clicks(desk=2, phone=2)

@@ -24,12 +24,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def desk() -> Desk:
-    """An owner."""
-    return make_desk()
-
-
-@pytest.fixture
 def open_inbox(open_context: Callable[..., BrowserContext], live_server: Any) -> Callable[..., Page]:
     """Open a page of the inbox as somebody; `query` belongs to the address, further options are Playwright's."""
 
@@ -68,10 +62,10 @@ def credit(page: Page, order_ref: str) -> None:
 
 
 def test_an_item_is_credited_undone_and_credited_again_until_it_takes_effect(
-    desk: Desk, open_inbox: Callable[..., Page]
+    owner: Desk, open_inbox: Callable[..., Page]
 ) -> None:
-    _, wanted = ambiguous_item(desk)
-    page = open_inbox(desk)
+    _, wanted = ambiguous_item(owner)
+    page = open_inbox(owner)
     page.get_by_role("link", name="25.00 USDC").click()
     credit(page, "HR-20478")
     expect(page.get_by_role("status")).to_contain_text("It takes effect in")
@@ -90,9 +84,9 @@ def test_an_item_is_credited_undone_and_credited_again_until_it_takes_effect(
     assert status_of(wanted) == CheckoutStatus.COMPLETED
 
 
-def test_without_scripts_an_item_is_decided_and_undone(desk: Desk, open_inbox: Callable[..., Page]) -> None:
-    item, _ = ambiguous_item(desk)
-    page = open_inbox(desk, item, java_script_enabled=False)
+def test_without_scripts_an_item_is_decided_and_undone(owner: Desk, open_inbox: Callable[..., Page]) -> None:
+    item, _ = ambiguous_item(owner)
+    page = open_inbox(owner, item, java_script_enabled=False)
     page.get_by_role("button", name="Dismiss").click()
     page.get_by_role("button", name="Dismiss").click()
     expect(page.get_by_text("It takes effect at")).to_be_visible()
@@ -101,12 +95,12 @@ def test_without_scripts_an_item_is_decided_and_undone(desk: Desk, open_inbox: C
 
 
 def test_the_slower_of_two_people_reads_what_the_faster_one_did(
-    desk: Desk, open_inbox: Callable[..., Page], complaints: list[str]
+    owner: Desk, open_inbox: Callable[..., Page], complaints: list[str]
 ) -> None:
-    item, _ = ambiguous_item(desk)
-    page = open_inbox(desk, item)
+    item, _ = ambiguous_item(owner)
+    page = open_inbox(owner, item)
     page.get_by_role("button", name="Dismiss").click()
-    colleague = make_desk(desk.merchant, Role.ADMIN).user
+    colleague = make_desk(owner.merchant, Role.ADMIN).user
     decide_item(item, act=InboxAct.DISMISS, now=timezone.now(), actor=colleague)
     page.get_by_role("button", name="Dismiss").click()
     alert = page.get_by_role("alert")
@@ -194,7 +188,7 @@ SCENES = {
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_pages_are_accessible_and_fit_the_screen(name: str, desk: Desk, open_inbox: Callable[..., Page]) -> None:
-    item, query = SCENES[name](desk)
-    page = open_inbox(desk, item, query=query, device_scale_factor=2)
+def test_pages_are_accessible_and_fit_the_screen(name: str, owner: Desk, open_inbox: Callable[..., Page]) -> None:
+    item, query = SCENES[name](owner)
+    page = open_inbox(owner, item, query=query, device_scale_factor=2)
     assert look(page, f"inbox-{name}", narrowest=320) == []

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
 from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -92,7 +91,6 @@ def play() -> None:
 @pytest.fixture
 def shop(settings: Any) -> Iterator[Receiver]:
     """The server of the merchants whose links are paid."""
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     settings.WEBHOOK_ALLOW_LOOPBACK = True
     with receiving() as receiver:
         yield receiver

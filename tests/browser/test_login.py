@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
 from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts.login.people import vouch_for
@@ -21,11 +20,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 GOOD = "a long enough sentence"
 EMAIL = "ada@example.test"
-
-
-@pytest.fixture(autouse=True)
-def _settings(settings: Any) -> None:
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """The operator's pages in a browser, under the strict policy: any complaint of the browser's fails the test."""
 
-import secrets
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from allauth.mfa.totp.internal.auth import generate_totp_secret
-from cryptography.fernet import Fernet
 from django.conf import settings as django_settings
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -30,12 +28,6 @@ PAGES = {
     "differences": "/operator/wallets/sourcedifference/",
     "audit": "/operator/accounts/auditentry/",
 }
-
-
-@pytest.fixture(autouse=True)
-def _own_counters_and_keys(settings: Any) -> None:
-    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from cryptography.fernet import Fernet
 from django.urls import resolve
 from playwright.sync_api import Page
 
@@ -54,7 +53,6 @@ NO_PAGE = re.compile("^dashboard$|_(csv|inbox_export|qr|live|latest|preview|styl
 @pytest.fixture
 def desk(settings: Any, empty_chains: dict[str, str]) -> Desk:
     """An owner of a merchant with something of everything."""
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     desk = make_desk(factor=True)
     merchant = desk.merchant
     test_settings.furnish(desk)

@@ -23,17 +23,12 @@ from tests.checkouts.factories import (
     move,
     pay,
 )
-from tests.checkouts.questions import UNKNOWN, prepare
+from tests.checkouts.questions import UNKNOWN
 from wallets.models import Transfer
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
 RECIPIENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
-
-
-@pytest.fixture(autouse=True)
-def _own_counters_and_dead_nodes(settings: Any) -> None:
-    prepare(settings)
 
 
 def report(checkout: Checkout, case: Case, **details: Any) -> Checkout:

@@ -14,7 +14,7 @@ from tests.browser.dashboard import look
 from tests.checkouts.inboxes import late_item
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.machines import make_settlement
-from tests.dashboard.people import Desk, make_desk
+from tests.dashboard.people import Desk
 from tests.factories import make_checkout
 from tests.links.factories import make_link
 from tests.reports.takings import earn
@@ -23,25 +23,19 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pyte
 
 
 @pytest.fixture
-def desk() -> Desk:
-    """An owner."""
-    return make_desk()
-
-
-@pytest.fixture
-def item(desk: Desk) -> InboxItem:
+def item(owner: Desk) -> InboxItem:
     """1,250.0045 USDC that came too late for HR-20399, which has much else beside it."""
-    item = late_item(merchant=desk.merchant, order_ref="HR-20399", amount=1250, late=1250 * DOLLAR + 4_500)
-    transfer = earn(desk.merchant, order_ref="HR-20399")
-    make_settlement(desk.merchant, deposit=transfer.deposit)
-    link = make_link(desk.merchant, mode=Mode.LIVE)
-    paid = make_checkout(desk.merchant, order_ref="HR-20399", creation_ref=None)
+    item = late_item(merchant=owner.merchant, order_ref="HR-20399", amount=1250, late=1250 * DOLLAR + 4_500)
+    transfer = earn(owner.merchant, order_ref="HR-20399")
+    make_settlement(owner.merchant, deposit=transfer.deposit)
+    link = make_link(owner.merchant, mode=Mode.LIVE)
+    paid = make_checkout(owner.merchant, order_ref="HR-20399", creation_ref=None)
     LinkCheckout.objects.create(link=link, checkout=paid, slot="x", attempt=1)
     return item
 
 
-def test_the_slash_key_searches_from_any_page(desk: Desk, item: InboxItem, open_desk: Callable[..., Page]) -> None:
-    page = open_desk(desk, "dashboard_new_checkout")
+def test_the_slash_key_searches_from_any_page(owner: Desk, item: InboxItem, open_desk: Callable[..., Page]) -> None:
+    page = open_desk(owner, "dashboard_new_checkout")
     box = page.get_by_role("searchbox", name="Search")
     # Whoever types an address writes a slash.
     page.get_by_label("Description").press("/")
@@ -56,8 +50,8 @@ def test_the_slash_key_searches_from_any_page(desk: Desk, item: InboxItem, open_
     expect(page.get_by_role("button", name="Accept late payment…")).to_be_visible()
 
 
-def test_the_slash_key_can_be_switched_off(desk: Desk, open_desk: Callable[..., Page]) -> None:
-    page = open_desk(desk, "dashboard_team", viewport=PHONE)
+def test_the_slash_key_can_be_switched_off(owner: Desk, open_desk: Callable[..., Page]) -> None:
+    page = open_desk(owner, "dashboard_team", viewport=PHONE)
     inside, heading = page.url, page.get_by_role("heading", level=1)
     box = page.get_by_role("searchbox", name="Search")
     expect(box).to_have_attribute("aria-keyshortcuts", "/")
@@ -74,8 +68,10 @@ def test_the_slash_key_can_be_switched_off(desk: Desk, open_desk: Callable[..., 
         assert box.get_attribute("aria-keyshortcuts") == ("/" if is_on else None)
 
 
-def test_results_are_accessible_and_fit_the_screen(desk: Desk, item: InboxItem, open_desk: Callable[..., Page]) -> None:
-    page = open_desk(desk, "dashboard_search", device_scale_factor=2)
+def test_results_are_accessible_and_fit_the_screen(
+    owner: Desk, item: InboxItem, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(owner, "dashboard_search", device_scale_factor=2)
     assert look(page, "search-first", narrowest=320) == []
     page.goto(f"{page.url}?q=HR-20399")
     for group in ("Inbox", "Checkouts", "Payments", "Payment links", "Settlements"):
@@ -87,11 +83,11 @@ def test_results_are_accessible_and_fit_the_screen(desk: Desk, item: InboxItem, 
 
 
 def test_an_expired_checkout_with_money_leads_to_accepting_it(
-    desk: Desk, item: InboxItem, open_desk: Callable[..., Page]
+    owner: Desk, item: InboxItem, open_desk: Callable[..., Page]
 ) -> None:
     assert item.checkout is not None
     arguments = {"checkout_id": item.checkout.public_id}
-    page = open_desk(desk, "dashboard_checkout", arguments, device_scale_factor=2)
+    page = open_desk(owner, "dashboard_checkout", arguments, device_scale_factor=2)
     expect(page.get_by_text("1,250.0045 USDC on Base waits in your inbox")).to_be_visible()
     assert look(page, "checkout-expired-with-money") == []
     page.get_by_role("button", name="Accept late payment…").click()

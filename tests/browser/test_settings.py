@@ -24,14 +24,10 @@ OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 GREEN = "rgb(11, 110, 79)"
 
 
-@pytest.fixture
-def desk() -> Desk:
-    """An owner, with a second factor."""
-    return make_desk(factor=True)
-
-
-def test_a_wallet_is_added_then_changed_and_the_change_is_cancelled(desk: Desk, open_desk: Callable[..., Page]) -> None:
-    page = open_desk(desk, "dashboard_receiving_wallets", viewport=PHONE)
+def test_a_wallet_is_added_then_changed_and_the_change_is_cancelled(
+    owner_by_factor: Desk, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(owner_by_factor, "dashboard_receiving_wallets", viewport=PHONE)
     page.get_by_role("link", name="Add a Base wallet").click()
     type_address(page, WALLET)
     page.get_by_role("button", name="Receive here").click()
@@ -49,12 +45,12 @@ def test_a_wallet_is_added_then_changed_and_the_change_is_cancelled(desk: Desk, 
 
 
 def test_a_wallet_in_use_is_proven_by_signing_what_was_copied(
-    desk: Desk, open_desk: Callable[..., Page], live_server: Any
+    owner_by_factor: Desk, open_desk: Callable[..., Page], live_server: Any
 ) -> None:
     signer = Signer("ethereum")
     make_wallet(make_merchant("Squatter Ltd"), "ethereum", signer.address)
     allowed = ["clipboard-read", "clipboard-write"]
-    page = open_desk(desk, "dashboard_receiving_wallets", permissions=allowed)
+    page = open_desk(owner_by_factor, "dashboard_receiving_wallets", permissions=allowed)
     page.get_by_role("link", name="Add a Ethereum wallet").click()
     page.get_by_label("Your address on Ethereum").fill(signer.address)
     page.get_by_role("button", name="Check the address").click()
@@ -100,9 +96,11 @@ def type_address(page: Page, address: str) -> None:
     page.get_by_label("I compared").check()
 
 
-def test_a_key_is_made_works_and_is_revoked(desk: Desk, open_desk: Callable[..., Page], live_server: Any) -> None:
+def test_a_key_is_made_works_and_is_revoked(
+    owner_by_factor: Desk, open_desk: Callable[..., Page], live_server: Any
+) -> None:
     allowed = ["clipboard-read", "clipboard-write"]
-    page = open_desk(desk, "dashboard_keys", permissions=allowed)
+    page = open_desk(owner_by_factor, "dashboard_keys", permissions=allowed)
     page.get_by_label("What will use it").fill("Web shop")
     page.get_by_role("button", name="Create key").click()
     secret = copied(page)
@@ -125,8 +123,8 @@ def ask_api(page: Page, live_server: Any, secret: str) -> int:
     return page.request.get(url, headers=headers).status
 
 
-def test_the_preview_follows_the_form_without_a_reload(desk: Desk, open_desk: Callable[..., Page]) -> None:
-    page = open_desk(desk, "dashboard_branding")
+def test_the_preview_follows_the_form_without_a_reload(owner_by_factor: Desk, open_desk: Callable[..., Page]) -> None:
+    page = open_desk(owner_by_factor, "dashboard_branding")
     page.evaluate("window.isTheSamePage = true")
     page.get_by_label("Accent colour", exact=False).first.fill("#0b6e4f")
     page.get_by_label("Name shown to buyers").fill("<b>Halden</b>")
@@ -144,8 +142,8 @@ def test_the_preview_follows_the_form_without_a_reload(desk: Desk, open_desk: Ca
     assert Branding.objects.get().accent == "#ffe14d"
 
 
-def test_the_picker_fills_the_field(desk: Desk, open_desk: Callable[..., Page]) -> None:
-    page = open_desk(desk, "dashboard_branding")
+def test_the_picker_fills_the_field(owner_by_factor: Desk, open_desk: Callable[..., Page]) -> None:
+    page = open_desk(owner_by_factor, "dashboard_branding")
     page.get_by_label("Pick the accent colour").fill("#0b6e4f")
     button = page.locator(".preview--light .preview__button")
     expect(button).to_have_css("background-color", GREEN)
@@ -175,19 +173,21 @@ PAGES = [
 ]
 
 
-def test_pages_are_accessible_and_fit_the_screen(desk: Desk, open_desk: Callable[..., Page], live_server: Any) -> None:
-    furnish(desk)
-    page = open_desk(desk, PAGES[0])
+def test_pages_are_accessible_and_fit_the_screen(
+    owner_by_factor: Desk, open_desk: Callable[..., Page], live_server: Any
+) -> None:
+    furnish(owner_by_factor)
+    page = open_desk(owner_by_factor, PAGES[0])
     for name in PAGES:
-        page.goto(live_server.url + desk.url(name))
+        page.goto(live_server.url + owner_by_factor.url(name))
         assert look(page, name) == [], name
 
 
 def test_the_steps_of_a_wallet_and_a_new_key_are_accessible_and_fit_the_screen(
-    desk: Desk, open_desk: Callable[..., Page], complaints: list[str]
+    owner_by_factor: Desk, open_desk: Callable[..., Page], complaints: list[str]
 ) -> None:
-    furnish(desk)
-    page = open_desk(desk, "dashboard_receiving_wallets", device_scale_factor=2)
+    furnish(owner_by_factor)
+    page = open_desk(owner_by_factor, "dashboard_receiving_wallets", device_scale_factor=2)
     page.get_by_role("link", name="Change the Solana wallet").click()
     page.get_by_label("Your address on Solana").fill("nonsense")
     page.get_by_role("button", name="Check the address").click()

@@ -13,7 +13,7 @@ from checkouts.states import CheckoutStatus
 from demo.localnet.solana.node import SolanaNode
 from tests.browser.conftest import WalletRefusalError
 from tests.browser.injected import StubSolanaWallet, forget, solana_buyer
-from tests.checkouts.shop import Shop, count_anew
+from tests.checkouts.shop import Shop
 from wallets.networks import chains
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -32,7 +32,6 @@ SENT = "Sent. Waiting for the network…"
 
 @pytest.fixture
 def shop(solana_node: SolanaNode, settings: Any) -> Iterator[Shop]:
-    count_anew(settings)
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": solana_node.url, "SOLANA_REQUESTS_PER_MINUTE": "100000"}
     solana_node.airdrop(str(BUYER.pubkey()))

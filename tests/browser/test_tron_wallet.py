@@ -1,6 +1,6 @@
 """Paying on Tron from a wallet in the browser: it signs, and the server sends."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,10 +11,10 @@ from checkouts.states import CheckoutStatus
 from demo.localnet.funding import payer
 from demo.localnet.tokens import balance_of
 from demo.localnet.tron import TRON_CHAIN_ID, USDT, TronNode
-from demo.localnet.tron.addresses import to_base58, to_hex
+from demo.localnet.tron.addresses import to_hex
 from tests.browser.conftest import WalletRefusalError
 from tests.browser.injected import StubTronWallet, forget, tron_wallet
-from tests.checkouts.shop import Shop, count_anew
+from tests.checkouts.shop import Shop
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -23,22 +23,12 @@ SENT = "Sent. Waiting for the network…"
 
 
 @pytest.fixture
-def shop(tron_node: TronNode, settings: Any) -> Iterator[Shop]:
-    count_anew(settings)
-    settings.CHAIN_NETWORK = "local"
-    settings.CHAIN_SETTINGS = {"TRON_RPC_URLS": tron_node.url, "TRON_GRID_URLS": tron_node.grid_url}
-    opened = Shop("tron", to_base58(tron_node.anvil.accounts[6].address))
-    yield opened
-    opened.watcher.close()
-
-
-@pytest.fixture
-def open_with(page: Page, live_server: Any, shop: Shop) -> Callable[..., Locator]:
+def open_with(page: Page, live_server: Any, tron_shop: Shop) -> Callable[..., Locator]:
     """Open a checkout in a browser with a wallet, ask for the exact amount, and find the wallet's button."""
 
     def open_one(wallet: StubTronWallet, checkout: Checkout | None = None, *, name: str = "Test Wallet") -> Locator:
         wallet.install(page)
-        page.goto(f"{live_server.url}/c/{(checkout or shop.checkout()).code}")
+        page.goto(f"{live_server.url}/c/{(checkout or tron_shop.checkout()).code}")
         page.get_by_role("button", name="Show the exact amount").click()
         return page.get_by_role("button", name=f"Pay with {name}")
 
@@ -54,29 +44,29 @@ def received(shop: Shop, node: TronNode) -> int:
 
 
 def test_a_buyer_pays_and_the_checkout_completes(
-    open_with: Callable[..., Locator], shop: Shop, tron_node: TronNode
+    open_with: Callable[..., Locator], tron_shop: Shop, tron_node: TronNode
 ) -> None:
     wallet = buyers_wallet(tron_node)
-    checkout = shop.checkout()
+    checkout = tron_shop.checkout()
     button = open_with(wallet, checkout)
     button.click()
     expect(button.page.get_by_text(SENT)).to_be_visible()
     expect(button).to_be_disabled()
-    shop.watch()
+    tron_shop.watch()
     confirming = button.page.get_by_text("of 20 confirmations")
     expect(confirming).to_be_visible()
     tron_node.mine(20)
-    shop.watch()
+    tron_shop.watch()
     expect(button.page.get_by_role("heading", name="Payment complete")).to_be_visible()
     checkout.refresh_from_db()
     held = AmountReservation.objects.get()
     assert checkout.status == CheckoutStatus.COMPLETED
-    assert received(shop, tron_node) == 25_000_000 + held.suffix
+    assert received(tron_shop, tron_node) == 25_000_000 + held.suffix
     assert [method for method, _ in wallet.calls] == ["eth_requestAccounts", "eth_chainId", "sign"]
 
 
 def test_an_older_wallet_is_found_in_the_window_and_pays(
-    open_with: Callable[..., Locator], shop: Shop, tron_node: TronNode
+    open_with: Callable[..., Locator], tron_shop: Shop, tron_node: TronNode
 ) -> None:
     class Older(StubTronWallet):
         def _result(self, method: str, params: list[Any]) -> Any:
@@ -92,7 +82,7 @@ def test_an_older_wallet_is_found_in_the_window_and_pays(
     button.click()
     expect(button.page.get_by_text(SENT)).to_be_visible()
     held = AmountReservation.objects.get()
-    assert received(shop, tron_node) == 25_000_000 + held.suffix
+    assert received(tron_shop, tron_node) == 25_000_000 + held.suffix
 
 
 @pytest.mark.parametrize(
@@ -185,7 +175,7 @@ def test_what_the_network_does_not_take_is_told_in_words(
 
 
 def test_who_tries_again_in_doubt_sends_the_same_and_signs_no_second_payment(
-    open_with: Callable[..., Locator], shop: Shop, tron_node: TronNode, complaints: list[str]
+    open_with: Callable[..., Locator], tron_shop: Shop, tron_node: TronNode, complaints: list[str]
 ) -> None:
     tron_node.rules.broadcast_code = "SERVER_BUSY"
     wallet = buyers_wallet(tron_node)
@@ -198,7 +188,7 @@ def test_who_tries_again_in_doubt_sends_the_same_and_signs_no_second_payment(
     expect(button.page.get_by_text(SENT)).to_be_visible()
     assert len(wallet.named("sign")) == 1
     held = AmountReservation.objects.get()
-    assert received(shop, tron_node) == 25_000_000 + held.suffix
+    assert received(tron_shop, tron_node) == 25_000_000 + held.suffix
 
 
 def test_a_refusal_after_a_doubt_leaves_the_doubt_and_then_asks_anew(

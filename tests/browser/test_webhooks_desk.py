@@ -1,21 +1,20 @@
 """The webhooks desk in a browser: rolling the secret, a delivery that fails and then arrives, and how all of it looks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 import stripe
-from cryptography.fernet import Fernet
 from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
-from accounts.states import Mode, Role
+from accounts.states import Mode
 from tests.browser.dashboard import log_in_browser, look
-from tests.dashboard.people import Desk, make_desk
+from tests.dashboard.people import Desk
 from tests.waiting import wait_until
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from tests.webhooks.receiver import Receiver, Reply, receiving
+from tests.webhooks.receiver import Receiver, Reply
 from tests.webhooks.senders import sending
 from webhooks.endpoints.secrets import ensure_secret, roll_secret, secrets_of
 from webhooks.endpoints.service import disable_endpoint
@@ -26,25 +25,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 HOOK = "https://shop.example/hooks/florin"
 
 OpenDesk = Callable[..., Page]
-
-
-@pytest.fixture(autouse=True)
-def _keys(settings: Any) -> None:
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
-    settings.WEBHOOK_ALLOW_LOOPBACK = True
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """An admin, who may do all that the desk offers."""
-    return make_desk(role=Role.ADMIN)
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """A shop's server."""
-    with receiving() as one:
-        yield one
 
 
 @pytest.fixture
@@ -61,14 +41,14 @@ def open_desk(open_context: Callable[..., BrowserContext], live_server: Any) -> 
     return open_one
 
 
-def test_rolling_the_secret_shows_the_new_one_and_both_sign(desk: Desk, open_desk: OpenDesk) -> None:
-    old = ensure_secret(desk.merchant, now=timezone.now())
-    page = open_desk(desk, "dashboard_webhooks")
+def test_rolling_the_secret_shows_the_new_one_and_both_sign(admin: Desk, open_desk: OpenDesk) -> None:
+    old = ensure_secret(admin.merchant, now=timezone.now())
+    page = open_desk(admin, "dashboard_webhooks")
     page.get_by_role("button", name="Rotate secret", exact=True).click()
     dialog = page.get_by_role("dialog", name="Rotate the secret?")
     dialog.get_by_role("button", name="Rotate secret").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Your new signing secret")
-    new, still = secrets_of(desk.merchant, now=timezone.now())
+    new, still = secrets_of(admin.merchant, now=timezone.now())
     expect(page.locator("#secret")).to_have_text(new)
     assert still == old != new
     page.get_by_role("link", name="Done").click()
@@ -77,15 +57,15 @@ def test_rolling_the_secret_shows_the_new_one_and_both_sign(desk: Desk, open_des
 
 
 def test_a_delivery_that_failed_arrives_when_it_is_sent_again(
-    desk: Desk, open_desk: OpenDesk, receiver: Receiver
+    admin: Desk, open_desk: OpenDesk, receiver: Receiver
 ) -> None:
-    endpoint = make_endpoint(desk.merchant, receiver.url)
-    secret = ensure_secret(desk.merchant, now=timezone.now())
+    endpoint = make_endpoint(admin.merchant, receiver.url)
+    secret = ensure_secret(admin.merchant, now=timezone.now())
     receiver.reply = lambda _got: Reply(503, body=b"<b>down</b> for <script>alert(1)</script>")
     [delivery] = make_deliveries(endpoint)
     with sending():
         wait_until(lambda: Attempt.objects.filter(delivery=delivery).exists())
-        page = open_desk(desk, "dashboard_deliveries")
+        page = open_desk(admin, "dashboard_deliveries")
         page.get_by_role("link", name="checkout.completed").click()
         expect(page.locator("#live")).to_contain_text("503 Service Unavailable")
         # A tag that a server answered with is text, and no policy had to stop it.
@@ -101,11 +81,11 @@ def test_a_delivery_that_failed_arrives_when_it_is_sent_again(
 
 
 def test_a_test_event_arrives_signed_and_marked_and_its_answer_appears(
-    desk: Desk, open_desk: OpenDesk, receiver: Receiver
+    admin: Desk, open_desk: OpenDesk, receiver: Receiver
 ) -> None:
-    make_endpoint(desk.merchant, receiver.url)
-    secret = ensure_secret(desk.merchant, now=timezone.now())
-    page = open_desk(desk, "dashboard_webhooks")
+    make_endpoint(admin.merchant, receiver.url)
+    secret = ensure_secret(admin.merchant, now=timezone.now())
+    page = open_desk(admin, "dashboard_webhooks")
     page.get_by_role("button", name="Send test event").click()
     expect(page.get_by_text("This is a test event.")).to_be_visible()
     expect(page.locator("#live")).to_contain_text("On its way")
@@ -119,11 +99,11 @@ def test_a_test_event_arrives_signed_and_marked_and_its_answer_appears(
     assert b'"livemode":false' in got.body
 
 
-def test_a_time_range_is_counted_and_then_sent_again(desk: Desk, open_desk: OpenDesk) -> None:
-    endpoint = make_endpoint(desk.merchant, HOOK)
+def test_a_time_range_is_counted_and_then_sent_again(admin: Desk, open_desk: OpenDesk) -> None:
+    endpoint = make_endpoint(admin.merchant, HOOK)
     make_deliveries(endpoint, 3)
     Delivery.objects.update(status=DeliveryStatus.FAILED, is_due=False, created_at=timezone.now())
-    page = open_desk(desk, "dashboard_retry_deliveries")
+    page = open_desk(admin, "dashboard_retry_deliveries")
     page.get_by_role("button", name="Count them").click()
     expect(page.get_by_role("status")).to_contain_text("3 deliveries would be sent")
     assert look(page, "webhooks-range") == []
@@ -172,40 +152,40 @@ def make_attempt(row: Delivery, code: int | None, error: str = "") -> Attempt:
     )
 
 
-def test_the_desk_is_accessible_and_fits_the_screen(desk: Desk, open_desk: OpenDesk) -> None:
-    furnish(desk)
-    assert look(open_desk(desk, "dashboard_webhooks"), "webhooks-desk") == []
+def test_the_desk_is_accessible_and_fits_the_screen(admin: Desk, open_desk: OpenDesk) -> None:
+    furnish(admin)
+    assert look(open_desk(admin, "dashboard_webhooks"), "webhooks-desk") == []
 
 
-def test_the_deliveries_are_accessible_and_fit_the_screen(desk: Desk, open_desk: OpenDesk) -> None:
-    rows = furnish(desk)
-    page = open_desk(desk, "dashboard_deliveries")
+def test_the_deliveries_are_accessible_and_fit_the_screen(admin: Desk, open_desk: OpenDesk) -> None:
+    rows = furnish(admin)
+    page = open_desk(admin, "dashboard_deliveries")
     assert look(page, "webhooks-deliveries") == []
     failed = rows[3].public_id
-    page = open_desk(desk, "dashboard_delivery", delivery_id=failed)
+    page = open_desk(admin, "dashboard_delivery", delivery_id=failed)
     assert look(page, "webhooks-delivery") == []
 
 
-def test_empty_pages_explain_themselves(desk: Desk, open_desk: OpenDesk) -> None:
-    assert look(open_desk(desk, "dashboard_webhooks"), "webhooks-new") == []
-    page = open_desk(desk, "dashboard_deliveries")
+def test_empty_pages_explain_themselves(admin: Desk, open_desk: OpenDesk) -> None:
+    assert look(open_desk(admin, "dashboard_webhooks"), "webhooks-new") == []
+    page = open_desk(admin, "dashboard_deliveries")
     expect(page.get_by_text("Nothing was sent yet")).to_be_visible()
     assert look(page, "webhooks-none") == []
 
 
-def test_what_is_wrong_with_an_endpoint_is_plain_to_see(desk: Desk, open_desk: OpenDesk) -> None:
-    endpoint = make_endpoint(desk.merchant, HOOK, mode=Mode.LIVE)
+def test_what_is_wrong_with_an_endpoint_is_plain_to_see(admin: Desk, open_desk: OpenDesk) -> None:
+    endpoint = make_endpoint(admin.merchant, HOOK, mode=Mode.LIVE)
     disable_endpoint(endpoint, reason="Five days of nothing but failures.", now=timezone.now())
-    page = open_desk(desk, "dashboard_webhooks")
+    page = open_desk(admin, "dashboard_webhooks")
     assert look(page, "webhooks-disabled") == []
     page.get_by_role("button", name="Enable again").click()
     expect(page.get_by_role("status")).to_contain_text("The endpoint is on")
     assert Endpoint.objects.get().disabled_at is None
 
 
-def test_the_secret_page_is_accessible(desk: Desk, open_desk: OpenDesk) -> None:
-    ensure_secret(desk.merchant, now=timezone.now())
-    page = open_desk(desk, "dashboard_webhooks")
+def test_the_secret_page_is_accessible(admin: Desk, open_desk: OpenDesk) -> None:
+    ensure_secret(admin.merchant, now=timezone.now())
+    page = open_desk(admin, "dashboard_webhooks")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Signing secret")
     assert look(page, "webhooks-secret") == []

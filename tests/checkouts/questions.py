@@ -8,21 +8,13 @@ from django.utils import timezone
 
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason
-from gateway.core import valkey
-from tests.checkouts.factories import ADDRESS, EXACT_OFFERS, make_chains_well
+from tests.checkouts.factories import ADDRESS, EXACT_OFFERS
 from tests.checkouts.page.test_views import words_in
 from tests.factories import make_transfer, make_wallet
 from wallets.models import Transfer
 
 # Of no transaction anywhere.
 UNKNOWN = "0x" + "5a" * 32
-
-
-def prepare(settings: Any) -> None:
-    """Count from zero, and give every chain a node that does not answer."""
-    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
-    valkey._breaker.closed_again_at = 0.0
-    make_chains_well(settings)
 
 
 def any_hash() -> str:

@@ -1,8 +1,6 @@
 """A merchant with a wallet on one local chain, and the real watcher of that chain, run by the test."""
 
-import secrets
 from decimal import Decimal
-from typing import Any
 
 from django.utils import timezone
 
@@ -19,11 +17,6 @@ from wallets.chains.adapters import open_pool
 from wallets.networks import chain_spec
 from wallets.watcher_process import open_watcher
 from wallets.watchers.passes import ChainWatcher
-
-
-def count_anew(settings: Any) -> None:
-    """Begin with no requests counted: what other tests asked for in this minute came from the same address."""
-    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}-{secrets.token_hex(4)}"
 
 
 class Shop:

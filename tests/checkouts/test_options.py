@@ -6,13 +6,10 @@ import pytest
 
 from checkouts.states import CheckoutStatus
 from tests.contract.client import ApiClient
-from tests.contract.conftest import fresh_counters, seller, tester
 from tests.contract.payments import BRING_TO, pay
 from tests.contract.test_create import OPTION_FIELDS
 
-__all__ = ["fresh_counters", "seller", "tester"]
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 
 @pytest.mark.parametrize(("chain", "token"), [("base", "USDC"), ("polygon", "USDC"), ("polygon", "USDT")])

@@ -6,14 +6,11 @@ import pytest
 
 from checkouts.states import CheckoutStatus
 from tests.contract.client import ApiClient
-from tests.contract.conftest import fresh_counters, seller
 from tests.contract.payments import BRING_TO, expire, pay
 from tests.contract.reading import read
 from wallets.models import ChainCursor
 
-__all__ = ["fresh_counters", "seller"]
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 
 @pytest.mark.parametrize("status", CheckoutStatus)

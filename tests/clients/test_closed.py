@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from florin_x402.claims import MemoryClaims
-from tests.clients.conftest import OpenShop
+from tests.cast import OpenShop
 from tests.clients.proofs import by_hash, second_version
 from tests.clients.shops import STYLES, Shop
 from tests.clients.standin import KINDS, StandIn, Told
@@ -51,11 +51,11 @@ def test_a_status_other_than_200_serves_nothing_and_redirects_are_not_followed(
 
 
 @pytest.mark.parametrize("path", ["/config", "/supported"])
-def test_without_knowing_where_to_pay_nothing_is_served(shop: Shop, facilitator: StandIn, path: str) -> None:
+def test_without_knowing_where_to_pay_nothing_is_served(gated_shop: Shop, facilitator: StandIn, path: str) -> None:
     facilitator.overrides[path] = lambda before: Told(500)
-    assert shop.get(**by_hash()).status == 503
-    assert shop.get().status == 503
-    assert shop.served == []
+    assert gated_shop.get(**by_hash()).status == 503
+    assert gated_shop.get().status == 503
+    assert gated_shop.served == []
     # Each refusal is not another question to somebody who is in trouble.
     assert len(facilitator.at(path)) == 1
 
@@ -87,14 +87,14 @@ def test_an_endless_answer_ends(open_shop: OpenShop, facilitator: StandIn) -> No
     assert shop.served == []
 
 
-def test_an_answer_that_is_lost_is_asked_for_again_under_the_same_key(shop: Shop, facilitator: StandIn) -> None:
-    assert shop.get().status == 402
+def test_an_answer_that_is_lost_is_asked_for_again_under_the_same_key(gated_shop: Shop, facilitator: StandIn) -> None:
+    assert gated_shop.get().status == 402
     # The facilitator used the payment up; a kept connection was closed as well.
     facilitator.tell("/verify", *LOST[:2])
-    assert shop.get(**by_hash()).status == 200
+    assert gated_shop.get(**by_hash()).status == 200
     asked = facilitator.at("/verify")
     assert len({one.key for one in asked}) == 1
-    assert len(shop.served) == 1
+    assert len(gated_shop.served) == 1
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -8,14 +8,14 @@ import pytest
 
 from florin_x402 import Price
 from florin_x402.wire import encode
-from tests.clients.conftest import OpenShop
+from tests.cast import OpenShop
 from tests.clients.proofs import by_hash, first_version, payment, second_version
 from tests.clients.shops import STYLES, Shop
 from tests.clients.standin import KEY, PAY_TO, PAYER, USDC, StandIn, Told
 
 
-def test_one_402_asks_in_all_three_forms_at_once(shop: Shop) -> None:
-    reply = shop.get()
+def test_one_402_asks_in_all_three_forms_at_once(gated_shop: Shop) -> None:
+    reply = gated_shop.get()
     assert reply.status == 402
     assert reply.header("X-PAYMENT-REQUIRED") == {
         "payTo": PAY_TO,
@@ -39,31 +39,31 @@ def test_one_402_asks_in_all_three_forms_at_once(shop: Shop) -> None:
     assert first["x402Version"] == 1
     assert first["accepts"][0]["network"] == "base"
     assert first["accepts"][0]["maxAmountRequired"] == "10000"
-    assert shop.served == []
+    assert gated_shop.served == []
 
 
-def test_what_is_paid_for_is_for_nobody_else(shop: Shop) -> None:
-    for reply in (shop.get(), shop.get(**by_hash())):
+def test_what_is_paid_for_is_for_nobody_else(gated_shop: Shop) -> None:
+    for reply in (gated_shop.get(), gated_shop.get(**by_hash())):
         assert reply.headers["cache-control"] == "no-store, private"
         assert "PAYMENT-REQUIRED" in reply.headers["access-control-expose-headers"]
 
 
-def test_a_path_without_a_price_is_not_touched(shop: Shop, facilitator: StandIn) -> None:
-    reply = shop.get("/other")
+def test_a_path_without_a_price_is_not_touched(gated_shop: Shop, facilitator: StandIn) -> None:
+    reply = gated_shop.get("/other")
     assert (reply.status, reply.body) == (200, b"the resource")
     assert reply.headers["cache-control"].startswith("public")
-    assert shop.served == [None]
+    assert gated_shop.served == [None]
     assert facilitator.heard == []
 
 
-def test_a_proof_by_hash_is_used_up_once_and_shown_to_the_handler(shop: Shop, facilitator: StandIn) -> None:
+def test_a_proof_by_hash_is_used_up_once_and_shown_to_the_handler(gated_shop: Shop, facilitator: StandIn) -> None:
     proof = payment()
     headers = {"X_PAYMENT": encode(proof)}
-    reply = shop.send("POST", "/report", {"X-PAYMENT": headers["X_PAYMENT"]}, b"untouched")
+    reply = gated_shop.send("POST", "/report", {"X-PAYMENT": headers["X_PAYMENT"]}, b"untouched")
     assert (reply.status, reply.body) == (200, b"the resource")
     assert reply.header("X-PAYMENT-RESPONSE")["transaction"] == proof["txHash"]
-    assert shop.bodies == [b"untouched"]
-    (paid,) = shop.served
+    assert gated_shop.bodies == [b"untouched"]
+    (paid,) = gated_shop.served
     assert paid is not None
     assert (paid.protocol, paid.amount, paid.payer) == ("hash", Decimal("0.01"), PAYER)
     assert facilitator.at("/verify")[0].body == {
@@ -76,9 +76,9 @@ def test_a_proof_by_hash_is_used_up_once_and_shown_to_the_handler(shop: Shop, fa
             "resource": "/report",
         },
     }
-    again = shop.get(**headers)
+    again = gated_shop.get(**headers)
     assert (again.status, again.told["reason"]) == (402, "already_used")
-    assert len(shop.served) == 1
+    assert len(gated_shop.served) == 1
     keys = {one.key for one in facilitator.at("/verify")}
     assert len(keys) == 2
     assert "" not in keys
@@ -86,10 +86,10 @@ def test_a_proof_by_hash_is_used_up_once_and_shown_to_the_handler(shop: Shop, fa
 
 @pytest.mark.parametrize("make", [first_version, second_version])
 def test_a_signed_authorisation_pays_in_both_versions(
-    shop: Shop, facilitator: StandIn, make: type[dict[str, str]]
+    gated_shop: Shop, facilitator: StandIn, make: type[dict[str, str]]
 ) -> None:
     headers = make()
-    reply = shop.get(**headers)
+    reply = gated_shop.get(**headers)
     assert (reply.status, reply.body) == (200, b"the resource")
     version = 1 if "X_PAYMENT" in headers else 2
     header = {1: "X-PAYMENT-RESPONSE", 2: "PAYMENT-RESPONSE"}[version]
@@ -97,9 +97,9 @@ def test_a_signed_authorisation_pays_in_both_versions(
     (settled,) = facilitator.at("/settle")
     assert settled.body["x402Version"] == version
     assert settled.body["paymentRequirements"]["payTo"] == PAY_TO
-    again = shop.get(**headers)
+    again = gated_shop.get(**headers)
     assert (again.status, again.told["reason"]) == (402, "nonce_already_used")
-    assert len(shop.served) == 1
+    assert len(gated_shop.served) == 1
 
 
 @pytest.mark.parametrize(
@@ -141,22 +141,22 @@ def test_a_proof_on_another_chain_that_is_offered_is_asked_about_there(
     assert (wanted["network"], wanted["asset"]) == ("polygon", "USDT")
 
 
-def test_a_proof_that_is_good_in_a_moment_says_when(shop: Shop, facilitator: StandIn) -> None:
+def test_a_proof_that_is_good_in_a_moment_says_when(gated_shop: Shop, facilitator: StandIn) -> None:
     waits = b'{"valid": false, "txHash": "0x", "reason": "not_confirmed", "message": "1 of 3.", "retryAfter": 4}'
     facilitator.tell("/verify", Told(raw=waits))
-    reply = shop.get(**by_hash())
+    reply = gated_shop.get(**by_hash())
     assert (reply.status, reply.told["reason"]) == (402, "not_confirmed")
     assert (reply.headers["retry-after"], reply.told["retryAfter"]) == ("4", 4)
-    assert shop.served == []
+    assert gated_shop.served == []
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
 def test_who_asks_without_wanting_the_resource_neither_pays_nor_gets_it(
-    shop: Shop, facilitator: StandIn, method: str
+    gated_shop: Shop, facilitator: StandIn, method: str
 ) -> None:
-    reply = shop.get(method=method, **by_hash())
+    reply = gated_shop.get(method=method, **by_hash())
     assert (reply.status, reply.body) == ({"HEAD": 402, "OPTIONS": 204}[method], b"")
-    assert shop.served == []
+    assert gated_shop.served == []
     assert facilitator.at("/verify") == []
 
 
@@ -214,18 +214,20 @@ def test_a_proof_in_the_wrong_header_or_for_something_else_pays_nothing(
     assert facilitator.at("/verify") == []
 
 
-def test_the_facilitator_is_asked_once_where_to_pay(shop: Shop, facilitator: StandIn) -> None:
+def test_the_facilitator_is_asked_once_where_to_pay(gated_shop: Shop, facilitator: StandIn) -> None:
     for _ in range(3):
-        assert shop.get().status == 402
+        assert gated_shop.get().status == 402
     asked = [one.path.rpartition("/")[2] for one in facilitator.heard]
     assert asked == ["config", "supported", "chains"]
 
 
-def test_the_key_is_never_written_down(shop: Shop, facilitator: StandIn, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_is_never_written_down(
+    gated_shop: Shop, facilitator: StandIn, caplog: pytest.LogCaptureFixture
+) -> None:
     facilitator.tell("/verify", *[Told(raw=None)] * 3)
-    assert shop.get(**by_hash()).status == 503
+    assert gated_shop.get(**by_hash()).status == 503
     facilitator.tell("/verify", Told(status=401))
-    assert shop.get(**by_hash()).status == 503
+    assert gated_shop.get(**by_hash()).status == 503
     assert "the facilitator answered 401" in caplog.text
     assert KEY not in caplog.text
     assert KEY not in repr(facilitator.config({"/": "1"}))

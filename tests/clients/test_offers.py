@@ -2,7 +2,7 @@
 
 import json
 
-from tests.clients.conftest import OpenShop
+from tests.cast import OpenShop
 from tests.clients.standin import CHAINS, CONFIG, PAY_TO, USDC, StandIn, Told
 
 USDT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"

@@ -4,7 +4,7 @@ import pytest
 
 from florin_x402 import Asked, Config, Price, SettingsError
 from florin_x402.prices import PriceList
-from tests.clients.conftest import OpenShop
+from tests.cast import OpenShop
 from tests.clients.shops import STYLES
 from tests.clients.standin import StandIn
 

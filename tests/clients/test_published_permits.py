@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import balance_of
 from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
-from tests.x402.exact.permits import Stall, open_stall
+from tests.x402.exact.permits import Stall
 from tests.x402.exact.published import bought_by_npm, bought_by_pypi
 from tests.x402.exact.sellers import PRICE_UNITS, SECRET
 from x402.models import X402Payment
@@ -27,12 +26,6 @@ def report(environ: Any, start_response: Any) -> list[bytes]:
     assert (payment.protocol, payment.token) == ("exact", "USDT")
     start_response("200 OK", [("Content-Type", "application/json")])
     return [json.dumps(SECRET).encode()]
-
-
-@pytest.fixture
-def stall(ethereum_node: Anvil, settings: Any) -> Stall:
-    """A merchant on Ethereum."""
-    return open_stall(settings, ethereum_node, "ethereum")
 
 
 @pytest.fixture

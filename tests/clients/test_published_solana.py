@@ -12,8 +12,6 @@ from tests.clients.test_published import report
 from tests.contract.client import ApiClient
 from tests.x402.exact.published import bought_by_npm
 from tests.x402.exact.sellers import SECRET
-from tests.x402.exact.solana.conftest import seller as seller
-from tests.x402.exact.solana.conftest import shop as shop
 from tests.x402.exact.solana.payers import Shop
 from tests.x402.exact.solana.test_rail_published import check_paid, key_of
 from x402.models import X402Payment
@@ -22,9 +20,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture
-def url(seller: ApiClient, live_server: LiveServer) -> Iterator[str]:
+def url(solana_seller: ApiClient, live_server: LiveServer) -> Iterator[str]:
     """Where the report is sold, for whatever its merchant is paid in."""
-    config = Config(url=f"{live_server.url}/api/v1/x402", key=seller.key or "", prices={"/report": "0.01"})
+    config = Config(url=f"{live_server.url}/api/v1/x402", key=solana_seller.key or "", prices={"/report": "0.01"})
     app = X402Wsgi(report, config)
     with served(app) as url:
         yield url
@@ -32,8 +30,8 @@ def url(seller: ApiClient, live_server: LiveServer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("package", ["x402-fetch", "@x402/fetch"])
-def test_a_published_client_buys_from_the_gate_on_solana(shop: Shop, url: str, package: str) -> None:
-    page = bought_by_npm(url, key_of(shop), package, solana_node=shop.node.url)
+def test_a_published_client_buys_from_the_gate_on_solana(solana_stall: Shop, url: str, package: str) -> None:
+    page = bought_by_npm(url, key_of(solana_stall), package, solana_node=solana_stall.node.url)
     assert page == SECRET
-    check_paid(shop)
+    check_paid(solana_stall)
     assert X402Payment.objects.get().resource == f"{url}/report"

@@ -19,11 +19,11 @@ from florin_x402.payer import Order, PaidButUnservedError, Proof, pay_and_retry
 from florin_x402.wire import encode
 from florin_x402.wsgi import X402Wsgi
 from settlements.models import GasTransaction
+from tests.chains import connect
 from tests.clients.forgetting import Forgetful
 from tests.clients.serving import served
 from tests.clients.shops import Reply, shop_in
 from tests.factories import make_key, make_merchant, make_wallet
-from tests.x402.conftest import connect
 from tests.x402.exact.shop import connect_base
 from wallets.selectors import forget
 from x402.models import X402Payment

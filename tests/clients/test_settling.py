@@ -13,7 +13,7 @@ from django.test import override_settings
 
 from florin_x402 import Price
 from florin_x402.django import CacheClaims
-from tests.clients.conftest import OpenShop
+from tests.cast import OpenShop
 from tests.clients.forgetting import Forgetful
 from tests.clients.proofs import by_hash, second_version
 from tests.clients.shops import STYLES

@@ -5,14 +5,13 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
 from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 
 from accounts.models import Merchant
 from accounts.states import Mode
 from tests.concurrency.races import SECONDS, Crew, crew, deadlocks, waiting_for_locks
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON
 from tests.waiting import wait_until
 from tests.webhooks.factories import HOOK, make_endpoint, new_event
 from webhooks.endpoints import service
@@ -36,18 +35,6 @@ def name_it(endpoint: Endpoint) -> None:
 
 
 WAYS = pytest.mark.parametrize("way", [enable, name_it])
-
-
-@pytest.fixture(autouse=True)
-def _key(settings: Any) -> None:
-    """Naming a URL makes a secret, which is stored encrypted."""
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    """A merchant of its own."""
-    return make_merchant()
 
 
 @pytest.fixture

@@ -15,10 +15,7 @@ from settlements.models import GasAccount, GasTransaction
 from tests.concurrency.races import crew
 from tests.exhaustive import EXHAUSTIVE
 from tests.settlements.calls import ask
-from tests.settlements.conftest import base_settings
 from tests.settlements.processes import start
-
-__all__ = ["base_settings"]
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 

@@ -7,7 +7,6 @@ from concurrent.futures import Future
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any
 
 import pytest
 from django.core import mail
@@ -29,7 +28,6 @@ from links.selectors import payment_link
 from links.subscriptions.service import plan_reminders, settle_subscriptions
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
-from tests.checkouts.factories import make_chains_well
 from tests.concurrency.races import SECONDS, crew, deadlocks, holding, wait_for_waiters
 from tests.contract.client import ApiClient, client_of
 from tests.links.factories import (
@@ -43,14 +41,13 @@ from tests.links.factories import (
 )
 from wallets.models import DepositAddress
 
-pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.concurrency,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("chains_are_well"),
+]
 AT_ONCE = 50
 NO_NEW_ATTEMPTS = "LOCK TABLE links_linkcheckout IN SHARE MODE"
-
-
-@pytest.fixture(autouse=True)
-def _the_chains_are_well(settings: Any) -> None:
-    make_chains_well(settings)
 
 
 def press(link: PaymentLink, intent: PayIntent | None = None) -> str:

@@ -21,7 +21,7 @@ from gateway.core.api.errors import ConflictError
 from tests.checkouts.crowds import PRICE, make_crowd, make_exact_checkout, make_holders
 from tests.concurrency.races import crew, deadlocks, holding, wait_for_waiters
 from tests.exhaustive import EXHAUSTIVE
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -31,11 +31,6 @@ THREADS = 12
 SECONDS = 300.0
 NO_NEW_RESERVATIONS = "LOCK TABLE checkouts_amountreservation IN SHARE MODE"
 CHOICES = CAPACITY + 1 if EXHAUSTIVE else 600
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
 
 
 def choose_all(checkout_ids: Sequence[int]) -> list[int | str | None]:

@@ -14,7 +14,6 @@ from tests.concurrency.races import SECONDS, crew
 from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
-from tests.x402.exact.shop import connect_base, open_shop
 from tests.x402.payers import pay_to_of
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import authorizations, settlement, waiters
@@ -27,18 +26,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.concurrency]
 UNITS = 10_000
 USED = "invalid_exact_evm_nonce_already_used"
 MANY, FEW = 8, 3
-
-
-@pytest.fixture
-def usdc(base_node: Anvil, settings: Any) -> str:
-    """USDC's address on the only chain that can be asked."""
-    return connect_base(settings, base_node)
-
-
-@pytest.fixture
-def seller(usdc: str) -> ApiClient:
-    """A live key of a merchant with a wallet on Base."""
-    return open_shop()
 
 
 def settled_at_once(client: ApiClient, bodies: list[dict[str, Any]]) -> list[Any]:
@@ -56,18 +43,18 @@ def check_one(answers: list[Any]) -> None:
 
 
 def test_eight_settlements_of_one_authorisation_broadcast_once_and_serve_one(
-    base_node: Anvil, seller: ApiClient, usdc: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
 ) -> None:
-    to = pay_to_of(seller)
+    to = pay_to_of(exact_seller)
     body = body_of(authorize(base_node, to, UNITS), usdc)
-    answers = settled_at_once(seller, [body] * MANY)
+    answers = settled_at_once(exact_seller, [body] * MANY)
     check_one(answers)
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
     assert balance_of(base_node, usdc, to) == UNITS
 
 
 def test_a_claim_that_reads_before_it_writes_would_serve_more_than_one(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the test before this one: it takes one statement to claim."""
     gathered = Barrier(MANY)
@@ -79,15 +66,17 @@ def test_a_claim_that_reads_before_it_writes_would_serve_more_than_one(
         return True
 
     monkeypatch.setattr(settlement, "claim_success", claim)
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    answers = settled_at_once(seller, [body] * MANY)
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
+    answers = settled_at_once(exact_seller, [body] * MANY)
     assert [answer["success"] for answer in answers] == [True] * MANY
 
 
-def test_different_authorisations_do_not_wait_for_each_other(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
-    to = pay_to_of(seller)
+def test_different_authorisations_do_not_wait_for_each_other(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(exact_seller)
     bodies = [body_of(authorize(base_node, to, UNITS), usdc) for _ in range(MANY)]
-    answers = settled_at_once(seller, bodies)
+    answers = settled_at_once(exact_seller, bodies)
     assert all(answer["success"] for answer in answers), answers
     assert len({answer["transaction"] for answer in answers}) == MANY
     assert balance_of(base_node, usdc, to) == MANY * UNITS
@@ -111,15 +100,15 @@ def all_claim(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("all_claim")
-def test_without_a_lease_the_ledger_still_sends_once(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    check_one(settled_at_once(seller, [body] * FEW))
+def test_without_a_lease_the_ledger_still_sends_once(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> None:
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
+    check_one(settled_at_once(exact_seller, [body] * FEW))
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
 
 
 @pytest.mark.usefixtures("all_claim")
 def test_without_the_authorisations_one_reference_several_would_be_sent(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the test before this one."""
 
@@ -132,6 +121,6 @@ def test_without_the_authorisations_one_reference_several_would_be_sent(
     # A node that has the first one in a block would refuse the second one.
     base_node.set_automine(False)
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 2.0)
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    answers = settled_at_once(seller, [body] * FEW)
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
+    answers = settled_at_once(exact_seller, [body] * FEW)
     assert GasTransaction.objects.count() == FEW, answers

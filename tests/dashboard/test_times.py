@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
-from cryptography.fernet import Fernet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -41,7 +40,6 @@ def test_a_time_is_written_in_utc_with_what_a_script_needs() -> None:
 
 
 def test_no_page_has_a_time_that_a_script_cannot_find(settings: Any, empty_chains: dict[str, str]) -> None:
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     without, bare = [], {}
     for name, page in _pages(make_desk(factor=True)):
         if page.status_code != 200:

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 import pytest
-from cryptography.fernet import Fernet
 from pytest_django import Settings
 
 from accounts.brand.service import change_branding
@@ -26,7 +25,6 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def development(settings: Settings) -> None:
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     settings.WEBHOOK_ALLOW_LOOPBACK = True
     settings.PRODUCTION = False
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 import time_machine
-from cryptography.fernet import Fernet
 from django.test import Client
 from django.utils import timezone
 
@@ -60,7 +59,6 @@ def test_a_checkout_is_paid_and_its_webhook_sent_as_drawn(base_node: Anvil, sett
     settings.CHAIN_SETTINGS |= {"BASE_LARGE_AMOUNT_USD": "0"}
     settings.TRANSFER_CONSUMERS = []
     settings.WEBHOOK_ALLOW_LOOPBACK = True
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     forget()
     merchant = make_merchant()
     make_wallet(merchant, "base")

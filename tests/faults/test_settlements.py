@@ -13,12 +13,9 @@ from settlements.models import GasTransaction, Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.outflows import note_outflows
 from tests.settlements.chain import USDC, look, paid, read, settle
-from tests.settlements.conftest import base_settings, node
 from tests.settlements.processes import start
 from wallets.forwarders.addresses import checksum
 from wallets.models import DepositOutflow
-
-__all__ = ["base_settings", "node"]
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
 
@@ -41,7 +38,7 @@ def killed(base_node: Anvil, moment: str) -> None:
     ("moment", "written", "left"), [("die-written", 0, 25_000_000), ("die-intended", 1, 25_000_000), ("die-sent", 1, 0)]
 )
 def test_the_next_run_finishes_what_a_killed_one_began(
-    node: GasNode, base_node: Anvil, moment: str, written: int, left: int
+    base_gas_node: GasNode, base_node: Anvil, moment: str, written: int, left: int
 ) -> None:
     [deposit] = paid(base_node, 25_000_000)
     wallet = checksum(bytes(deposit.destination))
@@ -49,12 +46,12 @@ def test_the_next_run_finishes_what_a_killed_one_began(
     killed(base_node, moment)
     assert GasTransaction.objects.count() == written
     assert balance_of(base_node, USDC, str(deposit)) == left
-    look(node)
+    look(base_gas_node)
     # What a killed process was alone with is free again within a minute, which this test does not wait for.
     left_over = Lease.objects.filter(name="settlements:batches:base")
     assert left_over.update(lease_until=EPOCH) == 1
-    settle(node, base_node)
-    settle(node, base_node)
+    settle(base_gas_node, base_node)
+    settle(base_gas_node, base_node)
     [settlement] = Settlement.objects.all()
     assert settlement.status == SettlementStatus.SETTLED
     assert (settlement.units_moved, settlement.sender) == (25_000_000, Sender.GATEWAY)

@@ -40,46 +40,46 @@ FIELDS = {
 }
 
 
-def test_a_link_needs_a_title_and_an_amount_and_has_defaults(seller: ApiClient) -> None:
-    link = created(seller, CUSTOM)
+def test_a_link_needs_a_title_and_an_amount_and_has_defaults(tester: ApiClient) -> None:
+    link = created(tester, CUSTOM)
     assert set(link) == FIELDS
     assert link["id"].startswith("lnk_test_")
     assert (link["type"], link["status"], link["currency"]) == ("custom", "active", "USD")
     assert (link["payments_count"], link["amount_collected"]) == (0, "0.000000")
     assert link["metadata"] == {}
     assert link["livemode"] is False
-    assert seller.get(f"/links/{link['id']}").body == link
+    assert tester.get(f"/links/{link['id']}").body == link
 
 
-def test_a_change_touches_what_it_names_and_nothing_else(seller: ApiClient) -> None:
-    link = created(seller, SUBSCRIPTION | {"metadata": {"a": 1.50}, "product_ref": "p"})
-    answer = change(seller, link, title="Coffee", amount="30")
+def test_a_change_touches_what_it_names_and_nothing_else(tester: ApiClient) -> None:
+    link = created(tester, SUBSCRIPTION | {"metadata": {"a": 1.50}, "product_ref": "p"})
+    answer = change(tester, link, title="Coffee", amount="30")
     assert answer.status == 200
     changed = answer.body
     assert {name for name in FIELDS if changed[name] != link[name]} == {"title", "amount", "updated_at", "share_text"}
     assert b'"metadata":{"a":1.5}' in answer.raw
 
 
-def test_the_price_of_an_invoice_stays_while_it_is_being_paid_and_after(seller: ApiClient) -> None:
-    open_one = make_invoice(seller.merchant)
+def test_the_price_of_an_invoice_stays_while_it_is_being_paid_and_after(tester: ApiClient) -> None:
+    open_one = make_invoice(tester.merchant)
     make_link_checkout(open_one, CheckoutStatus.PENDING)
-    paid = make_paid_invoice(seller.merchant)
+    paid = make_paid_invoice(tester.merchant)
     for link in (open_one, paid):
         path = f"/links/{link.public_id}"
-        answer = seller.send("PATCH", path, {"amount": "26"})
+        answer = tester.send("PATCH", path, {"amount": "26"})
         assert answer.refusal == (409, "state_conflict", "amount")
-        assert seller.send("PATCH", path, {"title": "Other"}).status == 200
-    fresh = make_invoice(seller.merchant)
+        assert tester.send("PATCH", path, {"title": "Other"}).status == 200
+    fresh = make_invoice(tester.merchant)
     make_link_checkout(fresh, CheckoutStatus.EXPIRED)
     path = f"/links/{fresh.public_id}"
-    assert seller.send("PATCH", path, {"amount": "26"}).body["amount"] == "26.00"
+    assert tester.send("PATCH", path, {"amount": "26"}).body["amount"] == "26.00"
 
 
-def test_changes_by_key_are_in_the_audit_log(seller: ApiClient) -> None:
-    link = created(seller, CUSTOM)
-    change(seller, link, title="Coffee")
-    change(seller, link, title="Coffee")
-    paused = seller.send("PATCH", f"/links/{link['id']}/status", {"status": "paused"})
+def test_changes_by_key_are_in_the_audit_log(tester: ApiClient) -> None:
+    link = created(tester, CUSTOM)
+    change(tester, link, title="Coffee")
+    change(tester, link, title="Coffee")
+    paused = tester.send("PATCH", f"/links/{link['id']}/status", {"status": "paused"})
     assert paused.status == 200
     entries = AuditEntry.objects.filter(action__startswith="payment_link.")
     changed, switched = entries.order_by("pk")
@@ -88,22 +88,22 @@ def test_changes_by_key_are_in_the_audit_log(seller: ApiClient) -> None:
     for entry in (changed, switched):
         assert (entry.object_id, entry.actor) == (link["id"], None)
         assert entry.actor_label.startswith("API key ")
-        assert entry.address == seller.address
+        assert entry.address == tester.address
 
 
 @pytest.mark.parametrize("before", ["active", "paused", "archived"])
 @pytest.mark.parametrize("after", ["active", "paused", "archived"])
-def test_any_status_may_change_to_any_other(seller: ApiClient, before: str, after: str) -> None:
-    link = make_link(seller.merchant, status=before)
-    answer = seller.send("PATCH", f"/links/{link.public_id}/status", {"status": after})
+def test_any_status_may_change_to_any_other(tester: ApiClient, before: str, after: str) -> None:
+    link = make_link(tester.merchant, status=before)
+    answer = tester.send("PATCH", f"/links/{link.public_id}/status", {"status": after})
     assert (answer.status, answer.body["status"]) == (200, after)
-    assert answer.body == seller.get(f"/links/{link.public_id}").body
+    assert answer.body == tester.get(f"/links/{link.public_id}").body
 
 
-def test_times_move_with_changes_alone(seller: ApiClient) -> None:
-    link = created(seller, CUSTOM)
+def test_times_move_with_changes_alone(tester: ApiClient) -> None:
+    link = created(tester, CUSTOM)
     assert link["created_at"] == link["updated_at"]
     PaymentLink.objects.update(updated_at=PaymentLink.objects.get().created_at - timedelta(days=1))
-    changed = change(seller, link, title="Coffee").body
+    changed = change(tester, link, title="Coffee").body
     assert changed["created_at"] == link["created_at"]
     assert changed["updated_at"] > link["created_at"]

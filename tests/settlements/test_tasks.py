@@ -32,7 +32,7 @@ def due(*, later: timedelta = timedelta()) -> list[int]:
     return sorted(merchant for merchant, _ in found)
 
 
-def test_merchants_share_a_transaction(base_node: Anvil, node: GasNode) -> None:
+def test_merchants_share_a_transaction(base_node: Anvil, base_gas_node: GasNode) -> None:
     paid(base_node, 25_000_000, 30_000_000)
     [poor] = paid(base_node, 5_000_000)
     sweep_due_task()
@@ -45,7 +45,9 @@ def test_merchants_share_a_transaction(base_node: Anvil, node: GasNode) -> None:
     assert set(statuses) == {"settled"}
 
 
-def test_the_timetables_tasks_take_a_payment_to_its_merchant_and_prove_it(base_node: Anvil, node: GasNode) -> None:
+def test_the_timetables_tasks_take_a_payment_to_its_merchant_and_prove_it(
+    base_node: Anvil, base_gas_node: GasNode
+) -> None:
     refresh_gas_balances()
     assert GasAccount.objects.get().balance_wei
     paid(base_node, 25_000_000)

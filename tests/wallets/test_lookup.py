@@ -1,6 +1,5 @@
 """A transaction is looked up on every chain it may be of, in little time, and without taking the nodes from the watchers."""
 
-import secrets
 import threading
 import time
 from collections.abc import Iterator
@@ -38,8 +37,7 @@ CHOSEN = "0x00000000000000000000000000000000000a11ce"
 
 @pytest.fixture(autouse=True)
 def no_chains(settings: Any) -> None:
-    """None but those a test configures, and none was asked before."""
-    settings.KEY_PREFIX = f"test-{secrets.token_hex(8)}"
+    """None but those a test configures."""
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {}
 

@@ -25,46 +25,46 @@ def _is_behind(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "order-7"])
-def test_confirmations_are_never_two_seconds_behind_the_chain(base: Anvil, seller: ApiClient, key: str) -> None:
-    claim = paid(base, seller, blocks=3)
+def test_confirmations_are_never_two_seconds_behind_the_chain(base: Anvil, base_seller: ApiClient, key: str) -> None:
+    claim = paid(base, base_seller, blocks=3)
     read_all(make_watcher(base.url))
     # Ethereum is asked every three seconds.
     base.mine(2)
     _is_behind(2)
-    answer = ask(seller, claim, key=key)
+    answer = ask(base_seller, claim, key=key)
     assert (answer.body["valid"], answer.body["confirmations"]) == (True, 5)
     if key:
-        assert ask(seller, claim, key=key).body == answer.body
+        assert ask(base_seller, claim, key=key).body == answer.body
 
 
-def test_however_many_ask_a_node_is_asked_for_its_head_once(base: Anvil, seller: ApiClient, settings: Any) -> None:
-    claims = [paid(base, seller) for _ in range(5)]
+def test_however_many_ask_a_node_is_asked_for_its_head_once(base: Anvil, base_seller: ApiClient, settings: Any) -> None:
+    claims = [paid(base, base_seller) for _ in range(5)]
     read_all(make_watcher(base.url))
     with RpcProxy(base.url) as proxy:
         connect_again(settings, proxy.url)
         counts = []
         for claim in claims:
             _is_behind(2)
-            assert ask(seller, claim).body["valid"]
+            assert ask(base_seller, claim).body["valid"]
             counts.append(proxy.requests)
     # The first one asks which chain the node is of as well.
     assert counts == [counts[0]] * 5
     assert counts[0] <= 3
 
 
-def test_where_the_head_was_told_just_now_no_node_is_asked(base: Anvil, seller: ApiClient, settings: Any) -> None:
-    claim = paid(base, seller)
+def test_where_the_head_was_told_just_now_no_node_is_asked(base: Anvil, base_seller: ApiClient, settings: Any) -> None:
+    claim = paid(base, base_seller)
     read_all(make_watcher(base.url))
     with RpcProxy(base.url) as proxy:
         connect_again(settings, proxy.url)
-        assert ask(seller, claim).body["confirmations"] == 3
+        assert ask(base_seller, claim).body["confirmations"] == 3
         assert proxy.requests == 0
 
 
 def test_where_no_node_tells_its_head_the_answer_is_what_is_recorded(
-    base: Anvil, seller: ApiClient, monkeypatch: pytest.MonkeyPatch
+    base: Anvil, base_seller: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claims = [paid(base, seller) for _ in range(2)]
+    claims = [paid(base, base_seller) for _ in range(2)]
     read_all(make_watcher(base.url))
     _is_behind(60)
     asked: list[str] = []
@@ -74,7 +74,7 @@ def test_where_no_node_tells_its_head_the_answer_is_what_is_recorded(
 
     monkeypatch.setattr(heads, "head_on", no_answer)
     monkeypatch.setattr(heads, "_REST_SECONDS", 3600.0)
-    told = [ask(seller, claim).body["confirmations"] for claim in claims]
+    told = [ask(base_seller, claim).body["confirmations"] for claim in claims]
     assert (told, asked) == ([6, 3], ["base"])
 
 

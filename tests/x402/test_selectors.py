@@ -11,9 +11,9 @@ from tests.x402.payers import paid
 pytestmark = pytest.mark.django_db
 
 
-def test_lists_are_narrowed_and_strangers_see_nothing(base: Anvil, seller: ApiClient) -> None:
-    claim = paid(base, seller)
-    assert verdict(seller, claim) == "valid"
+def test_lists_are_narrowed_and_strangers_see_nothing(base: Anvil, base_seller: ApiClient) -> None:
+    claim = paid(base, base_seller)
+    assert verdict(base_seller, claim) == "valid"
     for query, count in (
         ({"chain": "base"}, 1),
         ({"chain": "polygon"}, 0),
@@ -23,6 +23,6 @@ def test_lists_are_narrowed_and_strangers_see_nothing(base: Anvil, seller: ApiCl
         ({"resource": "x"}, 0),
         ({"created_after": "2100-01-01T00:00:00Z"}, 0),
     ):
-        assert seller.get("/x402/payments", query).body["total"] == count, query
-    assert seller.get("/x402/payments", {"status": "x"}).status == 400
+        assert base_seller.get("/x402/payments", query).body["total"] == count, query
+    assert base_seller.get("/x402/payments", {"status": "x"}).status == 400
     assert other_seller().get("/x402/payments").body["total"] == 0

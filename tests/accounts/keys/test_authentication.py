@@ -1,7 +1,6 @@
 """API keys on requests: which headers are keys, whose they are, and when they stop."""
 
 import hashlib
-import secrets
 import time
 from datetime import timedelta
 from typing import Any
@@ -18,11 +17,6 @@ from tests.contract.client import Answer, ApiClient
 from tests.factories import NOON, make_key, make_merchant
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def fresh_counters(settings: Any) -> None:
-    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
 
 
 def ask(header: str | None) -> Answer:

@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from accounts.keys.authentication import key_cache, principal_of
+from accounts.keys.authentication import principal_of
 from accounts.keys.service import revoke_api_key
 from accounts.merchants.service import create_merchant
 from accounts.models import ApiKey, AuditEntry, Membership, Merchant
@@ -15,13 +15,6 @@ from gateway.core.api.errors import AuthenticationError
 from tests.factories import NOON, make_key, make_merchant, make_user
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def fresh_cache():
-    key_cache.clear()
-    yield
-    key_cache.clear()
 
 
 def test_a_key_speaks_for_its_merchant_and_mode():

@@ -3,18 +3,12 @@
 import pytest
 from django.test import Client
 
-from accounts.keys.authentication import key_cache
 from accounts.models import ApiKey, AuditEntry
 from accounts.states import Mode, Role
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import make_key
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _no_key_is_remembered() -> None:
-    key_cache.clear()
 
 
 def secret_of(page: str) -> str:

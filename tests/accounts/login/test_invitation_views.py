@@ -20,12 +20,6 @@ GOOD = "a long enough sentence"
 
 
 @pytest.fixture
-def merchant() -> Merchant:
-    """The merchant that invites."""
-    return make_merchant()
-
-
-@pytest.fixture
 def link(merchant: Merchant, settings: Any) -> str:
     """The path that the guest's mail leads to, where sign-up is closed."""
     settings.SIGNUP_OPEN = False

@@ -22,13 +22,7 @@ from accounts.team.invitations import (
 from accounts.team.service import change_role, remove_member
 from tests.accounts.logins import last_mail, link_in
 from tests.dashboard.people import make_member
-from tests.factories import NOON, make_merchant, make_user
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    """A merchant without a team."""
-    return make_merchant()
+from tests.factories import NOON, make_user
 
 
 def token_of(invitation: Invitation) -> str:

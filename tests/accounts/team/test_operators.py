@@ -1,20 +1,12 @@
 """Who the operators are."""
 
-from typing import Any
-
 import pytest
-from cryptography.fernet import Fernet
 
 from accounts.team.operators import has_factor, operators
 from tests.factories import make_user
 from tests.gateway.operator.people import make_operator
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _keys_of_factors(settings: Any) -> None:
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
 
 
 def test_operators_are_the_staff_that_may_log_in_oldest_first() -> None:

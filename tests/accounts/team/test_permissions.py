@@ -5,7 +5,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path, re_path, reverse
@@ -37,12 +36,6 @@ CONTRACT = {
     Act.MANAGE_TEAM: (X, False, False),
     Act.CLOSE: (X, False, False),
 }
-
-
-@pytest.fixture(autouse=True)
-def _keys(settings: Any) -> None:
-    """Routes that show or make a secret need one to seal it with."""
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
 
 
 def test_roles_are_those_of_the_contract() -> None:

@@ -17,16 +17,10 @@ from mails.models import OutgoingMail
 from tests.accounts.logins import last_mail, link_in
 from tests.concurrency.races import crew
 from tests.dashboard.people import make_member
-from tests.factories import NOON, make_merchant, make_user
+from tests.factories import NOON, make_user
 from tests.waiting import wait_until
 
 RACING = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    """A merchant without a team."""
-    return make_merchant()
 
 
 def owners(merchant: Merchant) -> int:

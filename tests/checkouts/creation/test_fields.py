@@ -6,11 +6,8 @@ import pytest
 
 from checkouts.models import Checkout
 from tests.contract.client import ApiClient
-from tests.contract.conftest import fresh_counters, tester
 
-__all__ = ["fresh_counters", "tester"]
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 INVALID = "parameter_invalid"
 NOT_STRINGS = [1, 1.5, True, [], {}, ["a"], {"a": "b"}]

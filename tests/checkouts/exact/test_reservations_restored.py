@@ -11,17 +11,12 @@ from checkouts.models import AmountReservation
 from gateway.core.api.errors import ConflictError
 from gateway.core.restores import Restore
 from tests.checkouts.crowds import make_exact_checkout, make_holders
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
 SOON = NOON + timedelta(minutes=1)
 KEPT = set(KEPT_FOR_RESTORES)
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
 
 
 def give(merchant: Merchant, count: int = 1) -> set[int]:

@@ -7,19 +7,13 @@ from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxStatus
-from tests.checkouts.inboxes import REFUND, extra_item, late_item
+from tests.checkouts.inboxes import REFUND, late_item
 from tests.checkouts.watcher import DOLLAR, pay, status_of
 from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, decide, reverse_a_payment, undo_last
 from tests.dashboard.people import Desk, log_in
 from tests.factories import make_checkout
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def item(owner: Desk) -> InboxItem:
-    """An open item of the owner's merchant: 25 USDC for a checkout that was paid already."""
-    return extra_item(merchant=owner.merchant)
 
 
 def test_a_credit_is_confirmed_waits_can_be_undone_and_takes_effect(owner: Desk, item: InboxItem) -> None:

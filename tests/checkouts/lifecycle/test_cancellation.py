@@ -20,13 +20,10 @@ from tests.checkouts.arrivals import Till
 from tests.checkouts.inboxes import DONE, decide
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, credited, events_of, fresh, inbox_of, last_body
 from tests.contract.client import ApiClient, client_of
-from tests.contract.conftest import fresh_counters, seller, still_clock
 from tests.contract.payments import BRING_TO, expire
 from tests.factories import NOON, checkout_counts, make_checkout, make_transfer
 
-__all__ = ["fresh_counters", "seller", "still_clock"]
-
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes", "still_clock")]
 
 AT_ONCE = NOON + timedelta(seconds=30)
 

@@ -14,13 +14,10 @@ from settlements.models import Hold
 from tests.checkouts.inboxes import DONE, decide, late_item
 from tests.checkouts.watcher import last_body, shown
 from tests.contract.client import ApiClient, client_of
-from tests.contract.conftest import fresh_counters, seller, still_clock
 from tests.contract.payments import BRING_TO, expire, pay
 from tests.factories import NOON, make_checkout, make_live_chain, make_wallet
 
-__all__ = ["fresh_counters", "seller", "still_clock"]
-
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes", "still_clock")]
 
 
 def said(body: dict[str, Any]) -> tuple[bool, str | None, str | None]:

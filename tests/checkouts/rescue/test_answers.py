@@ -22,7 +22,7 @@ from tests.checkouts.questions import UNKNOWN, answer, answer_in, ask, send, to_
 from wallets.models import Transfer
 from wallets.states import TransferState
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 
 def test_what_is_missing_is_told_to_the_cent_and_where_to_send_it(client: Client) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from demo.localnet.solana.node import SolanaNode
     from demo.localnet.ton.node import TonNode
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 UNITS = 25_000_000
 WALLET = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"

@@ -15,17 +15,17 @@ from tests.checkouts.page.test_views import words_in
 from tests.checkouts.questions import UNKNOWN, any_hash, ask
 from wallets.models import Transfer
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 
 @pytest.fixture
-def still_window(time_machine: Any) -> None:
+def still_hour(time_machine: Any) -> None:
     """Hold the clock, so that no test straddles two windows."""
     now = timezone.now().replace(minute=30, second=30)
     time_machine.move_to(now, tick=False)
 
 
-@pytest.mark.usefixtures("still_window")
+@pytest.mark.usefixtures("still_hour")
 def test_a_client_asks_five_times_a_minute_for_one_page_and_ten_times_in_all(client: Client) -> None:
     pages = [make_test_checkout() for _ in range(3)]
     answers = [[ask(client, page, any_hash()).status_code for _ in range(6)] for page in pages]
@@ -38,7 +38,7 @@ def test_a_client_asks_five_times_a_minute_for_one_page_and_ten_times_in_all(cli
     assert client.get(f"/c/{pages[0].code}").status_code == 200
 
 
-@pytest.mark.usefixtures("still_window")
+@pytest.mark.usefixtures("still_hour")
 def test_a_page_is_asked_thirty_times_an_hour_whoever_asks(client: Client) -> None:
     checkout, other = make_test_checkout(), make_test_checkout()
     path = f"/c/{checkout.code}/find"

@@ -29,7 +29,7 @@ from tests.checkouts.questions import UNKNOWN, answer, any_hash, ask, in_wallet,
 from tests.factories import make_merchant
 from wallets.models import Transfer
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 STAGES: dict[str, Callable[[], Checkout]] = {
     "pay": make_page_checkout,

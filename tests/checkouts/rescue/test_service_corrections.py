@@ -9,7 +9,7 @@ from tests.checkouts.page.test_views import words_in
 from tests.checkouts.questions import UNKNOWN, ask
 from tests.checkouts.rescue.test_service import STAGES
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.checkouts.page.test_views import words_in
 from tests.checkouts.questions import UNKNOWN, answer, ask, send, to_inbox
 from tests.factories import make_merchant
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 OTHER_ADDRESS = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
 

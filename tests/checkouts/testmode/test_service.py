@@ -17,20 +17,12 @@ from checkouts.states import TestScenario as Scenario
 from checkouts.testmode.service import play_due_steps
 from tests.checkouts.watcher import events_of, fresh, inbox_of, last_body, shown
 from tests.factories import NOON, checkout_counts, make_merchant, make_wallet
-from wallets import selectors
 from wallets.models import DepositAddress, Transfer
 from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
 
 OTHER_WALLET = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_remembered():
-    selectors.forget()
-    yield
-    selectors.forget()
 
 
 def make_trial(scenario: str = "completed", merchant: Merchant | None = None, **overrides: Any) -> Checkout:

@@ -34,32 +34,32 @@ def shop_on_base(base_node: Anvil) -> Iterator[Client]:
     yield from serve({"base": chain.as_json()})
 
 
-def test_a_genuine_webhook_is_accepted_and_shown(shop: Client) -> None:
+def test_a_genuine_webhook_is_accepted_and_shown(empty_shop: Client) -> None:
     body = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
     header = {"X-Service-Signature": signed(body, at=str(int(time.time())))}
-    assert shop.ask("POST", "/webhook", body, **header)[0] == 200
-    _, shown = shop.ask("GET", "/received")
+    assert empty_shop.ask("POST", "/webhook", body, **header)[0] == 200
+    _, shown = empty_shop.ask("GET", "/received")
     assert "checkout.completed" in shown
     assert "chk_live_1" in shown
     assert "signature verified" in shown
 
 
-def test_a_forged_webhook_is_refused_and_shown_as_such(shop: Client) -> None:
+def test_a_forged_webhook_is_refused_and_shown_as_such(empty_shop: Client) -> None:
     body = b'{"type": "checkout.completed"}'
     forged = {"X-Service-Signature": signed(body, secret="guess")}
-    assert shop.ask("POST", "/webhook", body, **forged)[0] == 400
-    _, shown = shop.ask("GET", "/received")
+    assert empty_shop.ask("POST", "/webhook", body, **forged)[0] == 400
+    _, shown = empty_shop.ask("GET", "/received")
     assert "forged or damaged" in shown
     assert "signature verified" not in shown
 
 
-def test_a_body_without_end_is_not_read(shop: Client) -> None:
+def test_a_body_without_end_is_not_read(empty_shop: Client) -> None:
     length = {"Content-Length": "100000000"}
-    assert shop.ask("POST", "/webhook", b"", **length)[0] == 413
+    assert empty_shop.ask("POST", "/webhook", b"", **length)[0] == 413
 
 
 def test_buying_opens_the_checkout_and_the_shop_thanks_once_it_is_paid(
-    shop: Client, monkeypatch: pytest.MonkeyPatch
+    empty_shop: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
 
@@ -68,41 +68,41 @@ def test_buying_opens_the_checkout_and_the_shop_thanks_once_it_is_paid(
         return {"id": "chk_live_1", "checkout_url": "http://pay.example/c/1"}
 
     monkeypatch.setattr(GatewayApi, "post", create)
-    assert shop.follow("/buy", sku="coffee") == ("http://pay.example/c/1", 303)
-    back = asked[0]["redirect_url"].removeprefix(f"http://{shop.host}")
+    assert empty_shop.follow("/buy", sku="coffee") == ("http://pay.example/c/1", 303)
+    back = asked[0]["redirect_url"].removeprefix(f"http://{empty_shop.host}")
     unpaid = "Your order: Coffee beans"
     for path in ("/", f"{back}&checkout_id=chk_live_1&status=pending"):
-        page = shop.ask("GET", path)[1]
+        page = empty_shop.ask("GET", path)[1]
         assert unpaid in page
         assert "Thank you" not in page
     body = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
     header = {"X-Service-Signature": signed(body, at=str(int(time.time())))}
-    assert shop.ask("POST", "/webhook", body, **header)[0] == 200
-    assert unpaid not in shop.ask("GET", "/")[1]
-    page = shop.ask("GET", f"{back}&checkout_id=chk_live_1&status=completed")[1]
+    assert empty_shop.ask("POST", "/webhook", body, **header)[0] == 200
+    assert unpaid not in empty_shop.ask("GET", "/")[1]
+    page = empty_shop.ask("GET", f"{back}&checkout_id=chk_live_1&status=completed")[1]
     assert "Thank you for order" in page
     assert unpaid not in page
 
 
-def test_a_gateway_that_is_away_is_said_in_words(shop: Client) -> None:
-    status, page = shop.submit("/buy", sku="coffee")
+def test_a_gateway_that_is_away_is_said_in_words(empty_shop: Client) -> None:
+    status, page = empty_shop.submit("/buy", sku="coffee")
     assert status == 502
     assert "Florin does not answer" in page
 
 
-def test_what_the_shop_does_not_sell_cannot_be_bought(shop: Client) -> None:
-    assert "does not sell that" in shop.submit("/buy", sku="moon")[1]
+def test_what_the_shop_does_not_sell_cannot_be_bought(empty_shop: Client) -> None:
+    assert "does not sell that" in empty_shop.submit("/buy", sku="moon")[1]
 
 
 @pytest.mark.parametrize("path", ["/absent", "/../demo.json"])
-def test_other_paths_are_not_found(shop: Client, path: str) -> None:
-    assert shop.ask("GET", path)[0] == 404
-    assert shop.submit(path)[0] == 404
+def test_other_paths_are_not_found(empty_shop: Client, path: str) -> None:
+    assert empty_shop.ask("GET", path)[0] == 404
+    assert empty_shop.submit(path)[0] == 404
 
 
 @pytest.mark.parametrize("path", ["/shop.css", "/shop.js"])
-def test_the_page_has_its_files(shop: Client, path: str) -> None:
-    assert shop.ask("GET", path)[0] == 200
+def test_the_page_has_its_files(empty_shop: Client, path: str) -> None:
+    assert empty_shop.ask("GET", path)[0] == 200
 
 
 def test_the_wallet_sends_a_real_transfer(shop_on_base: Client, base_node: Anvil) -> None:

@@ -1,9 +1,6 @@
 """Without Valkey nothing stops."""
 
-import secrets
 from typing import Any
-
-import pytest
 
 from gateway.core import valkey
 from gateway.core.api.rate_limits import Limit, hit
@@ -12,12 +9,6 @@ LIMIT = Limit("test", 60)
 
 
 NOW = 1_800_000_030.0
-
-
-@pytest.fixture(autouse=True)
-def own_counters(settings: Any) -> None:
-    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
-    valkey._breaker.closed_again_at = 0.0
 
 
 def test_without_a_store_every_hit_passes_and_is_counted(settings: Any) -> None:

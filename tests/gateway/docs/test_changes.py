@@ -27,12 +27,12 @@ def test_each_release_of_the_changelog_is_an_entry() -> None:
     assert titles
 
 
-def test_an_entry_leads_to_its_heading_and_has_the_changes_with_whole_links(written: dict[str, str]) -> None:
+def test_an_entry_leads_to_its_heading_and_has_the_changes_with_whole_links(docs_pages: dict[str, str]) -> None:
     for entry in feed().iter(f"{ATOM}entry"):
         link = entry.find(f"{ATOM}link")
         assert link is not None
         page, _, anchor = link.attrib["href"].partition("#")
-        html = written[page.removeprefix(settings.BASE_URL)]
+        html = docs_pages[page.removeprefix(settings.BASE_URL)]
         assert f'id="{anchor}"' in html
         changes = entry.findtext(f"{ATOM}summary") or ""
         targets = re.findall(r'href="([^"]+)"', changes)
@@ -49,8 +49,8 @@ def test_a_release_has_its_date_and_an_unreleased_one_a_date_that_stays() -> Non
     assert feed().findtext(f"{ATOM}updated") == feed().findtext(f"{ATOM}updated")
 
 
-def test_each_page_names_the_feed(written: dict[str, str]) -> None:
-    missing = [address for address, html in written.items() if 'type="application/atom+xml"' not in html]
+def test_each_page_names_the_feed(docs_pages: dict[str, str]) -> None:
+    missing = [address for address, html in docs_pages.items() if 'type="application/atom+xml"' not in html]
     assert missing == ["/docs/api/explorer/"]
     answer = Client().get("/docs/changelog.xml")
     assert answer.headers["Content-Type"].startswith("application/atom+xml")

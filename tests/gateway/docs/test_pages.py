@@ -18,10 +18,10 @@ def test_every_guide_is_a_page_and_in_the_menu() -> None:
     assert {path.name for path, title in guides.items() if title not in listed} == set()
 
 
-def test_each_link_leads_to_a_page_and_to_a_heading_of_it(written: dict[str, str]) -> None:
-    anchors = {address: set(re.findall(r'id="([^"]+)"', html)) for address, html in written.items()}
+def test_each_link_leads_to_a_page_and_to_a_heading_of_it(docs_pages: dict[str, str]) -> None:
+    anchors = {address: set(re.findall(r'id="([^"]+)"', html)) for address, html in docs_pages.items()}
     dead = []
-    for address, html in written.items():
+    for address, html in docs_pages.items():
         for target in re.findall(r'<a [^>]*?href="([^"]+)"', html):
             path, _, anchor = target.partition("#")
             path = path or address
@@ -33,20 +33,20 @@ def test_each_link_leads_to_a_page_and_to_a_heading_of_it(written: dict[str, str
     assert dead == []
 
 
-def test_no_page_asks_another_host_for_anything(written: dict[str, str]) -> None:
+def test_no_page_asks_another_host_for_anything(docs_pages: dict[str, str]) -> None:
     asked = {
         target
-        for html in written.values()
+        for html in docs_pages.values()
         for target in re.findall(r'<(?:script|link|img|iframe)[^>]* (?:src|href)="([^"]+)', html)
         if urlsplit(target).netloc
     }
     assert asked == set()
 
 
-def test_no_page_has_a_script_or_a_style_of_its_own(written: dict[str, str]) -> None:
+def test_no_page_has_a_script_or_a_style_of_its_own(docs_pages: dict[str, str]) -> None:
     found = [
         address
-        for address, html in written.items()
+        for address, html in docs_pages.items()
         if re.search(r"<script(?![^>]*src=)|<style| style=| on\w+=\"", html)
     ]
     assert found == []

@@ -62,12 +62,12 @@ def test_an_unknown_page_is_not_found(address: str) -> None:
     assert Client().get(address).status_code == 404
 
 
-def test_the_search_finds_headings_of_every_listed_page(written: dict[str, str]) -> None:
+def test_the_search_finds_headings_of_every_listed_page(docs_pages: dict[str, str]) -> None:
     rows = json.loads(get("/docs/search.json"))
     assert {row[0].partition("#")[0] for row in rows} == {page.url for _, found in sections() for page in found}
     for address, _, _, _ in rows:
         path, _, anchor = address.partition("#")
-        assert f'id="{anchor}"' in written[path] or not anchor
+        assert f'id="{anchor}"' in docs_pages[path] or not anchor
 
 
 def test_language_models_get_the_list_and_the_whole() -> None:
@@ -80,8 +80,8 @@ def test_language_models_get_the_list_and_the_whole() -> None:
             assert page.markdown() in whole
 
 
-def test_only_the_explorer_loads_redoc_and_may_style_itself(written: dict[str, str]) -> None:
-    loads = {address for address, html in written.items() if "redoc.mjs" in html}
+def test_only_the_explorer_loads_redoc_and_may_style_itself(docs_pages: dict[str, str]) -> None:
+    loads = {address for address, html in docs_pages.items() if "redoc.mjs" in html}
     assert loads == {"/docs/api/explorer/"}
     answer = Client().get("/docs/api/explorer/")
     policy = answer.headers["Content-Security-Policy"]
@@ -92,17 +92,19 @@ def test_only_the_explorer_loads_redoc_and_may_style_itself(written: dict[str, s
     assert "nonce-" not in Client().get("/docs/").headers["Content-Security-Policy"]
 
 
-def test_every_operations_page_leads_to_the_explorer(written: dict[str, str]) -> None:
+def test_every_operations_page_leads_to_the_explorer(docs_pages: dict[str, str]) -> None:
     without = {
         address
-        for address, html in written.items()
+        for address, html in docs_pages.items()
         if address.startswith("/docs/api/") and "/docs/api/explorer/" not in html
     }
     assert without == {"/docs/api/explorer/", "/docs/api/webhooks/"}
 
 
-def test_pictures_of_pages_are_served_and_others_are_not_found(written: dict[str, str]) -> None:
-    sources = {source for html in written.values() for source in re.findall(r'<img src="(/docs/images/[^"]+)"', html)}
+def test_pictures_of_pages_are_served_and_others_are_not_found(docs_pages: dict[str, str]) -> None:
+    sources = {
+        source for html in docs_pages.values() for source in re.findall(r'<img src="(/docs/images/[^"]+)"', html)
+    }
     assert "/docs/images/start.png" in sources
     for source in sources:
         answer = Client().get(source)

@@ -42,10 +42,10 @@ def test_whoever_proved_it_too_long_ago_proves_it_again() -> None:
     assert locations(client) == {"/account/second-factor/reauthenticate/"}
 
 
-def test_a_person_who_was_deactivated_is_nobody(client: Client, operator: User) -> None:
+def test_a_person_who_was_deactivated_is_nobody(operators_browser: Client, operator: User) -> None:
     operator.is_active = False
     operator.save()
-    assert locations(client) == {"/account/login/"}
+    assert locations(operators_browser) == {"/account/login/"}
 
 
 def test_a_form_that_was_sent_too_late_goes_on_after_the_proof() -> None:

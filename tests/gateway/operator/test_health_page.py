@@ -26,44 +26,46 @@ def page_of(client: Client) -> str:
     return str(answer.content.decode())
 
 
-def test_a_quiet_installation_has_nothing_waiting(client: Client, settings: Any) -> None:
+def test_a_quiet_installation_has_nothing_waiting(operators_browser: Client, settings: Any) -> None:
     settings.CHAIN_SETTINGS = {}
-    page = page_of(client)
+    page = page_of(operators_browser)
     for said in ("No chain has a node.", "Every endpoint answers.", "answers"):
         assert said in page
 
 
-def test_what_waits_and_what_was_given_up_is_counted(client: Client) -> None:
+def test_what_waits_and_what_was_given_up_is_counted(operators_browser: Client) -> None:
     for number in range(3):
         due_at = NOON if number else None
         OutgoingMail.objects.create(key=f"m:{number}", recipient="a@b.example", due_at=due_at)
-    context = client.get("/operator/health/").context
+    context = operators_browser.get("/operator/health/").context
     mails = context["queues"][-1]
     assert (mails.label, mails.waiting, mails.oldest) == ("Mails to send", 2, NOON)
     assert context["given_up"] == 1
 
 
-def test_a_node_that_does_not_answer_is_named(client: Client, settings: Any) -> None:
+def test_a_node_that_does_not_answer_is_named(operators_browser: Client, settings: Any) -> None:
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = dict(LOCAL_NODES)
-    page = page_of(client)
+    page = page_of(operators_browser)
     assert "base (local)" in page
     assert "down" in page
 
 
-def test_an_operator_resumes_a_halted_chain_and_lost_orders_become_reversed(client: Client, settings: Any) -> None:
+def test_an_operator_resumes_a_halted_chain_and_lost_orders_become_reversed(
+    operators_browser: Client, settings: Any
+) -> None:
     settings.CHAIN_SETTINGS = {}
     checkout = make_checkout()
     paid = pay(checkout)
     make_live_chain("base", halted_reason="a fork", doubted_above=paid.block_height - 1)
-    page = page_of(client)
+    page = page_of(operators_browser)
     assert "Base was stopped" in page
     assert str(checkout.merchant) in page
     asked = {"height": paid.block_height - 1}
-    assert client.get("/operator/health/base/resume/").status_code == 405
-    client.post("/operator/health/base/resume/", asked)
+    assert operators_browser.get("/operator/health/base/resume/").status_code == 405
+    operators_browser.post("/operator/health/base/resume/", asked)
     assert ChainCursor.objects.get().halted_reason == "a fork"
-    client.post("/operator/health/base/resume/", asked | {"sure": "on"})
+    operators_browser.post("/operator/health/base/resume/", asked | {"sure": "on"})
     assert ChainCursor.objects.get().halted_reason == ""
     entry = AuditEntry.objects.get(action="chain.resumed")
     assert (entry.object_id, entry.after) == ("base", asked | {"transfers": 1})
@@ -71,23 +73,23 @@ def test_an_operator_resumes_a_halted_chain_and_lost_orders_become_reversed(clie
     attribute()
     assert events_of(checkout) == ["completed", "reversed"]
     # A second press finds a chain that is read, and takes nothing back.
-    client.post("/operator/health/base/resume/", asked | {"sure": "on"})
+    operators_browser.post("/operator/health/base/resume/", asked | {"sure": "on"})
     assert AuditEntry.objects.filter(action="chain.resumed").count() == 1
-    assert "was stopped" not in page_of(client)
+    assert "was stopped" not in page_of(operators_browser)
 
 
-def test_endpoints_that_fail_are_shown_the_worst_first(client: Client) -> None:
+def test_endpoints_that_fail_are_shown_the_worst_first(operators_browser: Client) -> None:
     merchant = make_merchant("Halden Roasters")
     for failures in (0, 5, 9):
         Endpoint.objects.create(
             merchant=merchant, mode="live", url=f"https://{failures}.halden.example/", consecutive_failures=failures
         )
-    endpoints = client.get("/operator/health/").context["endpoints"]
+    endpoints = operators_browser.get("/operator/health/").context["endpoints"]
     assert [row.consecutive_failures for row in endpoints] == [9, 5]
 
 
 def test_failed_deliveries_are_counted_as_far_as_anybody_needs_to_know(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    operators_browser: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health_page, "_MOST_FAILED", 2)
     for count in (0, 1, 3):
@@ -95,12 +97,12 @@ def test_failed_deliveries_are_counted_as_far_as_anybody_needs_to_know(
         deliveries = make_deliveries(endpoint, count + 1)
         failed = [row.pk for row in deliveries[1:]]
         Delivery.objects.filter(pk__in=failed).update(status=DeliveryStatus.FAILED)
-    answer = client.get("/operator/health/")
+    answer = operators_browser.get("/operator/health/")
     assert [row.failed for row in answer.context["endpoints"]] == [0, 1, 2]
     assert "2 or more" in " ".join(answer.text.split())
 
 
-def test_gas_that_runs_low_and_books_that_differ_are_shown(client: Client, settings: Any) -> None:
+def test_gas_that_runs_low_and_books_that_differ_are_shown(operators_browser: Client, settings: Any) -> None:
     settings.CHAIN_SETTINGS = {}
     GasAccount.objects.create(chain="base", address="0xGas", balance_wei=10**15, balance_at=NOON, doubt_told_at=NOON)
     BookCheck.objects.create(chain="base", checked_at=NOON, asked=7, height=12, differences=["one unit less"])
@@ -112,7 +114,7 @@ def test_gas_that_runs_low_and_books_that_differ_are_shown(client: Client, setti
         failed_at=NOON,
         retry_at=NOON,
     )
-    page = page_of(client)
+    page = page_of(operators_browser)
     for said in ("0.001000: low", "number is in doubt", "one unit less", "7, at block 12"):
         assert said in page
     assert "1 could not be emptied three times and waits for a person" in page

@@ -29,14 +29,9 @@ STOP = "/operator/stop-looking/"
 
 
 @pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant("Halden Roasters")
-
-
-@pytest.fixture
-def desk(client: Client, operator: User, merchant: Merchant) -> Desk:
+def desk(operators_browser: Client, operator: User, merchant: Merchant) -> Desk:
     """The operator, at the merchant's pages, who has not begun to look."""
-    return Desk(client, merchant, operator)
+    return Desk(operators_browser, merchant, operator)
 
 
 def entrance(merchant: Merchant) -> str:

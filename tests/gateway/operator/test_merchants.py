@@ -23,8 +23,10 @@ def set_plan(client: Client, merchant: Merchant, **fields: str) -> Any:
     return client.post(f"{MERCHANTS}{merchant.pk}/change/", fields)
 
 
-def test_a_custom_plan_has_the_rate_that_was_typed(client: Client, operator: User, merchant: Merchant) -> None:
-    set_plan(client, merchant, fee_tier="custom", fee_rate="0.00450")
+def test_a_custom_plan_has_the_rate_that_was_typed(
+    operators_browser: Client, operator: User, merchant: Merchant
+) -> None:
+    set_plan(operators_browser, merchant, fee_tier="custom", fee_rate="0.00450")
     merchant.refresh_from_db()
     assert (merchant.fee_tier, merchant.fee_rate) == ("custom", Decimal("0.0045"))
     entry = AuditEntry.objects.get(action="merchant.plan_set")
@@ -34,28 +36,36 @@ def test_a_custom_plan_has_the_rate_that_was_typed(client: Client, operator: Use
 
 
 @pytest.mark.parametrize("typed", ["0.5", "", "x"])
-def test_another_plan_has_its_own_rate_whatever_was_typed(client: Client, merchant: Merchant, typed: str) -> None:
-    set_plan(client, merchant, fee_tier="growth", fee_rate=typed)
+def test_another_plan_has_its_own_rate_whatever_was_typed(
+    operators_browser: Client, merchant: Merchant, typed: str
+) -> None:
+    set_plan(operators_browser, merchant, fee_tier="growth", fee_rate=typed)
     merchant.refresh_from_db()
     assert (merchant.fee_tier, merchant.fee_rate) == ("growth", Decimal("0.01"))
 
 
 @pytest.mark.parametrize("rate", ["1", "-0.1", "", "0.000001", "NaN"])
-def test_a_custom_rate_is_a_fraction(client: Client, merchant: Merchant, rate: str) -> None:
-    answer = set_plan(client, merchant, fee_tier="custom", fee_rate=rate)
+def test_a_custom_rate_is_a_fraction(operators_browser: Client, merchant: Merchant, rate: str) -> None:
+    answer = set_plan(operators_browser, merchant, fee_tier="custom", fee_rate=rate)
     assert answer.status_code == 200
     merchant.refresh_from_db()
     assert merchant.fee_tier == FeeTier.STARTER
 
 
-def test_saving_the_same_plan_is_no_act(client: Client, merchant: Merchant) -> None:
-    assert set_plan(client, merchant, fee_tier="starter", fee_rate="0.015").status_code == 302
+def test_saving_the_same_plan_is_no_act(operators_browser: Client, merchant: Merchant) -> None:
+    assert set_plan(operators_browser, merchant, fee_tier="starter", fee_rate="0.015").status_code == 302
     assert not AuditEntry.objects.exists()
 
 
-def test_nothing_else_of_a_merchant_can_be_changed(client: Client, merchant: Merchant) -> None:
+def test_nothing_else_of_a_merchant_can_be_changed(operators_browser: Client, merchant: Merchant) -> None:
     set_plan(
-        client, merchant, fee_tier="scale", fee_rate="", name="Mine", public_id="mer_mine", wallet_change_hours="0"
+        operators_browser,
+        merchant,
+        fee_tier="scale",
+        fee_rate="",
+        name="Mine",
+        public_id="mer_mine",
+        wallet_change_hours="0",
     )
     merchant.refresh_from_db()
     assert (merchant.name, merchant.fee_tier) == ("Halden Roasters", "scale")
@@ -63,13 +73,13 @@ def test_nothing_else_of_a_merchant_can_be_changed(client: Client, merchant: Mer
 
 
 def test_the_operator_reopens_what_was_closed_in_the_last_thirty_days(
-    client: Client, operator: User, merchant: Merchant
+    operators_browser: Client, operator: User, merchant: Merchant
 ) -> None:
     owner, now = make_member(merchant), timezone.now()
     other = make_merchant("Long gone")
     close_account(merchant, by=owner, now=now)
     close_account(other, by=make_member(other), now=now - REOPEN_WITHIN)
-    page = act(client, MERCHANTS, "reopen", merchant, other)
+    page = act(operators_browser, MERCHANTS, "reopen", merchant, other)
     assert "Reopened: 1." in page.content.decode()
     merchant.refresh_from_db()
     other.refresh_from_db()

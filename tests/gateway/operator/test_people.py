@@ -11,31 +11,33 @@ from tests.gateway.operator.people import PEOPLE, act
 pytestmark = pytest.mark.django_db
 
 
-def test_whoever_is_deactivated_is_logged_out_and_stays_out(client: Client, operator: User, merchant: Merchant) -> None:
+def test_whoever_is_deactivated_is_logged_out_and_stays_out(
+    operators_browser: Client, operator: User, merchant: Merchant
+) -> None:
     member = make_member(merchant)
     browser = log_in(member)
     assert is_logged_in(browser)
-    act(client, PEOPLE, "deactivate", member)
+    act(operators_browser, PEOPLE, "deactivate", member)
     assert not is_logged_in(browser)
     entry = AuditEntry.objects.get(action="person.deactivated")
     assert (entry.actor, entry.object_id) == (operator, member.public_id)
-    act(client, PEOPLE, "reactivate", member)
+    act(operators_browser, PEOPLE, "reactivate", member)
     member.refresh_from_db()
     assert member.is_active
     assert not is_logged_in(browser)
 
 
-def test_nobody_deactivates_themselves(client: Client, operator: User) -> None:
-    act(client, PEOPLE, "deactivate", operator)
+def test_nobody_deactivates_themselves(operators_browser: Client, operator: User) -> None:
+    act(operators_browser, PEOPLE, "deactivate", operator)
     operator.refresh_from_db()
     assert operator.is_active
 
 
-def test_a_person_is_shown_without_the_password(client: Client, operator: User) -> None:
+def test_a_person_is_shown_without_the_password(operators_browser: Client, operator: User) -> None:
     address = f"{PEOPLE}{operator.pk}/change/"
-    page = client.get(address).content.decode()
+    page = operators_browser.get(address).content.decode()
     assert operator.email in page
     assert operator.password not in page
-    client.post(address, {"email": "mine@halden.example", "is_staff": ""})
+    operators_browser.post(address, {"email": "mine@halden.example", "is_staff": ""})
     operator.refresh_from_db()
     assert operator.is_staff

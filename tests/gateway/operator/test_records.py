@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 DIFFERENCES = "/operator/wallets/sourcedifference/"
 
 
-def test_a_difference_is_closed_once_somebody_looked(client: Client, operator: User) -> None:
+def test_a_difference_is_closed_once_somebody_looked(operators_browser: Client, operator: User) -> None:
     row = SourceDifference.objects.create(
         chain="base",
         kind=DifferenceKind.MISSED,
@@ -28,17 +28,17 @@ def test_a_difference_is_closed_once_somebody_looked(client: Client, operator: U
         source="a node",
         found_at=NOON,
     )
-    assert "0x01" in client.get(DIFFERENCES).content.decode()
-    act(client, DIFFERENCES, "close", row)
+    assert "0x01" in operators_browser.get(DIFFERENCES).content.decode()
+    act(operators_browser, DIFFERENCES, "close", row)
     row.refresh_from_db()
     assert row.closed_at
     entry = AuditEntry.objects.get(action="source_differences.closed")
     assert (entry.actor, entry.after) == (operator, {"differences": [row.pk]})
-    assert "Closed: 0." in act(client, DIFFERENCES, "close", row).content.decode()
+    assert "Closed: 0." in act(operators_browser, DIFFERENCES, "close", row).content.decode()
     assert AuditEntry.objects.count() == 1
 
 
-def test_what_strangers_wrote_is_shown_as_text(client: Client, merchant: Merchant) -> None:
+def test_what_strangers_wrote_is_shown_as_text(operators_browser: Client, merchant: Merchant) -> None:
     FiatInterest.objects.create(
         merchant=merchant,
         mode=Mode.LIVE,
@@ -46,6 +46,6 @@ def test_what_strangers_wrote_is_shown_as_text(client: Client, merchant: Merchan
         company="<script>alert(1)</script>",
         created_at=NOON,
     )
-    page = client.get("/operator/accounts/fiatinterest/").content.decode()
+    page = operators_browser.get("/operator/accounts/fiatinterest/").content.decode()
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert(1)" not in page

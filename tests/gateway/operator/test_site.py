@@ -22,10 +22,10 @@ def test_nobody_is_led_to_the_only_login_and_back() -> None:
     assert Client().get("/operator/login/")["Location"] == "/operator/"
 
 
-def test_operators_see_every_list_and_page(client: Client) -> None:
+def test_operators_see_every_list_and_page(operators_browser: Client) -> None:
     lists = [reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist") for model in site._registry]
     for address in [*lists, "/operator/", "/operator/health/"]:
-        answer = client.get(address)
+        answer = operators_browser.get(address)
         assert answer.status_code == 200, address
         assert answer["X-Frame-Options"] == "DENY"
         assert answer["Cache-Control"] == "no-store"

@@ -8,11 +8,8 @@ from drf_spectacular.generators import SchemaGenerator
 from gateway.pages import api_document
 from tests.concurrency.races import crew
 from tests.contract.client import ApiClient
-from tests.contract.conftest import fresh_counters, still_clock
 
-__all__ = ["fresh_counters", "still_clock"]
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.django_db
 def seller(settings: Any) -> ApiClient:
     """Who sells on Base."""
     settings.CHAIN_SETTINGS = LOCAL_NODES
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     merchant = make_merchant()
     make_wallet(merchant, "base")
     make_live_chain("base")

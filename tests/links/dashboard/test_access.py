@@ -14,9 +14,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_another_merchants_or_the_other_modes_link_is_not_found(mode: Mode, desk: Desk) -> None:
+def test_another_merchants_or_the_other_modes_link_is_not_found(mode: Mode, owner_in_test_mode: Desk) -> None:
     other_mode = Mode.LIVE if mode == Mode.TEST else Mode.TEST
-    here = make_desk(desk.merchant, Role.OWNER, mode)
+    here = make_desk(owner_in_test_mode.merchant, Role.OWNER, mode)
     for link in (make_link(mode=mode), make_link(here.merchant, mode=other_mode)):
         named = {"link_id": link.public_id}
         assert here.get("dashboard_link", **named).status_code == 404
@@ -30,8 +30,8 @@ def test_another_merchants_or_the_other_modes_link_is_not_found(mode: Mode, desk
         assert (link.status, link.updated_at) == (LinkStatus.ACTIVE, NOON)
 
 
-def test_another_merchants_template_is_not_found(desk: Desk) -> None:
-    make(desk, LinkType.CUSTOM, save_as_template="on")
+def test_another_merchants_template_is_not_found(owner_in_test_mode: Desk) -> None:
+    make(owner_in_test_mode, LinkType.CUSTOM, save_as_template="on")
     template_id = LinkTemplate.objects.get().public_id
     other = make_desk(mode=Mode.TEST)
     query = f"?template={template_id}"

@@ -12,22 +12,22 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("kind", LinkType)
-def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, desk: Desk) -> None:
-    page = desk.get("dashboard_new_link_of", kind=kind)
+def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, owner_in_test_mode: Desk) -> None:
+    page = owner_in_test_mode.get("dashboard_new_link_of", kind=kind)
     own = set(FIELDS[kind]) | set(MORE)
     asked = {field.name for field in page.context["form"]}
     others = {"webhook_url", "escrow", "template", "save_as_template"}
     assert own <= asked <= own | others
-    answer = make(desk, kind)
+    answer = make(owner_in_test_mode, kind)
     link = PaymentLink.objects.get()
-    assert answer["Location"] == desk.url("dashboard_link", link_id=link.public_id)
+    assert answer["Location"] == owner_in_test_mode.url("dashboard_link", link_id=link.public_id)
     assert (link.type, link.mode, link.status) == (kind, Mode.TEST, LinkStatus.ACTIVE)
     assert link.metadata == METADATA.replace(" ", "")
     assert link.description == "First line\nsecond"
     if kind == LinkType.DONATION:
         assert link.suggested_amounts == ["10.00", "25.00", "100.00"]
-    assert acts(desk) == [("payment_link.created", desk.user.email)]
-    page = desk.client.get(answer["Location"]).text
+    assert acts(owner_in_test_mode) == [("payment_link.created", owner_in_test_mode.user.email)]
+    page = owner_in_test_mode.client.get(answer["Location"]).text
     assert f"/p/{link.code}" in page
     assert "No payments yet" in page
 
@@ -50,8 +50,10 @@ def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, desk: Desk) ->
         (LinkType.SUBSCRIPTION, "interval", "day"),
     ],
 )
-def test_what_the_api_refuses_stands_at_its_field(kind: LinkType, field: str, value: str, desk: Desk) -> None:
-    answer = make(desk, kind, **{field: value})
+def test_what_the_api_refuses_stands_at_its_field(
+    kind: LinkType, field: str, value: str, owner_in_test_mode: Desk
+) -> None:
+    answer = make(owner_in_test_mode, kind, **{field: value})
     assert answer.status_code == 422
     assert list(answer.context["form"].errors) == [field]
     assert not PaymentLink.objects.exists()

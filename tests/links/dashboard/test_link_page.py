@@ -35,18 +35,18 @@ def test_a_link_that_cannot_be_paid_says_so(admin: Desk) -> None:
     assert "This link cannot be paid now" in page
 
 
-def test_a_links_page_leads_to_its_checkouts_and_nobody_elses(desk: Desk) -> None:
-    link = make_link(desk.merchant)
+def test_a_links_page_leads_to_its_checkouts_and_nobody_elses(owner_in_test_mode: Desk) -> None:
+    link = make_link(owner_in_test_mode.merchant)
     mine = make_link_checkout(link)
-    other = make_link_checkout(make_link(desk.merchant))
-    page = desk.get("dashboard_link", link_id=link.public_id).text
-    assert desk.url("dashboard_checkout", checkout_id=mine.public_id) in page
+    other = make_link_checkout(make_link(owner_in_test_mode.merchant))
+    page = owner_in_test_mode.get("dashboard_link", link_id=link.public_id).text
+    assert owner_in_test_mode.url("dashboard_checkout", checkout_id=mine.public_id) in page
     assert other.public_id not in page
 
 
-def test_who_only_looks_on_changes_nothing_and_sees_no_payers_address(desk: Desk) -> None:
-    viewer = make_desk(desk.merchant, Role.VIEWER, Mode.TEST)
-    link = make_subscription_link(desk.merchant)
+def test_who_only_looks_on_changes_nothing_and_sees_no_payers_address(owner_in_test_mode: Desk) -> None:
+    viewer = make_desk(owner_in_test_mode.merchant, Role.VIEWER, Mode.TEST)
+    link = make_subscription_link(owner_in_test_mode.merchant)
     subscriber = make_subscriber(link, email="ada@example.test")
     page = viewer.get("dashboard_link", link_id=link.public_id).text
     assert "a•••@example.test" in page
@@ -59,9 +59,9 @@ def test_who_only_looks_on_changes_nothing_and_sees_no_payers_address(desk: Desk
 
 
 @pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG\r\n"), ("svg", b"<svg xmlns")])
-def test_the_code_of_a_link_is_a_file(kind: str, start: bytes, desk: Desk) -> None:
-    link = make_link(desk.merchant)
+def test_the_code_of_a_link_is_a_file(kind: str, start: bytes, owner_in_test_mode: Desk) -> None:
+    link = make_link(owner_in_test_mode.merchant)
     arguments = {"link_id": link.public_id, "format_name": kind}
-    answer = desk.get("dashboard_link_qr", **arguments)
+    answer = owner_in_test_mode.get("dashboard_link_qr", **arguments)
     assert answer.content.startswith(start)
     assert answer["Content-Disposition"] == (f'attachment; filename="{link.public_id}.{kind}"')

@@ -13,14 +13,14 @@ from tests.links.factories import make_link_checkout, make_subscriber, make_subs
 pytestmark = pytest.mark.django_db
 
 
-def test_subscribers_stand_with_how_long_they_paid(desk: Desk) -> None:
-    link = make_subscription_link(desk.merchant)
+def test_subscribers_stand_with_how_long_they_paid(owner_in_test_mode: Desk) -> None:
+    link = make_subscription_link(owner_in_test_mode.merchant)
     ended = make_subscriber(link, paid=False)
     long_ago = timezone.now() - timedelta(days=40)
     make_link_checkout(link, subscription=ended, paid_at=long_ago)
     make_subscriber(link, email="ada@example.test")
     make_subscriber(link, paid=False)
-    page = desk.get("dashboard_link", link_id=link.public_id)
+    page = owner_in_test_mode.get("dashboard_link", link_id=link.public_id)
     rows = page.context["subscribers"].rows
     told = [(row.badge.label, row.payments, row.email) for row in rows]
     assert told == [("Not paid yet", 0, ""), ("Paid", 1, "ada@example.test"), ("Ended", 1, "")]

@@ -10,14 +10,14 @@ from tests.links.bodies import CUSTOM, DONATION, SUBSCRIPTION, change, created
 from tests.links.factories import make_link
 
 
-def test_a_subscription_is_monthly_unless_it_says_otherwise(seller: ApiClient) -> None:
+def test_a_subscription_is_monthly_unless_it_says_otherwise(tester: ApiClient) -> None:
     specified = CUSTOM | {"type": "subscription", "currency": "USD", "metadata": {}}
-    assert created(seller, specified)["interval"] == "month"
-    assert created(seller, specified | {"interval": "week"})["interval"] == "week"
+    assert created(tester, specified)["interval"] == "month"
+    assert created(tester, specified | {"interval": "week"})["interval"] == "week"
 
 
-def test_references_are_found_in_metadata_as_for_checkouts(seller: ApiClient) -> None:
-    link = created(seller, CUSTOM | {"metadata": {"user_id": 7, "package_code": "gold"}})
+def test_references_are_found_in_metadata_as_for_checkouts(tester: ApiClient) -> None:
+    link = created(tester, CUSTOM | {"metadata": {"user_id": 7, "package_code": "gold"}})
     assert (link["customer_ref"], link["product_ref"]) == ("7", "gold")
 
 
@@ -56,15 +56,15 @@ def test_references_are_found_in_metadata_as_for_checkouts(seller: ApiClient) ->
     ],
 )
 def test_what_a_link_cannot_be_is_refused_by_name(
-    seller: ApiClient, body: dict[str, Any], refusal: tuple[int, str, str]
+    tester: ApiClient, body: dict[str, Any], refusal: tuple[int, str, str]
 ) -> None:
-    assert seller.post("/links", body).refusal == refusal
+    assert tester.post("/links", body).refusal == refusal
     assert not PaymentLink.objects.exists()
 
 
-def test_a_donation_may_leave_the_amount_to_the_payer(seller: ApiClient) -> None:
+def test_a_donation_may_leave_the_amount_to_the_payer(tester: ApiClient) -> None:
     link = created(
-        seller, DONATION | {"min_amount": "5", "max_amount": "500", "suggested_amounts": ["10", "10.0", "25"]}
+        tester, DONATION | {"min_amount": "5", "max_amount": "500", "suggested_amounts": ["10", "10.0", "25"]}
     )
     assert (link["amount"], link["min_amount"], link["max_amount"]) == (None, "5.00", "500.00")
     assert link["suggested_amounts"] == ["10.00", "25.00"]
@@ -81,11 +81,11 @@ def test_a_donation_may_leave_the_amount_to_the_payer(seller: ApiClient) -> None
         ({"min_amount": "5"}, "min_amount"),
     ],
 )
-def test_a_change_obeys_the_rules_of_a_new_link(seller: ApiClient, fields: dict[str, Any], param: str) -> None:
-    link = created(seller, CUSTOM)
-    answer = change(seller, link, **fields)
+def test_a_change_obeys_the_rules_of_a_new_link(tester: ApiClient, fields: dict[str, Any], param: str) -> None:
+    link = created(tester, CUSTOM)
+    answer = change(tester, link, **fields)
     assert (answer.status, answer.error["param"]) == (400, param)
-    assert seller.get(f"/links/{link['id']}").body == link
+    assert tester.get(f"/links/{link['id']}").body == link
 
 
 @pytest.mark.parametrize(
@@ -96,31 +96,31 @@ def test_a_change_obeys_the_rules_of_a_new_link(seller: ApiClient, fields: dict[
         ({"status": ["active"]}, (400, "status_invalid", "status")),
     ],
 )
-def test_an_unknown_status_is_refused(seller: ApiClient, body: dict[str, Any], refusal: tuple[int, str, str]) -> None:
-    link = make_link(seller.merchant)
+def test_an_unknown_status_is_refused(tester: ApiClient, body: dict[str, Any], refusal: tuple[int, str, str]) -> None:
+    link = make_link(tester.merchant)
     path = f"/links/{link.public_id}/status"
-    assert seller.send("PATCH", path, body).refusal == refusal
+    assert tester.send("PATCH", path, body).refusal == refusal
 
 
-def test_nulls_in_a_change_leave_what_cannot_be_changed(seller: ApiClient) -> None:
-    link = created(seller, SUBSCRIPTION)
+def test_nulls_in_a_change_leave_what_cannot_be_changed(tester: ApiClient) -> None:
+    link = created(tester, SUBSCRIPTION)
     nulls = dict.fromkeys(("type", "currency", "interval", "description"))
-    assert change(seller, link, **nulls).body == link | {
-        "updated_at": seller.get(f"/links/{link['id']}").body["updated_at"]
+    assert change(tester, link, **nulls).body == link | {
+        "updated_at": tester.get(f"/links/{link['id']}").body["updated_at"]
     }
 
 
 @pytest.mark.parametrize(
     ("body", "param"), [({}, "title"), ({"title": "a", "amount": 5}, "amount"), ({"title": "a", "type": "b"}, "type")]
 )
-def test_a_template_obeys_the_rules_of_its_fields(seller: ApiClient, body: dict[str, Any], param: str) -> None:
-    assert seller.post("/link_templates", body).error["param"] == param
+def test_a_template_obeys_the_rules_of_its_fields(tester: ApiClient, body: dict[str, Any], param: str) -> None:
+    assert tester.post("/link_templates", body).error["param"] == param
 
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("value", ["yes", 1])
-def test_escrow_of_a_link_is_a_boolean(value: Any, seller: ApiClient) -> None:
-    answer = seller.post("/links", CUSTOM | {"escrow": value})
+def test_escrow_of_a_link_is_a_boolean(value: Any, tester: ApiClient) -> None:
+    answer = tester.post("/links", CUSTOM | {"escrow": value})
     assert answer.refusal == (400, "parameter_invalid", "escrow")

@@ -20,26 +20,26 @@ def made_of(seller: ApiClient, body: dict[str, Any]) -> dict[str, Any]:
     return link
 
 
-def test_a_template_gives_what_the_new_link_does_not_say(seller: ApiClient) -> None:
-    template = seller.post(
+def test_a_template_gives_what_the_new_link_does_not_say(tester: ApiClient) -> None:
+    template = tester.post(
         "/link_templates", {"title": "Workshop", "amount": "40", "type": "invoice", "metadata": {"a": 1.0}}
     ).body
-    link = made_of(seller, {"template": template["id"], "title": "Mine"})
+    link = made_of(tester, {"template": template["id"], "title": "Mine"})
     assert (link["title"], link["amount"], link["type"]) == ("Mine", "40.00", "invoice")
     assert (link["metadata"], link["template"]) == ({"a": 1.0}, template["id"])
-    assert seller.get("/link_templates").body["data"] == [template]
-    assert seller.get(f"/link_templates/{template['id']}").body == template
+    assert tester.get("/link_templates").body["data"] == [template]
+    assert tester.get(f"/link_templates/{template['id']}").body == template
 
 
-def test_a_deleted_template_leaves_its_links(seller: ApiClient) -> None:
-    template = seller.post("/link_templates", {"title": "Workshop", "amount": "40"}).body
-    link = made_of(seller, {"template": template["id"]})
+def test_a_deleted_template_leaves_its_links(tester: ApiClient) -> None:
+    template = tester.post("/link_templates", {"title": "Workshop", "amount": "40"}).body
+    link = made_of(tester, {"template": template["id"]})
     path = f"/link_templates/{template['id']}"
-    answer = seller.send("DELETE", path)
+    answer = tester.send("DELETE", path)
     assert answer.body == {"id": template["id"], "deleted": True}
     assert not LinkTemplate.objects.exists()
-    assert seller.send("DELETE", path).status == 404
-    kept = seller.get(f"/links/{link['id']}").body
+    assert tester.send("DELETE", path).status == 404
+    kept = tester.get(f"/links/{link['id']}").body
     assert kept == link | {"template": None}
 
 

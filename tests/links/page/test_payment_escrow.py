@@ -13,8 +13,8 @@ from tests.links.payer import Payer
 pytestmark = pytest.mark.django_db
 
 
-def test_a_link_in_escrow_makes_checkouts_in_escrow(seller: ApiClient, payer: Payer) -> None:
-    link = created(seller, CUSTOM | {"escrow": True})
+def test_a_link_in_escrow_makes_checkouts_in_escrow(tester: ApiClient, payer: Payer) -> None:
+    link = created(tester, CUSTOM | {"escrow": True})
     assert link["escrow"] is True
     path = f"/p/{link['url'].rpartition('/')[2]}"
     # What money cannot wait in is not offered.
@@ -25,9 +25,9 @@ def test_a_link_in_escrow_makes_checkouts_in_escrow(seller: ApiClient, payer: Pa
     assert checkout.escrow
     assert set(checkout.offers) == {"base", "polygon"}
     assert Hold.objects.get().subject_id == checkout.public_id
-    changed = seller.send("PATCH", f"/links/{link['id']}", {"title": "Coffee"})
+    changed = tester.send("PATCH", f"/links/{link['id']}", {"title": "Coffee"})
     assert changed.body["escrow"] is True
-    changed = seller.send("PATCH", f"/links/{link['id']}", {"escrow": False})
+    changed = tester.send("PATCH", f"/links/{link['id']}", {"escrow": False})
     assert changed.body["escrow"] is False
     assert not payer.pay(path).escrow
 

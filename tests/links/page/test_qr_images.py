@@ -45,14 +45,14 @@ def test_the_svg_draws_in_black_on_white_and_loads_nothing() -> None:
     assert "style" not in text
 
 
-def test_a_link_hands_out_its_own_code(seller: ApiClient, tmp_path: Path) -> None:
-    link = seller.post("/links", {"title": "Tea", "amount": "25"}).body
-    png = seller.get(f"/links/{link['id']}/qr.png")
+def test_a_link_hands_out_its_own_code(tester: ApiClient, tmp_path: Path) -> None:
+    link = tester.post("/links", {"title": "Tea", "amount": "25"}).body
+    png = tester.get(f"/links/{link['id']}/qr.png")
     assert png.headers["Content-Type"] == "image/png"
     assert png.headers["Content-Disposition"] == f'inline; filename="{link["id"]}.png"'
     picture = tmp_path / "qr.png"
     picture.write_bytes(png.raw)
     assert decoded(picture) == link["url"]
-    svg = seller.get(f"/links/{link['id']}/qr.svg")
+    svg = tester.get(f"/links/{link['id']}/qr.svg")
     assert svg.headers["Content-Type"] == "image/svg+xml"
     assert svg.raw == qr_svg(link["url"])

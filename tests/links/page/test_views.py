@@ -3,7 +3,6 @@
 import re
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import orjson
 import pytest
@@ -138,7 +137,7 @@ def test_a_form_is_good_for_a_day(payer: Payer) -> None:
         payer.pay(path_of(link), form)
 
 
-def test_a_live_link_makes_live_checkouts(seller: ApiClient, payer: Payer) -> None:
+def test_a_live_link_makes_live_checkouts(tester: ApiClient, payer: Payer) -> None:
     merchant = make_merchant()
     make_live_chain("base", head_time=timezone.now())
     make_wallet(merchant)
@@ -165,7 +164,7 @@ def test_pages_have_the_checkout_pages_policy_and_are_not_kept(payer: Payer) -> 
     assert "<script" not in response.content.decode()
 
 
-@pytest.mark.usefixtures("_still_clock")
+@pytest.mark.usefixtures("still_window")
 def test_one_client_may_look_sixty_times_a_minute_and_pay_twenty_times(payer: Payer) -> None:
     path = path_of(make_link())
     form = payer.form(path)
@@ -179,7 +178,7 @@ def test_one_client_may_look_sixty_times_a_minute_and_pay_twenty_times(payer: Pa
     assert payer.client.get(path_of(make_link())).status_code == 200
 
 
-@pytest.mark.usefixtures("_still_clock")
+@pytest.mark.usefixtures("still_window")
 def test_one_client_may_pay_sixty_times_a_minute_on_all_links_together(payer: Payer) -> None:
     links = [make_link() for _ in range(4)]
     forms = [payer.form(path_of(link)) for link in links]
@@ -189,13 +188,6 @@ def test_one_client_may_pay_sixty_times_a_minute_on_all_links_together(payer: Pa
     assert answers == [303] * 60 + [429] * 4
 
 
-@pytest.fixture
-def _still_clock() -> Any:
-    middle = timezone.now().replace(second=30)
-    with time_machine.travel(middle, tick=False) as traveller:
-        yield traveller
-
-
 def test_only_the_methods_of_a_page_are_answered(payer: Payer) -> None:
     path = path_of(make_link())
     assert payer.client.head(path).status_code == 200
@@ -203,28 +195,28 @@ def test_only_the_methods_of_a_page_are_answered(payer: Payer) -> None:
         assert method(path).status_code == 405
 
 
-def test_a_link_is_paid_and_its_counts_follow(seller: ApiClient, payer: Payer) -> None:
-    link = seller.post("/links", {"title": "Tea", "amount": "25"}).body
+def test_a_link_is_paid_and_its_counts_follow(tester: ApiClient, payer: Payer) -> None:
+    link = tester.post("/links", {"title": "Tea", "amount": "25"}).body
     path = re.sub(r"^\w+://[^/]+", "", link["url"])
     checkout = payer.pay(path)
     later = timezone.now() + timedelta(seconds=6)
     play_due_steps(now=later)
     checkout.refresh_from_db()
     assert checkout.status == CheckoutStatus.COMPLETED
-    body = seller.get(f"/links/{link['id']}").body
+    body = tester.get(f"/links/{link['id']}").body
     assert (body["payments_count"], body["amount_collected"]) == (1, "25.000000")
-    [event] = seller.get("/events").body["data"]
+    [event] = tester.get("/events").body["data"]
     assert event["type"] == "checkout.completed"
     assert event["data"]["metadata"] == {"link_id": link["id"]}
 
 
-def test_an_invoice_closes_itself_when_it_is_paid(seller: ApiClient, payer: Payer) -> None:
-    link = seller.post("/links", {"title": "Tea", "amount": "25", "type": "invoice"}).body
+def test_an_invoice_closes_itself_when_it_is_paid(tester: ApiClient, payer: Payer) -> None:
+    link = tester.post("/links", {"title": "Tea", "amount": "25", "type": "invoice"}).body
     path = re.sub(r"^\w+://[^/]+", "", link["url"])
     payer.pay(path)
     play_due_steps(now=timezone.now() + timedelta(seconds=6))
     assert "This invoice is paid" in payer.look(path)
-    assert seller.get(f"/links/{link['id']}").body["status"] == "active"
+    assert tester.get(f"/links/{link['id']}").body["status"] == "active"
 
 
 def test_an_invoice_nobody_paid_in_time_can_be_paid_again(payer: Payer) -> None:

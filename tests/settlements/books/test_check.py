@@ -25,7 +25,7 @@ def check() -> Checked:
     return check_chain(chain_spec("base"), now=timezone.now())
 
 
-def test_a_base_unit_that_the_books_do_not_know_is_found(node: GasNode, base_node: Anvil) -> None:
+def test_a_base_unit_that_the_books_do_not_know_is_found(base_gas_node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     DepositBalance.objects.update(received=24_999_999)
     checked = check()
@@ -35,7 +35,7 @@ def test_a_base_unit_that_the_books_do_not_know_is_found(node: GasNode, base_nod
     assert deposit.merchant_id == DepositTotal.objects.get().merchant_id
 
 
-def test_money_on_the_chain_that_nobody_read_is_found(node: GasNode, base_node: Anvil) -> None:
+def test_money_on_the_chain_that_nobody_read_is_found(base_gas_node: GasNode, base_node: Anvil) -> None:
     deposits = paid(base_node, 25_000_000)
     with connection.cursor() as cursor:
         # As if a watcher had passed over a block.
@@ -44,9 +44,9 @@ def test_money_on_the_chain_that_nobody_read_is_found(node: GasNode, base_node: 
     assert f"{deposits[0]} USDC: the chain less the books 1 " in difference
 
 
-def test_a_forwarder_that_ought_to_be_empty_is_asked_too(node: GasNode, base_node: Anvil) -> None:
+def test_a_forwarder_that_ought_to_be_empty_is_asked_too(base_gas_node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
-    sweep(WAITING, node=node, now=timezone.now())
+    sweep(WAITING, node=base_gas_node, now=timezone.now())
     read(base_node)
     assert check().differences == []
     mint(base_node, USDC, str(deposit), 3)

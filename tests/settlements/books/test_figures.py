@@ -19,12 +19,12 @@ def check() -> Checked:
     return check_chain(chain_spec("base"), now=timezone.now())
 
 
-def test_the_three_figures_add_up_through_a_settlement(node: GasNode, base_node: Anvil) -> None:
+def test_the_three_figures_add_up_through_a_settlement(base_gas_node: GasNode, base_node: Anvil) -> None:
     merchant = make_merchant()
     paid(base_node, 25_000_000, 30_000_001, merchant=merchant)
-    sweep(WAITING, node=node, now=timezone.now())
+    sweep(WAITING, node=base_gas_node, now=timezone.now())
     read(base_node)
-    settle(node, base_node)
+    settle(base_gas_node, base_node)
     paid(base_node, 7, merchant=merchant)
     [figures] = figures_of(merchant.pk)
     assert (figures.received, figures.settled, figures.in_forwarders) == (55_000_008, 55_000_001, 7)

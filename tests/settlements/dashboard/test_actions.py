@@ -15,10 +15,10 @@ from tests.dashboard.people import Desk
 from tests.reports.takings import receive
 from tests.settlements.dashboard.test_pages import HASH, SETTLE, said
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 
-@pytest.mark.usefixtures("_gas_key")
+@pytest.mark.usefixtures("gas_key")
 def test_settling_writes_settlements_and_says_so(admin: Desk) -> None:
     receive(admin.merchant, 25_000_000)
     admin.post("dashboard_settle", SETTLE)
@@ -32,7 +32,7 @@ def test_settling_writes_settlements_and_says_so(admin: Desk) -> None:
     assert Settlement.objects.count() == 1
 
 
-@pytest.mark.usefixtures("_gas_key")
+@pytest.mark.usefixtures("gas_key")
 def test_what_a_closed_account_holds_is_settled_by_our_gas(owner: Desk) -> None:
     receive(owner.merchant, 25_000_000)
     Merchant.objects.update(closed_at=timezone.now())

@@ -6,7 +6,7 @@ from settlements.models import SettlementSettings
 from tests.dashboard.people import Desk
 from tests.settlements.dashboard.test_pages import SETTLE
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 
 @pytest.mark.parametrize("change", [{"purpose": "x"}, {"chain": "bitcoin"}, {"token": "EURC"}])

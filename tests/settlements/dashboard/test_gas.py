@@ -9,10 +9,10 @@ from settlements.models import GasAccount
 from tests.dashboard.machines import GAS_KEY, make_gas_transaction
 from tests.dashboard.people import Desk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 
-@pytest.mark.usefixtures("_gas_key")
+@pytest.mark.usefixtures("gas_key")
 def test_the_gas_box_warns_of_a_low_balance_and_tells_the_limit(viewer: Desk) -> None:
     now = timezone.now()
     made = make_gas_transaction("50000000000000000", now=now)

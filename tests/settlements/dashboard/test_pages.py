@@ -13,7 +13,7 @@ from tests.dashboard.people import Desk
 from tests.reports.takings import receive
 from wallets.states import ClaimKind
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 SETTLE = {"purpose": "checkout", "chain": "base", "token": "USDC"}
 HASH = "0x" + "5e" * 32

@@ -6,7 +6,7 @@ from tests.dashboard.machines import make_settlement
 from tests.dashboard.people import Desk
 from tests.reports.takings import receive
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 
 def test_a_settlement_shows_what_it_was_made_of(owner: Desk) -> None:

@@ -67,58 +67,64 @@ def state_of(made: GasTransaction) -> tuple[str, bool | None]:
     return made.state, made.succeeded
 
 
-def test_a_gap_that_a_failed_send_left_is_closed_for_those_behind_it(node: GasNode, base_node: Anvil) -> None:
-    unsent, behind = ask(node, "one"), ask(node, "two")
-    broadcast(behind, node=node, now=timezone.now())
-    assert node.receipt(behind.attempts.get().tx_hash) is None
-    tend("base", node=node, now=timezone.now())
+def test_a_gap_that_a_failed_send_left_is_closed_for_those_behind_it(base_gas_node: GasNode, base_node: Anvil) -> None:
+    unsent, behind = ask(base_gas_node, "one"), ask(base_gas_node, "two")
+    broadcast(behind, node=base_gas_node, now=timezone.now())
+    assert base_gas_node.receipt(behind.attempts.get().tx_hash) is None
+    tend("base", node=base_gas_node, now=timezone.now())
     base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=timezone.now()) == 0
+    assert tend("base", node=base_gas_node, now=timezone.now()) == 0
     assert {state_of(unsent), state_of(behind)} == {(TransactionState.MINED, True)}
 
 
-def test_what_no_node_takes_makes_room_for_those_behind_it(node: GasNode, base_node: Anvil, base_settings: Any) -> None:
+def test_what_no_node_takes_makes_room_for_those_behind_it(
+    base_gas_node: GasNode, base_node: Anvil, base_settings: Any
+) -> None:
     base_settings.GAS_DAILY_COINS = {"base": "10"}
-    refused, behind = ask(node, "one", gas=90_000_000), ask(node, "two")
-    assert broadcast(refused, node=node, now=timezone.now()) is Sending.REFUSED
-    broadcast(behind, node=node, now=timezone.now())
+    refused, behind = ask(base_gas_node, "one", gas=90_000_000), ask(base_gas_node, "two")
+    assert broadcast(refused, node=base_gas_node, now=timezone.now()) is Sending.REFUSED
+    broadcast(behind, node=base_gas_node, now=timezone.now())
     later = timezone.now() + GIVE_UP_AFTER + LATE
-    tend("base", node=node, now=later)
+    tend("base", node=base_gas_node, now=later)
     base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=later) == 0
+    assert tend("base", node=base_gas_node, now=later) == 0
     refused.refresh_from_db()
     assert (refused.purpose, refused.reference) == (Purpose.CANCEL, f"sweep:{refused.pk}")
     assert state_of(behind) == (TransactionState.MINED, True)
 
 
-def test_what_a_reorganisation_takes_out_of_its_block_gets_into_another(node: GasNode, base_node: Anvil) -> None:
-    made = ask(node, "one")
-    broadcast(made, node=node, now=timezone.now())
+def test_what_a_reorganisation_takes_out_of_its_block_gets_into_another(
+    base_gas_node: GasNode, base_node: Anvil
+) -> None:
+    made = ask(base_gas_node, "one")
+    broadcast(made, node=base_gas_node, now=timezone.now())
     base_node.mine()
-    tend("base", node=node, now=timezone.now())
+    tend("base", node=base_gas_node, now=timezone.now())
     made.refresh_from_db()
     assert (made.state, made.succeeded) == (TransactionState.SENT, True)
     before = made.block_hash
     base_node.reorg(2)
     later = timezone.now() + LATE
-    tend("base", node=node, now=later)
+    tend("base", node=base_gas_node, now=later)
     base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=later) == 0
+    assert tend("base", node=base_gas_node, now=later) == 0
     assert state_of(made) == (TransactionState.MINED, True)
     assert made.block_hash != before
 
 
-def test_what_a_reorganisation_takes_out_of_a_final_block_holds_up_nobody(node: GasNode, base_node: Anvil) -> None:
-    made = ask(node, "one")
-    broadcast(made, node=node, now=timezone.now())
+def test_what_a_reorganisation_takes_out_of_a_final_block_holds_up_nobody(
+    base_gas_node: GasNode, base_node: Anvil
+) -> None:
+    made = ask(base_gas_node, "one")
+    broadcast(made, node=base_gas_node, now=timezone.now())
     base_node.mine(CONFIRMATIONS)
-    tend("base", node=node, now=timezone.now())
+    tend("base", node=base_gas_node, now=timezone.now())
     assert state_of(made) == (TransactionState.MINED, True)
     base_node.reorg(CONFIRMATIONS + 2)
-    broadcast(behind := ask(node, "two"), node=node, now=timezone.now())
+    broadcast(behind := ask(base_gas_node, "two"), node=base_gas_node, now=timezone.now())
     for minutes in range(3):
-        tend("base", node=node, now=timezone.now() + (1 + minutes) * LATE)
+        tend("base", node=base_gas_node, now=timezone.now() + (1 + minutes) * LATE)
         base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=timezone.now() + 5 * LATE) == 0
+    assert tend("base", node=base_gas_node, now=timezone.now() + 5 * LATE) == 0
     assert {state_of(made), state_of(behind)} == {(TransactionState.MINED, True)}
-    assert node.receipt(behind.tx_hash) is not None
+    assert base_gas_node.receipt(behind.tx_hash) is not None

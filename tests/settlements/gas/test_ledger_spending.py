@@ -57,21 +57,21 @@ def test_what_was_spent_since_any_moment_is_exact() -> None:
         assert spent_since("base", since) == added_up(since)
 
 
-def test_what_changes_later_is_counted_where_it_began(node: GasNode, base_node: Anvil) -> None:
+def test_what_changes_later_is_counted_where_it_began(base_gas_node: GasNode, base_node: Anvil) -> None:
     now = timezone.now()
     base_node.set_automine(False)
     try:
-        made = ask(node, "one")
+        made = ask(base_gas_node, "one")
         seen = [spent_since("base", now - DAY)]
         assert seen == [made.gas_limit * made.attempts.get().max_fee]
-        tend("base", node=node, now=now)
-        tend("base", node=node, now=now + LATE)
+        tend("base", node=base_gas_node, now=now)
+        tend("base", node=base_gas_node, now=now + LATE)
         assert made.attempts.count() == 2
         seen.append(spent_since("base", now - DAY))
         base_node.mine(CONFIRMATIONS)
     finally:
         base_node.set_automine(True)
-    tend("base", node=node, now=now + LATE)
+    tend("base", node=base_gas_node, now=now + LATE)
     made.refresh_from_db()
     seen.append(spent_since("base", now - DAY))
     assert seen[2] == made.cost_wei

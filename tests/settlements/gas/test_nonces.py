@@ -72,10 +72,10 @@ def make_operator() -> None:
 
 
 def test_a_number_no_account_can_have_is_not_believed_and_told_once_a_day(
-    node: GasNode, liar: RpcProxy, base_settings: Any
+    base_gas_node: GasNode, liar: RpcProxy, base_settings: Any
 ) -> None:
     make_operator()
-    first = ask(node, "one")
+    first = ask(base_gas_node, "one")
     now = timezone.now()
     with asking(base_settings, liar.url) as lying:
         for hours in (0, 5, 25):
@@ -83,38 +83,38 @@ def test_a_number_no_account_can_have_is_not_believed_and_told_once_a_day(
     assert account().next_nonce == first.nonce + 1
     assert account().balance_wei
     assert told_mails() == 2
-    assert ask(node, "two").nonce == first.nonce + 1
+    assert ask(base_gas_node, "two").nonce == first.nonce + 1
 
 
 def test_without_the_bound_one_lie_would_stop_the_account(
-    monkeypatch: pytest.MonkeyPatch, node: GasNode, liar: RpcProxy, base_settings: Any
+    monkeypatch: pytest.MonkeyPatch, base_gas_node: GasNode, liar: RpcProxy, base_settings: Any
 ) -> None:
     """The negative control of the test above."""
     monkeypatch.setattr(nonces, "MOST_RAISED", BEYOND_ANY)
-    ask(node, "one")
+    ask(base_gas_node, "one")
     with asking(base_settings, liar.url) as lying:
         refresh_balances("base", node=lying, now=timezone.now())
     assert account().next_nonce == ABSURD
 
 
 def test_nothing_is_given_up_on_the_word_of_one_that_is_not_believed(
-    node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
+    base_gas_node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
 ) -> None:
-    made = ask(node, "one")
+    made = ask(base_gas_node, "one")
     base_node.mine(CONFIRMATIONS)
     with asking(base_settings, liar.url) as lying:
         assert tend("base", node=lying, now=timezone.now()) == 1
-    assert tend("base", node=node, now=timezone.now() + LATE) == 1
+    assert tend("base", node=base_gas_node, now=timezone.now() + LATE) == 1
     base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=timezone.now() + LATE) == 0
+    assert tend("base", node=base_gas_node, now=timezone.now() + LATE) == 0
     made.refresh_from_db()
     assert (made.state, made.succeeded) == (TransactionState.MINED, True)
 
 
 def test_a_small_lie_is_found_out_by_the_second_node(
-    node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
+    base_gas_node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
 ) -> None:
-    made = ask(node, "one")
+    made = ask(base_gas_node, "one")
     liar.fault = tells(made.nonce + 7)
     base_node.mine(CONFIRMATIONS)
     with asking(base_settings, liar.url, base_node.url) as divided:
@@ -127,10 +127,10 @@ def test_a_small_lie_is_found_out_by_the_second_node(
 
 
 def test_without_a_second_node_a_small_lie_is_believed(
-    node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
+    base_gas_node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
 ) -> None:
     """The negative control of the test above."""
-    made = ask(node, "one")
+    made = ask(base_gas_node, "one")
     liar.fault = tells(made.nonce + 7)
     base_node.mine(CONFIRMATIONS)
     with asking(base_settings, liar.url) as lying:
@@ -141,16 +141,16 @@ def test_without_a_second_node_a_small_lie_is_believed(
 
 
 def test_while_the_second_node_is_away_nothing_is_given_up_or_held_up(
-    node: GasNode, base_node: Anvil, base_settings: Any
+    base_gas_node: GasNode, base_node: Anvil, base_settings: Any
 ) -> None:
-    lost, behind = ask(node, "one"), ask(node, "two")
+    lost, behind = ask(base_gas_node, "one"), ask(base_gas_node, "two")
     holder = base_node.accounts[3]
     base_node.send(holder, to=holder.address)
     base_node.mine(CONFIRMATIONS)
     with asking(base_settings, base_node.url, NOWHERE) as alone:
         assert tend("base", node=alone, now=timezone.now()) == 2
     base_node.mine(CONFIRMATIONS)
-    tend("base", node=node, now=timezone.now())
+    tend("base", node=base_gas_node, now=timezone.now())
     for one, state in ((lost, "dropped"), (behind, "mined")):
         one.refresh_from_db()
         assert one.state == state

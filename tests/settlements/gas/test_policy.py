@@ -21,14 +21,14 @@ def test_solana_has_a_days_limit_and_no_price_of_gas_in_wei(settings: Any) -> No
             ask_for("solana")
 
 
-def test_the_days_limit_is_kept(node: GasNode, base_settings: Any) -> None:
+def test_the_days_limit_is_kept(base_gas_node: GasNode, base_settings: Any) -> None:
     base_settings.GAS_DAILY_COINS = {"base": "0.0000001"}
     with pytest.raises(NoGasError, match="spent"):
-        ask(node, "one")
+        ask(base_gas_node, "one")
     assert not GasTransaction.objects.exists()
 
 
-def test_gas_that_is_too_dear_is_not_bought(node: GasNode, base_settings: Any) -> None:
+def test_gas_that_is_too_dear_is_not_bought(base_gas_node: GasNode, base_settings: Any) -> None:
     base_settings.GAS_MAX_GWEI = {"base": "0.000000001"}
     with pytest.raises(NoGasError, match="costs more"):
-        ask(node, "one")
+        ask(base_gas_node, "one")

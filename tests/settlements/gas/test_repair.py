@@ -42,31 +42,31 @@ def command(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
 
 def test_a_number_that_was_raised_too_far_is_repaired_by_hand(
-    node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
+    base_gas_node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ask(node, "one")
-    tend("base", node=node, now=timezone.now())
+    ask(base_gas_node, "one")
+    tend("base", node=base_gas_node, now=timezone.now())
     right = raise_by(5)
     assert f"ledger: {right + 5}." in command(capsys)
     assert f"continue with nonce {right}. Nothing" in command(capsys, "--resync")
     assert account().next_nonce == right + 5
     command(capsys, "--resync", "--yes")
-    assert ask(node, "two").nonce == right
+    assert ask(base_gas_node, "two").nonce == right
 
 
 def test_holes_below_what_is_on_its_way_are_used_up(
-    node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
+    base_gas_node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ask(node, "one")
+    ask(base_gas_node, "one")
     right = raise_by(3)
-    stuck = ask(node, "two")
+    stuck = ask(base_gas_node, "two")
     GasTransaction.objects.filter(reference="one").update(state=TransactionState.DROPPED)
-    again = ask(node, "one")
+    again = ask(base_gas_node, "one")
     said = command(capsys, "--resync", "--yes")
     assert f"after 4 empty transactions ({right - 1} to {right + 2})" in said
-    tend("base", node=node, now=timezone.now())
+    tend("base", node=base_gas_node, now=timezone.now())
     base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=timezone.now()) == 0
+    assert tend("base", node=base_gas_node, now=timezone.now()) == 0
     states = GasTransaction.objects.values_list("state", flat=True)
     assert list(states) == [TransactionState.MINED] * 6
     empty = GasTransaction.objects.filter(purpose=Purpose.CANCEL)
@@ -77,11 +77,11 @@ def test_holes_below_what_is_on_its_way_are_used_up(
 
 
 def test_a_hole_too_wide_or_nodes_that_disagree_are_left_to_the_person(
-    node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any, capsys: pytest.CaptureFixture[str]
+    base_gas_node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ask(node, "one")
+    ask(base_gas_node, "one")
     raise_by(MOST_FILLED + 2)
-    ask(node, "two")
+    ask(base_gas_node, "two")
     with pytest.raises(CommandError, match="nonces are missing"):
         command(capsys, "--resync", "--yes")
     with asking(base_settings, liar.url, base_node.url), pytest.raises(CommandError, match="different nonces"):

@@ -22,12 +22,12 @@ MOST_GAS = 2**24
 
 
 def test_a_full_batch_of_a_token_with_a_block_list_fits_its_gas(
-    node: GasNode, base_node: Anvil, base_settings: Any
+    base_gas_node: GasNode, base_node: Anvil, base_settings: Any
 ) -> None:
     base_settings.GAS_DAILY_COINS = {"base": "1"}
     paid_together(base_node, MOST_ITEMS, merchant=make_merchant(), units=250_000_000_000 // 150)
-    assert len(sweep(WAITING, node=node, now=timezone.now())) == MOST_ITEMS
-    settle(node, base_node)
+    assert len(sweep(WAITING, node=base_gas_node, now=timezone.now())) == MOST_ITEMS
+    settle(base_gas_node, base_node)
     [made] = GasTransaction.objects.all()
     assert made.gas_used is not None
     assert MOST_ITEMS * 70_000 < made.gas_used < made.gas_limit < MOST_GAS

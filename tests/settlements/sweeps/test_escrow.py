@@ -54,7 +54,7 @@ def pay_all(node: Anvil, *checkouts: CheckoutRow) -> None:
 
 
 def test_held_money_stays_until_it_is_released_and_arrives_by_the_next_sweep(
-    base_settings: Any, node: GasNode, base_node: Anvil
+    base_settings: Any, base_gas_node: GasNode, base_node: Anvil
 ) -> None:
     base_settings.CHAIN_SETTINGS |= {"BASE_TOKEN_USDC": USDC, "BASE_CONFIRMATIONS": "6"}
     base_settings.GAS_COIN_USD = {"base": "10"}
@@ -68,10 +68,10 @@ def test_held_money_stays_until_it_is_released_and_arrives_by_the_next_sweep(
 
     def sweep_all() -> int:
         """Sweep; return what the merchant's wallet has got by now."""
-        sweep(WAITING, node=node, now=timezone.now())
+        sweep(WAITING, node=base_gas_node, now=timezone.now())
         base_node.mine(6)
-        tend("base", node=node, now=timezone.now())
-        resume("base", node=node, now=timezone.now())
+        tend("base", node=base_gas_node, now=timezone.now())
+        resume("base", node=base_gas_node, now=timezone.now())
         return balance_of(base_node, USDC, WALLET) - before
 
     assert sweep_all() == 25_000_000

@@ -29,7 +29,7 @@ def flush(base_node: Anvil, deposit: DepositAddress) -> str:
     return execute(base_node, stranger, FACTORY, FLUSH, to, bytes(deposit.nonce), USDC)
 
 
-def test_a_strangers_flush_is_a_settlement_once(node: GasNode, base_node: Anvil) -> None:
+def test_a_strangers_flush_is_a_settlement_once(base_gas_node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     tx_hash = flush(base_node, deposit)
     assert note_outflows("base", now=timezone.now()) == 0
@@ -40,22 +40,22 @@ def test_a_strangers_flush_is_a_settlement_once(node: GasNode, base_node: Anvil)
     assert (settlement.sender, settlement.status) == (Sender.EXTERNAL, SettlementStatus.SETTLED)
     assert (settlement.tx_hash, settlement.units_moved) == (tx_hash, 25_000_000)
     assert settlement.merchant_id == deposit.merchant_id
-    assert sweep(WAITING, node=node, now=timezone.now()) == []
+    assert sweep(WAITING, node=base_gas_node, now=timezone.now()) == []
 
 
-def test_what_our_own_gas_sent_belongs_to_its_settlement(node: GasNode, base_node: Anvil) -> None:
+def test_what_our_own_gas_sent_belongs_to_its_settlement(base_gas_node: GasNode, base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
-    [settlement] = sweep(WAITING, node=node, now=timezone.now())
+    [settlement] = sweep(WAITING, node=base_gas_node, now=timezone.now())
     read(base_node)
     assert note_outflows("base", now=timezone.now()) == 1
-    settle(node, base_node)
+    settle(base_gas_node, base_node)
     assert SettledOutflow.objects.get().settlement == settlement
     settlement.refresh_from_db()
     assert settlement.status == SettlementStatus.SETTLED
     assert Settlement.objects.count() == 1
 
 
-def test_a_strangers_flush_ends_escrow(node: GasNode, base_node: Anvil) -> None:
+def test_a_strangers_flush_ends_escrow(base_gas_node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     hold = Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
     flush(base_node, deposit)
@@ -65,7 +65,7 @@ def test_a_strangers_flush_ends_escrow(node: GasNode, base_node: Anvil) -> None:
     assert hold.released_by == ReleasedBy.EXTERNAL
 
 
-def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(node: GasNode, base_node: Anvil) -> None:
+def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(base_gas_node: GasNode, base_node: Anvil) -> None:
     """The same forwarder is on every chain: what is flushed on one leaves the others as they are."""
     [deposit] = paid(base_node, 25_000_000)
     hold = Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
@@ -88,7 +88,7 @@ def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(node: GasNo
     assert note_outflows("polygon", now=now) == 1
     hold.refresh_from_db()
     assert hold.released_at is None
-    assert sweep(WAITING, node=node, now=now) == []
+    assert sweep(WAITING, node=base_gas_node, now=now) == []
 
 
 def carried_out(base_node: Anvil, deposit: DepositAddress) -> str:
@@ -108,7 +108,7 @@ def carried_out(base_node: Anvil, deposit: DepositAddress) -> str:
 
 
 def test_a_transaction_with_more_outflows_than_one_run_takes_is_one_settlement(
-    node: GasNode, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+    base_gas_node: GasNode, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outflows, "MOST_AT_ONCE", 2)
     amounts = 25_000_000, 30_000_000, 35_000_000
@@ -127,7 +127,7 @@ def test_a_transaction_with_more_outflows_than_one_run_takes_is_one_settlement(
 
 
 def test_one_run_takes_no_more_blocks_than_it_needs(
-    node: GasNode, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+    base_gas_node: GasNode, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outflows, "MOST_AT_ONCE", 2)
     for deposit in paid(base_node, *[25_000_000] * 3):

@@ -25,19 +25,21 @@ def ask(merchant_id: int, **wanted: Any) -> list[Settlement]:
     return settle_now(merchant_id, wanted.pop("mode", Mode.LIVE), **given | wanted)
 
 
-def test_what_a_merchant_asks_for_is_written_at_once_and_sent_a_moment_later(node: GasNode, base_node: Anvil) -> None:
+def test_what_a_merchant_asks_for_is_written_at_once_and_sent_a_moment_later(
+    base_gas_node: GasNode, base_node: Anvil
+) -> None:
     [deposit] = paid(base_node, 25_000_000)
     [settlement] = ask(deposit.merchant_id)
     told = settlement_payload(settlement)
     assert (told["amount"], told["status"], told["txHash"]) == ("25.000000", "pending", None)
     assert told["to"] == checksum(bytes(deposit.destination))
-    look(node)
-    settle(node, base_node)
+    look(base_gas_node)
+    settle(base_gas_node, base_node)
     settlement.refresh_from_db()
     assert settlement_payload(settlement)["status"] == "settled"
 
 
-def test_only_what_was_asked_for_is_settled(base_node: Anvil, node: GasNode) -> None:
+def test_only_what_was_asked_for_is_settled(base_node: Anvil, base_gas_node: GasNode) -> None:
     merchant = make_merchant()
     paid(base_node, 25_000_000, merchant=merchant)
     [other] = paid(base_node, 25_000_000)

@@ -26,13 +26,13 @@ from wallets.forwarders.addresses import checksum
 pytestmark = pytest.mark.django_db
 
 
-def test_what_waits_arrives_at_the_merchants_wallets(node: GasNode, base_node: Anvil) -> None:
+def test_what_waits_arrives_at_the_merchants_wallets(base_gas_node: GasNode, base_node: Anvil) -> None:
     deposits = paid(base_node, 25_000_000, 30_000_000)
     wallet = checksum(bytes(deposits[0].destination))
     before = balance_of(base_node, USDC, wallet)
-    settlements = sweep(WAITING, node=node, now=timezone.now())
+    settlements = sweep(WAITING, node=base_gas_node, now=timezone.now())
     assert {one.status for one in settlements} == {SettlementStatus.SENT}
-    settle(node, base_node)
+    settle(base_gas_node, base_node)
     for settlement in settlements:
         settlement.refresh_from_db()
         assert settlement.status == SettlementStatus.SETTLED
@@ -42,31 +42,31 @@ def test_what_waits_arrives_at_the_merchants_wallets(node: GasNode, base_node: A
     assert balance_of(base_node, USDC, wallet) == before + 55_000_000
 
 
-def test_two_runs_send_one_batch(node: GasNode, base_node: Anvil) -> None:
+def test_two_runs_send_one_batch(base_gas_node: GasNode, base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
-    assert sweep(WAITING, node=node, now=timezone.now())
-    assert sweep(WAITING, node=node, now=timezone.now()) == []
+    assert sweep(WAITING, node=base_gas_node, now=timezone.now())
+    assert sweep(WAITING, node=base_gas_node, now=timezone.now()) == []
     assert GasTransaction.objects.count() == 1
 
 
-def test_nothing_waits_that_is_held_in_escrow(node: GasNode, base_node: Anvil) -> None:
+def test_nothing_waits_that_is_held_in_escrow(base_gas_node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
     hold = Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
-    assert sweep(WAITING, node=node, now=timezone.now()) == []
+    assert sweep(WAITING, node=base_gas_node, now=timezone.now()) == []
     hold.released_at, hold.released_by = timezone.now(), "member"
     hold.save()
-    assert len(sweep(WAITING, node=node, now=timezone.now())) == 1
+    assert len(sweep(WAITING, node=base_gas_node, now=timezone.now())) == 1
     assert Settlement.objects.count() == 1
 
 
 def test_batches_are_no_larger_than_the_days_limit_pays_for(
-    node: GasNode, base_node: Anvil, base_settings: Any
+    base_gas_node: GasNode, base_node: Anvil, base_settings: Any
 ) -> None:
     paid(base_node, *[25_000_000] * 6)
-    prices = node.prices()
+    prices = base_gas_node.prices()
     limit = 1_000_000 * (2 * prices.base_fee + prices.tip)
     base_settings.GAS_DAILY_COINS = {"base": str(Decimal(limit) / 10**18)}
-    sweep(WAITING, node=node, now=timezone.now())
+    sweep(WAITING, node=base_gas_node, now=timezone.now())
     [made] = GasTransaction.objects.all()
     assert made.gas_limit <= 1_000_000
     assert Settlement.objects.filter(status=SettlementStatus.PENDING).exists()
@@ -103,30 +103,30 @@ def refusing(text: str = "tx fee (1.20 ether) exceeds the configured cap") -> It
     "text", ["insufficient funds for gas * price + value", "transaction underpriced: gas tip cap 1, minimum needed 25"]
 )
 def test_a_batch_that_cannot_be_paid_for_waits_and_is_sent_once_when_it_can(
-    node: GasNode, base_node: Anvil, text: str
+    base_gas_node: GasNode, base_node: Anvil, text: str
 ) -> None:
     """Its nonce is emptied, so that nodes never get the same batch twice, and it has no transaction meanwhile."""
     [deposit] = paid(base_node, 25_000_000)
     wallet = checksum(bytes(deposit.destination))
     before = balance_of(base_node, USDC, wallet)
     with refusing(text):
-        [settlement] = sweep(WAITING, node=node, now=timezone.now())
+        [settlement] = sweep(WAITING, node=base_gas_node, now=timezone.now())
     assert (settlement.status, settlement.transaction, settlement.tx_hash) == (SettlementStatus.PENDING, None, "")
     assert [one.purpose for one in GasTransaction.objects.all()] == [Purpose.CANCEL]
     for _ in range(2):
-        look(node)
-        settle(node, base_node)
+        look(base_gas_node)
+        settle(base_gas_node, base_node)
     settlement.refresh_from_db()
     assert settlement.status == SettlementStatus.SETTLED
     assert [one.purpose for one in GasTransaction.objects.order_by("nonce")] == [Purpose.CANCEL, Purpose.SWEEP]
     assert balance_of(base_node, USDC, wallet) == before + 25_000_000
 
 
-def test_a_batch_that_can_never_be_paid_for_frees_its_forwarders(node: GasNode, base_node: Anvil) -> None:
+def test_a_batch_that_can_never_be_paid_for_frees_its_forwarders(base_gas_node: GasNode, base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
     with refusing("insufficient funds for gas * price + value"):
-        [settlement] = sweep(WAITING, node=node, now=timezone.now())
-    assert resume("base", node=node, now=timezone.now() + UNSENT_FOR + LATE) == 1
+        [settlement] = sweep(WAITING, node=base_gas_node, now=timezone.now())
+    assert resume("base", node=base_gas_node, now=timezone.now() + UNSENT_FOR + LATE) == 1
     settlement.refresh_from_db()
     assert settlement.status == SettlementStatus.FAILED
 
@@ -151,11 +151,11 @@ def given_up(node: GasNode, base_node: Anvil) -> Iterator[tuple[Settlement, date
     settlement.refresh_from_db()
 
 
-def test_what_was_given_up_and_is_mined_after_all_is_settled(node: GasNode, base_node: Anvil) -> None:
+def test_what_was_given_up_and_is_mined_after_all_is_settled(base_gas_node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
-    with given_up(node, base_node) as (settlement, later):
+    with given_up(base_gas_node, base_node) as (settlement, later):
         with refusing():
-            look(node, now=later)
+            look(base_gas_node, now=later)
         assert GasTransaction.objects.get().purpose == Purpose.CANCEL
         settlement.refresh_from_db()
         assert settlement.status == SettlementStatus.SENT
@@ -169,12 +169,12 @@ def test_what_was_given_up_and_is_mined_after_all_is_settled(node: GasNode, base
     assert Settlement.objects.count() == 1
 
 
-def test_what_was_given_up_fails_once_the_empty_transaction_is_final(node: GasNode, base_node: Anvil) -> None:
+def test_what_was_given_up_fails_once_the_empty_transaction_is_final(base_gas_node: GasNode, base_node: Anvil) -> None:
     [deposit] = paid(base_node, 25_000_000)
-    with given_up(node, base_node) as (settlement, later):
-        look(node, now=later)
+    with given_up(base_gas_node, base_node) as (settlement, later):
+        look(base_gas_node, now=later)
         base_node.mine()
-        look(node, now=later)
+        look(base_gas_node, now=later)
         settlement.refresh_from_db()
         assert settlement.status == SettlementStatus.SENT
         base_node.mine(CONFIRMATIONS)

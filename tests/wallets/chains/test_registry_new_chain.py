@@ -19,7 +19,7 @@ from demo.localnet.funding import payer, prepare_chain
 from demo.localnet.tokens import token_address
 from settlements.gas.policy import coin_usd, gas_policy
 from tests.contract.client import ApiClient, client_of
-from tests.factories import WALLET, make_merchant
+from tests.factories import WALLET
 from tests.nodes.fixtures import StartNode
 from tests.tree import ROOT
 from tests.wallets.factories import read_all
@@ -87,12 +87,6 @@ def watcher(node: Anvil) -> Iterator[ChainWatcher]:
     forget()
     yield watcher
     pool.close()
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    """A merchant, without a wallet yet."""
-    return make_merchant()
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """Movements of a watched wallet: narrowed, paged, newest block first."""
 
-import secrets
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from accounts.states import Mode
-from tests.contract.client import ApiClient, client_of
+from tests.contract.client import ApiClient
 from tests.factories import NOON
 from tests.wallets.days import make_movement
 from tests.wallets.watched.test_api import PATH, listed
@@ -15,13 +13,6 @@ from tests.wallets.watched_wallets import watch
 from wallets.states import Direction, TransferState
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def shop(settings: Any) -> ApiClient:
-    """A merchant's live key; what was asked before does not count."""
-    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
-    return client_of(mode=Mode.LIVE)
 
 
 def test_movements_are_narrowed_and_paged_newest_block_first(shop: ApiClient) -> None:

@@ -19,7 +19,7 @@ from wallets.watchers.accounts import AccountWatcher
 if TYPE_CHECKING:
     from demo.localnet.solana.node import SolanaNode
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
 
 
 class Bench:

@@ -18,7 +18,7 @@ from wallets.chains.base import ChainError
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.watched.selectors import balances_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
 
 USDC, USDT = token_address("USDC"), token_address("USDT")
 SHOP = "0x000000000000000000000000000000000f5bafe1"

@@ -12,7 +12,7 @@ from wallets.states import TransferState
 from wallets.watched.selectors import history_progress
 from wallets.watched.service import remove_watched_wallet
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
 
 
 def test_history_is_read_in_both_directions_with_progress_and_comes_to_an_end(bench: Bench) -> None:

@@ -9,7 +9,7 @@ from tests.wallets.watching import moved, watch
 from wallets.models import EPOCH, ChainCursor, WatchedWallet
 from wallets.watched.openings import Openings
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
 
 
 def test_a_movement_at_the_seam_is_recorded_once(bench: Bench) -> None:

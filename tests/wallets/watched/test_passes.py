@@ -14,7 +14,7 @@ from wallets.states import WatchStatus
 from wallets.watched.selectors import history_progress
 from wallets.watched.service import remove_watched_wallet
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
 
 
 def test_no_more_is_asked_than_a_share_of_the_budget(base_node: Anvil, open_books: Open) -> None:

@@ -13,7 +13,7 @@ from wallets.chains.base import ChainError
 from wallets.watched.selectors import history_progress
 from wallets.watched.turns import UNAVAILABLE, UNSOUND
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
 
 
 TILL = "0x000000000000000000000000000000000f71bafe"

@@ -1,6 +1,5 @@
 """A chain that nobody is expected to pay on is asked once a minute, and at full pace as soon as somebody may."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
@@ -26,20 +25,6 @@ USDC = token_address("USDC")
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.fixture
-def watcher(base_node: Anvil) -> Iterator[Watcher]:
-    watcher = make_watcher(base_node.url)
-    yield watcher
-    watcher.close()
-
-
-@pytest.fixture
-def ethereum(ethereum_node: Anvil) -> Iterator[Watcher]:
-    watcher = make_watcher(ethereum_node.url, chain="ethereum")
-    yield watcher
-    watcher.close()
-
-
 def passes(watcher: Watcher, seconds: int, *, since: datetime) -> int:
     """How many passes it does, asked each second."""
     outcomes = [watcher.tick(now=since + timedelta(seconds=second)) for second in range(seconds)]
@@ -52,29 +37,29 @@ def payable_until(until: datetime) -> DepositAddress:
     return make_deposit(watched_until=until + WATCH_AFTER_EXPIRY)
 
 
-def test_nobody_to_pay_means_one_pass_a_minute(watcher: Watcher) -> None:
+def test_nobody_to_pay_means_one_pass_a_minute(idle_watcher: Watcher) -> None:
     begun = timezone.now()
-    read_all(watcher, now=begun)
-    before = watcher._adapter.requests
-    assert passes(watcher, 300, since=begun + timedelta(seconds=1)) == 5
+    read_all(idle_watcher, now=begun)
+    before = idle_watcher._adapter.requests
+    assert passes(idle_watcher, 300, since=begun + timedelta(seconds=1)) == 5
     # Each asks for the head alone.
-    assert watcher._adapter.requests - before == 5
+    assert idle_watcher._adapter.requests - before == 5
 
 
-def test_somebody_to_pay_means_a_pass_each_time(watcher: Watcher) -> None:
+def test_somebody_to_pay_means_a_pass_each_time(idle_watcher: Watcher) -> None:
     begun = timezone.now()
     payable_until(begun + 30 * MINUTE)
-    read_all(watcher, now=begun)
-    assert passes(watcher, 60, since=begun) == 60
+    read_all(idle_watcher, now=begun)
+    assert passes(idle_watcher, 60, since=begun) == 60
 
 
-def test_a_new_checkout_is_watched_from_the_next_pass_on(base_node: Anvil, watcher: Watcher) -> None:
+def test_a_new_checkout_is_watched_from_the_next_pass_on(base_node: Anvil, idle_watcher: Watcher) -> None:
     now = timezone.now()
-    read_all(watcher, now=now)
-    assert watcher.tick(now=now) is Outcome.QUIET
+    read_all(idle_watcher, now=now)
+    assert idle_watcher.tick(now=now) is Outcome.QUIET
     deposit = payable_until(now + 30 * MINUTE)
     transfer(base_node, payer(base_node), USDC, address_of(deposit), 25)
-    assert watcher.tick(now=now) is Outcome.IDLE
+    assert idle_watcher.tick(now=now) is Outcome.IDLE
     assert Transfer.objects.get().units == 25
 
 
@@ -82,27 +67,29 @@ def test_a_new_checkout_is_watched_from_the_next_pass_on(base_node: Anvil, watch
     ("ago", "is_expected"), [(2 * MINUTE, True), (4 * MINUTE, False)], ids=["on its way", "too late"]
 )
 def test_a_checkout_is_waited_for_until_its_last_payment_may_have_been_mined(
-    watcher: Watcher, ago: timedelta, is_expected: bool
+    idle_watcher: Watcher, ago: timedelta, is_expected: bool
 ) -> None:
     now = timezone.now()
     payable_until(now - ago)
-    read_all(watcher, now=now)
+    read_all(idle_watcher, now=now)
     wanted = Outcome.IDLE if is_expected else Outcome.QUIET
-    assert watcher.tick(now=now) is wanted
+    assert idle_watcher.tick(now=now) is wanted
 
 
-def test_late_money_is_seen_within_a_minute_and_followed_until_it_is_final(base_node: Anvil, watcher: Watcher) -> None:
+def test_late_money_is_seen_within_a_minute_and_followed_until_it_is_final(
+    base_node: Anvil, idle_watcher: Watcher
+) -> None:
     now = timezone.now()
     deposit = payable_until(now - timedelta(days=3))
-    read_all(watcher, now=now)
+    read_all(idle_watcher, now=now)
     transfer(base_node, payer(base_node), USDC, address_of(deposit), 25)
-    assert watcher.tick(now=now + timedelta(seconds=59)) is Outcome.QUIET
-    assert watcher.tick(now=now + MINUTE) is Outcome.IDLE
+    assert idle_watcher.tick(now=now + timedelta(seconds=59)) is Outcome.QUIET
+    assert idle_watcher.tick(now=now + MINUTE) is Outcome.IDLE
     assert Transfer.objects.get().state == TransferState.DETECTED
     base_node.mine(6)
-    assert watcher.tick(now=now + MINUTE) is Outcome.IDLE
+    assert idle_watcher.tick(now=now + MINUTE) is Outcome.IDLE
     assert Transfer.objects.get().state == TransferState.CONFIRMED
-    assert watcher.tick(now=now + MINUTE) is Outcome.QUIET
+    assert idle_watcher.tick(now=now + MINUTE) is Outcome.QUIET
 
 
 def test_a_chain_that_fell_behind_is_read_on_until_it_caught_up(base_node: Anvil) -> None:
@@ -117,49 +104,49 @@ def test_a_chain_that_fell_behind_is_read_on_until_it_caught_up(base_node: Anvil
     public.close()
 
 
-def test_a_watcher_that_has_just_begun_reads_whatever_was_read_before(base_node: Anvil, watcher: Watcher) -> None:
+def test_a_watcher_that_has_just_begun_reads_whatever_was_read_before(base_node: Anvil, idle_watcher: Watcher) -> None:
     now = timezone.now()
-    read_all(watcher, now=now)
-    watcher.stop()
+    read_all(idle_watcher, now=now)
+    idle_watcher.stop()
     other = make_watcher(base_node.url, owner="two")
     assert other.tick(now=now) is Outcome.IDLE
     assert other.tick(now=now) is Outcome.QUIET
     other.close()
 
 
-def test_a_second_watcher_stands_by_while_the_first_rests(base_node: Anvil, watcher: Watcher) -> None:
-    read_all(watcher)
+def test_a_second_watcher_stands_by_while_the_first_rests(base_node: Anvil, idle_watcher: Watcher) -> None:
+    read_all(idle_watcher)
     other = make_watcher(base_node.url, owner="two")
-    assert watcher.tick(now=timezone.now()) is Outcome.QUIET
+    assert idle_watcher.tick(now=timezone.now()) is Outcome.QUIET
     assert other.tick(now=timezone.now()) is Outcome.STANDBY
     other.close()
 
 
-def test_a_time_that_a_wrong_clock_wrote_is_not_waited_for(watcher: Watcher) -> None:
-    read_all(watcher)
+def test_a_time_that_a_wrong_clock_wrote_is_not_waited_for(idle_watcher: Watcher) -> None:
+    read_all(idle_watcher)
     ChainCursor.objects.update(due_at=timezone.now() + timedelta(days=1))
-    assert watcher.tick(now=timezone.now()) is Outcome.IDLE
+    assert idle_watcher.tick(now=timezone.now()) is Outcome.IDLE
 
 
-def test_deposits_there_by_mistake_leave_an_exact_amount_chain_idle(ethereum: Watcher) -> None:
+def test_deposits_there_by_mistake_leave_an_exact_amount_chain_idle(idle_ethereum_watcher: Watcher) -> None:
     payable_until(timezone.now() + 30 * MINUTE)
-    read_all(ethereum)
-    assert ethereum.tick(now=timezone.now()) is Outcome.QUIET
+    read_all(idle_ethereum_watcher)
+    assert idle_ethereum_watcher.tick(now=timezone.now()) is Outcome.QUIET
 
 
-def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(ethereum: Watcher) -> None:
+def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(idle_ethereum_watcher: Watcher) -> None:
     now = timezone.now()
-    read_all(ethereum, now=now)
+    read_all(idle_ethereum_watcher, now=now)
     wallet = make_wallet(make_merchant(), "ethereum")
     other = make_wallet(make_merchant(), "tron", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb")
     expect_payments("tron", address=other.address, until=now + 30 * MINUTE)
-    assert ethereum.tick(now=now) is Outcome.QUIET
+    assert idle_ethereum_watcher.tick(now=now) is Outcome.QUIET
     expect_payments("ethereum", address=wallet.address, until=now + 30 * MINUTE)
-    assert ethereum.tick(now=now) is Outcome.IDLE
+    assert idle_ethereum_watcher.tick(now=now) is Outcome.IDLE
 
 
-def test_while_it_rests_a_chain_costs_a_few_short_questions(watcher: Watcher) -> None:
-    read_all(watcher)
+def test_while_it_rests_a_chain_costs_a_few_short_questions(idle_watcher: Watcher) -> None:
+    read_all(idle_watcher)
     with CaptureQueriesContext(connection) as queries:
-        assert watcher.tick(now=timezone.now()) is Outcome.QUIET
+        assert idle_watcher.tick(now=timezone.now()) is Outcome.QUIET
     assert len(queries) == 2

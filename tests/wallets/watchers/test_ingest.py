@@ -1,13 +1,11 @@
 """What a watcher writes."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from tests.wallets.directions import flushed, pay, shop, states
-from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
+from tests.wallets.factories import address_of, make_deposit, read_all
 from tests.wallets.watching import watch
 from wallets.models import DepositOutflow, WatchedMovement
 from wallets.states import TransferState
@@ -18,15 +16,6 @@ pytestmark = pytest.mark.django_db
 
 
 DETECTED, CONFIRMED, ORPHANED = TransferState
-
-
-@pytest.fixture
-def watcher(base_node: Anvil) -> Iterator[Watcher]:
-    # A chain that nobody is expected to pay on is left alone between passes.
-    make_deposit()
-    watcher = make_watcher(base_node.url)
-    yield watcher
-    watcher.close()
 
 
 def test_a_chain_that_is_told_to_go_back_takes_back_what_is_above(base_node: Anvil, watcher: Watcher) -> None:

@@ -1,14 +1,12 @@
 """Passes of a watcher."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
 from tests.factories import make_merchant, make_wallet
-from tests.wallets.factories import make_deposit, make_watcher, read_all
+from tests.wallets.factories import make_deposit, read_all
 from wallets.models import ReceivingWallet
 from wallets.receiving.service import expect_payments
 from wallets.watchers.blocks import Watcher
@@ -20,24 +18,10 @@ pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.fixture
-def watcher(base_node: Anvil) -> Iterator[Watcher]:
-    watcher = make_watcher(base_node.url)
-    yield watcher
-    watcher.close()
-
-
-@pytest.fixture
-def ethereum(ethereum_node: Anvil) -> Iterator[Watcher]:
-    watcher = make_watcher(ethereum_node.url, chain="ethereum")
-    yield watcher
-    watcher.close()
-
-
-def test_a_simulated_checkout_wakes_no_chain(watcher: Watcher) -> None:
+def test_a_simulated_checkout_wakes_no_chain(idle_watcher: Watcher) -> None:
     make_deposit(mode="test")
-    read_all(watcher)
-    assert watcher.tick(now=timezone.now()) is Outcome.QUIET
+    read_all(idle_watcher)
+    assert idle_watcher.tick(now=timezone.now()) is Outcome.QUIET
 
 
 def test_an_expectation_grows_and_never_shrinks() -> None:

@@ -1,6 +1,6 @@
 """Reorganisations: what they remove is orphaned, what they move is followed, and a too deep one stops the chain."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from django.utils import timezone
@@ -37,13 +37,6 @@ def somebody_may_pay(db: None) -> None:
     make_deposit()
 
 
-@pytest.fixture
-def watcher(base_node: Anvil) -> Iterator[Watcher]:
-    watcher = make_watcher(base_node.url)
-    yield watcher
-    watcher.close()
-
-
 def signed_transfer(node: Anvil, to: str, units: int) -> str:
     """A raw transaction that pays, not sent yet."""
     data = encode_call("transfer(address,uint256)", to, units)
@@ -66,14 +59,14 @@ def assert_follows_the_node(node: Anvil) -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
-def test_a_transaction_that_a_fork_drops_is_orphaned(base_node: Anvil, watcher: Watcher, depth: int) -> None:
+def test_a_transaction_that_a_fork_drops_is_orphaned(base_node: Anvil, idle_watcher: Watcher, depth: int) -> None:
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     base_node.mine(depth - 1)
-    read_all(watcher)
+    read_all(idle_watcher)
     Transfer.objects.update(queued_at=None)
     fork(base_node, depth)
     base_node.mine()
-    read_all(watcher)
+    read_all(idle_watcher)
     lost = Transfer.objects.get()
     assert (lost.state, lost.confirmed_at) == (ORPHANED, None)
     assert lost.queued_at is not None
@@ -82,12 +75,12 @@ def test_a_transaction_that_a_fork_drops_is_orphaned(base_node: Anvil, watcher: 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
 def test_a_transaction_that_a_fork_moves_keeps_its_row_and_is_confirmed_where_it_is_now(
-    base_node: Anvil, watcher: Watcher, depth: int
+    base_node: Anvil, idle_watcher: Watcher, depth: int
 ) -> None:
     raw = signed_transfer(base_node, address_of(make_deposit()), 25)
     send_raw(base_node, raw)
     base_node.mine(depth - 1)
-    read_all(watcher)
+    read_all(idle_watcher)
     before = Transfer.objects.get()
     fork(base_node, depth, include=[(raw, depth - 1)])
     moved_to = int(base_node.receipt(before.tx_hash)["blockNumber"], 16)
@@ -95,7 +88,7 @@ def test_a_transaction_that_a_fork_moves_keeps_its_row_and_is_confirmed_where_it
 
     def is_back() -> bool:
         # The node may show its newest block a moment after it told the receipt.
-        read_all(watcher)
+        read_all(idle_watcher)
         return Transfer.objects.get().state == DETECTED
 
     wait_until(is_back)
@@ -104,33 +97,35 @@ def test_a_transaction_that_a_fork_moves_keeps_its_row_and_is_confirmed_where_it
     assert after.block_hash != before.block_hash
     assert after.block_height == moved_to
     base_node.mine(6)
-    read_all(watcher)
+    read_all(idle_watcher)
     assert Transfer.objects.get().state == CONFIRMED
     assert_follows_the_node(base_node)
 
 
-def test_after_a_fork_nothing_is_vouched_for_until_the_new_blocks_were_read(base_node: Anvil, watcher: Watcher) -> None:
+def test_after_a_fork_nothing_is_vouched_for_until_the_new_blocks_were_read(
+    base_node: Anvil, idle_watcher: Watcher
+) -> None:
     base_node.mine(3)
-    read_all(watcher)
+    read_all(idle_watcher)
     assert ChainCursor.objects.get().read_through_at is not None
     fork(base_node, 2)
-    assert watcher.tick(now=timezone.now()) is Outcome.AHEAD
+    assert idle_watcher.tick(now=timezone.now()) is Outcome.AHEAD
     assert ChainCursor.objects.get().read_through_at is None
     now = timezone.now()
-    read_all(watcher, now=now)
+    read_all(idle_watcher, now=now)
     assert ChainCursor.objects.get().read_through_at == now
 
 
-def test_a_transaction_that_returns_later_is_revived(base_node: Anvil, watcher: Watcher) -> None:
+def test_a_transaction_that_returns_later_is_revived(base_node: Anvil, idle_watcher: Watcher) -> None:
     raw = signed_transfer(base_node, address_of(make_deposit()), 25)
     send_raw(base_node, raw)
-    read_all(watcher)
+    read_all(idle_watcher)
     fork(base_node, 1)
     base_node.mine()
-    read_all(watcher)
+    read_all(idle_watcher)
     assert Transfer.objects.get().state == ORPHANED
     send_raw(base_node, raw)
-    read_all(watcher)
+    read_all(idle_watcher)
     revived = Transfer.objects.get()
     assert (revived.state, revived.orphaned_at) == (DETECTED, None)
     assert revived.block_height == base_node.block_number()
@@ -158,46 +153,48 @@ def test_a_node_that_tells_no_logs_of_a_forks_block_does_not_move_the_cursor(bas
 
 
 def test_other_money_at_the_same_place_after_a_fork_is_not_taken_for_the_first(
-    base_node: Anvil, watcher: Watcher
+    base_node: Anvil, idle_watcher: Watcher
 ) -> None:
     first = make_deposit()
     transfer(base_node, payer(base_node), USDC, address_of(first), 25)
-    read_all(watcher)
+    read_all(idle_watcher)
     fork(base_node, 1)
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 30)
-    read_all(watcher)
+    read_all(idle_watcher)
     states = Transfer.objects.order_by("pk").values_list("units", "state")
     assert list(states) == [(25, ORPHANED), (30, DETECTED)]
 
 
-def test_a_fork_that_is_seen_in_the_middle_of_catching_up_is_followed(base_node: Anvil, watcher: Watcher) -> None:
+def test_a_fork_that_is_seen_in_the_middle_of_catching_up_is_followed(base_node: Anvil, idle_watcher: Watcher) -> None:
     base_node.mine(3)
-    read_all(watcher)
+    read_all(idle_watcher)
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     base_node.mine(2)
-    watcher.tick(now=timezone.now())
+    idle_watcher.tick(now=timezone.now())
     fork(base_node, 5)
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 30)
-    read_all(watcher)
+    read_all(idle_watcher)
     states = Transfer.objects.order_by("pk").values_list("units", "state")
     assert list(states) == [(25, ORPHANED), (30, DETECTED)]
     assert_follows_the_node(base_node)
 
 
-def test_a_chain_that_lost_its_tip_waits_and_vouches_for_nothing(base_node: Anvil, watcher: Watcher) -> None:
+def test_a_chain_that_lost_its_tip_waits_and_vouches_for_nothing(base_node: Anvil, idle_watcher: Watcher) -> None:
     base_node.mine(4)
-    read_all(watcher)
+    read_all(idle_watcher)
     before = ChainCursor.objects.get()
     base_node.shorten(2)
-    assert watcher.tick(now=timezone.now()) is Outcome.IDLE
+    assert idle_watcher.tick(now=timezone.now()) is Outcome.IDLE
     after = ChainCursor.objects.get()
     assert (after.height, after.read_through_at) == (before.height, before.read_through_at)
     base_node.mine(3)
-    read_all(watcher)
+    read_all(idle_watcher)
     assert_follows_the_node(base_node)
 
 
-def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(base_node: Anvil, watcher: Watcher) -> None:
+def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(
+    base_node: Anvil, idle_watcher: Watcher
+) -> None:
     deposit = make_deposit()
     for staff in (True, False):
         user = make_user(f"{staff}@florin.test")
@@ -207,12 +204,12 @@ def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(base_no
         Membership.objects.create(merchant=deposit.merchant, user=user, role=role)
     transfer(base_node, payer(base_node), USDC, address_of(deposit), 25)
     base_node.mine(6)
-    read_all(watcher)
+    read_all(idle_watcher)
     assert Transfer.objects.get().state == CONFIRMED
     fork(base_node, 7)
     base_node.mine()
-    assert watcher.tick(now=timezone.now()) is Outcome.HALTED
-    assert watcher.tick(now=timezone.now()) is Outcome.HALTED
+    assert idle_watcher.tick(now=timezone.now()) is Outcome.HALTED
+    assert idle_watcher.tick(now=timezone.now()) is Outcome.HALTED
     cursor = ChainCursor.objects.get()
     assert "depth 7" in cursor.halted_reason
     paid = Transfer.objects.get()

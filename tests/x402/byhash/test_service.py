@@ -13,11 +13,11 @@ from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import FAKE, deploy_token, execute, mint, token_address, transfer, transfer_many
+from tests.chains import connect
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.calls import ask, verdict
-from tests.x402.conftest import connect
 from tests.x402.payers import UNITS, claim_of, paid, pay_to_of
 from wallets.receiving.service import set_receiving_wallet
 from wallets.selectors import forget
@@ -35,107 +35,107 @@ def other_seller() -> ApiClient:
     return client_of(merchant, Mode.LIVE)
 
 
-def test_a_payment_that_no_watcher_has_read_yet_is_valid_once(base: Anvil, seller: ApiClient) -> None:
-    claim = paid(base, seller)
-    answer = ask(seller, claim)
+def test_a_payment_that_no_watcher_has_read_yet_is_valid_once(base: Anvil, base_seller: ApiClient) -> None:
+    claim = paid(base, base_seller)
+    answer = ask(base_seller, claim)
     assert answer.body["valid"] is True, answer.body
     assert answer.body["txHash"] == claim.tx_hash
     assert answer.body["confirmations"] == 3
-    assert verdict(seller, claim) == "already_used"
+    assert verdict(base_seller, claim) == "already_used"
     payment = X402Payment.objects.get()
     assert answer.body["paymentId"] == payment.public_id
-    listed = seller.get("/x402/payments").body
+    listed = base_seller.get("/x402/payments").body
     assert [one["id"] for one in listed["data"]] == [payment.public_id]
     assert listed["data"][0]["status"] == "verified"
     fee = FeeEntry.objects.get()
     assert (fee.subject_id, fee.received) == (payment.public_id, payment.units / 10**6)
 
 
-def test_one_transaction_buys_nothing_twice_whoever_asks_for_whatever(base: Anvil, seller: ApiClient) -> None:
-    claim = paid(base, seller)
-    assert verdict(seller, claim) == "valid"
-    assert verdict(seller, claim, resource="another") == "already_used"
-    assert verdict(seller, claim, price="0.01", amount="0.01") == "already_used"
+def test_one_transaction_buys_nothing_twice_whoever_asks_for_whatever(base: Anvil, base_seller: ApiClient) -> None:
+    claim = paid(base, base_seller)
+    assert verdict(base_seller, claim) == "valid"
+    assert verdict(base_seller, claim, resource="another") == "already_used"
+    assert verdict(base_seller, claim, price="0.01", amount="0.01") == "already_used"
     stranger = other_seller()
     assert verdict(stranger, claim) == "wrong_recipient"
     theirs = pay_to_of(stranger)
     assert verdict(stranger, claim, pay_to=theirs) == "wrong_recipient"
 
 
-def test_another_spelling_of_a_used_hash_is_the_same_hash(base: Anvil, seller: ApiClient) -> None:
-    claim = paid(base, seller)
+def test_another_spelling_of_a_used_hash_is_the_same_hash(base: Anvil, base_seller: ApiClient) -> None:
+    claim = paid(base, base_seller)
     digits = claim.tx_hash[2:]
-    assert verdict(seller, claim, tx_hash=digits.upper()) == "valid"
+    assert verdict(base_seller, claim, tx_hash=digits.upper()) == "valid"
     for spelling in (digits, "0x" + digits, "0x" + digits.upper(), "0X" + digits):
-        assert verdict(seller, claim, tx_hash=spelling) == "already_used"
+        assert verdict(base_seller, claim, tx_hash=spelling) == "already_used"
 
 
 def test_what_the_request_says_by_itself_is_judged_without_a_node(
-    base: Anvil, seller: ApiClient, settings: Any
+    base: Anvil, base_seller: ApiClient, settings: Any
 ) -> None:
-    claim = paid(base, seller)
+    claim = paid(base, base_seller)
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"BASE_RPC_URLS": "http://127.0.0.1:1"}
-    assert verdict(seller, claim, network="polygon") == "wrong_chain"
-    assert verdict(seller, claim, asset="USDT") == "requirements_mismatch"
-    assert verdict(seller, claim, price="0.51") == "insufficient_amount"
-    assert verdict(seller, claim, pay_to=OTHER_WALLET) == "wrong_recipient"
+    assert verdict(base_seller, claim, network="polygon") == "wrong_chain"
+    assert verdict(base_seller, claim, asset="USDT") == "requirements_mismatch"
+    assert verdict(base_seller, claim, price="0.51") == "insufficient_amount"
+    assert verdict(base_seller, claim, pay_to=OTHER_WALLET) == "wrong_recipient"
     assert not X402Payment.objects.exists()
 
 
-def test_what_arrived_is_what_counts_and_not_what_is_claimed(base: Anvil, seller: ApiClient) -> None:
-    claim = paid(base, seller)
-    assert verdict(seller, claim, amount="0.51") == "insufficient_amount"
+def test_what_arrived_is_what_counts_and_not_what_is_claimed(base: Anvil, base_seller: ApiClient) -> None:
+    claim = paid(base, base_seller)
+    assert verdict(base_seller, claim, amount="0.51") == "insufficient_amount"
     more = {"amount": "0.51", "price": "0.51"}
-    assert verdict(seller, claim, **more) == "insufficient_amount"
-    assert verdict(seller, claim, payer=OTHER_WALLET) == "wrong_payer"
-    assert verdict(seller, claim, price="0.20", amount="0.30") == "valid"
+    assert verdict(base_seller, claim, **more) == "insufficient_amount"
+    assert verdict(base_seller, claim, payer=OTHER_WALLET) == "wrong_payer"
+    assert verdict(base_seller, claim, price="0.20", amount="0.30") == "valid"
     payment = X402Payment.objects.get()
     assert (payment.units, payment.required_units) == (UNITS, 200_000)
 
 
-def test_money_for_somebody_else_pays_nothing(base: Anvil, seller: ApiClient) -> None:
-    ours = pay_to_of(seller)
-    claim = paid(base, seller, to=OTHER_WALLET)
-    assert verdict(seller, claim, pay_to=ours) == "wrong_recipient"
+def test_money_for_somebody_else_pays_nothing(base: Anvil, base_seller: ApiClient) -> None:
+    ours = pay_to_of(base_seller)
+    claim = paid(base, base_seller, to=OTHER_WALLET)
+    assert verdict(base_seller, claim, pay_to=ours) == "wrong_recipient"
 
 
-def test_a_token_of_the_same_name_is_no_money(base: Anvil, seller: ApiClient) -> None:
-    to = pay_to_of(seller)
+def test_a_token_of_the_same_name_is_no_money(base: Anvil, base_seller: ApiClient) -> None:
+    to = pay_to_of(base_seller)
     fake = deploy_token(base, "USDC", salt=FAKE)
     mint(base, fake, payer(base).address, UNITS)
     tx_hash = transfer(base, payer(base), fake, to, UNITS)
     base.mine(3)
-    assert verdict(seller, claim_of(base, tx_hash, to)) == "wrong_token"
+    assert verdict(base_seller, claim_of(base, tx_hash, to)) == "wrong_token"
 
 
-def test_the_networks_own_coin_is_no_money(base: Anvil, seller: ApiClient) -> None:
-    to = pay_to_of(seller)
+def test_the_networks_own_coin_is_no_money(base: Anvil, base_seller: ApiClient) -> None:
+    to = pay_to_of(base_seller)
     tx_hash = base.send(payer(base), to=to, value=10**18)
     base.mine(3)
-    assert verdict(seller, claim_of(base, tx_hash, to)) == "wrong_token"
+    assert verdict(base_seller, claim_of(base, tx_hash, to)) == "wrong_token"
 
 
-def test_an_approval_looks_like_a_transfer_and_is_none(base: Anvil, seller: ApiClient) -> None:
-    to = pay_to_of(seller)
+def test_an_approval_looks_like_a_transfer_and_is_none(base: Anvil, base_seller: ApiClient) -> None:
+    to = pay_to_of(base_seller)
     usdc = token_address("USDC")
     approve = "approve(address,uint256)"
     tx_hash = execute(base, payer(base), usdc, approve, to, UNITS)
     base.mine(3)
-    assert verdict(seller, claim_of(base, tx_hash, to)) == "wrong_recipient"
+    assert verdict(base_seller, claim_of(base, tx_hash, to)) == "wrong_recipient"
 
 
-def test_a_transaction_that_failed_pays_nothing(base: Anvil, seller: ApiClient) -> None:
-    to = pay_to_of(seller)
+def test_a_transaction_that_failed_pays_nothing(base: Anvil, base_seller: ApiClient) -> None:
+    to = pay_to_of(base_seller)
     much = encode_call("transfer(address,uint256)", to, 10**30)
     tx_hash = base.send(payer(base), to=token_address("USDC"), data=much)
     base.receipt(tx_hash)
     base.mine(3)
-    assert verdict(seller, claim_of(base, tx_hash, to)) == "failed_transaction"
+    assert verdict(base_seller, claim_of(base, tx_hash, to)) == "failed_transaction"
 
 
-def test_of_several_transfers_each_pays_by_itself(base: Anvil, seller: ApiClient) -> None:
+def test_of_several_transfers_each_pays_by_itself(base: Anvil, base_seller: ApiClient) -> None:
     """Two halves are not one payment, and two equal transfers are two."""
-    to = pay_to_of(seller)
+    to = pay_to_of(base_seller)
     stranger = other_seller()
     theirs = pay_to_of(stranger)
     usdc = token_address("USDC")
@@ -143,78 +143,80 @@ def test_of_several_transfers_each_pays_by_itself(base: Anvil, seller: ApiClient
     tx_hash = transfer_many(base, payer(base), usdc, payments)
     base.mine(3)
     claim = claim_of(base, tx_hash, to)
-    assert verdict(seller, claim, amount="1", price="1") == "insufficient_amount"
-    answers = [verdict(seller, claim) for _ in range(3)]
+    assert verdict(base_seller, claim, amount="1", price="1") == "insufficient_amount"
+    answers = [verdict(base_seller, claim) for _ in range(3)]
     assert answers == ["valid", "valid", "already_used"]
     assert verdict(stranger, claim, pay_to=theirs) == "valid"
     positions = X402Payment.objects.order_by("position").values_list("position")
     assert len(set(positions)) == 3
 
 
-def test_what_is_not_deep_enough_may_be_so_later_and_is_not_used_up(base: Anvil, seller: ApiClient) -> None:
-    claim = paid(base, seller, blocks=1)
-    answer = ask(seller, claim)
+def test_what_is_not_deep_enough_may_be_so_later_and_is_not_used_up(base: Anvil, base_seller: ApiClient) -> None:
+    claim = paid(base, base_seller, blocks=1)
+    answer = ask(base_seller, claim)
     assert answer.body["reason"] == "not_confirmed"
     assert answer.body["retryAfter"] == 5
     base.mine()
-    assert ask(seller, claim).body["message"] == "2 of 3 confirmations."
+    assert ask(base_seller, claim).body["message"] == "2 of 3 confirmations."
     base.mine()
-    assert verdict(seller, claim) == "valid"
+    assert verdict(base_seller, claim) == "valid"
 
 
-def test_what_waits_for_a_block_is_not_found_yet(base: Anvil, seller: ApiClient) -> None:
-    to = pay_to_of(seller)
+def test_what_waits_for_a_block_is_not_found_yet(base: Anvil, base_seller: ApiClient) -> None:
+    to = pay_to_of(base_seller)
     base.set_automine(False)
     try:
         tx_hash = transfer(base, payer(base), token_address("USDC"), to, UNITS)
         claim = claim_of(base, tx_hash, to)
-        answer = ask(seller, claim)
+        answer = ask(base_seller, claim)
         assert (answer.body["reason"], answer.body["retryAfter"]) == ("not_found", 5)
         base.mine(3)
-        assert verdict(seller, claim) == "valid"
+        assert verdict(base_seller, claim) == "valid"
     finally:
         base.set_automine(True)
 
 
-def test_a_hash_nobody_knows_is_not_found(base: Anvil, seller: ApiClient) -> None:
-    to = pay_to_of(seller)
+def test_a_hash_nobody_knows_is_not_found(base: Anvil, base_seller: ApiClient) -> None:
+    to = pay_to_of(base_seller)
     claim = claim_of(base, "0x" + "5a" * 32, to)
-    assert verdict(seller, claim) == "not_found"
+    assert verdict(base_seller, claim) == "not_found"
     assert not X402Payment.objects.exists()
 
 
-def test_a_silent_node_is_no_verdict_and_uses_nothing_up(base: Anvil, seller: ApiClient, settings: Any) -> None:
-    claim = paid(base, seller)
+def test_a_silent_node_is_no_verdict_and_uses_nothing_up(base: Anvil, base_seller: ApiClient, settings: Any) -> None:
+    claim = paid(base, base_seller)
     connect(settings, base="http://127.0.0.1:1")
-    answer = ask(seller, claim, key="k")
+    answer = ask(base_seller, claim, key="k")
     assert (answer.status, answer.code) == (503, "chain_unavailable")
     connect(settings, base=base.url)
-    assert ask(seller, claim, key="k").body["valid"] is True
+    assert ask(base_seller, claim, key="k").body["valid"] is True
 
 
-def test_a_wallet_replaced_a_moment_ago_is_paid_still(base: Anvil, seller: ApiClient) -> None:
+def test_a_wallet_replaced_a_moment_ago_is_paid_still(base: Anvil, base_seller: ApiClient) -> None:
     """A machine that was told of the old forwarder must not have to pay twice."""
-    claims = [paid(base, seller) for _ in range(2)]
-    assert seller.merchant is not None
-    set_receiving_wallet(seller.merchant, chain="base", address=OTHER_WALLET, now=timezone.now())
+    claims = [paid(base, base_seller) for _ in range(2)]
+    assert base_seller.merchant is not None
+    set_receiving_wallet(base_seller.merchant, chain="base", address=OTHER_WALLET, now=timezone.now())
     forget()
-    assert pay_to_of(seller) != claims[0].pay_to
-    assert verdict(seller, claims[0]) == "valid"
+    assert pay_to_of(base_seller) != claims[0].pay_to
+    assert verdict(base_seller, claims[0]) == "valid"
     with time_machine.travel(timezone.now() + timedelta(hours=3)):
-        assert verdict(seller, claims[1]) == "wrong_recipient"
+        assert verdict(base_seller, claims[1]) == "wrong_recipient"
 
 
-def test_no_other_merchants_forwarder_is_ours(base: Anvil, seller: ApiClient) -> None:
+def test_no_other_merchants_forwarder_is_ours(base: Anvil, base_seller: ApiClient) -> None:
     stranger = other_seller()
     claim = paid(base, stranger)
-    assert verdict(seller, claim) == "wrong_recipient"
+    assert verdict(base_seller, claim) == "wrong_recipient"
     assert verdict(stranger, claim) == "valid"
 
 
-def test_payto_is_made_once_and_only_where_it_can_be_emptied(base: Anvil, seller: ApiClient, settings: Any) -> None:
-    assert seller.merchant is not None
-    found = seller.get("/x402/config").body
-    ours = pay_to(seller.merchant.pk, Mode.LIVE, "base")
+def test_payto_is_made_once_and_only_where_it_can_be_emptied(
+    base: Anvil, base_seller: ApiClient, settings: Any
+) -> None:
+    assert base_seller.merchant is not None
+    found = base_seller.get("/x402/config").body
+    ours = pay_to(base_seller.merchant.pk, Mode.LIVE, "base")
     assert found == {
         "payTo": {"base": ours},
         "networks": ["base"],
@@ -227,20 +229,20 @@ def test_payto_is_made_once_and_only_where_it_can_be_emptied(base: Anvil, seller
     from wallets.models import ChainCursor
 
     ChainCursor.objects.update(factory_ok=False)
-    assert seller.get("/x402/config").body["payTo"] == {}
+    assert base_seller.get("/x402/config").body["payTo"] == {}
 
 
 @pytest.mark.parametrize("is_sent", [True, False])
 def test_what_an_authorisation_in_hand_moves_is_not_for_whoever_sees_it_first(
-    base: Anvil, seller: ApiClient, is_sent: bool
+    base: Anvil, base_seller: ApiClient, is_sent: bool
 ) -> None:
     """Its hash is public before its settlement is recorded; in bearer mode anybody could show it."""
-    claims = [paid(base, seller, blocks=8)]
+    claims = [paid(base, base_seller, blocks=8)]
     read_all(make_watcher(base.url))
-    claims.append(paid(base, seller))
-    assert seller.merchant is not None
+    claims.append(paid(base, base_seller))
+    assert base_seller.merchant is not None
     authorization = Authorization.objects.create(
-        merchant=seller.merchant,
+        merchant=base_seller.merchant,
         mode=Mode.LIVE,
         chain="base",
         token="USDC",
@@ -253,7 +255,7 @@ def test_what_an_authorisation_in_hand_moves_is_not_for_whoever_sees_it_first(
         created_at=timezone.now(),
     )
     for claim in claims:
-        answer = ask(seller, claim)
+        answer = ask(base_seller, claim)
         assert answer.body["message"].startswith("A signed authorisation")
         assert answer.body["retryAfter"] == 5
     # Settled, or given back without anything sent: whatever came then came by itself.
@@ -261,15 +263,15 @@ def test_what_an_authorisation_in_hand_moves_is_not_for_whoever_sees_it_first(
         authorization.state = "settled"
     authorization.taken_until = None
     authorization.save()
-    assert [verdict(seller, claim) for claim in claims] == ["valid", "valid"]
+    assert [verdict(base_seller, claim) for claim in claims] == ["valid", "valid"]
 
 
-def test_one_merchant_s_nonsense_silences_no_other(base: Anvil, seller: ApiClient, settings: Any) -> None:
+def test_one_merchant_s_nonsense_silences_no_other(base: Anvil, base_seller: ApiClient, settings: Any) -> None:
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"BASE_REQUESTS_PER_MINUTE": "60"}
-    noise = claim_of(base, "0x" + "5a" * 32, pay_to_of(seller))
+    noise = claim_of(base, "0x" + "5a" * 32, pay_to_of(base_seller))
     with time_machine.travel(timezone.now().replace(second=1), tick=True):
         names = [f"0x{number:064x}" for number in range(13)]
-        told = [ask(seller, noise, tx_hash=name).status for name in names]
+        told = [ask(base_seller, noise, tx_hash=name).status for name in names]
         assert told == [200] * 11 + [503] * 2
         stranger = other_seller()
         assert verdict(stranger, paid(base, stranger)) == "valid"

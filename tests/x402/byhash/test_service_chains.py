@@ -10,11 +10,11 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import prepare_chain
 from demo.localnet.tron.node import USDT as TRON_USDT
 from demo.localnet.tron.node import TronNode, prepare_tron
+from tests.chains import connect
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_user, make_wallet
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.calls import Claim, ask, verdict
-from tests.x402.conftest import connect
 from tests.x402.payers import UNITS, paid, pay_to_of
 from wallets.models import ChainCursor, Transfer
 from wallets.receiving.machine_wallets import set_machine_wallet

@@ -25,9 +25,9 @@ SECONDS = 60
 
 
 @pytest.fixture
-def claim(base: Anvil, seller: ApiClient) -> Claim:
+def claim(base: Anvil, base_seller: ApiClient) -> Claim:
     """A payment that nobody asked about yet."""
-    return paid(base, seller)
+    return paid(base, base_seller)
 
 
 def ask_and_leave(seller: ApiClient, claim: Claim, **values: Any) -> None:
@@ -38,56 +38,58 @@ def ask_and_leave(seller: ApiClient, claim: Claim, **values: Any) -> None:
     assert X402Payment.objects.count() == 1
 
 
-def test_a_verdict_that_nobody_read_is_given_once_more(seller: ApiClient, claim: Claim) -> None:
-    ask_and_leave(seller, claim)
+def test_a_verdict_that_nobody_read_is_given_once_more(base_seller: ApiClient, claim: Claim) -> None:
+    ask_and_leave(base_seller, claim)
     # Another resource of the same price is another request.
-    assert verdict(seller, claim, resource="https://shop.example/another") == "already_used"
-    told = ask(seller, claim).body
+    assert verdict(base_seller, claim, resource="https://shop.example/another") == "already_used"
+    told = ask(base_seller, claim).body
     assert (told["valid"], told["paymentId"]) == (True, X402Payment.objects.get().public_id)
     assert told["confirmations"] >= 1
-    assert verdict(seller, claim) == "already_used"
+    assert verdict(base_seller, claim) == "already_used"
     assert FeeEntry.objects.count() == 1
 
 
-def test_who_never_reads_it_may_ask_again(seller: ApiClient, claim: Claim) -> None:
+def test_who_never_reads_it_may_ask_again(base_seller: ApiClient, claim: Claim) -> None:
     for _ in range(2):
-        ask_and_leave(seller, claim)
-    assert [verdict(seller, claim) for _ in range(2)] == ["valid", "already_used"]
+        ask_and_leave(base_seller, claim)
+    assert [verdict(base_seller, claim) for _ in range(2)] == ["valid", "already_used"]
 
 
-def test_with_a_key_the_same_request_gets_it_and_no_other_one(seller: ApiClient, claim: Claim) -> None:
-    ask_and_leave(seller, claim, key="one")
-    assert verdict(seller, claim) == "already_used"
-    assert all(ask(seller, claim, key="one").body["valid"] for _ in range(2))
+def test_with_a_key_the_same_request_gets_it_and_no_other_one(base_seller: ApiClient, claim: Claim) -> None:
+    ask_and_leave(base_seller, claim, key="one")
+    assert verdict(base_seller, claim) == "already_used"
+    assert all(ask(base_seller, claim, key="one").body["valid"] for _ in range(2))
 
 
-def test_what_was_read_by_nobody_is_kept_under_the_key_of_the_next_request(seller: ApiClient, claim: Claim) -> None:
-    ask_and_leave(seller, claim)
-    first, second = (ask(seller, claim, key="two").body for _ in range(2))
+def test_what_was_read_by_nobody_is_kept_under_the_key_of_the_next_request(
+    base_seller: ApiClient, claim: Claim
+) -> None:
+    ask_and_leave(base_seller, claim)
+    first, second = (ask(base_seller, claim, key="two").body for _ in range(2))
     assert first == second
     assert first["valid"]
-    assert verdict(seller, claim) == "already_used"
+    assert verdict(base_seller, claim) == "already_used"
 
 
-def test_a_payment_that_was_reversed_meanwhile_is_not_served(seller: ApiClient, claim: Claim) -> None:
-    ask_and_leave(seller, claim)
+def test_a_payment_that_was_reversed_meanwhile_is_not_served(base_seller: ApiClient, claim: Claim) -> None:
+    ask_and_leave(base_seller, claim)
     X402Payment.objects.update(status="reversed")
-    assert verdict(seller, claim) == "already_used"
+    assert verdict(base_seller, claim) == "already_used"
 
 
 def test_without_the_note_the_payer_would_never_be_served(
-    seller: ApiClient, claim: Claim, monkeypatch: pytest.MonkeyPatch
+    base_seller: ApiClient, claim: Claim, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control."""
     monkeypatch.setattr(service, "note_unread", lambda *_: None)
-    ask_and_leave(seller, claim)
-    assert verdict(seller, claim) == "already_used"
+    ask_and_leave(base_seller, claim)
+    assert verdict(base_seller, claim) == "already_used"
 
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_connection_that_closes_while_a_node_is_asked_uses_nothing_up(
-    base: Anvil, seller: ApiClient, claim: Claim, tmp_path: Path
+    base: Anvil, base_seller: ApiClient, claim: Claim, tmp_path: Path
 ) -> None:
     is_asked, may_answer = threading.Event(), threading.Event()
 
@@ -98,11 +100,11 @@ def test_a_connection_that_closes_while_a_node_is_asked_uses_nothing_up(
 
     with RpcProxy(base.url) as proxy, running_servers(1, tmp_path, chains(proxy.url)) as (server,):
         proxy.fault = slowly
-        with open_request(server.port, seller, claim.body()):
+        with open_request(server.port, base_seller, claim.body()):
             assert is_asked.wait(SECONDS)
         may_answer.set()
         wait_until(X402Payment.objects.exclude(unread_digest=None).exists, seconds=SECONDS)
-    assert [verdict(seller, claim) for _ in range(2)] == ["valid", "already_used"]
+    assert [verdict(base_seller, claim) for _ in range(2)] == ["valid", "already_used"]
 
 
 def chains(url: str) -> dict[str, str]:

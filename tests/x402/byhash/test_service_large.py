@@ -11,7 +11,7 @@ from accounts.models import Merchant
 from demo.localnet.anvil import Anvil
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.contract.client import ApiClient
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON
 from tests.settlements.gas.test_ledger_spending import scanned
 from tests.x402.calls import verdict
 from tests.x402.payers import paid
@@ -26,12 +26,6 @@ pytestmark = pytest.mark.django_db
 
 DOLLAR = 1_000_000
 STRANGER = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    """Whose machines pay."""
-    return make_merchant()
 
 
 @pytest.fixture
@@ -77,13 +71,15 @@ def test_a_large_sum_of_one_payer_waits_for_a_second_node(
     assert ask(transfer, now=later) == "already_used"
 
 
-def test_what_no_watcher_recorded_waits_too(base: Anvil, seller: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_watcher_recorded_waits_too(
+    base: Anvil, base_seller: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The limit is lowered to two parts, for the payer of the local chain."""
     limits = {"payers_limit": 1_000_000, "sellers_limit": None, "window": large.WINDOW}
     monkeypatch.setattr(large, "limits_for", lambda *_, **__: limits)
     monkeypatch.setattr("x402.payments.claims.limits_for", large.limits_for)
-    assert verdict(seller, paid(base, seller)) == "valid"
-    assert verdict(seller, paid(base, seller)) == "not_confirmed"
+    assert verdict(base_seller, paid(base, base_seller)) == "valid"
+    assert verdict(base_seller, paid(base, base_seller)) == "not_confirmed"
 
 
 def test_other_payers_sellers_and_hours_are_other_sums(merchant: Merchant, pay_to: str) -> None:

@@ -22,12 +22,6 @@ HASHES = {
 }
 
 
-@pytest.fixture
-def tester() -> ApiClient:
-    """A merchant's test key."""
-    return client_of()
-
-
 def claim_on(client: ApiClient, chain: str) -> Claim:
     to = client.get("/x402/config").body["payTo"][chain]
     token = client.get("/x402/config").body["assets"][chain][0]

@@ -12,13 +12,15 @@ from tests.x402.payers import pay_to_of
 
 
 @pytest.mark.django_db
-def test_a_repetition_in_version_1_is_answered_in_version_1(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
-    told = authorize(base_node, pay_to_of(seller), UNITS)
-    second = settle(seller, body_of(told, usdc), key="one")
+def test_a_repetition_in_version_1_is_answered_in_version_1(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
+) -> None:
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS)
+    second = settle(exact_seller, body_of(told, usdc), key="one")
     assert (second["network"], second["amount"]) == ("eip155:8453", str(UNITS))
-    first = settle(seller, body_of(told, usdc, version=1), key="one")
+    first = settle(exact_seller, body_of(told, usdc, version=1), key="one")
     assert first["success"], first
     assert first["network"] == "base"
     assert "amount" not in first
-    failed = settle(seller, body_of(told, usdc, version=1), key="other")
+    failed = settle(exact_seller, body_of(told, usdc, version=1), key="other")
     assert (failed["errorReason"], failed["network"]) == (USED, "base")

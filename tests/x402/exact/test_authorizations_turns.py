@@ -31,7 +31,7 @@ from x402.exact.records import fail_row
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState, PaymentStatus, Protocol
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_no_bells")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_bells")]
 UNITS = 10_000
 USED = "invalid_exact_evm_nonce_already_used"
 PENDING = "settlement_pending"
@@ -68,9 +68,9 @@ def slow(base_node: Anvil, usdc: str, settings: Any) -> Iterator[SlowEstimate]:
 
 
 @pytest.fixture
-def body(base_node: Anvil, seller: ApiClient, usdc: str) -> Body:
+def body(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> Body:
     """A payment that nobody has settled yet."""
-    return body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    return body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
 
 
 def settle_elsewhere(seller: ApiClient, body: Body, key: str = "") -> dict[str, Any]:
@@ -102,13 +102,18 @@ def held_up(
     ids=["another key", "no key", "another resource"],
 )
 def test_what_another_request_settled_meanwhile_serves_that_one_alone(
-    slow: SlowEstimate, seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch, key: str, resource: str | None
+    slow: SlowEstimate,
+    exact_seller: ApiClient,
+    body: Body,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    resource: str | None,
 ) -> None:
     other = json.loads(json.dumps(body))
     if resource:
         other["paymentPayload"]["resource"]["url"] = resource
-    with held_up(slow, seller, body, monkeypatch) as first:
-        second = settle(seller, other, key=key)
+    with held_up(slow, exact_seller, body, monkeypatch) as first:
+        second = settle(exact_seller, other, key=key)
     assert second["success"], second
     assert first.result()["errorReason"] == USED
     assert GasTransaction.objects.count() == 1
@@ -117,53 +122,53 @@ def test_what_another_request_settled_meanwhile_serves_that_one_alone(
 
 
 def test_what_another_request_ended_meanwhile_is_not_sent(
-    slow: SlowEstimate, seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
+    slow: SlowEstimate, exact_seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sent it would be looked after by nobody, should the process die."""
-    with held_up(slow, seller, body, monkeypatch) as first:
+    with held_up(slow, exact_seller, body, monkeypatch) as first:
         fail_row(Authorization.objects.get(), FAILED)
     assert first.result() == FAILED | {"network": "eip155:8453"}
     assert not GasTransaction.objects.exists()
-    assert settle(seller, body)["success"]
+    assert settle(exact_seller, body)["success"]
 
 
 def test_what_was_forgotten_meanwhile_is_not_sent(
-    slow: SlowEstimate, seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
+    slow: SlowEstimate, exact_seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with held_up(slow, seller, body, monkeypatch) as first:
+    with held_up(slow, exact_seller, body, monkeypatch) as first:
         Authorization.objects.all().delete()
     assert first.result()["errorReason"] == "unexpected_settle_error"
     assert not GasTransaction.objects.exists()
-    assert settle(seller, body)["success"]
+    assert settle(exact_seller, body)["success"]
 
 
 def test_who_was_held_up_does_not_end_what_another_request_sent(
-    base_node: Anvil, seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
-    assert settle(seller, body)["errorReason"] == PENDING
+    assert settle(exact_seller, body)["errorReason"] == PENDING
     held_up_since = Authorization.objects.get()
     held_up_since.transaction, held_up_since.tx_hash = None, ""
     with pytest.raises(TakenElsewhereError):
         fail_row(held_up_since, FAILED)
     base_node.set_automine(True)
     base_node.mine()
-    assert settle(seller, body)["success"]
+    assert settle(exact_seller, body)["success"]
     with pytest.raises(TakenElsewhereError):
         fail_row(held_up_since, FAILED)
     assert Authorization.objects.get().state == AuthorizationState.SETTLED
 
 
 def test_what_is_begun_anew_holds_proofs_of_its_transfer_back_from_then_on(
-    base_node: Anvil, seller: ApiClient, body: Body, settings: Any
+    base_node: Anvil, exact_seller: ApiClient, body: Body, settings: Any
 ) -> None:
     settings.GAS_DAILY_COINS = {"base": "0.0000001"}
-    assert settle(seller, body)["errorReason"] == "unexpected_settle_error"
+    assert settle(exact_seller, body)["errorReason"] == "unexpected_settle_error"
     long_ago = timezone.now() - timedelta(hours=3)
     Authorization.objects.update(created_at=long_ago)
     settings.GAS_DAILY_COINS = {"base": "100"}
-    assert settle(seller, body)["success"]
+    assert settle(exact_seller, body)["success"]
     assert timezone.now() - Authorization.objects.get().created_at < timedelta(hours=1)
 
 

@@ -24,26 +24,26 @@ SECONDS = 30
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_no_bells")
+@pytest.mark.usefixtures("no_bells")
 def test_nodes_that_answer_nothing_are_not_asked_by_everybody(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "_SLOW_SECONDS", 0.05)
     settings.WEB_THREADS = 6
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     with RpcProxy(base_node.url) as proxy, ThreadPoolExecutor(1) as threads:
         proxy.fault = hangs
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
-        first = threads.submit(in_a_thread, verify, seller, body)
+        first = threads.submit(in_a_thread, verify, exact_seller, body)
         wait_until(lambda: not may_ask("base"))
         assert may_ask("polygon")
-        assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
-        assert settle(seller, body)["errorReason"] == "unexpected_settle_error"
+        assert verify(exact_seller, body)["invalidReason"] == "unexpected_verify_error"
+        assert settle(exact_seller, body)["errorReason"] == "unexpected_settle_error"
         assert not first.done()
         proxy.fault = honest
         proxy.released.set()
         first.result()
-        assert settle(seller, body)["success"]
+        assert settle(exact_seller, body)["success"]
 
 
 def test_who_waits_for_a_block_is_told_even_after_an_error_that_nobody_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:

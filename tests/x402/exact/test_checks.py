@@ -26,61 +26,61 @@ pytestmark = pytest.mark.django_db
 
 
 def test_of_a_closed_account_nothing_new_is_sent_and_what_was_paid_is_served(
-    base_node: Anvil, seller: ApiClient, usdc: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
 ) -> None:
-    to = pay_to_of(seller)
+    to = pay_to_of(exact_seller)
     served = body_of(authorize(base_node, to, UNITS), usdc)
-    answer = settle(seller, served, key="a")
+    answer = settle(exact_seller, served, key="a")
     by_hash = hand_in(base_node, told := authorize(base_node, to, UNITS), usdc)
     base_node.mine(3)
-    assert seller.merchant
-    Merchant.objects.filter(pk=seller.merchant.pk).update(closed_at=timezone.now())
+    assert exact_seller.merchant
+    Merchant.objects.filter(pk=exact_seller.merchant.pk).update(closed_at=timezone.now())
 
     fresh = body_of(authorize(base_node, to, UNITS), usdc)
-    assert verify(seller, fresh)["invalidReason"] == "invalid_payment_requirements"
-    refused = settle(seller, fresh)
+    assert verify(exact_seller, fresh)["invalidReason"] == "invalid_payment_requirements"
+    refused = settle(exact_seller, fresh)
     assert refused["errorReason"] == "invalid_payment_requirements"
     assert (refused["success"], refused["transaction"]) == (False, "")
     assert GasTransaction.objects.count() == Authorization.objects.count() == 1
-    assert settle(seller, served, key="a") == answer
+    assert settle(exact_seller, served, key="a") == answer
     claim = claim_of(base_node, by_hash, told.to, amount="0.01", price="0.01")
-    assert verdict(seller, claim) == "valid"
+    assert verdict(exact_seller, claim) == "valid"
 
     Merchant.objects.update(closed_at=None)
-    assert verify(seller, fresh)["isValid"]
+    assert verify(exact_seller, fresh)["isValid"]
 
 
-def test_money_goes_to_no_address_but_the_merchants(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
+def test_money_goes_to_no_address_but_the_merchants(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> None:
     elsewhere = base_node.accounts[7].address
     body = body_of(authorize(base_node, elsewhere, UNITS), usdc)
     reason = "invalid_exact_evm_payload_recipient_mismatch"
-    assert verify(seller, body)["invalidReason"] == reason
-    assert settle(seller, body)["errorReason"] == reason
+    assert verify(exact_seller, body)["invalidReason"] == reason
+    assert settle(exact_seller, body)["errorReason"] == reason
 
 
 def test_who_was_told_the_address_before_it_changed_may_still_pay_there(
-    base_node: Anvil, seller: ApiClient, usdc: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
 ) -> None:
-    before = pay_to_of(seller)
+    before = pay_to_of(exact_seller)
     told = authorize(base_node, before, UNITS)
-    assert seller.merchant is not None
+    assert exact_seller.merchant is not None
     changed = timezone.now()
     ReceivingWallet.objects.update(retired_at=changed)
-    make_wallet(seller.merchant, "base", base_node.accounts[7].address)
+    make_wallet(exact_seller.merchant, "base", base_node.accounts[7].address)
     forget()
-    assert pay_to_of(seller) != before
-    assert settle(seller, body_of(told, usdc))["success"]
+    assert pay_to_of(exact_seller) != before
+    assert settle(exact_seller, body_of(told, usdc))["success"]
     ReceivingWallet.objects.filter(retired_at=changed).update(retired_at=changed - timedelta(hours=3))
-    late = settle(seller, body_of(authorize(base_node, before, UNITS), usdc))
+    late = settle(exact_seller, body_of(authorize(base_node, before, UNITS), usdc))
     assert late["errorReason"] == "invalid_exact_evm_payload_recipient_mismatch"
 
 
-def test_another_merchants_payment_is_not_settled(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
+def test_another_merchants_payment_is_not_settled(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> None:
     merchant = make_merchant("Elsewhere")
     make_wallet(merchant, "base", base_node.accounts[7].address)
     forget()
     stranger = client_of(merchant, Mode.LIVE)
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     assert not settle(stranger, body)["success"]
     assert not Authorization.objects.exists()
 
@@ -93,8 +93,8 @@ def test_another_merchants_payment_is_not_settled(base_node: Anvil, seller: ApiC
     ],
 )
 def test_the_time_of_an_authorisation_is_kept(
-    base_node: Anvil, seller: ApiClient, usdc: str, changes: Any, reason: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, changes: Any, reason: str
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS, **changes), usdc)
-    assert verify(seller, body)["invalidReason"] == reason
-    assert settle(seller, body)["errorReason"] == reason
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS, **changes), usdc)
+    assert verify(exact_seller, body)["invalidReason"] == reason
+    assert settle(exact_seller, body)["errorReason"] == reason

@@ -22,7 +22,7 @@ from tests.x402.exact.bodies import NAMES, body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.shop import connect_evm, open_shop
 from tests.x402.exact.solana import payers
-from tests.x402.exact.solana.conftest import connect_solana, open_seller
+from tests.x402.exact.solana.payers import connect_solana, open_seller
 from tests.x402.payers import pay_to_of
 from x402.exact import funders, shares
 from x402.models import Authorization, X402Payment

@@ -21,10 +21,10 @@ DOLLAR = 1_000_000
 
 
 @pytest.fixture
-def sold(base_node: Anvil, seller: ApiClient, usdc: str, settings: Any) -> X402Payment:
+def sold(base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any) -> X402Payment:
     """A payment that is a large sum by itself, known from one of two nodes."""
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": f"{base_node.url},{base_node.url}/"}
-    assert settle(seller, body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc))["success"]
+    assert settle(exact_seller, body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc))["success"]
     X402Payment.objects.update(units=10_000 * DOLLAR)
     return X402Payment.objects.get()
 
@@ -41,24 +41,24 @@ def answers(node: Anvil, seller: ApiClient, usdc: str) -> tuple[bool, bool]:
 
 
 def test_nothing_is_sent_until_a_second_node_knows_what_was_sold(
-    base_node: Anvil, seller: ApiClient, usdc: str, sold: X402Payment
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, sold: X402Payment
 ) -> None:
-    assert answers(base_node, seller, usdc) == (False, False)
+    assert answers(base_node, exact_seller, usdc) == (False, False)
     X402Payment.objects.update(witnessed_at=timezone.now())
-    assert answers(base_node, seller, usdc) == (True, True)
+    assert answers(base_node, exact_seller, usdc) == (True, True)
 
 
 def test_a_large_sum_of_an_hour_ago_stops_nothing(
-    base_node: Anvil, seller: ApiClient, usdc: str, sold: X402Payment
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, sold: X402Payment
 ) -> None:
     X402Payment.objects.update(verified_at=timezone.now() - timedelta(minutes=61))
-    assert answers(base_node, seller, usdc) == (True, True)
+    assert answers(base_node, exact_seller, usdc) == (True, True)
 
 
 @pytest.mark.parametrize("change", [{"BASE_RPC_URLS": ""}, {"BASE_LARGE_AMOUNT_USD": "0"}])
 def test_with_one_node_or_no_limit_nothing_waits(
-    base_node: Anvil, seller: ApiClient, usdc: str, sold: X402Payment, settings: Any, change: dict[str, str]
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, sold: X402Payment, settings: Any, change: dict[str, str]
 ) -> None:
     only = {name: value or base_node.url for name, value in change.items()}
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | only
-    assert answers(base_node, seller, usdc) == (True, True)
+    assert answers(base_node, exact_seller, usdc) == (True, True)

@@ -19,7 +19,7 @@ from x402.exact import promises, waiters
 from x402.exact.evm import broadcast
 from x402.models import Authorization, X402Payment
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_no_bells")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_bells")]
 UNITS = 10_000
 MANY, FEW = 40, 4
 OVERDRAWN = "invalid_exact_evm_insufficient_balance"
@@ -55,11 +55,11 @@ def settle_at_once(seller: ApiClient, bodies: list[Body]) -> list[Body]:
 
 
 def test_forty_payments_of_one_payer_with_money_for_one_send_one_transaction(
-    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, poor: FundedAccount
 ) -> None:
-    bodies = bodies_of(base_node, seller, usdc, poor, MANY)
+    bodies = bodies_of(base_node, exact_seller, usdc, poor, MANY)
     base_node.set_automine(False)
-    answers = settle_at_once(seller, bodies)
+    answers = settle_at_once(exact_seller, bodies)
     base_node.set_automine(True)
     base_node.mine()
     assert GasTransaction.objects.count() == 1
@@ -70,7 +70,7 @@ def test_forty_payments_of_one_payer_with_money_for_one_send_one_transaction(
 
 
 def test_without_counting_what_is_open_several_would_be_sent(
-    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, poor: FundedAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the test before this one.
 
@@ -78,53 +78,53 @@ def test_without_counting_what_is_open_several_would_be_sent(
     """
     about_to_send = threading.Barrier(FEW)
     monkeypatch.setattr(broadcast, "refuse_overdrawn", lambda *_, **__: about_to_send.wait(SECONDS))
-    bodies = bodies_of(base_node, seller, usdc, poor, FEW)
+    bodies = bodies_of(base_node, exact_seller, usdc, poor, FEW)
     base_node.set_automine(False)
-    settle_at_once(seller, bodies)
+    settle_at_once(exact_seller, bodies)
     base_node.set_automine(True)
     base_node.mine()
     assert GasTransaction.objects.count() == FEW
 
 
 def test_what_a_payer_has_the_money_for_is_sent_however_much_is_open(
-    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, poor: FundedAccount
 ) -> None:
     mint(base_node, usdc, poor.address, 4 * UNITS)
-    bodies = bodies_of(base_node, seller, usdc, poor, 6)
+    bodies = bodies_of(base_node, exact_seller, usdc, poor, 6)
     base_node.set_automine(False)
-    told = [settle(seller, body)["errorReason"] for body in bodies]
+    told = [settle(exact_seller, body)["errorReason"] for body in bodies]
     assert told == ["settlement_pending"] * 5 + [OVERDRAWN]
     base_node.set_automine(True)
     base_node.mine()
-    assert [settle(seller, body)["success"] for body in bodies] == [True] * 5 + [False]
-    assert balance_of(base_node, usdc, pay_to_of(seller)) == 5 * UNITS
+    assert [settle(exact_seller, body)["success"] for body in bodies] == [True] * 5 + [False]
+    assert balance_of(base_node, usdc, pay_to_of(exact_seller)) == 5 * UNITS
 
 
 def test_who_was_refused_pays_the_same_once_there_is_money(
-    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, poor: FundedAccount
 ) -> None:
-    first, second = bodies_of(base_node, seller, usdc, poor, 2)
+    first, second = bodies_of(base_node, exact_seller, usdc, poor, 2)
     base_node.set_automine(False)
-    settle(seller, first)
-    assert settle(seller, second)["errorReason"] == OVERDRAWN
+    settle(exact_seller, first)
+    assert settle(exact_seller, second)["errorReason"] == OVERDRAWN
     base_node.set_automine(True)
     base_node.mine()
-    assert settle(seller, first)["success"]
+    assert settle(exact_seller, first)["success"]
     mint(base_node, usdc, poor.address, UNITS)
-    assert settle(seller, second)["success"]
+    assert settle(exact_seller, second)["success"]
     assert X402Payment.objects.count() == Authorization.objects.count() == 2
 
 
 def test_what_settled_a_moment_ago_is_not_counted_twice(
-    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, poor: FundedAccount
 ) -> None:
     mint(base_node, usdc, poor.address, UNITS)
-    for body in bodies_of(base_node, seller, usdc, poor, 2):
-        assert settle(seller, body)["success"]
+    for body in bodies_of(base_node, exact_seller, usdc, poor, 2):
+        assert settle(exact_seller, body)["success"]
 
 
 def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
-    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, poor: FundedAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the lock: both count while neither has sent anything."""
     counted = threading.Barrier(2)
@@ -136,9 +136,9 @@ def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
 
     monkeypatch.setattr(promises, "_lock", lambda _: None)
     monkeypatch.setattr(broadcast, "refuse_overdrawn", refuse_together)
-    bodies = bodies_of(base_node, seller, usdc, poor, 2)
+    bodies = bodies_of(base_node, exact_seller, usdc, poor, 2)
     base_node.set_automine(False)
-    settle_at_once(seller, bodies)
+    settle_at_once(exact_seller, bodies)
     base_node.set_automine(True)
     base_node.mine()
     assert GasTransaction.objects.count() == 2

@@ -26,7 +26,7 @@ SECONDS = 60
 
 
 @pytest.fixture
-def server(base_node: Anvil, seller: ApiClient, tmp_path: Path) -> Iterator[Server]:
+def server(base_node: Anvil, exact_seller: ApiClient, tmp_path: Path) -> Iterator[Server]:
     """A web process that settles on Base."""
     names = ("CHAIN_", "GAS_")
     own = environment(base_node.url)
@@ -55,42 +55,42 @@ def wait_for(state: str) -> None:
     wait_until(lambda: Authorization.objects.filter(state=state).exists(), seconds=SECONDS)
 
 
-@pytest.mark.usefixtures("_no_bells")
+@pytest.mark.usefixtures("no_bells")
 def test_a_closed_connection_does_not_use_up_the_one_success(
-    base_node: Anvil, server: Server, seller: ApiClient, usdc: str
+    base_node: Anvil, server: Server, exact_seller: ApiClient, usdc: str
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     base_node.set_automine(False)
-    with begin(server, seller, body):
+    with begin(server, exact_seller, body):
         wait_for("sent")
     base_node.set_automine(True)
     base_node.mine()
     wait_for("settled")
-    assert verify(seller, body)["isValid"]
-    assert settle(seller, body)["success"]
-    assert not settle(seller, body)["success"]
+    assert verify(exact_seller, body)["isValid"]
+    assert settle(exact_seller, body)["success"]
+    assert not settle(exact_seller, body)["success"]
 
 
 def test_a_connection_that_closes_while_the_success_is_written_gives_it_back(
-    base_node: Anvil, seller: ApiClient, usdc: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     looks = iter([False, True])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("x402.exact.api.is_client_gone", lambda _: next(looks))
-        settle(seller, body)
+        settle(exact_seller, body)
     assert Authorization.objects.get().served_at is None
-    assert settle(seller, body)["success"]
+    assert settle(exact_seller, body)["success"]
 
 
 def test_without_giving_it_back_the_payer_would_never_be_served(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control."""
     monkeypatch.setattr(settlement, "give_back_success", lambda *_, **__: None)
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     looks = iter([False, True])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("x402.exact.api.is_client_gone", lambda _: next(looks))
-        settle(seller, body)
-    assert not settle(seller, body)["success"]
+        settle(exact_seller, body)
+    assert not settle(exact_seller, body)["success"]

@@ -44,37 +44,37 @@ def the_one_settlement(answer: dict[str, Any]) -> None:
     assert Authorization.objects.get().transaction == GasTransaction.objects.get()
 
 
-@pytest.mark.usefixtures("_no_bells")
-def test_killed_between_writing_down_and_sending(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
-    to = pay_to_of(seller)
+@pytest.mark.usefixtures("no_bells")
+def test_killed_between_writing_down_and_sending(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> None:
+    to = pay_to_of(exact_seller)
     body = body_of(authorize(base_node, to, UNITS), usdc)
     with RpcProxy(base_node.url) as proxy:
         proxy.fault = holding = Holding()
-        with settling(seller, [body], proxy.url) as process:
+        with settling(exact_seller, [body], proxy.url) as process:
             assert holding.came.wait(SECONDS)
             process.kill()
-    the_one_settlement(settle(seller, body))
+    the_one_settlement(settle(exact_seller, body))
     assert balance_of(base_node, usdc, to) == UNITS
 
 
-@pytest.mark.usefixtures("_no_bells")
-def test_killed_between_sending_and_the_receipt(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
-    to = pay_to_of(seller)
+@pytest.mark.usefixtures("no_bells")
+def test_killed_between_sending_and_the_receipt(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> None:
+    to = pay_to_of(exact_seller)
     body = body_of(authorize(base_node, to, UNITS), usdc)
     base_node.set_automine(False)
-    with settling(seller, [body], base_node.url) as process:
+    with settling(exact_seller, [body], base_node.url) as process:
         wait_until(lambda: GasTransaction.objects.filter(state="sent").exists(), seconds=SECONDS)
         process.kill()
     base_node.set_automine(True)
     base_node.mine()
-    the_one_settlement(settle(seller, body))
+    the_one_settlement(settle(exact_seller, body))
     assert balance_of(base_node, usdc, to) == UNITS
 
 
-@pytest.mark.usefixtures("_no_bells")
-def test_two_processes_settle_one_authorisation_once(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    with settling(seller, [body], base_node.url) as one, settling(seller, [body], base_node.url) as other:
+@pytest.mark.usefixtures("no_bells")
+def test_two_processes_settle_one_authorisation_once(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> None:
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
+    with settling(exact_seller, [body], base_node.url) as one, settling(exact_seller, [body], base_node.url) as other:
         answers = [*answers_of(one), *answers_of(other)]
     served, refused = sorted(answers, key=lambda one: not one["success"])
     assert refused["errorReason"] == "invalid_exact_evm_nonce_already_used"
@@ -82,11 +82,16 @@ def test_two_processes_settle_one_authorisation_once(base_node: Anvil, seller: A
     the_one_settlement(served)
 
 
-@pytest.mark.usefixtures("_no_bells")
-def test_two_processes_with_one_gas_key_lose_none_of_a_hundred(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
-    to = pay_to_of(seller)
+@pytest.mark.usefixtures("no_bells")
+def test_two_processes_with_one_gas_key_lose_none_of_a_hundred(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(exact_seller)
     bodies = [body_of(authorize(base_node, to, UNITS), usdc) for _ in range(100)]
-    with settling(seller, bodies[:50], base_node.url) as one, settling(seller, bodies[50:], base_node.url) as other:
+    with (
+        settling(exact_seller, bodies[:50], base_node.url) as one,
+        settling(exact_seller, bodies[50:], base_node.url) as other,
+    ):
         answers = answers_of(one) + answers_of(other)
     assert [answer for answer in answers if not answer["success"]] == []
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 100

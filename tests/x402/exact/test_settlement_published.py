@@ -21,10 +21,13 @@ Open = Callable[[Shop], AbstractContextManager[str]]
 
 
 @pytest.fixture
-def shop(seller: ApiClient, usdc: str, live_server: LiveServer) -> Shop:
+def shop(exact_seller: ApiClient, usdc: str, live_server: LiveServer) -> Shop:
     """A merchant whose resource servers ask this facilitator."""
     return Shop(
-        facilitator=f"{live_server.url}/api/v1/x402", key=seller.key or "", pay_to=pay_to_of(seller), asset=usdc
+        facilitator=f"{live_server.url}/api/v1/x402",
+        key=exact_seller.key or "",
+        pay_to=pay_to_of(exact_seller),
+        asset=usdc,
     )
 
 

@@ -44,16 +44,16 @@ def pay(node: Anvil, client: ApiClient, usdc: str) -> dict[str, Any]:
 
 
 def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
-    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
     settings.GAS_MERCHANT_SHARE = "0"
-    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert GasTransaction.objects.count() == 1
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
     settings.GAS_MERCHANT_SHARE = "1"
-    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
 
 
 @pytest.mark.parametrize(
@@ -61,28 +61,28 @@ def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
     [({}, True), ({"state": TransactionState.DROPPED}, False), ({"purpose": Purpose.CANCEL}, False)],
 )
 def test_a_payer_whose_authorisations_failed_on_our_gas_waits_for_some_minutes(
-    base_node: Anvil, seller: ApiClient, usdc: str, whose: dict[str, Any], is_refused: bool
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, whose: dict[str, Any], is_refused: bool
 ) -> None:
     for _ in range(3):
-        assert pay(base_node, seller, usdc)["success"]
+        assert pay(base_node, exact_seller, usdc)["success"]
     GasTransaction.objects.update(**whose)
     Authorization.objects.update(state=AuthorizationState.FAILED)
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    assert verify(seller, body)["isValid"] is not is_refused
-    assert settle(seller, body)["success"] is not is_refused
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
+    assert verify(exact_seller, body)["isValid"] is not is_refused
+    assert settle(exact_seller, body)["success"] is not is_refused
     other = base_node.accounts[6]
     mint(base_node, usdc, other.address, UNITS)
-    told = authorize(base_node, pay_to_of(seller), UNITS, account=other)
-    assert settle(seller, body_of(told, usdc))["success"]
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS, account=other)
+    assert settle(exact_seller, body_of(told, usdc))["success"]
     Authorization.objects.update(created_at=timezone.now() - timedelta(minutes=2))
-    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
 
 
 @pytest.mark.parametrize(("failures", "minutes"), [(1, 0), (2, 1), (3, 2), (5, 8), (9, 15)])
 def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
-    base_node: Anvil, seller: ApiClient, usdc: str, failures: int, minutes: int
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, failures: int, minutes: int
 ) -> None:
-    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
     row = Authorization.objects.get()
     row.state, row.payment = AuthorizationState.FAILED, None
     row.save()
@@ -91,7 +91,7 @@ def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
         row.save()
     now = timezone.now()
     Authorization.objects.update(created_at=now)
-    told = authorize(base_node, pay_to_of(seller), UNITS)
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS)
     request = parse_standard(body_of(told, usdc), Mode.LIVE)
     a_little = timedelta(seconds=1)
     if minutes:
@@ -101,28 +101,28 @@ def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
 
 
 def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One payer's failure may be anybody's: the merchant's others are not to pay for many.
     failures = shares.FAILED_LEAST + 1
-    cost = attack(base_node, seller, usdc, payers=failures)
+    cost = attack(base_node, exact_seller, usdc, payers=failures)
     share = cost * failures * shares.FAILED_PART
     give(settings, monkeypatch, share=share * 9 // 10)
-    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert GasTransaction.objects.count() == failures
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
     GasTransaction.objects.update(created_at=timezone.now() - shares.WINDOW)
-    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
 
 
 def test_where_gas_is_dear_one_failed_payment_stops_no_other_and_leaves_no_queue(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On Ethereum one payment may cost more than a 300th of a merchant's share."""
-    cost = attack(base_node, seller, usdc, payers=1)
+    cost = attack(base_node, exact_seller, usdc, payers=1)
     give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
     for _ in range(3):
-        assert pay(base_node, seller, usdc)["success"]
+        assert pay(base_node, exact_seller, usdc)["success"]
         on_their_way = Authorization.objects.exclude(state=AuthorizationState.FAILED)
         on_their_way.update(state=AuthorizationState.SENT)
 
@@ -149,47 +149,47 @@ def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
 
 
 def test_after_an_attack_of_failing_payers_an_honest_one_is_served_minutes_later(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What failed cost more than the share of the day.
-    cost = attack(base_node, seller, usdc, payers=5)
+    cost = attack(base_node, exact_seller, usdc, payers=5)
     give(settings, monkeypatch, share=4 * cost)
-    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
     GasTransaction.objects.update(created_at=long_ago)
-    assert pay(base_node, seller, usdc)["success"]
-    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
 
 
 def test_what_is_on_its_way_after_an_attack_counts_as_failed_until_it_did_not(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else each wave could be as large as the first."""
-    cost = attack(base_node, seller, usdc, payers=3)
+    cost = attack(base_node, exact_seller, usdc, payers=3)
     long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
     GasTransaction.objects.update(created_at=long_ago)
     give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
     for _ in range(shares.FAILED_LEAST + 1):
-        assert pay(base_node, seller, usdc)["success"]
+        assert pay(base_node, exact_seller, usdc)["success"]
     open_ones = Authorization.objects.filter(state=AuthorizationState.SETTLED)
     open_ones.update(state=AuthorizationState.SENT)
-    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     Authorization.objects.filter(state=AuthorizationState.SENT).update(state=AuthorizationState.SETTLED)
-    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
 
 
 def test_only_a_quarter_of_the_share_is_on_its_way_at_once(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
     cost = int(GasTransaction.objects.get().most_wei)
     GasTransaction.objects.update(cost_wei=cost)
     give(settings, monkeypatch, share=cost * shares.OPEN_PART - 1)
     Authorization.objects.update(state=AuthorizationState.SENT)
-    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
     Authorization.objects.update(state=AuthorizationState.SETTLED)
-    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, exact_seller, usdc)["success"]
 
 
 SHARE = Decimal(10**16)
@@ -249,7 +249,7 @@ def elsewhere(node: Anvil) -> ApiClient:
 
 
 def test_a_flood_of_verifications_leaves_a_chains_nodes_to_others_and_refuses_nothing(
-    base_node: Anvil, seller: ApiClient, public: str
+    base_node: Anvil, exact_seller: ApiClient, public: str
 ) -> None:
     minute = timezone.now()
 
@@ -258,7 +258,7 @@ def test_a_flood_of_verifications_leaves_a_chains_nodes_to_others_and_refuses_no
         body = body_of(told, public)
         return verify_standard(machines_of(client), body, clock=lambda: minute)
 
-    flood = [ask(seller) for _ in range(11)]
+    flood = [ask(exact_seller) for _ in range(11)]
     assert [one["isValid"] for one in flood] == [True] * 9 + [False] * 2
     assert flood[-1]["invalidReason"] == "unexpected_verify_error"
     other = elsewhere(base_node)
@@ -266,16 +266,16 @@ def test_a_flood_of_verifications_leaves_a_chains_nodes_to_others_and_refuses_no
 
 
 def test_what_was_verified_can_be_settled_and_what_was_sent_can_be_asked_about(
-    base_node: Anvil, seller: ApiClient, public: str
+    base_node: Anvil, exact_seller: ApiClient, public: str
 ) -> None:
     minute = timezone.now()
-    caller, spec = machines_of(seller), chain_spec("base")
+    caller, spec = machines_of(exact_seller), chain_spec("base")
 
     def ask(body: dict[str, Any]) -> dict[str, Any]:
         return settle_standard(caller, body, clock=lambda: minute)
 
     def paid() -> dict[str, Any]:
-        return body_of(authorize(base_node, pay_to_of(seller), UNITS), public)
+        return body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), public)
 
     sharing_out = partial(shares.may_ask, merchant_id=caller.merchant_id, spec=spec, now=minute)
     while sharing_out(shares.VERIFYING):

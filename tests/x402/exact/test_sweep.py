@@ -42,9 +42,9 @@ def finish() -> None:
     "given_up", [{"state": TransactionState.DROPPED}, {"state": TransactionState.MINED, "purpose": Purpose.CANCEL}]
 )
 def test_one_whose_transaction_was_given_up_has_failed(
-    base_node: Anvil, seller: ApiClient, usdc: str, given_up: dict[str, Any]
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, given_up: dict[str, Any]
 ) -> None:
-    row = left_lying(base_node, seller, usdc)
+    row = left_lying(base_node, exact_seller, usdc)
     GasTransaction.objects.update(**given_up)
     finish()
     row.refresh_from_db()
@@ -54,8 +54,10 @@ def test_one_whose_transaction_was_given_up_has_failed(
     assert not X402Payment.objects.exists()
 
 
-def test_one_that_may_still_get_into_a_block_is_not_given_up(base_node: Anvil, seller: ApiClient, usdc: str) -> None:
-    row = left_lying(base_node, seller, usdc)
+def test_one_that_may_still_get_into_a_block_is_not_given_up(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
+) -> None:
+    row = left_lying(base_node, exact_seller, usdc)
     GasTransaction.objects.update(purpose=Purpose.CANCEL, state=TransactionState.SENT)
     finish()
     row.refresh_from_db()
@@ -63,9 +65,9 @@ def test_one_that_may_still_get_into_a_block_is_not_given_up(base_node: Anvil, s
 
 
 def test_one_that_failed_on_a_fork_and_got_through_on_another_is_a_payment(
-    base_node: Anvil, seller: ApiClient, usdc: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
 ) -> None:
-    row = left_lying(base_node, seller, usdc)
+    row = left_lying(base_node, exact_seller, usdc)
     base_node.set_automine(True)
     base_node.mine()
     # What was answered when it stood in a block that the network took back.

@@ -31,15 +31,15 @@ from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers
 from x402.states import AuthorizationState, PaymentStatus
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_no_bells")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_bells")]
 UNITS = 10_000_000
 USED = "invalid_exact_evm_nonce_already_used"
 
 
 @pytest.fixture
-def told(base_node: Anvil, seller: ApiClient) -> Signed:
+def told(base_node: Anvil, exact_seller: ApiClient) -> Signed:
     """What a payer signed."""
-    return authorize(base_node, pay_to_of(seller), UNITS)
+    return authorize(base_node, pay_to_of(exact_seller), UNITS)
 
 
 @pytest.fixture
@@ -93,14 +93,14 @@ def is_overtaken(node: Anvil, told: Signed, usdc: str) -> None:
 @pytest.mark.parametrize("happens", [pays_more, is_overtaken])
 def test_a_payment_that_another_transaction_makes_again_stands_again(
     base_node: Anvil,
-    seller: ApiClient,
+    exact_seller: ApiClient,
     usdc: str,
     watcher: Watcher,
     told: Signed,
     happens: Callable[[Anvil, Signed, str], None],
 ) -> None:
     body = body_of(told, usdc)
-    before = settle(seller, body, key="one")
+    before = settle(exact_seller, body, key="one")
     assert before["success"], before
     payment = reorganise(base_node, watcher)
     assert payment.status == PaymentStatus.REVERSED
@@ -109,7 +109,7 @@ def test_a_payment_that_another_transaction_makes_again_stands_again(
     payment.refresh_from_db()
     assert payment.status == PaymentStatus.VERIFIED
     assert payment.tx_hash != before["transaction"]
-    after = settle(seller, body, key="one")
+    after = settle(exact_seller, body, key="one")
     assert after == before | {"transaction": payment.tx_hash}
     assert fees_of(payment) > 0
     kinds = Event.objects.order_by("sequence").values_list("type", flat=True)
@@ -119,25 +119,30 @@ def test_a_payment_that_another_transaction_makes_again_stands_again(
     claim = TransferClaim.objects.get()
     assert claim.transfer.tx_hash == payment.tx_hash
     shown = claim_of(base_node, payment.tx_hash, told.to, amount="10", price="10")
-    assert verdict(seller, shown) == "already_used"
+    assert verdict(exact_seller, shown) == "already_used"
 
 
 def test_what_a_fork_took_back_before_anybody_was_served_is_waited_for(
-    base_node: Anvil, seller: ApiClient, usdc: str, watcher: Watcher, told: Signed, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil,
+    exact_seller: ApiClient,
+    usdc: str,
+    watcher: Watcher,
+    told: Signed,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     body = body_of(told, usdc)
-    settle(seller, body)
+    settle(exact_seller, body)
     # As where the process died before it could answer.
     Authorization.objects.update(served_at=None)
     reorganise(base_node, watcher)
     base_node.set_automine(False)
-    assert settle(seller, body)["errorReason"] == "settlement_pending"
-    assert verify(seller, body)["isValid"]
+    assert settle(exact_seller, body)["errorReason"] == "settlement_pending"
+    assert verify(exact_seller, body)["isValid"]
     base_node.set_automine(True)
     base_node.mine()
-    assert settle(seller, body)["success"]
-    assert settle(seller, body)["errorReason"] == USED
+    assert settle(exact_seller, body)["success"]
+    assert settle(exact_seller, body)["errorReason"] == USED
 
 
 def fees_of(payment: X402Payment) -> Decimal:
@@ -146,10 +151,10 @@ def fees_of(payment: X402Payment) -> Decimal:
 
 
 def test_a_strangers_transaction_that_is_gone_may_be_followed_by_anothers(
-    base_node: Anvil, seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
 ) -> None:
     base_node.receipt(base_node.send(base_node.accounts[5], to=usdc, data=told.call()))
-    assert settle(seller, body_of(told, usdc))["success"]
+    assert settle(exact_seller, body_of(told, usdc))["success"]
     payment = reorganise(base_node, watcher)
     assert payment.status == PaymentStatus.REVERSED
     finish()
@@ -163,23 +168,23 @@ def test_a_strangers_transaction_that_is_gone_may_be_followed_by_anothers(
 
 
 def test_a_payment_is_waited_for_no_longer_than_it_holds_others_back(
-    base_node: Anvil, seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
 ) -> None:
     base_node.receipt(base_node.send(base_node.accounts[5], to=usdc, data=told.call()))
     body = body_of(told, usdc)
-    assert settle(seller, body)["success"]
+    assert settle(exact_seller, body)["success"]
     reorganise(base_node, watcher)
-    assert verify(seller, body)["invalidReason"] == USED
+    assert verify(exact_seller, body)["invalidReason"] == USED
     finish(after=timedelta(hours=3))
     assert Authorization.objects.get().state == AuthorizationState.FAILED
     assert X402Payment.objects.get().status == PaymentStatus.REVERSED
-    assert not settle(seller, body)["success"]
+    assert not settle(exact_seller, body)["success"]
 
 
 def test_the_same_transaction_in_another_block_returns_when_its_watcher_sees_it(
-    base_node: Anvil, seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
 ) -> None:
-    answer = settle(seller, body_of(told, usdc))
+    answer = settle(exact_seller, body_of(told, usdc))
     assert reorganise(base_node, watcher).status == PaymentStatus.REVERSED
     send_again(timedelta())
     finish()
@@ -193,18 +198,18 @@ def test_the_same_transaction_in_another_block_returns_when_its_watcher_sees_it(
 
 
 def test_money_that_bought_something_else_meanwhile_brings_nothing_back(
-    base_node: Anvil, seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
 ) -> None:
     base_node.receipt(base_node.send(base_node.accounts[5], to=usdc, data=told.call()))
-    assert settle(seller, body_of(told, usdc))["success"]
+    assert settle(exact_seller, body_of(told, usdc))["success"]
     reorganise(base_node, watcher)
     tx_hash = base_node.send(base_node.accounts[6], to=usdc, data=told.call())
     base_node.mine(3)
     shown = claim_of(base_node, tx_hash, told.to, amount="10", price="10")
-    assert verdict(seller, shown) == "not_confirmed"
+    assert verdict(exact_seller, shown) == "not_confirmed"
     # It is let through where an authorisation is open for too long.
     Authorization.objects.update(created_at=timezone.now() - timedelta(hours=3))
-    assert verdict(seller, shown) == "valid"
+    assert verdict(exact_seller, shown) == "valid"
     finish()
     states: dict[str, Any] = dict(X402Payment.objects.values_list("protocol", "status"))
     assert states == {"exact": "reversed", "hash": "verified"}

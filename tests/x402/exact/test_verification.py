@@ -19,10 +19,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 @pytest.mark.parametrize("make", cases.PERMITS)
 def test_a_permit_is_judged_as_the_library_does(
-    library: Library, seller: ApiClient, case: Case, make: Callable[[Case], Any]
+    library: Library, exact_seller: ApiClient, exact_case: Case, make: Callable[[Case], Any]
 ) -> None:
-    body = permit_body(make(case), case.node.chain_id)
-    assert (check_same(library, seller, case, body) == "") is (make is cases.permitted)
+    body = permit_body(make(exact_case), exact_case.node.chain_id)
+    assert (check_same(library, exact_seller, exact_case, body) == "") is (make is cases.permitted)
 
 
 @pytest.mark.parametrize(
@@ -33,24 +33,24 @@ def test_a_permit_is_judged_as_the_library_does(
     ],
 )
 def test_a_permit_that_would_fail_is_refused_though_the_library_takes_it(
-    library: Library, seller: ApiClient, case: Case, spoil: Callable[[Case, Any], None], reason: str
+    library: Library, exact_seller: ApiClient, exact_case: Case, spoil: Callable[[Case, Any], None], reason: str
 ) -> None:
-    told = cases.permitted(case)
-    body = permit_body(told, case.node.chain_id)
-    spoil(case, told)
-    assert library.reason(body, case.node.url) == ""
-    assert verify(seller, body)["invalidReason"] == reason
+    told = cases.permitted(exact_case)
+    body = permit_body(told, exact_case.node.chain_id)
+    spoil(exact_case, told)
+    assert library.reason(body, exact_case.node.url) == ""
+    assert verify(exact_seller, body)["invalidReason"] == reason
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_signature_that_was_turned_over_is_refused_without_asking_the_token(
-    library: Library, seller: ApiClient, case: Case, version: int
+    library: Library, exact_seller: ApiClient, exact_case: Case, version: int
 ) -> None:
     """The library leaves that to the token, which refuses it as the real USDC does."""
-    body = body_of(cases.turned_over(case), case.usdc, version=version)
-    assert library.reason(body, case.node.url) != ""
+    body = body_of(cases.turned_over(exact_case), exact_case.usdc, version=version)
+    assert library.reason(body, exact_case.node.url) != ""
     reason = "invalid_exact_evm_payload_signature"
-    assert verify(seller, body)["invalidReason"] == reason
+    assert verify(exact_seller, body)["invalidReason"] == reason
 
 
 def test_the_contracts_are_those_of_the_standard(library: Library) -> None:

@@ -56,17 +56,17 @@ def paying(
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_no_bells")
+@pytest.mark.usefixtures("no_bells")
 def test_checkouts_are_answered_while_more_settlements_wait_than_there_are_threads(
-    base_node: Anvil, seller: ApiClient, usdc: str, tmp_path: Path
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, tmp_path: Path
 ) -> None:
-    shop = client_of(seller.merchant, Mode.TEST)
+    shop = client_of(exact_seller.merchant, Mode.TEST)
     order = {"amount": "25.00", "currency": "USD"}
     given = environment(base_node.url) | {"WEB_THREADS": str(THREADS)}
     payers = 3 * THREADS
     with (
         running_servers(1, tmp_path, given) as (server,),
-        paying(server, seller, base_node, usdc, payers=payers) as asked,
+        paying(server, exact_seller, base_node, usdc, payers=payers) as asked,
     ):
         base_node.set_automine(False)
         wait_until(lambda: GasTransaction.objects.count() == payers + 1, seconds=60)
@@ -81,13 +81,15 @@ def test_checkouts_are_answered_while_more_settlements_wait_than_there_are_threa
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_no_bells")
+@pytest.mark.usefixtures("no_bells")
 @pytest.mark.parametrize("payers", [40, 200])
-def test_whoever_pays_is_served(base_node: Anvil, seller: ApiClient, usdc: str, tmp_path: Path, payers: int) -> None:
+def test_whoever_pays_is_served(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, tmp_path: Path, payers: int
+) -> None:
     """On blocks of two seconds. Two hundred may be too many to be served; then they have not paid either."""
     given = environment(base_node.url) | {"WEB_THREADS": "24"}
     with running_servers(1, tmp_path, given) as (server,):
-        with paying(server, seller, base_node, usdc, payers=payers) as asked:
+        with paying(server, exact_seller, base_node, usdc, payers=payers) as asked:
             base_node.set_automine(False)
             while not all(one.done() for one in asked):
                 time.sleep(BLOCK_SECONDS)
@@ -97,7 +99,7 @@ def test_whoever_pays_is_served(base_node: Anvil, seller: ApiClient, usdc: str, 
         if payers == 40:
             # A machine that stands still looks like a node that hangs, and some are refused. They may ask again.
             told += [
-                pay(server, seller.key, body).body
+                pay(server, exact_seller.key, body).body
                 for one, body in asked.items()
                 if not one.result().body.get("success")
             ]
@@ -116,30 +118,32 @@ def test_whoever_pays_is_served(base_node: Anvil, seller: ApiClient, usdc: str, 
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_no_bells")
+@pytest.mark.usefixtures("no_bells")
 def test_who_has_no_place_to_wait_is_refused_before_anything_is_sent(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     with monkeypatch.context() as context:
         context.setattr(waiting, "MOST_WAITING", 0)
-        verified, settled = verify(seller, body), settle(seller, body)
+        verified, settled = verify(exact_seller, body), settle(exact_seller, body)
     assert verified["isValid"] is False
     assert verified["invalidReason"] == "unexpected_verify_error"
     assert settled["success"] is False
     assert settled["errorReason"] == "unexpected_settle_error"
     assert settled["transaction"] == ""
     assert not GasTransaction.objects.exists()
-    assert settle(seller, body)["success"]
+    assert settle(exact_seller, body)["success"]
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_no_bells")
-def test_places_are_given_back(base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("no_bells")
+def test_places_are_given_back(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(waiting, "MOST_WAITING", 2)
     for _ in range(3):
-        body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-        assert settle(seller, body)["success"]
+        body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
+        assert settle(exact_seller, body)["success"]
         assert has_place("base")
 
 

@@ -26,11 +26,6 @@ OTHER_TRON = "TQn9Y2khEsLJW1ChVWFMSMeRDow5KcbLSE"
 
 
 @pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
-
-
-@pytest.fixture
 def owner(merchant: Merchant) -> User:
     user = make_user()
     Membership.objects.create(merchant=merchant, user=user, role=Role.OWNER)

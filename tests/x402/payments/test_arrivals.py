@@ -6,7 +6,6 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Merchant
-from tests.factories import make_merchant
 from tests.x402.recorded import UNITS, make_machine_transfer, make_seller, verify_it
 from wallets.models import DepositOutflow, Transfer
 from wallets.states import TransferState
@@ -14,13 +13,7 @@ from x402.models import X402Payment
 from x402.payments.arrivals import note_arrivals
 from x402.payments.transfers import follow_transfers
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def merchant(settings: Any) -> Merchant:
-    settings.TRANSFER_CONSUMERS = []
-    return make_merchant()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_bells")]
 
 
 def paid(merchant: Merchant, settings: Any) -> Transfer:

@@ -22,12 +22,6 @@ STRANGER = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 
 
 @pytest.fixture
-def merchant() -> Merchant:
-    """Whose machines pay."""
-    return make_merchant()
-
-
-@pytest.fixture
 def seller(merchant: Merchant, settings: Any) -> str:
     """Where they pay, on Base."""
     return make_seller(merchant, settings)

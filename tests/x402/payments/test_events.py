@@ -13,8 +13,8 @@ from webhooks.models import Event
 pytestmark = pytest.mark.django_db
 
 
-def test_what_a_reorganisation_takes_is_reversed_told_and_not_charged(transfer: Transfer) -> None:
-    payment = becomes(transfer, "orphaned")
+def test_what_a_reorganisation_takes_is_reversed_told_and_not_charged(verified_transfer: Transfer) -> None:
+    payment = becomes(verified_transfer, "orphaned")
     assert (payment.status, payment.final_at) == ("reversed", None)
     assert _fees(payment) == 0 < FeeEntry.objects.count()
     event = Event.objects.get()

@@ -24,12 +24,12 @@ SOON = timedelta(seconds=30)
 
 
 @pytest.fixture
-def unrecorded(merchant: Merchant, settings: Any) -> X402Payment:
+def unrecorded(owned_merchant: Merchant, settings: Any) -> X402Payment:
     """Verified by what a node told, and never recorded by the watcher that read past it."""
-    to = make_seller(merchant, settings)
+    to = make_seller(owned_merchant, settings)
     now = timezone.now()
     return X402Payment.objects.create(
-        merchant=merchant,
+        merchant=owned_merchant,
         mode="live",
         protocol="hash",
         chain="base",

@@ -26,34 +26,34 @@ def signature_of(claim: Claim, secret: str) -> tuple[tuple[str, str], ...]:
     return (("signature", "0x" + bytes(signed.signature).hex()),)
 
 
-def test_a_merchant_that_wants_signatures_gets_no_payment_without(base: Anvil, seller: ApiClient) -> None:
-    claim = paid(base, seller)
-    merchant, owner = seller.merchant, make_user()
+def test_a_merchant_that_wants_signatures_gets_no_payment_without(base: Anvil, base_seller: ApiClient) -> None:
+    claim = paid(base, base_seller)
+    merchant, owner = base_seller.merchant, make_user()
     assert merchant is not None
-    assert seller.get("/x402/config").body["requiresSignature"] is False
+    assert base_seller.get("/x402/config").body["requiresSignature"] is False
     for wanted in (True, True):
         set_requirements(merchant, requires_signature=wanted, actor=owner, now=NOON, client="::1")
     assert requires_signature(merchant.pk)
-    assert seller.get("/x402/config").body["requiresSignature"] is True
+    assert base_seller.get("/x402/config").body["requiresSignature"] is True
     [entry] = AuditEntry.objects.filter(action="x402.requirements_set")
     assert (entry.actor, entry.after) == (owner, {"requires_signature": True})
-    assert verdict(seller, claim) == "wrong_payer"
+    assert verdict(base_seller, claim) == "wrong_payer"
     key = payer(base).key
     elsewhere = signature_of(Claim(**vars(claim) | {"resource": "another"}), key)
-    assert verdict(seller, claim, extra=elsewhere) == "wrong_payer"
+    assert verdict(base_seller, claim, extra=elsewhere) == "wrong_payer"
     thief = signature_of(claim, base.accounts[5].key)
-    assert verdict(seller, claim, extra=thief) == "wrong_payer"
-    assert verdict(seller, claim, extra=signature_of(claim, key)) == "valid"
+    assert verdict(base_seller, claim, extra=thief) == "wrong_payer"
+    assert verdict(base_seller, claim, extra=signature_of(claim, key)) == "valid"
     assert X402Payment.objects.get().is_signed
-    listed = seller.get("/x402/payments", {"resource": RESOURCE}).body["data"]
+    listed = base_seller.get("/x402/payments", {"resource": RESOURCE}).body["data"]
     assert listed[0]["signed"] is True
 
 
-def test_a_wrong_signature_is_refused_where_none_is_wanted_too(base: Anvil, seller: ApiClient) -> None:
-    claim = paid(base, seller)
+def test_a_wrong_signature_is_refused_where_none_is_wanted_too(base: Anvil, base_seller: ApiClient) -> None:
+    claim = paid(base, base_seller)
     thief = signature_of(claim, base.accounts[5].key)
-    assert verdict(seller, claim, extra=thief) == "wrong_payer"
-    answer = ask(seller, claim, extra=(("signature", 7),))
+    assert verdict(base_seller, claim, extra=thief) == "wrong_payer"
+    answer = ask(base_seller, claim, extra=(("signature", 7),))
     assert answer.refusal == (400, "parameter_invalid", "payment.signature")
-    long = ask(seller, claim, extra=(("signature", "0x" + "00" * 500),))
+    long = ask(base_seller, claim, extra=(("signature", "0x" + "00" * 500),))
     assert long.code == "parameter_too_long"

@@ -29,40 +29,40 @@ def _fees(payment: X402Payment) -> Decimal:
     return sum(amounts.values_list("amount", flat=True), Decimal(0))
 
 
-def test_a_payment_becomes_final_with_its_transfer(transfer: Transfer) -> None:
-    payment = becomes(transfer, "confirmed")
+def test_a_payment_becomes_final_with_its_transfer(verified_transfer: Transfer) -> None:
+    payment = becomes(verified_transfer, "confirmed")
     assert payment.final_at is not None
     assert (payment.status, payment.settled_at) == ("verified", None)
 
 
-def test_what_comes_back_stands_again(transfer: Transfer) -> None:
-    becomes(transfer, "orphaned")
-    payment = becomes(transfer, "detected", block_height=995)
+def test_what_comes_back_stands_again(verified_transfer: Transfer) -> None:
+    becomes(verified_transfer, "orphaned")
+    payment = becomes(verified_transfer, "detected", block_height=995)
     assert (payment.status, payment.block_height) == ("verified", 995)
     assert _fees(payment) > 0
-    assert verify_it(transfer)["reason"] == "already_used"
+    assert verify_it(verified_transfer)["reason"] == "already_used"
     types = Event.objects.order_by("sequence").values_list("type", flat=True)
     assert list(types) == ["x402.payment.reversed", "x402.payment.returned"]
-    assert becomes(transfer, "confirmed").final_at is not None
+    assert becomes(verified_transfer, "confirmed").final_at is not None
 
 
-def test_what_comes_back_with_less_is_reversed(transfer: Transfer) -> None:
-    payment = becomes(transfer, "detected", units=UNITS - 1)
+def test_what_comes_back_with_less_is_reversed(verified_transfer: Transfer) -> None:
+    payment = becomes(verified_transfer, "detected", units=UNITS - 1)
     assert payment.status == "reversed"
 
 
-def test_what_nobody_asked_about_leaves_the_queue_and_stays_verifiable(merchant: Merchant, settings: Any) -> None:
-    transfer = make_machine_transfer(merchant, make_seller(merchant, settings))
+def test_what_nobody_asked_about_leaves_the_queue_and_stays_verifiable(owned_merchant: Merchant, settings: Any) -> None:
+    transfer = make_machine_transfer(owned_merchant, make_seller(owned_merchant, settings))
     assert follow() is None
     assert not TransferClaim.objects.exists()
     assert verify_it(transfer)["valid"] is True
 
 
 def test_a_transfer_that_fails_holds_up_no_other(
-    merchant: Merchant, settings: Any, monkeypatch: pytest.MonkeyPatch
+    owned_merchant: Merchant, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    to = make_seller(merchant, settings)
-    bad, good = (make_machine_transfer(merchant, to) for _ in range(2))
+    to = make_seller(owned_merchant, settings)
+    bad, good = (make_machine_transfer(owned_merchant, to) for _ in range(2))
     for one in (bad, good):
         assert verify_it(one)["valid"] is True
     Transfer.objects.update(state="confirmed", confirmed_at=timezone.now())
@@ -80,13 +80,13 @@ def test_a_transfer_that_fails_holds_up_no_other(
     assert Transfer.objects.filter(pk=bad.pk, queued_at__gt=now).exists()
 
 
-def test_a_payment_is_linked_when_its_watcher_reads_it(base: Anvil, seller: ApiClient) -> None:
-    claim = paid(base, seller)
+def test_a_payment_is_linked_when_its_watcher_reads_it(base: Anvil, base_seller: ApiClient) -> None:
+    claim = paid(base, base_seller)
     watcher = make_watcher(base.url)
     read_all(watcher)
     Transfer.objects.all().delete()
     ChainCursor.objects.update(height=None, block_hash="")
-    assert verdict(seller, claim) == "valid"
+    assert verdict(base_seller, claim) == "valid"
     assert X402Payment.objects.get().transfer is None
     base.mine(6)
     read_all(make_watcher(base.url))
@@ -97,18 +97,18 @@ def test_a_payment_is_linked_when_its_watcher_reads_it(base: Anvil, seller: ApiC
     assert payment.final_at is not None
 
 
-def test_a_real_reorganisation_reverses_a_verified_payment(base: Anvil, seller: ApiClient) -> None:
+def test_a_real_reorganisation_reverses_a_verified_payment(base: Anvil, base_seller: ApiClient) -> None:
     base.mine(12)
     read_all(make_watcher(base.url))
-    claim = paid(base, seller)
+    claim = paid(base, base_seller)
     watcher = make_watcher(base.url)
     read_all(watcher)
-    assert ask(seller, claim).body["valid"] is True
+    assert ask(base_seller, claim).body["valid"] is True
     base.reorg(4)
     base.mine(3)
     read_all(watcher)
     follow_transfers(now=timezone.now())
     assert X402Payment.objects.get().status == "reversed"
-    line = seller.get("/x402/payments", {"status": "reversed"}).body["data"][0]
+    line = base_seller.get("/x402/payments", {"status": "reversed"}).body["data"][0]
     assert line["reversed_at"] is not None
-    assert ask(seller, claim).body["valid"] is False
+    assert ask(base_seller, claim).body["valid"] is False

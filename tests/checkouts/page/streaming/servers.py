@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from django.conf import settings
+from django.db import connection
 
 from gateway.processes.stack import HOST, stream_arguments
 from tests.contract.servers import free_port
@@ -146,3 +147,24 @@ def _environment() -> dict[str, str]:
         "PGAPPNAME": "streams",
         "TRUSTED_PROXIES": HOST,
     }
+
+
+def is_listening() -> bool:
+    """Whether a stream server hears bells."""
+    return bool(_sessions("query LIKE 'LISTEN%%'"))
+
+
+def is_idle() -> bool:
+    """Whether no stream server asks the database for anything."""
+    return not _sessions("state <> 'idle'")
+
+
+def _sessions(condition: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'streams' AND datname = current_database()"
+            # A pooler may answer this question in a session that the server used before.
+            " AND pid <> pg_backend_pid()"
+            f" AND {condition}"
+        )
+        return int(cursor.fetchone()[0])

@@ -20,38 +20,38 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.parametrize("code", ["nnnnnn", "a%00b", "a" * 33, "0OIl"])
-def test_an_unknown_code_is_a_404(code: str, server: StreamServer) -> None:
-    with server.read(code) as reader:
+def test_an_unknown_code_is_a_404(code: str, streams: StreamServer) -> None:
+    with streams.read(code) as reader:
         assert reader.status == 404
         assert reader.head["content-type"] == "application/json"
 
 
-def test_head_says_what_get_would_and_opens_nothing(server: StreamServer) -> None:
+def test_head_says_what_get_would_and_opens_nothing(streams: StreamServer) -> None:
     code = make_page_checkout().code
     for _ in range(MOST_STREAMS + 1):
-        with server.read(code, method="HEAD") as reader:
+        with streams.read(code, method="HEAD") as reader:
             assert reader.status == 200
             assert reader.head["content-type"].startswith("text/event-stream")
-    with server.read("nnnnnn", method="HEAD") as reader:
+    with streams.read("nnnnnn", method="HEAD") as reader:
         assert reader.status == 404
         assert reader.received.endswith(b"\r\n\r\n")
 
 
-def test_a_final_page_is_told_not_to_come_back(server: StreamServer) -> None:
-    with server.read(make_expired().code, Origin=OUR_ORIGIN) as reader:
+def test_a_final_page_is_told_not_to_come_back(streams: StreamServer) -> None:
+    with streams.read(make_expired().code, Origin=OUR_ORIGIN) as reader:
         assert reader.status == 204
         assert reader.head["access-control-allow-origin"] == OUR_ORIGIN
 
 
-def test_a_page_has_ten_streams_and_another_once_one_is_closed(server: StreamServer) -> None:
+def test_a_page_has_ten_streams_and_another_once_one_is_closed(streams: StreamServer) -> None:
     code = make_page_checkout().code
     with ExitStack() as tabs:
-        readers = [let_in(tabs, server, code) for _ in range(PER_PAGE)]
-        with server.read(code) as refused:
+        readers = [let_in(tabs, streams, code) for _ in range(PER_PAGE)]
+        with streams.read(code) as refused:
             assert refused.status == 429
             assert refused.head["retry-after"] == "60"
         readers[0].hang_up()
-        wait_until(lambda: is_let_in(server, code))
+        wait_until(lambda: is_let_in(streams, code))
 
 
 def is_let_in(server: StreamServer, code: str) -> bool:
@@ -71,22 +71,22 @@ def let_in(tabs: ExitStack, server: StreamServer, code: str) -> Reader:
     return found[-1]
 
 
-def test_a_server_that_is_full_says_so_and_lets_in_again_later(server: StreamServer) -> None:
+def test_a_server_that_is_full_says_so_and_lets_in_again_later(streams: StreamServer) -> None:
     codes = [make_page_checkout().code for _ in range(MOST_STREAMS + 1)]
     with ExitStack() as tabs:
         # Pages of an earlier test may have gone without the server having noticed.
-        readers = [let_in(tabs, server, code) for code in codes[:-1]]
-        with server.read(codes[-1]) as refused:
+        readers = [let_in(tabs, streams, code) for code in codes[:-1]]
+        with streams.read(codes[-1]) as refused:
             assert refused.status == 503
             assert refused.head["retry-after"] == "60"
             body = json.loads(refused.received.partition(b"\r\n\r\n")[2])
             assert body["error"]["type"] == "api_error"
         readers[0].hang_up()
-        wait_until(lambda: is_let_in(server, codes[-1]))
+        wait_until(lambda: is_let_in(streams, codes[-1]))
 
 
 def test_opening_a_stream_counts_as_one_request_for_the_status(
-    server: StreamServer, monkeypatch: pytest.MonkeyPatch
+    streams: StreamServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rate_limits, "NAMESPACE", OF_ALL_PROCESSES)
     code, address = make_page_checkout().code, "192.0.2.7"
@@ -95,12 +95,12 @@ def test_opening_a_stream_counts_as_one_request_for_the_status(
     for moment in (now, now + 60):
         for _ in range(STATUS.most - 1):
             rate_limits.hit(STATUS, f"{code}:{address}", now=moment)
-    with server.read(code, X_Forwarded_For=address) as reader:
+    with streams.read(code, X_Forwarded_For=address) as reader:
         assert reader.status == 200
     for moment in (now, now + 60):
         rate_limits.hit(STATUS, f"{code}:{address}", now=moment)
-    with server.read(code, X_Forwarded_For=address) as reader:
+    with streams.read(code, X_Forwarded_For=address) as reader:
         assert reader.status == 429
         assert 0 < int(reader.head["retry-after"]) <= 60
-    with server.read(code, X_Forwarded_For="192.0.2.8") as reader:
+    with streams.read(code, X_Forwarded_For="192.0.2.8") as reader:
         assert reader.status == 200

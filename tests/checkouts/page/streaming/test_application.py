@@ -2,6 +2,8 @@
 
 import socket
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -35,6 +37,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 AT_ONCE = 3.0
 
 
+@pytest.fixture
+def own_valkey(homes: Path) -> Iterator[OwnValkey]:
+    """A Valkey that a test may stop."""
+    valkey = OwnValkey(homes)
+    valkey.start()
+    yield valkey
+    valkey.stop()
+
+
 def pay(checkout: Checkout) -> None:
     """Let the money come, and be credited by the services."""
     now = timezone.now()
@@ -42,12 +53,12 @@ def pay(checkout: Checkout) -> None:
     attribute_transfers(now=now)
 
 
-def test_a_payment_is_told_at_once_to_each_page_of_its_checkout_and_to_no_other(server: StreamServer) -> None:
+def test_a_payment_is_told_at_once_to_each_page_of_its_checkout_and_to_no_other(streams: StreamServer) -> None:
     other, took = make_page_checkout(), []
-    with server.read(other.code) as bystander:
+    with streams.read(other.code) as bystander:
         for _ in range(3):
             paid = make_page_checkout()
-            with server.read(paid.code) as one, server.read(paid.code) as two:
+            with streams.read(paid.code) as one, streams.read(paid.code) as two:
                 for reader in (one, two, bystander):
                     reader.await_statuses("pending")
                 pay(paid)
@@ -59,11 +70,11 @@ def test_a_payment_is_told_at_once_to_each_page_of_its_checkout_and_to_no_other(
     assert median(took) < AT_ONCE
 
 
-def test_a_reserved_amount_is_told_for_another_tab_shows_it_too(server: StreamServer) -> None:
+def test_a_reserved_amount_is_told_for_another_tab_shows_it_too(streams: StreamServer) -> None:
     took = []
     for _ in range(3):
         checkout = make_exact_checkout()
-        with server.read(checkout.code) as reader:
+        with streams.read(checkout.code) as reader:
             reader.await_statuses("pending")
             choose_exact_amount(checkout.pk, now=timezone.now())
             began = time.monotonic()
@@ -72,10 +83,10 @@ def test_a_reserved_amount_is_told_for_another_tab_shows_it_too(server: StreamSe
     assert median(took) < AT_ONCE
 
 
-def test_confirmations_are_told_as_blocks_come_though_no_block_rings(server: StreamServer) -> None:
+def test_confirmations_are_told_as_blocks_come_though_no_block_rings(streams: StreamServer) -> None:
     took = []
     for _ in range(3):
-        with server.read(make_seen().code) as reader:
+        with streams.read(make_seen().code) as reader:
             reader.await_statuses("processing")
             ChainCursor.objects.filter(chain="base").update(head=HEAD + 1)
             began = time.monotonic()
@@ -84,17 +95,17 @@ def test_confirmations_are_told_as_blocks_come_though_no_block_rings(server: Str
     assert median(took) < AT_ONCE
 
 
-def test_a_change_whose_bell_was_missed_is_found_by_the_sweep(server: StreamServer) -> None:
+def test_a_change_whose_bell_was_missed_is_found_by_the_sweep(streams: StreamServer) -> None:
     checkout = make_page_checkout()
-    with server.read(checkout.code) as reader:
+    with streams.read(checkout.code) as reader:
         reader.await_statuses("pending")
         move(checkout, CheckoutStatus.UNDERPAID)
         reader.await_statuses("pending", "underpaid")
 
 
-def test_a_final_page_is_told_once_and_its_stream_ends(server: StreamServer) -> None:
+def test_a_final_page_is_told_once_and_its_stream_ends(streams: StreamServer) -> None:
     checkout = make_page_checkout()
-    with server.read(checkout.code) as reader:
+    with streams.read(checkout.code) as reader:
         reader.await_statuses("pending")
         move(checkout, CheckoutStatus.EXPIRED)
         with transaction.atomic():
@@ -105,9 +116,9 @@ def test_a_final_page_is_told_once_and_its_stream_ends(server: StreamServer) -> 
         wait_until(lambda: reader.received.endswith(b"\r\n0\r\n\r\n"))
 
 
-def test_a_paid_page_is_told_of_a_reversal_of_the_return_and_of_doubt(server: StreamServer) -> None:
+def test_a_paid_page_is_told_of_a_reversal_of_the_return_and_of_doubt(streams: StreamServer) -> None:
     checkout = make_completed()
-    with server.read(checkout.code) as reader:
+    with streams.read(checkout.code) as reader:
         reader.await_statuses("completed")
         for number, exception in enumerate((CheckoutException.REVERSED, CheckoutException.NONE), start=2):
             move(checkout, CheckoutStatus.COMPLETED, exception=exception)
@@ -120,9 +131,9 @@ def test_a_paid_page_is_told_of_a_reversal_of_the_return_and_of_doubt(server: St
         assert not reader.is_ended
 
 
-def test_what_is_rolled_back_does_not_ring(server: StreamServer) -> None:
+def test_what_is_rolled_back_does_not_ring(streams: StreamServer) -> None:
     checkout, control = make_page_checkout(), make_page_checkout()
-    with server.read(checkout.code) as reader, server.read(control.code) as other:
+    with streams.read(checkout.code) as reader, streams.read(control.code) as other:
         reader.await_statuses("pending")
         other.await_statuses("pending")
         with transaction.atomic():
@@ -160,10 +171,10 @@ def follow_a_move(checkout: Checkout, reader: Reader) -> None:
     reader.await_statuses(*before, after)
 
 
-def test_a_stream_server_speaks_http_1_only_and_waits_ten_seconds_for_headers(server: StreamServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as slow:
+def test_a_stream_server_speaks_http_1_only_and_waits_ten_seconds_for_headers(streams: StreamServer) -> None:
+    with socket.create_connection(("127.0.0.1", streams.port), timeout=30) as slow:
         slow.sendall(b"GET /c/abc/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n")
-        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as two:
+        with socket.create_connection(("127.0.0.1", streams.port), timeout=5) as two:
             two.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
             # HTTP/2 would answer with a frame.
             assert two.recv(1024) == b""

@@ -18,11 +18,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.sessions
-def test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed(server: StreamServer) -> None:
+def test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed(streams: StreamServer) -> None:
     checkout = make_page_checkout()
-    with server.read(checkout.code) as reader:
+    with streams.read(checkout.code) as reader:
         reader.await_statuses("pending")
-        with no_connections(server):
+        with no_connections(streams):
             # While nobody listens.
             move(checkout, CheckoutStatus.UNDERPAID)
             ring_pages([checkout.pk])

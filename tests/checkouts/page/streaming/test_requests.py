@@ -8,8 +8,8 @@ from tests.checkouts.page.streaming.servers import OUR_ORIGIN, Reader, StreamSer
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
-def test_the_answer_asks_proxies_and_caches_to_pass_it_on(server: StreamServer) -> None:
-    with server.read(make_page_checkout().code) as reader:
+def test_the_answer_asks_proxies_and_caches_to_pass_it_on(streams: StreamServer) -> None:
+    with streams.read(make_page_checkout().code) as reader:
         assert reader.status == 200
         assert reader.head["content-type"] == "text/event-stream; charset=utf-8"
         assert reader.head["x-accel-buffering"] == "no"
@@ -17,23 +17,23 @@ def test_the_answer_asks_proxies_and_caches_to_pass_it_on(server: StreamServer) 
         assert "access-control-allow-origin" not in reader.head
 
 
-def test_only_our_own_pages_may_follow_from_another_origin(server: StreamServer) -> None:
+def test_only_our_own_pages_may_follow_from_another_origin(streams: StreamServer) -> None:
     code = make_page_checkout().code
-    with server.read(code, Origin=OUR_ORIGIN) as ours:
+    with streams.read(code, Origin=OUR_ORIGIN) as ours:
         assert ours.head["access-control-allow-origin"] == OUR_ORIGIN
         assert ours.head["vary"] == "Origin"
     for origin in ("https://evil.example", "null", OUR_ORIGIN + ".evil.example"):
-        with server.read(code, Origin=origin) as theirs:
+        with streams.read(code, Origin=origin) as theirs:
             assert theirs.status == 403
             assert "access-control-allow-origin" not in theirs.head
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/api/v1/chains", "/c/{}"])
-def test_nothing_but_streams_is_served(path: str, server: StreamServer) -> None:
-    with Reader(server.port, path.format(make_page_checkout().code)) as reader:
+def test_nothing_but_streams_is_served(path: str, streams: StreamServer) -> None:
+    with Reader(streams.port, path.format(make_page_checkout().code)) as reader:
         assert reader.status == 404
 
 
-def test_streams_are_only_read(server: StreamServer) -> None:
-    with server.read(make_page_checkout().code, method="POST") as reader:
+def test_streams_are_only_read(streams: StreamServer) -> None:
+    with streams.read(make_page_checkout().code, method="POST") as reader:
         assert reader.status == 405

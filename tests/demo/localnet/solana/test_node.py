@@ -15,9 +15,9 @@ from tests.demo.localnet.solana.questions import ask
 from tests.waiting import wait_until
 
 
-def test_the_client_library_sends_and_finds_a_payment(solana_node: SolanaNode, owner: str) -> None:
-    signature = Signature.from_string(solana_node.pay(owner, 25, memo="a memo"))
-    account = Pubkey.from_string(solana_node.token_account(owner))
+def test_the_client_library_sends_and_finds_a_payment(solana_node: SolanaNode, solana_owner: str) -> None:
+    signature = Signature.from_string(solana_node.pay(solana_owner, 25, memo="a memo"))
+    account = Pubkey.from_string(solana_node.token_account(solana_owner))
 
     async def questions(client: AsyncClient) -> Any:
         return (
@@ -66,8 +66,8 @@ def test_slots_pass_by_themselves_and_time_is_real(solana_node: SolanaNode) -> N
     assert abs(solana_node.rpc("getBlockTime", latest) - time.time()) < 60
 
 
-def test_a_transaction_is_processed_then_confirmed_then_finalized(solana_node: SolanaNode, owner: str) -> None:
-    signature = solana_node.pay(owner, 1)
+def test_a_transaction_is_processed_then_confirmed_then_finalized(solana_node: SolanaNode, solana_owner: str) -> None:
+    signature = solana_node.pay(solana_owner, 1)
 
     def reached() -> str:
         [status] = solana_node.rpc("getSignatureStatuses", [signature])["value"]
@@ -95,10 +95,10 @@ def test_a_skipped_slot_has_no_block(solana_node: SolanaNode) -> None:
     assert solana_node.slot("confirmed") not in range(last - 2, last + 1)
 
 
-def test_another_chain_begins_after_a_reset(solana_node: SolanaNode, owner: str) -> None:
+def test_another_chain_begins_after_a_reset(solana_node: SolanaNode, solana_owner: str) -> None:
     genesis = solana_node.rpc("getGenesisHash")
-    solana_node.pay(owner, 5)
+    solana_node.pay(solana_owner, 5)
     solana_node.reset()
     assert solana_node.rpc("getGenesisHash") != genesis
-    assert solana_node.balance(owner) == 0
+    assert solana_node.balance(solana_owner) == 0
     assert solana_node.balance(str(solana_node.payer.pubkey())) == PAYER_UNITS

@@ -1,7 +1,6 @@
 """What every API view shares, on views of its own."""
 
 import json
-import secrets
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -22,9 +21,8 @@ from tests.factories import NOON
 
 
 @pytest.fixture(autouse=True)
-def own_window(settings: Any) -> Iterator[None]:
-    """Counters of its own, in a window that does not end."""
-    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
+def own_window() -> Iterator[None]:
+    """In a window that does not end."""
     with time_machine.travel(NOON, tick=False):
         yield
 

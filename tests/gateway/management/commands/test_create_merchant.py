@@ -4,7 +4,6 @@ import io
 import re
 
 import pytest
-from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 
 from accounts.keys.authentication import principal_of
@@ -20,7 +19,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_chains")]
 
 @pytest.fixture(autouse=True)
 def a_password_is_piped(monkeypatch, settings):
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     monkeypatch.setattr("sys.stdin", io.StringIO("correct horse battery\n"))
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_command_says_what_differs_and_fails(
-    node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
+    base_gas_node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paid(base_node, 25_000_000)
     call_command("check_books")

@@ -25,14 +25,8 @@ USDC = token_address("USDC")
 
 
 @pytest.fixture
-def proxy(base_node: Anvil) -> Iterator[RpcProxy]:
-    with RpcProxy(base_node.url) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def watcher(proxy: RpcProxy) -> Iterator[Watcher]:
-    watcher = make_watcher(proxy.url)
+def watcher(base_proxy: RpcProxy) -> Iterator[Watcher]:
+    watcher = make_watcher(base_proxy.url)
     yield watcher
     watcher.close()
 
@@ -102,28 +96,28 @@ LIES: dict[str, faults.Fault] = {
 
 @pytest.mark.parametrize("fault", LIES.values(), ids=LIES)
 def test_an_answer_that_fails_a_check_writes_nothing_and_the_truth_is_read_later(
-    base_node: Anvil, proxy: RpcProxy, watcher: Watcher, fault: faults.Fault
+    base_node: Anvil, base_proxy: RpcProxy, watcher: Watcher, fault: faults.Fault
 ) -> None:
     read_all(watcher)
     before = ChainCursor.objects.get()
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     base_node.mine(1)
-    proxy.fault = fault
+    base_proxy.fault = fault
     with pytest.raises(ChainError):
         read_all(watcher)
     after = ChainCursor.objects.get()
     assert (after.height, after.read_through_at) == (before.height, before.read_through_at)
     assert not Transfer.objects.exists()
     assert after.last_error
-    proxy.fault = faults.honest
+    base_proxy.fault = faults.honest
     read_all(watcher)
     assert Transfer.objects.get().units == 25
     assert ChainCursor.objects.get().last_error == ""
 
 
-def test_a_log_of_another_contract_is_passed_over(base_node: Anvil, proxy: RpcProxy, watcher: Watcher) -> None:
+def test_a_log_of_another_contract_is_passed_over(base_node: Anvil, base_proxy: RpcProxy, watcher: Watcher) -> None:
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
-    proxy.fault = logs_with(address="0x" + "66" * 20)
+    base_proxy.fault = logs_with(address="0x" + "66" * 20)
     read_all(watcher)
     assert not Transfer.objects.exists()
 
@@ -142,7 +136,7 @@ def too_wide(request: Any) -> Any:
 
 
 def test_a_provider_that_takes_few_blocks_gets_smaller_windows(
-    base_node: Anvil, proxy: RpcProxy, watcher: Watcher
+    base_node: Anvil, base_proxy: RpcProxy, watcher: Watcher
 ) -> None:
     to = address_of(make_deposit())
     transfer(base_node, payer(base_node), USDC, to, 25)
@@ -152,7 +146,7 @@ def test_a_provider_that_takes_few_blocks_gets_smaller_windows(
     def limited(request: Any, ask: faults.Ask) -> Any:
         return too_wide(request) if logs_span(request) > most else ask(request)
 
-    proxy.fault = faults.one_by_one(limited)
+    base_proxy.fault = faults.one_by_one(limited)
     read_all(watcher)
     assert Transfer.objects.get().units == 25
     cursor = ChainCursor.objects.get()
@@ -161,7 +155,7 @@ def test_a_provider_that_takes_few_blocks_gets_smaller_windows(
 
 
 def test_a_node_that_takes_no_batches_is_asked_one_thing_at_a_time(
-    base_node: Anvil, proxy: RpcProxy, watcher: Watcher
+    base_node: Anvil, base_proxy: RpcProxy, watcher: Watcher
 ) -> None:
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     base_node.mine(5)
@@ -170,9 +164,9 @@ def test_a_node_that_takes_no_batches_is_asked_one_thing_at_a_time(
         if isinstance(request, list):
             body = b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"batch not allowed"}}'
             return faults.Answer(body)
-        return faults.honest(proxy, request, ask)
+        return faults.honest(base_proxy, request, ask)
 
-    proxy.fault = single
+    base_proxy.fault = single
     read_all(watcher)
     assert Transfer.objects.get().units == 25
 
@@ -183,10 +177,10 @@ def survey_now(watcher: Watcher) -> None:
     watcher._adapter._next_survey = 0.0
 
 
-def test_a_lagging_node_is_left_for_one_that_is_ahead(base_node: Anvil, proxy: RpcProxy) -> None:
-    watcher = make_watcher(proxy.url, base_node.url)
+def test_a_lagging_node_is_left_for_one_that_is_ahead(base_node: Anvil, base_proxy: RpcProxy) -> None:
+    watcher = make_watcher(base_proxy.url, base_node.url)
     read_all(watcher)
-    proxy.fault = faults.lags(base_node.block_number())
+    base_proxy.fault = faults.lags(base_node.block_number())
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     base_node.mine(5)
     survey_now(watcher)
@@ -197,11 +191,11 @@ def test_a_lagging_node_is_left_for_one_that_is_ahead(base_node: Anvil, proxy: R
     watcher.close()
 
 
-def test_while_a_node_is_ahead_of_ours_nothing_is_vouched_for(base_node: Anvil, proxy: RpcProxy) -> None:
-    watcher = make_watcher(base_node.url, proxy.url)
+def test_while_a_node_is_ahead_of_ours_nothing_is_vouched_for(base_node: Anvil, base_proxy: RpcProxy) -> None:
+    watcher = make_watcher(base_node.url, base_proxy.url)
     read_all(watcher)
     before = ChainCursor.objects.get().read_through_at
-    proxy.fault = faults.results(lambda method, result: hex(10**6) if method == "eth_blockNumber" else result)
+    base_proxy.fault = faults.results(lambda method, result: hex(10**6) if method == "eth_blockNumber" else result)
     survey_now(watcher)
     watcher.tick(now=timezone.now())
     assert ChainCursor.objects.get().read_through_at == before
@@ -209,15 +203,15 @@ def test_while_a_node_is_ahead_of_ours_nothing_is_vouched_for(base_node: Anvil, 
 
 
 def test_a_node_that_claims_a_newer_head_than_it_can_show_hides_no_payment(
-    base_node: Anvil, proxy: RpcProxy, watcher: Watcher
+    base_node: Anvil, base_proxy: RpcProxy, watcher: Watcher
 ) -> None:
     read_all(watcher)
     height = base_node.block_number()
-    proxy.fault = faults.claims_newer_head(height)
+    base_proxy.fault = faults.claims_newer_head(height)
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
     read_all(watcher)
     assert ChainCursor.objects.get().height == height
-    proxy.fault = faults.honest
+    base_proxy.fault = faults.honest
     read_all(watcher)
     assert Transfer.objects.get().units == 25
 
@@ -227,13 +221,13 @@ def test_a_node_that_claims_a_newer_head_than_it_can_show_hides_no_payment(
     "method", ["eth_chainId", "eth_blockNumber", "eth_getBlockByNumber", "eth_getLogs", "eth_getTransactionReceipt"]
 )
 def test_a_node_that_answers_too_much_does_not_stop_its_chain(
-    base_node: Anvil, proxy: RpcProxy, method: str, is_spare: bool
+    base_node: Anvil, base_proxy: RpcProxy, method: str, is_spare: bool
 ) -> None:
-    urls = [proxy.url, base_node.url]
+    urls = [base_proxy.url, base_node.url]
     watcher = make_watcher(*(reversed(urls) if is_spare else urls))
     read_all(watcher)
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
-    proxy.fault = faults.too_large(method)
+    base_proxy.fault = faults.too_large(method)
     survey_now(watcher)
     # Each node's chain is checked again.
     watcher._chain.genesis()
@@ -258,7 +252,7 @@ def finds_nothing(behind: faults.Fault) -> faults.Fault:
 
 @pytest.mark.parametrize("admits_it", [True, False])
 def test_a_backend_that_lacks_a_block_is_not_believed_that_nobody_paid(
-    base_node: Anvil, proxy: RpcProxy, watcher: Watcher, admits_it: bool
+    base_node: Anvil, base_proxy: RpcProxy, watcher: Watcher, admits_it: bool
 ) -> None:
     read_all(watcher)
     behind = faults.lags(base_node.block_number())
@@ -268,13 +262,13 @@ def test_a_backend_that_lacks_a_block_is_not_believed_that_nobody_paid(
 
     def balanced(proxy: RpcProxy, request: Any, ask: faults.Ask) -> faults.Answer:
         chosen = behind if "eth_getLogs" in faults.methods_of(request) else faults.honest
-        return chosen(proxy, request, ask)
+        return chosen(base_proxy, request, ask)
 
-    proxy.fault = balanced
+    base_proxy.fault = balanced
     with pytest.raises(ChainError):
         watcher.tick(now=timezone.now())
     assert not Transfer.objects.exists()
-    proxy.fault = faults.honest
+    base_proxy.fault = faults.honest
     read_all(watcher)
     assert Transfer.objects.get().units == 25
 

@@ -26,45 +26,47 @@ from wallets.chains.rpc.client import MOST_IN_BATCH, BatchRefusedError, Node
     ids=["error", "400 error", "one answer", "text", "400", "413", "500"],
 )
 def test_a_batch_is_asked_in_smaller_ones_whatever_way_it_is_refused(
-    proxy: RpcProxy, node: Node, body: bytes, status: int
+    base_proxy: RpcProxy, rpc_node: Node, body: bytes, status: int
 ) -> None:
     def alone(proxy: RpcProxy, request: Any, ask: faults.Ask) -> Answer:
         if isinstance(request, list):
             return Answer(body, status=status)
-        return faults.honest(proxy, request, ask)
+        return faults.honest(base_proxy, request, ask)
 
-    proxy.fault = alone
+    base_proxy.fault = alone
     with pytest.raises(BatchRefusedError):
-        node.batch(BATCH)
-    chain_id, *_ = ask_all(node, BATCH)
+        rpc_node.batch(BATCH)
+    chain_id, *_ = ask_all(rpc_node, BATCH)
     assert chain_id == hex(8453)
-    assert node.most_in_batch == 1
+    assert rpc_node.most_in_batch == 1
 
 
-def test_the_size_of_batch_that_a_node_takes_is_remembered(proxy: RpcProxy, node: Node) -> None:
+def test_the_size_of_batch_that_a_node_takes_is_remembered(base_proxy: RpcProxy, rpc_node: Node) -> None:
     def few(proxy: RpcProxy, request: Any, ask: faults.Ask) -> Answer:
         if isinstance(request, list) and len(request) > 10:
             return Answer(b"too many", status=413)
-        return faults.honest(proxy, request, ask)
+        return faults.honest(base_proxy, request, ask)
 
-    proxy.fault = few
+    base_proxy.fault = few
     calls: list[tuple[str, list[Any]]] = [("eth_chainId", [])] * 50
-    assert len(ask_all(node, calls)) == 50
-    before = proxy.requests
-    assert ask_all(node, calls) == [hex(8453)] * 50
-    assert node.most_in_batch == 7
-    assert proxy.requests - before == 8
+    assert len(ask_all(rpc_node, calls)) == 50
+    before = base_proxy.requests
+    assert ask_all(rpc_node, calls) == [hex(8453)] * 50
+    assert rpc_node.most_in_batch == 7
+    assert base_proxy.requests - before == 8
 
 
-def test_a_node_that_fails_altogether_is_not_remembered_as_one_without_batches(proxy: RpcProxy, node: Node) -> None:
-    proxy.fault = faults.garbage(b"", status=500)
+def test_a_node_that_fails_altogether_is_not_remembered_as_one_without_batches(
+    base_proxy: RpcProxy, rpc_node: Node
+) -> None:
+    base_proxy.fault = faults.garbage(b"", status=500)
     with pytest.raises(ChainUnavailableError):
-        ask_all(node, BATCH)
-    assert node.most_in_batch == MOST_IN_BATCH
+        ask_all(rpc_node, BATCH)
+    assert rpc_node.most_in_batch == MOST_IN_BATCH
 
 
-def test_a_batch_is_not_smaller_for_a_range_that_was_too_large(proxy: RpcProxy, node: Node) -> None:
-    proxy.fault = faults.refuses(-32005, "block range too large", method="eth_getLogs")
+def test_a_batch_is_not_smaller_for_a_range_that_was_too_large(base_proxy: RpcProxy, rpc_node: Node) -> None:
+    base_proxy.fault = faults.refuses(-32005, "block range too large", method="eth_getLogs")
     with pytest.raises(RangeTooLargeError):
-        ask_all(node, [("eth_chainId", []), ("eth_getLogs", [{}])])
-    assert node.most_in_batch == MOST_IN_BATCH
+        ask_all(rpc_node, [("eth_chainId", []), ("eth_getLogs", [{}])])
+    assert rpc_node.most_in_batch == MOST_IN_BATCH

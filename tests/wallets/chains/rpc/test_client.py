@@ -40,30 +40,30 @@ WRONG_ANSWERS: dict[str, tuple[faults.Fault, type[ChainError]]] = {
 }
 
 
-def test_an_honest_node_is_understood(node: Node) -> None:
-    assert node.call("eth_chainId", []) == hex(8453)
-    chain_id, height, block = node.batch(BATCH)
+def test_an_honest_node_is_understood(rpc_node: Node) -> None:
+    assert rpc_node.call("eth_chainId", []) == hex(8453)
+    chain_id, height, block = rpc_node.batch(BATCH)
     assert (chain_id, block["number"]) == (hex(8453), "0x0")
     assert int(height, 16) > 0
 
 
-def test_one_connection_serves_many_questions(proxy: RpcProxy, node: Node) -> None:
+def test_one_connection_serves_many_questions(base_proxy: RpcProxy, rpc_node: Node) -> None:
     for _ in range(5):
-        node.call("eth_chainId", [])
-    [pool] = [node._http.pools.get(key) for key in node._http.pools.keys()]  # noqa: SIM118
+        rpc_node.call("eth_chainId", [])
+    [pool] = [rpc_node._http.pools.get(key) for key in rpc_node._http.pools.keys()]  # noqa: SIM118
     assert pool is not None
     assert (pool.num_connections, pool.num_requests) == (1, 5)
 
 
 @pytest.mark.parametrize(("fault", "error"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
 def test_every_wrong_answer_is_an_error_of_a_known_kind(
-    proxy: RpcProxy, node: Node, fault: faults.Fault, error: type[ChainError]
+    base_proxy: RpcProxy, rpc_node: Node, fault: faults.Fault, error: type[ChainError]
 ) -> None:
-    proxy.fault = fault
+    base_proxy.fault = fault
     with pytest.raises(error):
-        node.call("eth_chainId", [])
-    proxy.fault = faults.honest
-    assert node.call("eth_chainId", []) == hex(8453)
+        rpc_node.call("eth_chainId", [])
+    base_proxy.fault = faults.honest
+    assert rpc_node.call("eth_chainId", []) == hex(8453)
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,17 @@ def test_every_wrong_answer_is_an_error_of_a_known_kind(
     ],
     ids=["half", "empty", "one id thrice", "numbers"],
 )
-def test_a_batch_that_is_not_answered_whole_is_no_answer(proxy: RpcProxy, node: Node, fault: faults.Fault) -> None:
-    proxy.fault = fault
+def test_a_batch_that_is_not_answered_whole_is_no_answer(
+    base_proxy: RpcProxy, rpc_node: Node, fault: faults.Fault
+) -> None:
+    base_proxy.fault = fault
     with pytest.raises(MalformedAnswerError):
-        node.batch(BATCH)
+        rpc_node.batch(BATCH)
 
 
-def test_a_batch_is_put_in_order_by_its_ids(proxy: RpcProxy, node: Node) -> None:
-    proxy.fault = lambda proxy, request, ask: Answer(json.dumps(ask(request)[::-1]).encode())
-    assert node.batch(BATCH)[0] == hex(8453)
+def test_a_batch_is_put_in_order_by_its_ids(base_proxy: RpcProxy, rpc_node: Node) -> None:
+    base_proxy.fault = lambda proxy, request, ask: Answer(json.dumps(ask(request)[::-1]).encode())
+    assert rpc_node.batch(BATCH)[0] == hex(8453)
 
 
 @pytest.mark.parametrize(
@@ -99,45 +101,45 @@ def test_a_batch_is_put_in_order_by_its_ids(proxy: RpcProxy, node: Node) -> None
         "exceed max block range: 5000",
     ],
 )
-def test_every_providers_word_for_too_much_is_understood(proxy: RpcProxy, node: Node, message: str) -> None:
-    proxy.fault = faults.refuses(-32005, message)
+def test_every_providers_word_for_too_much_is_understood(base_proxy: RpcProxy, rpc_node: Node, message: str) -> None:
+    base_proxy.fault = faults.refuses(-32005, message)
     with pytest.raises(RangeTooLargeError):
-        node.call("eth_getLogs", [{}])
+        rpc_node.call("eth_getLogs", [{}])
     with pytest.raises(ChainUnavailableError):
-        node.call("eth_call", [{}])
+        rpc_node.call("eth_call", [{}])
 
 
-def test_a_node_that_takes_no_batches_says_so_in_one_error(proxy: RpcProxy, node: Node) -> None:
+def test_a_node_that_takes_no_batches_says_so_in_one_error(base_proxy: RpcProxy, rpc_node: Node) -> None:
     refusal = {"code": -32000, "message": "batch of more than 3 requests not allowed"}
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": refusal}).encode()
-    proxy.fault = faults.garbage(body, status=400)
+    base_proxy.fault = faults.garbage(body, status=400)
     with pytest.raises(RangeTooLargeError):
-        node.batch(BATCH)
+        rpc_node.batch(BATCH)
 
 
-def test_a_rate_limit_says_how_long_to_wait(proxy: RpcProxy, node: Node) -> None:
-    proxy.fault = faults.limits_rate
+def test_a_rate_limit_says_how_long_to_wait(base_proxy: RpcProxy, rpc_node: Node) -> None:
+    base_proxy.fault = faults.limits_rate
     with pytest.raises(ChainUnavailableError) as caught:
-        node.call("eth_chainId", [])
+        rpc_node.call("eth_chainId", [])
     assert caught.value.retry_after == 7
 
 
-def test_a_redirect_is_not_followed(proxy: RpcProxy, node: Node) -> None:
-    proxy.fault = lambda proxy, request, ask: Answer(b"", status=307, headers={"Location": proxy.url})
+def test_a_redirect_is_not_followed(base_proxy: RpcProxy, rpc_node: Node) -> None:
+    base_proxy.fault = lambda proxy, request, ask: Answer(b"", status=307, headers={"Location": base_proxy.url})
     with pytest.raises(ChainUnavailableError):
-        node.call("eth_chainId", [])
-    assert proxy.requests == 1
+        rpc_node.call("eth_chainId", [])
+    assert base_proxy.requests == 1
 
 
-def test_keys_in_an_address_are_in_no_error(proxy: RpcProxy) -> None:
+def test_keys_in_an_address_are_in_no_error(base_proxy: RpcProxy) -> None:
     secrets = ("user-name-1", "pass-word-2", "path-key-3", "query-key-4")
-    host = proxy.url.removeprefix("http://")
+    host = base_proxy.url.removeprefix("http://")
     url = f"http://{secrets[0]}:{secrets[1]}@{host}/v2/{secrets[2]}?apikey={secrets[3]}"
-    proxy.fault = faults.refuses(-32000, f"project {' '.join(secrets)} at {url} is over")
+    base_proxy.fault = faults.refuses(-32000, f"project {' '.join(secrets)} at {url} is over")
     node = Node(url)
     with pytest.raises(ChainError) as refused:
         node.call("eth_chainId", [])
-    proxy.fault = faults.drops
+    base_proxy.fault = faults.drops
     with pytest.raises(ChainError) as dropped:
         node.call("eth_chainId", [])
     node.close()
@@ -158,27 +160,27 @@ def test_keys_in_an_address_are_in_no_error(proxy: RpcProxy) -> None:
     ids=["busy", "ban", "429", "403", "another error"],
 )
 def test_every_way_to_ask_us_to_wait_is_understood(
-    proxy: RpcProxy, node: Node, fault: faults.Fault, seconds: float | None
+    base_proxy: RpcProxy, rpc_node: Node, fault: faults.Fault, seconds: float | None
 ) -> None:
-    proxy.fault = fault
+    base_proxy.fault = fault
     with pytest.raises(ChainUnavailableError) as caught:
-        node.batch(BATCH)
+        rpc_node.batch(BATCH)
     assert caught.value.retry_after == seconds
 
 
-def test_only_a_refusal_of_the_question_is_told_as_one(proxy: RpcProxy, node: Node) -> None:
-    proxy.fault = faults.refuses(-32602, "TAG safe not supported")
+def test_only_a_refusal_of_the_question_is_told_as_one(base_proxy: RpcProxy, rpc_node: Node) -> None:
+    base_proxy.fault = faults.refuses(-32602, "TAG safe not supported")
     with pytest.raises(RefusedError):
-        node.call("eth_chainId", [])
-    proxy.fault = faults.refuses(-32005, "daily request count exceeded")
+        rpc_node.call("eth_chainId", [])
+    base_proxy.fault = faults.refuses(-32005, "daily request count exceeded")
     with pytest.raises(ChainUnavailableError) as caught:
-        node.call("eth_chainId", [])
+        rpc_node.call("eth_chainId", [])
     assert not isinstance(caught.value, RefusedError)
 
 
-def test_a_key_in_a_header_is_in_no_error(proxy: RpcProxy) -> None:
-    proxy.fault = faults.refuses(-32000, "the key header-key-5 is unknown")
-    node = Node(proxy.url, headers={"Authorization": "Bearer header-key-5"})
+def test_a_key_in_a_header_is_in_no_error(base_proxy: RpcProxy) -> None:
+    base_proxy.fault = faults.refuses(-32000, "the key header-key-5 is unknown")
+    node = Node(base_proxy.url, headers={"Authorization": "Bearer header-key-5"})
     with pytest.raises(ChainError) as caught:
         node.call("eth_chainId", [])
     node.close()

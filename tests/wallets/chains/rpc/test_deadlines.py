@@ -57,14 +57,14 @@ def answering(answer: bytes) -> AbstractContextManager[str]:
 
 
 def test_a_node_that_hangs_costs_its_time_and_no_more(
-    proxy: RpcProxy, node: Node, monkeypatch: pytest.MonkeyPatch
+    base_proxy: RpcProxy, rpc_node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Or its silence would end the call as soon.
     monkeypatch.setattr(deadlines, "SILENT_SECONDS", 60.0)
-    proxy.fault = faults.hangs
+    base_proxy.fault = faults.hangs
     started = time.monotonic()
     with pytest.raises(ChainUnavailableError):
-        node.call("eth_chainId", [], seconds=0.2)
+        rpc_node.call("eth_chainId", [], seconds=0.2)
     assert time.monotonic() - started < 8
 
 

@@ -10,9 +10,9 @@ from solders.pubkey import Pubkey
 
 from demo.localnet.solana import programs
 from demo.localnet.solana.node import PAYER_UNITS, USDC, Format, Payment, SolanaNode
+from tests.chains import OpenReader
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
-from tests.wallets.chains.solana.conftest import OpenReader
 from tests.wallets.chains.solana.reading import account_of, new_owner, read, read_one, units_of
 from wallets.chains.base import LABEL_LENGTH, ChainUnavailableError
 from wallets.chains.solana.adapter import OVERLAP, SolanaAdapter
@@ -20,17 +20,17 @@ from wallets.chains.solana.listing import FIRST_PAGE
 
 
 def test_a_payment_is_read_with_all_that_the_chain_tells_of_it(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
-    sent = solana_node.pay(owner, 25_001_234)
-    [transfer] = read_one(reader, owner)
+    sent = solana_node.pay(solana_owner, 25_001_234)
+    [transfer] = read_one(reader, solana_owner)
     slot = solana_node.rpc("getSignatureStatuses", [sent])["value"][0]["slot"]
     payer = str(solana_node.payer.pubkey())
     assert (transfer.chain, transfer.tx_hash) == ("solana", sent)
     assert (transfer.token, transfer.token_address) == ("USDC", USDC)
     assert (transfer.units, transfer.sender) == (25_001_234, payer)
-    assert transfer.recipient == owner
-    assert transfer.recipient_key == bytes(Pubkey.from_string(owner))
+    assert transfer.recipient == solana_owner
+    assert transfer.recipient_key == bytes(Pubkey.from_string(solana_owner))
     assert (transfer.block_height, transfer.block_hash) == (slot, f"slot:{slot}")
     at = solana_node.rpc("getBlockTime", slot)
     assert transfer.block_time.timestamp() == at
@@ -38,15 +38,15 @@ def test_a_payment_is_read_with_all_that_the_chain_tells_of_it(
 
 
 def test_a_reading_reaches_the_head_it_was_asked_for(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
     head = reader.head()
-    solana_node.pay(owner, 5)
+    solana_node.pay(solana_owner, 5)
     solana_node.advance(2)
     assert reader.head().block.height > head.block.height
-    [before] = reader.read_accounts([account_of(owner)], head=head)
+    [before] = reader.read_accounts([account_of(solana_owner)], head=head)
     assert (before.through, list(before.transfers)) == (head.block, [])
-    assert units_of(read_one(reader, owner)) == [5]
+    assert units_of(read_one(reader, solana_owner)) == [5]
 
 
 def test_accounts_are_read_together_and_each_gets_its_own(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
@@ -71,31 +71,31 @@ def test_two_owners_paid_in_one_transaction_get_one_transfer_each(
     assert one.position != other.position
 
 
-def test_a_failed_transaction_is_no_payment(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
-    solana_node.fail(owner, 5)
-    assert read_one(reader, owner) == []
+def test_a_failed_transaction_is_no_payment(solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str) -> None:
+    solana_node.fail(solana_owner, 5)
+    assert read_one(reader, solana_owner) == []
 
 
 def test_a_failed_transaction_that_is_listed_as_a_good_one_is_no_payment(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
-    solana_node.fail(owner, 5)
-    proxy.fault = faults.results(
+    solana_node.fail(solana_owner, 5)
+    solana_proxy.fault = faults.results(
         lambda method, result: (
             [entry | {"err": None} for entry in result] if method == "getSignaturesForAddress" else result
         )
     )
-    assert read_one(open_on(proxy.url), owner) == []
+    assert read_one(open_on(solana_proxy.url), solana_owner) == []
 
 
 def test_another_token_is_not_seen_whatever_it_calls_itself(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
     fake = solana_node.create_token()
     solana_node.fund(str(solana_node.payer.pubkey()), 100, token=fake)
-    solana_node.pay(owner, 50, token=fake)
-    solana_node.pay_all([Payment(owner, 7), Payment(owner, 8, fake)])
-    assert units_of(read_one(reader, owner)) == [7]
+    solana_node.pay(solana_owner, 50, token=fake)
+    solana_node.pay_all([Payment(solana_owner, 7), Payment(solana_owner, 8, fake)])
+    assert units_of(read_one(reader, solana_owner)) == [7]
 
 
 def test_a_transfer_to_oneself_is_no_payment(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
@@ -105,11 +105,11 @@ def test_a_transfer_to_oneself_is_no_payment(solana_node: SolanaNode, reader: So
 
 
 def test_nothing_moved_and_naming_an_account_are_no_payments(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
-    solana_node.pay(owner, 0)
-    solana_node.pay(new_owner(), 5, references=[solana_node.token_account(owner)])
-    assert read_one(reader, owner) == []
+    solana_node.pay(solana_owner, 0)
+    solana_node.pay(new_owner(), 5, references=[solana_node.token_account(solana_owner)])
+    assert read_one(reader, solana_owner) == []
 
 
 def test_what_an_owner_pays_is_no_payment_to_them(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
@@ -124,110 +124,118 @@ def test_what_an_owner_pays_is_no_payment_to_them(solana_node: SolanaNode, reade
 
 @pytest.mark.parametrize("units", [1, 2**64 - 1])
 def test_the_smallest_and_the_largest_amount_are_exact(
-    solana_node: SolanaNode, owner: str, open_on: OpenReader, units: int
+    solana_node: SolanaNode, solana_owner: str, open_on: OpenReader, units: int
 ) -> None:
     token = solana_node.create_token()
     solana_node.fund(str(solana_node.payer.pubkey()), units, token=token)
-    solana_node.pay(owner, units, token=token)
-    [transfer] = read_one(open_on(token=token), owner)
+    solana_node.pay(solana_owner, units, token=token)
+    [transfer] = read_one(open_on(token=token), solana_owner)
     assert transfer.units == units
 
 
-def test_token_2022_is_read_from_its_own_accounts(solana_node: SolanaNode, open_on: OpenReader, owner: str) -> None:
+def test_token_2022_is_read_from_its_own_accounts(
+    solana_node: SolanaNode, open_on: OpenReader, solana_owner: str
+) -> None:
     token = solana_node.create_token(program=programs.TOKEN_2022)
     solana_node.fund(str(solana_node.payer.pubkey()), 100, token=token)
-    sent = solana_node.pay(owner, 30, token=token)
-    [transfer] = read_one(open_on(token=token), owner)
+    sent = solana_node.pay(solana_owner, 30, token=token)
+    [transfer] = read_one(open_on(token=token), solana_owner)
     assert (transfer.tx_hash, transfer.units) == (sent, 30)
 
 
 def test_what_token_2022_keeps_back_as_a_fee_has_not_arrived(
-    solana_node: SolanaNode, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, open_on: OpenReader, solana_owner: str
 ) -> None:
     token = solana_node.create_fee_token(basis_points=250)
     solana_node.fund(str(solana_node.payer.pubkey()), 10_000, token=token)
-    solana_node.pay(owner, 1_000, token=token)
-    assert solana_node.balance(owner, token=token) == 975
-    assert units_of(read_one(open_on(token=token), owner)) == [975]
+    solana_node.pay(solana_owner, 1_000, token=token)
+    assert solana_node.balance(solana_owner, token=token) == 975
+    assert units_of(read_one(open_on(token=token), solana_owner)) == [975]
 
 
 def test_units_made_for_somebody_are_a_payment_by_who_paid_the_fee(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
-    solana_node.fund(owner, 40)
-    [transfer] = read_one(reader, owner)
+    solana_node.fund(solana_owner, 40)
+    [transfer] = read_one(reader, solana_owner)
     payer = str(solana_node.payer.pubkey())
     assert (transfer.units, transfer.sender) == (40, payer)
 
 
-def test_references_and_the_memo_are_the_labels(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
+def test_references_and_the_memo_are_the_labels(
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
+) -> None:
     references = [new_owner(), new_owner()]
-    solana_node.pay(owner, 5, references=references, memo="order 7 – café")
-    [transfer] = read_one(reader, owner)
+    solana_node.pay(solana_owner, 5, references=references, memo="order 7 – café")
+    [transfer] = read_one(reader, solana_owner)
     assert set(transfer.labels) == {*references, "order 7 – café"}
 
 
-def test_what_every_payment_names_is_no_label(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
+def test_what_every_payment_names_is_no_label(
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
+) -> None:
     """Not the programs, nor the token, nor the owner whose account is made."""
-    fresh = solana_node.pay_all([Payment(owner, 5), Payment(new_owner(), 6)])
-    [transfer] = read_one(reader, owner)
+    fresh = solana_node.pay_all([Payment(solana_owner, 5), Payment(new_owner(), 6)])
+    [transfer] = read_one(reader, solana_owner)
     assert (transfer.tx_hash, transfer.labels) == (fresh, ())
 
 
-def test_labels_are_short_enough_and_free_of_nul(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
-    solana_node.pay(owner, 5, memo="\0" + "a" * 600)
-    [transfer] = read_one(reader, owner)
+def test_labels_are_short_enough_and_free_of_nul(
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
+) -> None:
+    solana_node.pay(solana_owner, 5, memo="\0" + "a" * 600)
+    [transfer] = read_one(reader, solana_owner)
     assert transfer.labels == ("a" * LABEL_LENGTH,)
 
 
 def test_references_in_the_message_come_before_those_of_lookup_tables(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
     many, own = [new_owner() for _ in range(40)], new_owner()
     table = solana_node.create_lookup_table(many)
-    solana_node.pay_all([Payment(owner, 5, references=[*many, own])], written=Format(0, [table]))
-    [transfer] = read_one(reader, owner)
+    solana_node.pay_all([Payment(solana_owner, 5, references=[*many, own])], written=Format(0, [table]))
+    [transfer] = read_one(reader, solana_owner)
     assert transfer.labels[0] == own
     assert set(transfer.labels) == {own, *many}
 
 
 def test_a_versioned_transaction_with_lookup_tables_is_read(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
     reference = new_owner()
-    table = solana_node.create_lookup_table([solana_node.token_account(owner), reference, owner])
-    solana_node.pay_all([Payment(owner, 5, references=[reference])], written=Format(0, [table]))
-    [transfer] = read_one(reader, owner)
+    table = solana_node.create_lookup_table([solana_node.token_account(solana_owner), reference, solana_owner])
+    solana_node.pay_all([Payment(solana_owner, 5, references=[reference])], written=Format(0, [table]))
+    [transfer] = read_one(reader, solana_owner)
     assert (transfer.units, transfer.labels) == (5, (reference,))
 
 
 def test_a_versioned_transaction_without_tables_is_read(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
-    solana_node.pay_all([Payment(owner, 5)], written=Format(version=0))
-    assert units_of(read_one(reader, owner)) == [5]
+    solana_node.pay_all([Payment(solana_owner, 5)], written=Format(version=0))
+    assert units_of(read_one(reader, solana_owner)) == [5]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 6, 7])
 def test_a_listing_of_several_pages_is_read_whole(
-    solana_node: SolanaNode, open_on: OpenReader, owner: str, count: int
+    solana_node: SolanaNode, open_on: OpenReader, solana_owner: str, count: int
 ) -> None:
     expected = list(range(1, count + 1))
     for units in expected:
-        solana_node.pay(owner, units)
-    assert units_of(read_one(open_on(page=3), owner)) == expected
+        solana_node.pay(solana_owner, units)
+    assert units_of(read_one(open_on(page=3), solana_owner)) == expected
 
 
 def test_many_payments_in_one_slot_are_read_over_page_borders(
-    solana_node: SolanaNode, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, open_on: OpenReader, solana_owner: str
 ) -> None:
-    solana_node.pay(owner, 100)
-    payer, target = solana_node.payer, Pubkey.from_string(owner)
+    solana_node.pay(solana_owner, 100)
+    payer, target = solana_node.payer, Pubkey.from_string(solana_owner)
     for units in range(1, 8):
         move = _move(units, source=payer.pubkey(), target=target)
         solana_node.submit(solana_node.sign([move], payer=payer))
     solana_node.advance()
-    found = read_one(open_on(page=2), owner)
+    found = read_one(open_on(page=2), solana_owner)
     assert units_of(found) == [100, *range(1, 8)]
     assert len({transfer.block_height for transfer in found}) < len(found)
 
@@ -246,16 +254,16 @@ def _move(units: int, *, source: Pubkey, target: Pubkey) -> Instruction:
 
 
 def test_an_account_is_read_from_a_little_below_what_is_known(
-    solana_node: SolanaNode, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, open_on: OpenReader, solana_owner: str
 ) -> None:
-    solana_node.pay(owner, 1)
+    solana_node.pay(solana_owner, 1)
     solana_node.advance(OVERLAP + 20)
-    solana_node.pay(owner, 2)
+    solana_node.pay(solana_owner, 2)
     solana_node.advance(10)
     reader = open_on(page=2)
     head = reader.head()
     height = head.block.height
-    known = replace(account_of(owner), height=height)
+    known = replace(account_of(solana_owner), height=height)
     [reading] = reader.read_accounts([known], head=head)
     assert units_of(reading.transfers) == [2]
     earlier = replace(known, height=height - 60)
@@ -264,62 +272,62 @@ def test_an_account_is_read_from_a_little_below_what_is_known(
 
 
 def test_what_was_read_before_is_listed_again_and_not_asked_for_again(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
     for units in range(1, 6):
-        solana_node.pay(owner, units)
-    first = read_one(reader, owner)
+        solana_node.pay(solana_owner, units)
+    first = read_one(reader, solana_owner)
     spent = reader.requests
-    assert read_one(reader, owner) == first
+    assert read_one(reader, solana_owner) == first
     assert reader.requests == spent + 2  # the head and one page
 
 
 def test_what_a_rate_limit_cut_short_is_not_asked_for_again(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
-    solana_node.pay(owner, 100)
-    payer, target = solana_node.payer, Pubkey.from_string(owner)
+    solana_node.pay(solana_owner, 100)
+    payer, target = solana_node.payer, Pubkey.from_string(solana_owner)
     for units in range(1, 30):
         move = _move(units, source=payer.pubkey(), target=target)
         solana_node.submit(solana_node.sign([move], payer=payer))
     solana_node.advance()
-    reader, asked = open_on(proxy.url), []
+    reader, asked = open_on(solana_proxy.url), []
 
     def allow_some(method: str, result: Any) -> Any:
         asked.extend([method] if method == "getTransaction" else [])
         return result if len(asked) <= 25 else None
 
-    proxy.fault = faults.results(allow_some)
+    solana_proxy.fault = faults.results(allow_some)
     with pytest.raises(ChainUnavailableError):
-        read_one(reader, owner)
-    proxy.fault = faults.honest
+        read_one(reader, solana_owner)
+    solana_proxy.fault = faults.honest
     spent = reader.requests
-    assert units_of(read_one(reader, owner)) == [100, *range(1, 30)]
+    assert units_of(read_one(reader, solana_owner)) == [100, *range(1, 30)]
     assert reader.requests == spent + 2 + 5  # the head, a page, and the rest
 
 
 def test_an_account_with_a_long_history_is_listed_as_far_as_needed_and_no_further(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
     for units in range(1, FIRST_PAGE + 20):
-        solana_node.pay(owner, units)
+        solana_node.pay(solana_owner, units)
     solana_node.advance(OVERLAP)
-    reader = open_on(proxy.url)
-    assert units_of(read_one(reader, owner)) == list(range(1, FIRST_PAGE + 20))
+    reader = open_on(solana_proxy.url)
+    assert units_of(read_one(reader, solana_owner)) == list(range(1, FIRST_PAGE + 20))
     head, spent = reader.head(), reader.requests
-    known = replace(account_of(owner), height=head.block.height)
+    known = replace(account_of(solana_owner), height=head.block.height)
     lengths = []
 
     def note(method: str, result: Any) -> Any:
         lengths.append(len(result))
         return result
 
-    proxy.fault = faults.results(note)
+    solana_proxy.fault = faults.results(note)
     [reading] = reader.read_accounts([known], head=head)
     assert (reading.transfers, lengths) == ([], [FIRST_PAGE])
     assert reader.requests == spent + 1
 
 
-def test_an_account_that_never_existed_has_nothing(reader: SolanaAdapter, owner: str) -> None:
-    assert read_one(reader, owner) == []
+def test_an_account_that_never_existed_has_nothing(reader: SolanaAdapter, solana_owner: str) -> None:
+    assert read_one(reader, solana_owner) == []
     assert reader.read_accounts([], head=reader.head()) == []

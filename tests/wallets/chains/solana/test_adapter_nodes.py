@@ -9,9 +9,9 @@ import pytest
 
 from demo.localnet.solana import programs
 from demo.localnet.solana.node import SolanaNode
+from tests.chains import OpenReader
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
-from tests.wallets.chains.solana.conftest import OpenReader
 from tests.wallets.chains.solana.reading import account_of, new_owner, read, read_one, solana_spec, units_of
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
@@ -27,16 +27,16 @@ from wallets.chains.specs import Network
 
 
 def test_a_node_behind_the_head_is_refused_instead_of_believed(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
     solana_node.advance(40)
-    solana_node.pay(owner, 5)
+    solana_node.pay(solana_owner, 5)
     head = reader.head()
     solana_node.rewind(to=solana_node.slot() - 20)
     with pytest.raises(ChainUnavailableError, match="Minimum context slot"):
-        reader.read_accounts([account_of(owner)], head=head)
+        reader.read_accounts([account_of(solana_owner)], head=head)
     # Not asked for a slot, it tells what it has as if that were all.
-    account = solana_node.token_account(owner)
+    account = solana_node.token_account(solana_owner)
     confirmed = {"commitment": "confirmed"}
     assert solana_node.rpc("getSignaturesForAddress", account, confirmed) == []
 
@@ -44,31 +44,31 @@ def test_a_node_behind_the_head_is_refused_instead_of_believed(
 @pytest.mark.parametrize(("overlap", "expected"), [(OVERLAP, [5]), (0, [])])
 def test_a_payment_that_a_node_lists_late_is_found_only_by_reading_below_what_is_known(
     solana_node: SolanaNode,
-    proxy: RpcProxy,
+    solana_proxy: RpcProxy,
     open_on: OpenReader,
-    owner: str,
+    solana_owner: str,
     monkeypatch: pytest.MonkeyPatch,
     overlap: int,
     expected: list[int],
 ) -> None:
     monkeypatch.setattr("wallets.chains.solana.adapter.OVERLAP", overlap)
-    solana_node.pay(owner, 5)
+    solana_node.pay(solana_owner, 5)
     solana_node.advance(3)
-    reader = open_on(proxy.url)
-    proxy.fault = _answering("getSignaturesForAddress", [])
-    [before] = reader.read_accounts([account_of(owner)], head=reader.head())
+    reader = open_on(solana_proxy.url)
+    solana_proxy.fault = _answering("getSignaturesForAddress", [])
+    [before] = reader.read_accounts([account_of(solana_owner)], head=reader.head())
     assert before.transfers == []
-    proxy.fault = faults.honest
-    known = replace(account_of(owner), height=before.through.height)
+    solana_proxy.fault = faults.honest
+    known = replace(account_of(solana_owner), height=before.through.height)
     [after] = reader.read_accounts([known], head=reader.head())
     assert units_of(after.transfers) == expected
 
 
 def test_a_node_that_forgot_where_we_were_in_a_listing_does_not_end_it(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
     for units in range(1, 6):
-        solana_node.pay(owner, units)
+        solana_node.pay(solana_owner, units)
 
     def forget(request: object, ask: faults.Ask) -> object:
         answer = ask(request)
@@ -76,57 +76,57 @@ def test_a_node_that_forgot_where_we_were_in_a_listing_does_not_end_it(
             answer["result"] = []
         return answer
 
-    proxy.fault = faults.one_by_one(forget)
-    reader = open_on(proxy.url, page=3)
+    solana_proxy.fault = faults.one_by_one(forget)
+    reader = open_on(solana_proxy.url, page=3)
     with pytest.raises(ReorgDuringReadError):
-        read_one(reader, owner)
-    proxy.fault = faults.honest
-    assert units_of(read_one(reader, owner)) == [1, 2, 3, 4, 5]
+        read_one(reader, solana_owner)
+    solana_proxy.fault = faults.honest
+    assert units_of(read_one(reader, solana_owner)) == [1, 2, 3, 4, 5]
 
 
 def test_a_forked_payment_is_lost_and_not_found_again(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
-    solana_node.pay(owner, 5)
+    solana_node.pay(solana_owner, 5)
     solana_node.advance(100)
-    solana_node.pay(owner, 6)
-    found = read_one(reader, owner)
+    solana_node.pay(solana_owner, 6)
+    found = read_one(reader, solana_owner)
     assert reader.lost(found) == [False, False]
     solana_node.rollback(after=solana_node.slot() - 50)
     assert reader.lost(found) == [False, True]
-    assert units_of(read_one(reader, owner)) == [5]
+    assert units_of(read_one(reader, solana_owner)) == [5]
     assert reader.lost([]) == []
 
 
 def test_a_payment_is_not_lost_while_one_node_knows_it_or_cannot_say(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
-    reader = open_on(solana_node.url, proxy.url)
-    solana_node.pay(owner, 5)
-    found = read_one(reader, owner)
+    reader = open_on(solana_node.url, solana_proxy.url)
+    solana_node.pay(solana_owner, 5)
+    found = read_one(reader, solana_owner)
     unknown = {"context": {"slot": 2_000_000}, "value": [None]}
-    proxy.fault = _answering("getSignatureStatuses", unknown)
+    solana_proxy.fault = _answering("getSignatureStatuses", unknown)
     assert reader.lost(found) == [False]
     solana_node.rollback(after=solana_node.slot() - 50)
     assert reader.lost(found) == [True]
     behind = {"context": {"slot": 10}, "value": [None]}
-    proxy.fault = _answering("getSignatureStatuses", behind)
+    solana_proxy.fault = _answering("getSignatureStatuses", behind)
     assert reader.lost(found) == [False]
-    proxy.fault = _answering("getFirstAvailableBlock", 2_000_000)
+    solana_proxy.fault = _answering("getFirstAvailableBlock", 2_000_000)
     assert reader.lost(found) == [False]
-    proxy.fault = faults.limits_rate
+    solana_proxy.fault = faults.limits_rate
     with pytest.raises(ChainUnavailableError):
         reader.lost(found)
 
 
 def test_what_the_node_in_use_knows_is_not_lost_while_another_is_down(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
     """Otherwise nothing would become final anywhere, ten minutes long, because one of two nodes does not answer."""
-    reader = open_on(solana_node.url, proxy.url)
-    solana_node.pay(owner, 5)
-    [found] = read_one(reader, owner)
-    proxy.fault = faults.drops
+    reader = open_on(solana_node.url, solana_proxy.url)
+    solana_node.pay(solana_owner, 5)
+    [found] = read_one(reader, solana_owner)
+    solana_proxy.fault = faults.drops
     assert reader.lost([found]) == [False]
     with pytest.raises(ChainUnavailableError):
         reader.lost([found, replace(found, tx_hash="2" * 87)])
@@ -137,11 +137,11 @@ def _answering(method: str, answer: object) -> faults.Fault:
 
 
 def test_a_second_node_witnesses_what_is_final_there_and_nothing_else(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
-    reader = open_on(solana_node.url, proxy.url)
-    solana_node.pay(owner, 5)
-    [transfer] = read_one(reader, owner)
+    reader = open_on(solana_node.url, solana_proxy.url)
+    solana_node.pay(solana_owner, 5)
+    [transfer] = read_one(reader, solana_owner)
     assert reader.witness([transfer]) == [False]
     solana_node.finalize()
     assert reader.finalized() >= transfer.block_height
@@ -157,9 +157,11 @@ def test_a_second_node_witnesses_what_is_final_there_and_nothing_else(
     assert reader.witness([transfer, *changed]) == [True] + [False] * 7
 
 
-def test_without_a_second_node_there_is_no_witness(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
-    solana_node.pay(owner, 5)
-    assert reader.witness(read_one(reader, owner)) is None
+def test_without_a_second_node_there_is_no_witness(
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
+) -> None:
+    solana_node.pay(solana_owner, 5)
+    assert reader.witness(read_one(reader, solana_owner)) is None
 
 
 def test_the_head_is_confirmed_and_final_at_once(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
@@ -175,30 +177,30 @@ def test_the_head_is_confirmed_and_final_at_once(solana_node: SolanaNode, reader
 
 
 def test_a_head_far_behind_another_node_s_is_not_agreed_to(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader
 ) -> None:
-    proxy.fault = _answering("getSlot", solana_node.slot() + 500)
-    assert not open_on(solana_node.url, proxy.url).head().agreed
-    proxy.fault = faults.drops
-    assert open_on(solana_node.url, proxy.url).head().agreed
+    solana_proxy.fault = _answering("getSlot", solana_node.slot() + 500)
+    assert not open_on(solana_node.url, solana_proxy.url).head().agreed
+    solana_proxy.fault = faults.drops
+    assert open_on(solana_node.url, solana_proxy.url).head().agreed
 
 
-def test_skipped_slots_change_nothing(solana_node: SolanaNode, reader: SolanaAdapter, owner: str) -> None:
-    solana_node.pay(owner, 5)
+def test_skipped_slots_change_nothing(solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str) -> None:
+    solana_node.pay(solana_owner, 5)
     solana_node.skip(30)
-    solana_node.pay(owner, 6)
-    assert units_of(read_one(reader, owner)) == [5, 6]
+    solana_node.pay(solana_owner, 6)
+    assert units_of(read_one(reader, solana_owner)) == [5, 6]
 
 
 def test_a_chain_that_begins_anew_is_told_by_its_genesis(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
     before = reader.genesis()
-    solana_node.pay(owner, 5)
-    assert read_one(reader, owner)
+    solana_node.pay(solana_owner, 5)
+    assert read_one(reader, solana_owner)
     solana_node.reset()
     assert reader.genesis() != before
-    assert read_one(reader, owner) == []
+    assert read_one(reader, solana_owner) == []
 
 
 @pytest.mark.parametrize("network", [Network.MAINNET, Network.TESTNET])
@@ -211,46 +213,48 @@ def test_a_local_node_is_not_taken_for_a_public_network(solana_node: SolanaNode,
 
 
 def test_nodes_that_disagree_who_keeps_a_token_are_not_believed(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
     def lie(method: str, answer: object) -> object:
         if method == "getAccountInfo" and isinstance(answer, dict):
             answer["value"]["owner"] = str(programs.TOKEN_2022)
         return answer
 
-    proxy.fault = faults.results(lie)
-    for urls in ((proxy.url, solana_node.url), (solana_node.url, proxy.url)):
+    solana_proxy.fault = faults.results(lie)
+    for urls in ((solana_proxy.url, solana_node.url), (solana_node.url, solana_proxy.url)):
         with pytest.raises(MalformedAnswerError, match="disagree"):
-            read_one(open_on(*urls), owner)
+            read_one(open_on(*urls), solana_owner)
 
 
-def test_a_token_that_is_not_there_is_no_empty_account(open_on: OpenReader, owner: str) -> None:
+def test_a_token_that_is_not_there_is_no_empty_account(open_on: OpenReader, solana_owner: str) -> None:
     with pytest.raises(ChainUnavailableError):
-        read_one(open_on(token=new_owner()), owner)
+        read_one(open_on(token=new_owner()), solana_owner)
 
 
 def test_another_node_answers_where_the_first_fails(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
-    solana_node.pay(owner, 5)
-    proxy.fault = faults.limits_rate
-    reader = open_on(proxy.url, solana_node.url)
-    assert units_of(read_one(reader, owner)) == [5]
+    solana_node.pay(solana_owner, 5)
+    solana_proxy.fault = faults.limits_rate
+    reader = open_on(solana_proxy.url, solana_node.url)
+    assert units_of(read_one(reader, solana_owner)) == [5]
 
 
 def test_another_node_is_asked_where_one_answers_too_much(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
-    solana_node.pay(owner, 5)
-    reader = open_on(proxy.url, solana_node.url)
+    solana_node.pay(solana_owner, 5)
+    reader = open_on(solana_proxy.url, solana_node.url)
     head = reader.head()
-    proxy.fault = BROKEN["17 MB"]
-    [reading] = reader.read_accounts([account_of(owner)], head=head)
+    solana_proxy.fault = BROKEN["17 MB"]
+    [reading] = reader.read_accounts([account_of(solana_owner)], head=head)
     assert units_of(reading.transfers) == [5]
 
 
-def test_a_lie_is_not_remembered(solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str) -> None:
-    solana_node.pay(owner, 5)
+def test_a_lie_is_not_remembered(
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
+) -> None:
+    solana_node.pay(solana_owner, 5)
     other = solana_node.pay(new_owner(), 6)
     told = solana_node.rpc("getTransaction", other, {"commitment": "confirmed", "encoding": "json"})
 
@@ -260,16 +264,16 @@ def test_a_lie_is_not_remembered(solana_node: SolanaNode, proxy: RpcProxy, open_
         message = told["transaction"]["message"]
         return answer | {"transaction": answer["transaction"] | {"message": message}}
 
-    reader = open_on(proxy.url)
-    proxy.fault = faults.results(lie)
+    reader = open_on(solana_proxy.url)
+    solana_proxy.fault = faults.results(lie)
     with pytest.raises(MalformedAnswerError):
-        read_one(reader, owner)
-    proxy.fault = faults.honest
-    assert units_of(read_one(reader, owner)) == [5]
+        read_one(reader, solana_owner)
+    solana_proxy.fault = faults.honest
+    assert units_of(read_one(reader, solana_owner)) == [5]
 
 
 def test_a_node_that_takes_no_batches_is_asked_one_by_one(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader
 ) -> None:
     owners = [new_owner(), new_owner(), new_owner()]
     for owner in owners:
@@ -277,21 +281,21 @@ def test_a_node_that_takes_no_batches_is_asked_one_by_one(
 
     def refuse_batches(proxy: RpcProxy, request: faults.Request, ask: faults.Ask) -> faults.Answer:
         if not isinstance(request, list):
-            return faults.honest(proxy, request, ask)
+            return faults.honest(solana_proxy, request, ask)
         return faults.Answer(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batch"}}')
 
-    proxy.fault = refuse_batches
-    found = read(open_on(proxy.url), *owners)
+    solana_proxy.fault = refuse_batches
+    found = read(open_on(solana_proxy.url), *owners)
     assert [units_of(transfers) for transfers in found] == [[5], [5], [5]]
 
 
-def test_a_key_is_sent_in_the_header_that_providers_read(proxy: RpcProxy) -> None:
+def test_a_key_is_sent_in_the_header_that_providers_read(solana_proxy: RpcProxy) -> None:
     keys = ("the-key",)
     for family_keys, sent in ((keys, "the-key"), ((), None)):
-        pool = open_pool(replace(solana_spec(proxy.url), api_keys=family_keys))
+        pool = open_pool(replace(solana_spec(solana_proxy.url), api_keys=family_keys))
         pool.call("getSlot", [])
         pool.close()
-        assert proxy.last_headers.get("x-api-key") == sent
+        assert solana_proxy.last_headers.get("x-api-key") == sent
 
 
 LYING: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -313,15 +317,20 @@ LYING: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize(("method", "change"), LYING.values(), ids=LYING)
 def test_an_answer_that_fails_a_check_reads_nothing_and_the_truth_is_read_later(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str, method: str, change: Callable[[Any], Any]
+    solana_node: SolanaNode,
+    solana_proxy: RpcProxy,
+    open_on: OpenReader,
+    solana_owner: str,
+    method: str,
+    change: Callable[[Any], Any],
 ) -> None:
-    reader = open_on(proxy.url)
-    solana_node.pay(owner, 25)
-    proxy.fault = faults.results(lambda asked, told: change(told) if asked == method else told)
+    reader = open_on(solana_proxy.url)
+    solana_node.pay(solana_owner, 25)
+    solana_proxy.fault = faults.results(lambda asked, told: change(told) if asked == method else told)
     with pytest.raises(ChainError):
-        read_one(reader, owner)
-    proxy.fault = faults.honest
-    assert [transfer.units for transfer in read_one(reader, owner)] == [25]
+        read_one(reader, solana_owner)
+    solana_proxy.fault = faults.honest
+    assert [transfer.units for transfer in read_one(reader, solana_owner)] == [25]
 
 
 BROKEN: dict[str, faults.Fault] = {
@@ -341,16 +350,16 @@ BROKEN: dict[str, faults.Fault] = {
 
 @pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
 def test_a_node_that_does_not_answer_properly_reads_nothing(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str, fault: faults.Fault
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str, fault: faults.Fault
 ) -> None:
-    owners = [owner, new_owner()]
+    owners = [solana_owner, new_owner()]
     for one in owners:
         solana_node.pay(one, 25)
-    reader = open_on(proxy.url)
+    reader = open_on(solana_proxy.url)
     head, accounts = reader.head(), [account_of(one) for one in owners]
-    proxy.fault = fault
+    solana_proxy.fault = fault
     with pytest.raises(ChainError):
         reader.read_accounts(accounts, head=head)
-    proxy.fault = faults.honest
-    found = read(open_on(proxy.url), *owners)
+    solana_proxy.fault = faults.honest
+    found = read(open_on(solana_proxy.url), *owners)
     assert [units_of(transfers) for transfers in found] == [[25], [25]]

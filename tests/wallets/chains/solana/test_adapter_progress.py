@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from demo.localnet.solana.node import SolanaNode
+from tests.chains import OpenReader
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
-from tests.wallets.chains.solana.conftest import OpenReader
 from tests.wallets.chains.solana.reading import account_of, new_owner, read_one, solana_spec, units_of
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainUnavailableError
@@ -18,12 +18,12 @@ from wallets.chains.specs import Network
 
 
 def test_a_transaction_of_a_version_yet_to_come_holds_up_nothing(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
     """Whoever pays chooses the version. What a node tells of it is checked like any other."""
-    solana_node.pay(owner, 5)
-    solana_node.pay(owner, 6)
-    [older, newer] = read_one(open_on(), owner)
+    solana_node.pay(solana_owner, 5)
+    solana_node.pay(solana_owner, 6)
+    [older, newer] = read_one(open_on(), solana_owner)
 
     def answer(request: Any, ask: faults.Ask) -> Any:
         told = ask(request)
@@ -34,24 +34,24 @@ def test_a_transaction_of_a_version_yet_to_come_holds_up_nothing(
             return told | {"result": None, "error": {"code": -32015, "message": refusal}}
         return told | {"result": told["result"] | {"version": 1}}
 
-    proxy.fault = faults.one_by_one(answer)
-    assert read_one(open_on(proxy.url), owner) == [older, newer]
+    solana_proxy.fault = faults.one_by_one(answer)
+    assert read_one(open_on(solana_proxy.url), solana_owner) == [older, newer]
 
 
 def test_after_a_long_silence_a_node_that_kept_too_little_is_not_believed(
-    solana_node: SolanaNode, proxy: RpcProxy, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, solana_owner: str
 ) -> None:
     """A node begun anew from a snapshot lists what it has as if that were all."""
-    spec = replace(solana_spec(proxy.url), network=Network.MAINNET)
-    reader = SolanaAdapter(spec, RpcPool([proxy.url]))
-    known = replace(account_of(owner), height=reader.head().block.height)
-    solana_node.pay(owner, 5)
+    spec = replace(solana_spec(solana_proxy.url), network=Network.MAINNET)
+    reader = SolanaAdapter(spec, RpcPool([solana_proxy.url]))
+    known = replace(account_of(solana_owner), height=reader.head().block.height)
+    solana_node.pay(solana_owner, 5)
     solana_node.advance(20_000)
     head = reader.head()
-    proxy.fault = _keeping_from(known.height + 2)
+    solana_proxy.fault = _keeping_from(known.height + 2)
     with pytest.raises(ChainUnavailableError, match="keeps nothing"):
         reader.read_accounts([known], head=head)
-    proxy.fault = _keeping_from(known.height + 1)
+    solana_proxy.fault = _keeping_from(known.height + 1)
     [reading] = reader.read_accounts([known], head=head)
     assert units_of(reading.transfers) == [5]
     # Who was read within the hour is not asked about.
@@ -62,15 +62,15 @@ def test_after_a_long_silence_a_node_that_kept_too_little_is_not_believed(
 
 
 def test_an_account_that_somebody_floods_is_read_in_parts_and_loses_nothing(
-    solana_node: SolanaNode, owner: str
+    solana_node: SolanaNode, solana_owner: str
 ) -> None:
     spec = solana_spec(solana_node.url)
     spec = replace(spec, tokens={"USDC": spec.tokens["USDC"]})
     reader = SolanaAdapter(spec, open_pool(spec), most=2)
-    flooded = replace(account_of(owner), height=reader.head().block.height)
+    flooded = replace(account_of(solana_owner), height=reader.head().block.height)
     other = account_of(new_owner())
     for units in range(1, 8):
-        solana_node.pay(owner, units)
+        solana_node.pay(solana_owner, units)
         solana_node.advance(2)
     solana_node.pay(other.address, 5)
     head, seen = reader.head(), []
@@ -88,11 +88,11 @@ def test_an_account_that_somebody_floods_is_read_in_parts_and_loses_nothing(
 
 
 def test_an_account_that_is_worth_few_requests_takes_no_more_and_comes_on(
-    solana_node: SolanaNode, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, open_on: OpenReader, solana_owner: str
 ) -> None:
-    busy = replace(account_of(owner), most=2)
+    busy = replace(account_of(solana_owner), most=2)
     for units in range(1, 6):
-        solana_node.pay(owner, units)
+        solana_node.pay(solana_owner, units)
     reader = open_on()
     head, seen = reader.head(), []
     read_one(reader, new_owner())
@@ -105,7 +105,7 @@ def test_an_account_that_is_worth_few_requests_takes_no_more_and_comes_on(
         busy = replace(busy, height=told.through.height, time=told.through.time)
     assert set(seen) == {1, 2, 3, 4, 5}
     with pytest.raises(ChainUnavailableError, match="more transactions than"):
-        open_on(page=2).read_accounts([replace(account_of(owner), most=2)], head=head)
+        open_on(page=2).read_accounts([replace(account_of(solana_owner), most=2)], head=head)
 
 
 def _keeping_from(slot: int) -> faults.Fault:

@@ -11,8 +11,8 @@ from solders.pubkey import Pubkey
 
 from demo.localnet.solana import programs
 from demo.localnet.solana.node import USDC, Payment, SolanaNode
+from tests.chains import OpenReader
 from tests.nodes.proxy import RpcProxy
-from tests.wallets.chains.solana.conftest import OpenReader
 from tests.wallets.chains.solana.reading import new_owner, read, read_one
 from tests.wallets.chains.solana.test_changes import SIGNATURE, balance
 from tests.wallets.chains.solana.test_find import auxiliary_account, find, moved
@@ -318,16 +318,16 @@ def test_positions_are_the_same_without_what_a_node_lacks() -> None:
 
 
 def test_a_node_tells_of_two_payments_in_one_transaction_as_two(
-    solana_node: SolanaNode, reader: SolanaAdapter, owner: str
+    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
     first, second = new_owner(), new_owner()
-    payments = [Payment(owner, 3, USDC, [first]), Payment(owner, 3, USDC, [second])]
+    payments = [Payment(solana_owner, 3, USDC, [first]), Payment(solana_owner, 3, USDC, [second])]
     sent = solana_node.pay_all([*payments, Payment(new_owner(), 9)])
-    told = read_one(reader, owner)
+    told = read_one(reader, solana_owner)
     assert [(one.units, one.labels) for one in told] == [(3, (first,)), (3, (second,))]
     found = find(reader, sent)
-    assert [one for one in found.transfers if one.recipient == owner] == told
-    assert [one.units for one in moved(found, owner)] == [3, 3]
+    assert [one for one in found.transfers if one.recipient == solana_owner] == told
+    assert [one.units for one in moved(found, solana_owner)] == [3, 3]
 
 
 def test_an_owner_who_passes_money_on_is_told_both(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
@@ -351,24 +351,24 @@ def test_an_owner_who_passes_money_on_is_told_both(solana_node: SolanaNode, read
     assert (came, left) == ([1, 10], [4])
 
 
-def test_a_mint_that_keeps_a_fee_gives_one_sum(solana_node: SolanaNode, open_on: OpenReader, owner: str) -> None:
+def test_a_mint_that_keeps_a_fee_gives_one_sum(solana_node: SolanaNode, open_on: OpenReader, solana_owner: str) -> None:
     token = solana_node.create_fee_token(basis_points=100)
     solana_node.fund(str(solana_node.payer.pubkey()), 20_000, token=token)
-    solana_node.pay_all([Payment(owner, 10_000, token), Payment(owner, 5_000, token)])
+    solana_node.pay_all([Payment(solana_owner, 10_000, token), Payment(solana_owner, 5_000, token)])
     reader = open_on(token=token)
-    [[told]] = read(reader, owner)
+    [[told]] = read(reader, solana_owner)
     assert (told.units, told.is_sum) == (14_850, True)
 
 
 def test_a_second_node_witnesses_each_part_and_the_sum_of_an_earlier_release(
-    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
-    reader = open_on(solana_node.url, proxy.url)
-    place = solana_node.pay(owner, 1)
-    single = next(one for one in read_one(reader, owner) if one.tx_hash == place)
-    solana_node.pay_all([Payment(owner, 3), Payment(owner, 4)])
+    reader = open_on(solana_node.url, solana_proxy.url)
+    place = solana_node.pay(solana_owner, 1)
+    single = next(one for one in read_one(reader, solana_owner) if one.tx_hash == place)
+    solana_node.pay_all([Payment(solana_owner, 3), Payment(solana_owner, 4)])
     solana_node.finalize()
-    parts = [one for one in read_one(reader, owner) if one.tx_hash != place]
+    parts = [one for one in read_one(reader, solana_owner) if one.tx_hash != place]
     summed = replace(parts[0], units=7, position=single.position)
     assert reader.witness([*parts, summed]) == [True] * 3
     wrong = replace(summed, units=3)

@@ -11,7 +11,7 @@ from solders.pubkey import Pubkey
 
 from demo.localnet.solana import programs
 from demo.localnet.solana.node import USDC, Payment, SolanaNode
-from tests.wallets.chains.solana.conftest import OpenReader
+from tests.chains import OpenReader
 from tests.wallets.chains.solana.reading import new_owner, read, solana_spec
 from tests.wallets.chains.solana.test_changes import SIGNATURE, balance, payment
 from wallets.chains.base import TokenTransfer

@@ -1,7 +1,6 @@
 """Reading TON: what was received is told exactly, once, with its comment."""
 
 import base64
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,19 +15,6 @@ from wallets.chains.ton.progress import OVERLAP_SECONDS, PENDING_SECONDS
 from wallets.chains.ton.questions import AT_ONCE
 
 
-@pytest.fixture
-def adapter(ton_node: TonNode) -> Iterator[TonAdapter]:
-    adapter = open_ton(ton_node)
-    yield adapter
-    adapter.close()
-
-
-@pytest.fixture
-def account(ton_node: TonNode, adapter: TonAdapter) -> Account:
-    """A merchant's wallet, read up to now."""
-    return account_at(ton_node.create_wallet().address, adapter.head())
-
-
 def units_of(reading: AccountReading) -> list[int]:
     return [transfer.units for transfer in reading.transfers]
 
@@ -38,62 +24,64 @@ def on_from(account: Account, reading: AccountReading) -> Account:
     return replace(account, height=reading.through.height, time=reading.through.time)
 
 
-def test_a_payment_is_told_in_full(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
-    tx_hash = ton_node.pay(account.address, 25_003_700, "invoice-42")
-    head = adapter.head()
-    reading = read_on(adapter, account, head=head)
-    assert reading.key == account.key
+def test_a_payment_is_told_in_full(ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account) -> None:
+    tx_hash = ton_node.pay(ton_account.address, 25_003_700, "invoice-42")
+    head = ton_adapter.head()
+    reading = read_on(ton_adapter, ton_account, head=head)
+    assert reading.key == ton_account.key
     assert reading.through == head.block
     [paid] = reading.transfers
     assert (paid.chain, paid.token, paid.token_address) == ("ton", "USDT", ton_node.usdt)
     assert (paid.tx_hash, paid.position, paid.units) == (tx_hash, 0, 25_003_700)
-    assert (paid.recipient, paid.recipient_key) == (account.address, account.key)
+    assert (paid.recipient, paid.recipient_key) == (ton_account.address, ton_account.key)
     assert paid.sender == ton_node.payer.address
     assert paid.labels == ("invoice-42",)
-    assert account.height < paid.block_height <= head.block.height
+    assert ton_account.height < paid.block_height <= head.block.height
     assert paid.block_hash == f"mc:{paid.block_height}"
-    assert account.time <= paid.block_time <= head.block.time
+    assert ton_account.time <= paid.block_time <= head.block.time
 
 
 @pytest.mark.parametrize("by_ref", [False, True], ids=["inline", "by reference"])
 @pytest.mark.parametrize("comment", ["F-7K2M", "заказ №7", "x" * 128], ids=["short", "Cyrillic", "long"])
 def test_a_comment_is_read_in_both_encodings(
-    ton_node: TonNode, adapter: TonAdapter, account: Account, comment: str, by_ref: bool
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account, comment: str, by_ref: bool
 ) -> None:
-    ton_node.pay(account.address, 1, comment, by_ref=by_ref)
-    [paid] = read_on(adapter, account).transfers
+    ton_node.pay(ton_account.address, 1, comment, by_ref=by_ref)
+    [paid] = read_on(ton_adapter, ton_account).transfers
     assert paid.labels == (comment,)
 
 
-def test_a_comment_longer_than_a_label_is_cut(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
-    ton_node.pay(account.address, 1, "я" * 1_000, by_ref=True)
-    [paid] = read_on(adapter, account).transfers
+def test_a_comment_longer_than_a_label_is_cut(ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account) -> None:
+    ton_node.pay(ton_account.address, 1, "я" * 1_000, by_ref=True)
+    [paid] = read_on(ton_adapter, ton_account).transfers
     assert paid.labels == ("я" * LABEL_LENGTH,)
 
 
 @pytest.mark.parametrize("by_ref", [False, True], ids=["inline", "by reference"])
 def test_a_strange_payload_gives_no_comment_and_is_paid_all_the_same(
-    ton_node: TonNode, adapter: TonAdapter, account: Account, by_ref: bool
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account, by_ref: bool
 ) -> None:
     payloads = [b"\0\0", bytes(4) + b"\xff\xfe", b"\xde\xad\xbe\xef text"]
-    ton_node.send([Payment(account.address, 7, payload=payload, by_ref=by_ref) for payload in payloads])
-    reading = read_on(adapter, account)
+    ton_node.send([Payment(ton_account.address, 7, payload=payload, by_ref=by_ref) for payload in payloads])
+    reading = read_on(ton_adapter, ton_account)
     assert [(paid.units, paid.labels) for paid in reading.transfers] == [(7, ())] * 3
 
 
 @pytest.mark.parametrize("forward_nanotons", [0, 1, NANOTONS // 50])
 def test_whether_the_owner_was_told_does_not_matter(
-    ton_node: TonNode, adapter: TonAdapter, account: Account, forward_nanotons: int
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account, forward_nanotons: int
 ) -> None:
-    ton_node.pay(account.address, 5, "memo", forward_nanotons=forward_nanotons)
-    [paid] = read_on(adapter, account).transfers
+    ton_node.pay(ton_account.address, 5, "memo", forward_nanotons=forward_nanotons)
+    [paid] = read_on(ton_adapter, ton_account).transfers
     assert (paid.units, paid.labels) == (5, ("memo",))
 
 
-def test_transfers_of_one_message_are_told_apart(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
-    payments = [Payment(account.address, 5, "twin"), Payment(account.address, 5)]
-    hashes = ton_node.send([*payments, Payment(account.address, 6)])
-    reading = read_on(adapter, account)
+def test_transfers_of_one_message_are_told_apart(
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
+) -> None:
+    payments = [Payment(ton_account.address, 5, "twin"), Payment(ton_account.address, 5)]
+    hashes = ton_node.send([*payments, Payment(ton_account.address, 6)])
+    reading = read_on(ton_adapter, ton_account)
     assert [(paid.tx_hash, paid.units) for paid in reading.transfers] == [
         (hashes[0], 5),
         (hashes[1], 5),
@@ -101,76 +89,80 @@ def test_transfers_of_one_message_are_told_apart(ton_node: TonNode, adapter: Ton
     ]
 
 
-def test_accounts_are_read_together_and_kept_apart(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
-    other = account_at(ton_node.create_wallet().address, adapter.head())
-    idle = account_at(ton_node.create_wallet().address, adapter.head())
-    ton_node.send([Payment(account.address, 1), Payment(other.address, 2)])
-    head, before = adapter.head(), adapter.requests
-    readings = adapter.read_accounts([other, idle, account], head=head)
-    assert [reading.key for reading in readings] == [other.key, idle.key, account.key]
+def test_accounts_are_read_together_and_kept_apart(
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
+) -> None:
+    other = account_at(ton_node.create_wallet().address, ton_adapter.head())
+    idle = account_at(ton_node.create_wallet().address, ton_adapter.head())
+    ton_node.send([Payment(ton_account.address, 1), Payment(other.address, 2)])
+    head, before = ton_adapter.head(), ton_adapter.requests
+    readings = ton_adapter.read_accounts([other, idle, ton_account], head=head)
+    assert [reading.key for reading in readings] == [other.key, idle.key, ton_account.key]
     assert [units_of(reading) for reading in readings] == [[2], [], [1]]
-    assert adapter.requests - before == 3
+    assert ton_adapter.requests - before == 3
 
 
 @pytest.mark.parametrize("units", [1, 2**119], ids=["dust", "huge"])
-def test_amounts_are_exact(ton_node: TonNode, adapter: TonAdapter, account: Account, units: int) -> None:
+def test_amounts_are_exact(ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account, units: int) -> None:
     ton_node.mint(ton_node.payer.address, units)
-    ton_node.pay(account.address, units)
-    assert units_of(read_on(adapter, account)) == [units]
+    ton_node.pay(ton_account.address, units)
+    assert units_of(read_on(ton_adapter, ton_account)) == [units]
 
 
-def test_what_failed_was_not_paid(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
+def test_what_failed_was_not_paid(ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account) -> None:
     pauper = ton_node.create_wallet(units=10)
-    assert not ton_node.pay(account.address, 11, payer=pauper)
-    ton_node.pay(account.address, 3)
-    assert units_of(read_on(adapter, account)) == [3]
+    assert not ton_node.pay(ton_account.address, 11, payer=pauper)
+    ton_node.pay(ton_account.address, 3)
+    assert units_of(read_on(ton_adapter, ton_account)) == [3]
 
 
 def test_another_jetton_of_the_same_name_is_no_payment(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
 ) -> None:
-    assert ton_node.pay(account.address, 25_000_000, jetton=ton_node.fake)
-    ton_node.pay(account.address, 3)
-    assert units_of(read_on(adapter, account)) == [3]
+    assert ton_node.pay(ton_account.address, 25_000_000, jetton=ton_node.fake)
+    ton_node.pay(ton_account.address, 3)
+    assert units_of(read_on(ton_adapter, ton_account)) == [3]
 
 
-def test_a_forged_internal_transfer_is_no_payment(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
-    ton_node.pay(account.address, 3)
+def test_a_forged_internal_transfer_is_no_payment(
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
+) -> None:
+    ton_node.pay(ton_account.address, 3)
     forged = cells_of(bytes.fromhex("178d4519") + bytes(8) + b"\x13\xff\xff" + bytes(9))
-    wallet = ton_node.jetton_wallet(account.address)
+    wallet = ton_node.jetton_wallet(ton_account.address)
     sender = ton_node.create_wallet()
     envelope = Envelope(wallet, ATTACHED_NANOTONS, forged)
     assert not ton_node.send_envelopes([envelope], payer=sender)
-    assert units_of(read_on(adapter, account)) == [3]
+    assert units_of(read_on(ton_adapter, ton_account)) == [3]
 
 
-def test_nothing_and_what_an_owner_sends_to_himself_are_no_payments(ton_node: TonNode, adapter: TonAdapter) -> None:
+def test_nothing_and_what_an_owner_sends_to_himself_are_no_payments(ton_node: TonNode, ton_adapter: TonAdapter) -> None:
     owner = ton_node.create_wallet(units=10)
-    account = account_at(owner.address, adapter.head())
+    account = account_at(owner.address, ton_adapter.head())
     assert ton_node.pay(owner.address, 0)
     assert ton_node.pay(owner.address, 4, payer=owner)
-    head = adapter.head()
-    reading = read_on(adapter, account, head=head)
+    head = ton_adapter.head()
+    reading = read_on(ton_adapter, account, head=head)
     assert (units_of(reading), reading.through) == ([], head.block)
 
 
-def test_reading_on_tells_of_what_is_new(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
-    ton_node.pay(account.address, 1)
-    first = read_on(adapter, account)
+def test_reading_on_tells_of_what_is_new(ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account) -> None:
+    ton_node.pay(ton_account.address, 1)
+    first = read_on(ton_adapter, ton_account)
     ton_node.elapse(1_000)
-    moved = on_from(account, read_on(adapter, on_from(account, first)))
-    assert units_of(read_on(adapter, moved)) == []
-    ton_node.pay(account.address, 2)
-    assert units_of(read_on(adapter, moved)) == [2]
+    moved = on_from(ton_account, read_on(ton_adapter, on_from(ton_account, first)))
+    assert units_of(read_on(ton_adapter, moved)) == []
+    ton_node.pay(ton_account.address, 2)
+    assert units_of(read_on(ton_adapter, moved)) == [2]
 
 
-def test_what_is_known_is_not_asked_for_again(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
-    ton_node.pay(account.address, 1)
-    first = read_on(adapter, account)
-    head, before = adapter.head(), adapter.requests
-    again = read_on(adapter, account, head=head)
+def test_what_is_known_is_not_asked_for_again(ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account) -> None:
+    ton_node.pay(ton_account.address, 1)
+    first = read_on(ton_adapter, ton_account)
+    head, before = ton_adapter.head(), ton_adapter.requests
+    again = read_on(ton_adapter, ton_account, head=head)
     assert again.transfers == first.transfers
-    assert adapter.requests - before == 1
+    assert ton_adapter.requests - before == 1
 
 
 @pytest.mark.parametrize("page", [1, 2, 4])
@@ -207,128 +199,130 @@ def test_more_than_can_be_read_at_once_is_read_piece_by_piece(ton_node: TonNode)
 
 
 def test_more_accounts_than_one_request_names_are_read(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
 ) -> None:
-    head = adapter.head()
-    ton_node.pay(account.address, 1)
+    head = ton_adapter.head()
+    ton_node.pay(ton_account.address, 1)
     others = [
         Account(bytes(1) + number.to_bytes(32, "big"), "", 0, head.block.time) for number in range(1, AT_ONCE + 5)
     ]
-    readings = adapter.read_accounts([*others, account], head=adapter.head())
+    readings = ton_adapter.read_accounts([*others, ton_account], head=ton_adapter.head())
     assert [units_of(reading) for reading in readings] == [[]] * len(others) + [[1]]
 
 
 def test_what_is_in_no_masterchain_block_is_not_told_and_not_passed_over(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
 ) -> None:
     ton_node.elapse(100)
     ton_node.withhold_blocks()
-    ton_node.pay(account.address, 9)
-    reading = read_on(adapter, account)
+    ton_node.pay(ton_account.address, 9)
+    reading = read_on(ton_adapter, ton_account)
     assert units_of(reading) == []
-    [row] = ton_node.get("jetton/transfers", owner_address=account.address)["jetton_transfers"]
+    [row] = ton_node.get("jetton/transfers", owner_address=ton_account.address)["jetton_transfers"]
     assert reading.through.time.timestamp() < row["transaction_now"]
     ton_node.withhold_blocks(False)
-    head = adapter.head()
-    reading = read_on(adapter, on_from(account, reading), head=head)
+    head = ton_adapter.head()
+    reading = read_on(ton_adapter, on_from(ton_account, reading), head=head)
     assert (units_of(reading), reading.through) == ([9], head.block)
 
 
-def test_what_was_sent_before_a_block_and_received_after_it_is_told(ton_node: TonNode, adapter: TonAdapter) -> None:
+def test_what_was_sent_before_a_block_and_received_after_it_is_told(ton_node: TonNode, ton_adapter: TonAdapter) -> None:
     wallet = ton_node.create_wallet()
     ton_node.withhold_blocks()
     ton_node.pay(wallet.address, 9)
     ton_node.elapse(OVERLAP_SECONDS - 30)
-    account = account_at(wallet.address, adapter.head())
+    account = account_at(wallet.address, ton_adapter.head())
     ton_node.withhold_blocks(False)
-    assert units_of(read_on(adapter, account)) == [9]
+    assert units_of(read_on(ton_adapter, account)) == [9]
 
 
 def test_what_is_in_a_block_after_the_head_waits_for_the_next_reading(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
 ) -> None:
-    head = adapter.head()
-    ton_node.pay(account.address, 9)
-    reading = read_on(adapter, account, head=head)
+    head = ton_adapter.head()
+    ton_node.pay(ton_account.address, 9)
+    reading = read_on(ton_adapter, ton_account, head=head)
     assert (units_of(reading), reading.through) == ([], head.block)
-    assert units_of(read_on(adapter, on_from(account, reading))) == [9]
+    assert units_of(read_on(ton_adapter, on_from(ton_account, reading))) == [9]
 
 
 def test_a_transfer_without_receipt_holds_its_account_up_for_a_while_only(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
 ) -> None:
-    other = account_at(ton_node.create_wallet().address, adapter.head())
-    ton_node.pay(account.address, 1)
+    other = account_at(ton_node.create_wallet().address, ton_adapter.head())
+    ton_node.pay(ton_account.address, 1)
     ton_node.elapse(100)
     ton_node.withhold_receipts()
-    ton_node.pay(account.address, 9)
+    ton_node.pay(ton_account.address, 9)
     ton_node.elapse(PENDING_SECONDS - 30)
-    head = adapter.head()
-    held, free = adapter.read_accounts([account, other], head=head)
+    head = ton_adapter.head()
+    held, free = ton_adapter.read_accounts([ton_account, other], head=head)
     assert (units_of(held), units_of(free)) == ([1], [])
-    assert account.height < held.through.height < head.block.height
+    assert ton_account.height < held.through.height < head.block.height
     assert held.through.time < head.block.time
     assert free.through == head.block
     ton_node.elapse(60)
-    head = adapter.head()
-    released = read_on(adapter, on_from(account, held), head=head).through
+    head = ton_adapter.head()
+    released = read_on(ton_adapter, on_from(ton_account, held), head=head).through
     assert released.height == head.block.height
 
 
-def test_a_head_of_long_ago_claims_nothing_new(ton_node: TonNode, adapter: TonAdapter) -> None:
-    head = adapter.head()
+def test_a_head_of_long_ago_claims_nothing_new(ton_node: TonNode, ton_adapter: TonAdapter) -> None:
+    head = ton_adapter.head()
     ton_node.advance(50)
-    account = account_at(ton_node.create_wallet().address, adapter.head())
+    account = account_at(ton_node.create_wallet().address, ton_adapter.head())
     ton_node.pay(account.address, 1)
-    reading = read_on(adapter, account, head=head)
+    reading = read_on(ton_adapter, account, head=head)
     assert (units_of(reading), reading.through) == ([], head.block)
 
 
 def test_a_forked_payment_is_lost_once_the_chain_has_passed_it(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
 ) -> None:
-    ton_node.pay(account.address, 1)
-    kept = read_on(adapter, account).transfers
+    ton_node.pay(ton_account.address, 1)
+    kept = read_on(ton_adapter, ton_account).transfers
     fork = ton_node.head()
     ton_node.advance(100)
-    ton_node.pay(account.address, 2)
-    transfers = read_on(adapter, account).transfers
-    assert adapter.lost(transfers) == [False, False]
+    ton_node.pay(ton_account.address, 2)
+    transfers = read_on(ton_adapter, ton_account).transfers
+    assert ton_adapter.lost(transfers) == [False, False]
     head = ton_node.head()
     ton_node.roll_back(to=fork)
-    assert read_on(adapter, account).transfers == kept
-    assert adapter.lost(transfers) == [False, False]
+    assert read_on(ton_adapter, ton_account).transfers == kept
+    assert ton_adapter.lost(transfers) == [False, False]
     ton_node.advance(head - fork)
-    assert adapter.lost(transfers) == [False, True]
-    assert units_of(read_on(adapter, account)) == [1]
+    assert ton_adapter.lost(transfers) == [False, True]
+    assert units_of(read_on(ton_adapter, ton_account)) == [1]
 
 
-def test_a_block_with_another_above_it_is_final(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
-    ton_node.pay(account.address, 1)
-    head = adapter.head()
-    assert adapter.final_height(head, read_height=0) == head.block.height - 1
+def test_a_block_with_another_above_it_is_final(
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
+) -> None:
+    ton_node.pay(ton_account.address, 1)
+    head = ton_adapter.head()
+    assert ton_adapter.final_height(head, read_height=0) == head.block.height - 1
     ton_node.advance(1)
-    assert head.block.height <= adapter.finalized() < adapter.head().block.height
+    assert head.block.height <= ton_adapter.finalized() < ton_adapter.head().block.height
 
 
-def test_the_genesis_names_the_chain(ton_node: TonNode, adapter: TonAdapter) -> None:
-    genesis = adapter.genesis()
+def test_the_genesis_names_the_chain(ton_node: TonNode, ton_adapter: TonAdapter) -> None:
+    genesis = ton_adapter.genesis()
     assert len(bytes.fromhex(genesis)) == 32
     first = ton_node.get("masterchainInfo")["first"]["root_hash"]
     assert genesis == base64.b64decode(first).hex()
 
 
-def test_nothing_is_asked_where_nothing_is_wanted(adapter: TonAdapter) -> None:
-    head, before = adapter.head(), adapter.requests
-    assert adapter.read_accounts([], head=head) == []
-    assert adapter.lost([]) == []
-    assert adapter.requests == before
+def test_nothing_is_asked_where_nothing_is_wanted(ton_adapter: TonAdapter) -> None:
+    head, before = ton_adapter.head(), ton_adapter.requests
+    assert ton_adapter.read_accounts([], head=head) == []
+    assert ton_adapter.lost([]) == []
+    assert ton_adapter.requests == before
 
 
 def test_a_later_time_than_the_chains_own_changes_nothing_but_patience(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
 ) -> None:
     ton_node.withhold_receipts()
-    ton_node.pay(account.address, 1)
-    head = later(adapter.head(), seconds=PENDING_SECONDS + 60)
-    assert read_on(adapter, account, head=head).through.height == head.block.height
+    ton_node.pay(ton_account.address, 1)
+    head = later(ton_adapter.head(), seconds=PENDING_SECONDS + 60)
+    assert read_on(ton_adapter, ton_account, head=head).through.height == head.block.height

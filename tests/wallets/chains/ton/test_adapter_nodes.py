@@ -1,6 +1,5 @@
 """Reading TON with several nodes: taking over, agreeing, bearing witness; and being let in by them."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -17,30 +16,23 @@ from wallets.chains.ton.adapter import TonAdapter, has_network
 RECEIPTS = ("transactions", "transactions")
 
 
-@pytest.fixture
-def adapter(ton_node: TonNode) -> Iterator[TonAdapter]:
-    adapter = open_ton(ton_node)
-    yield adapter
-    adapter.close()
-
-
 def test_a_second_node_takes_over_and_is_not_bound_by_what_the_first_said(
-    ton_node: TonNode, proxy: HttpProxy, account: Account
+    ton_node: TonNode, ton_proxy: HttpProxy, paid_ton_account: Account
 ) -> None:
-    adapter = open_ton(ton_node, proxy.url, ton_node.url)
-    proxy.fault = changing_rows(*RECEIPTS, broken(description={"aborted": True}))
-    assert read_on(adapter, account).transfers == []
-    proxy.fault = lambda target, answer: Answer(b"down", status=503)
-    assert len(read_on(adapter, account).transfers) == 1
+    adapter = open_ton(ton_node, ton_proxy.url, ton_node.url)
+    ton_proxy.fault = changing_rows(*RECEIPTS, broken(description={"aborted": True}))
+    assert read_on(adapter, paid_ton_account).transfers == []
+    ton_proxy.fault = lambda target, answer: Answer(b"down", status=503)
+    assert len(read_on(adapter, paid_ton_account).transfers) == 1
     adapter.close()
 
 
-def test_a_head_far_behind_another_nodes_is_not_agreed(ton_node: TonNode, proxy: HttpProxy) -> None:
+def test_a_head_far_behind_another_nodes_is_not_agreed(ton_node: TonNode, ton_proxy: HttpProxy) -> None:
     now = [0.0]
-    adapter = open_ton(ton_node, proxy.url, ton_node.url, clock=lambda: now[0])
+    adapter = open_ton(ton_node, ton_proxy.url, ton_node.url, clock=lambda: now[0])
     assert adapter.head().agreed
     lags = changing("masterchainInfo", lambda answer: answer | {"last": answer["last"] | {"seqno": 1}})
-    proxy.fault = lags
+    ton_proxy.fault = lags
     ton_node.advance(100)
     now[0] += 60
     behind = adapter.head()
@@ -49,10 +41,10 @@ def test_a_head_far_behind_another_nodes_is_not_agreed(ton_node: TonNode, proxy:
     adapter.close()
 
 
-def test_a_node_with_a_head_that_cannot_be_is_left_for_another(ton_node: TonNode, proxy: HttpProxy) -> None:
-    adapter = open_ton(ton_node, proxy.url, ton_node.url)
+def test_a_node_with_a_head_that_cannot_be_is_left_for_another(ton_node: TonNode, ton_proxy: HttpProxy) -> None:
+    adapter = open_ton(ton_node, ton_proxy.url, ton_node.url)
     newest = adapter.head().block
-    proxy.fault = changing("masterchainInfo", lambda answer: answer | {"last": answer["last"] | {"seqno": 10**9}})
+    ton_proxy.fault = changing("masterchainInfo", lambda answer: answer | {"last": answer["last"] | {"seqno": 10**9}})
 
     def check(block: BlockRef) -> None:
         if block.height == 10**9:
@@ -65,21 +57,21 @@ def test_a_node_with_a_head_that_cannot_be_is_left_for_another(ton_node: TonNode
 @pytest.mark.parametrize("is_spare", [False, True], ids=["preferred", "spare"])
 @pytest.mark.parametrize("path", ["masterchainInfo", "jetton/transfers", "jetton/wallets", "transactions"])
 def test_a_node_that_answers_too_much_does_not_stop_its_chain(
-    ton_node: TonNode, proxy: HttpProxy, account: Account, path: str, is_spare: bool
+    ton_node: TonNode, ton_proxy: HttpProxy, paid_ton_account: Account, path: str, is_spare: bool
 ) -> None:
-    urls = [proxy.url, ton_node.url]
+    urls = [ton_proxy.url, ton_node.url]
     adapter = open_ton(ton_node, *(reversed(urls) if is_spare else urls))
-    proxy.fault = lambda target, answer: Answer(TOO_LARGE) if f"/api/v3/{path}" in target else answer
-    assert len(read_on(adapter, account).transfers) == 1
+    ton_proxy.fault = lambda target, answer: Answer(TOO_LARGE) if f"/api/v3/{path}" in target else answer
+    assert len(read_on(adapter, paid_ton_account).transfers) == 1
     adapter.close()
 
 
 def test_a_second_node_bears_witness_to_what_it_knows_alike(
-    ton_node: TonNode, proxy: HttpProxy, account: Account
+    ton_node: TonNode, ton_proxy: HttpProxy, paid_ton_account: Account
 ) -> None:
-    adapter = open_ton(ton_node, ton_node.url, proxy.url)
-    ton_node.pay(account.address, 8)
-    told = list(read_on(adapter, account).transfers)
+    adapter = open_ton(ton_node, ton_node.url, ton_proxy.url)
+    ton_node.pay(paid_ton_account.address, 8)
+    told = list(read_on(adapter, paid_ton_account).transfers)
     assert adapter.witness(told) == [True, True]
     claims = [
         replace(told[0], units=8),
@@ -89,25 +81,27 @@ def test_a_second_node_bears_witness_to_what_it_knows_alike(
         told[1],
     ]
     assert adapter.witness(claims) == [False, False, False, False, True]
-    proxy.fault = changing_rows(*RECEIPTS, broken(description={"aborted": True}))
+    ton_proxy.fault = changing_rows(*RECEIPTS, broken(description={"aborted": True}))
     assert adapter.witness(told) == [False, False]
-    proxy.fault = lambda target, answer: Answer(b"down", status=503)
+    ton_proxy.fault = lambda target, answer: Answer(b"down", status=503)
     with pytest.raises(ChainUnavailableError):
         adapter.witness(told)
     adapter.close()
 
 
-def test_one_node_is_no_witness_of_its_own_word(adapter: TonAdapter, account: Account) -> None:
-    told = read_on(adapter, account).transfers
-    assert adapter.witness(told) is None
+def test_one_node_is_no_witness_of_its_own_word(ton_adapter: TonAdapter, paid_ton_account: Account) -> None:
+    told = read_on(ton_adapter, paid_ton_account).transfers
+    assert ton_adapter.witness(told) is None
 
 
-def test_what_one_node_knows_or_cannot_say_is_not_lost(ton_node: TonNode, proxy: HttpProxy, account: Account) -> None:
-    adapter = open_ton(ton_node, proxy.url, ton_node.url)
-    told = read_on(adapter, account).transfers
-    proxy.fault = changing(RECEIPTS[0], lambda answer: {"transactions": []})
+def test_what_one_node_knows_or_cannot_say_is_not_lost(
+    ton_node: TonNode, ton_proxy: HttpProxy, paid_ton_account: Account
+) -> None:
+    adapter = open_ton(ton_node, ton_proxy.url, ton_node.url)
+    told = read_on(adapter, paid_ton_account).transfers
+    ton_proxy.fault = changing(RECEIPTS[0], lambda answer: {"transactions": []})
     assert adapter.lost(told) == [False]
-    proxy.fault = lambda target, answer: Answer(b"down", status=503)
+    ton_proxy.fault = lambda target, answer: Answer(b"down", status=503)
     assert adapter.lost(told) == [False]
     with pytest.raises(ChainUnavailableError):
         adapter.lost([*told, replace(told[0], tx_hash="00" * 32)])
@@ -115,23 +109,25 @@ def test_what_one_node_knows_or_cannot_say_is_not_lost(ton_node: TonNode, proxy:
 
 
 def test_transfers_of_many_days_are_asked_for_by_the_hour(
-    ton_node: TonNode, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, paid_ton_account: Account
 ) -> None:
     ton_node.elapse(86_400)
-    ton_node.pay(account.address, 8)
-    told = list(read_on(adapter, account).transfers)
-    before = adapter.requests
-    assert adapter.lost(told[::-1]) == [False, False]
+    ton_node.pay(paid_ton_account.address, 8)
+    told = list(read_on(ton_adapter, paid_ton_account).transfers)
+    before = ton_adapter.requests
+    assert ton_adapter.lost(told[::-1]) == [False, False]
     # The head, and one request for each hour.
-    assert adapter.requests - before == 3
+    assert ton_adapter.requests - before == 3
 
 
-def test_a_node_of_another_network_is_refused(ton_node: TonNode, proxy: HttpProxy) -> None:
-    local = ton_spec(proxy.url, usdt=ton_node.usdt)
+def test_a_node_of_another_network_is_refused(ton_node: TonNode, ton_proxy: HttpProxy) -> None:
+    local = ton_spec(ton_proxy.url, usdt=ton_node.usdt)
     main = replace(local, network=Network.MAINNET)
     with pytest.raises(ChainMismatchError, match="not of TON's mainnet"):
         main.family.open_adapter(main, open_pool(main)).head()
-    proxy.fault = changing("masterchainInfo", lambda answer: answer | {"last": answer["last"] | {"global_id": -239}})
+    ton_proxy.fault = changing(
+        "masterchainInfo", lambda answer: answer | {"last": answer["last"] | {"global_id": -239}}
+    )
     assert main.family.open_adapter(main, open_pool(main)).head().block.height > 0
     assert has_network(Network.LOCAL) is None
 

@@ -31,20 +31,29 @@ WALLETS = ("jetton/wallets", "jetton_wallets")
         pytest.param(Answer(b'{"error":"x","code":422}', status=422), id="a refusal"),
     ],
 )
-def test_what_is_no_answer_is_an_error(proxy: HttpProxy, adapter: TonAdapter, account: Account, answer: Answer) -> None:
-    head = adapter.head()
-    proxy.fault = lambda target, real: answer
-    for question in (adapter.head, adapter.genesis, adapter.finalized, lambda: read_on(adapter, account, head=head)):
+def test_what_is_no_answer_is_an_error(
+    ton_proxy: HttpProxy, proxied_ton_adapter: TonAdapter, paid_ton_account: Account, answer: Answer
+) -> None:
+    head = proxied_ton_adapter.head()
+    ton_proxy.fault = lambda target, real: answer
+    for question in (
+        proxied_ton_adapter.head,
+        proxied_ton_adapter.genesis,
+        proxied_ton_adapter.finalized,
+        lambda: read_on(proxied_ton_adapter, paid_ton_account, head=head),
+    ):
         with pytest.raises((MalformedAnswerError, ChainUnavailableError)):
             question()
 
 
-def test_a_rate_limit_is_an_error_and_passes(ton_node: TonNode, adapter: TonAdapter, account: Account) -> None:
-    head = adapter.head()
+def test_a_rate_limit_is_an_error_and_passes(
+    ton_node: TonNode, proxied_ton_adapter: TonAdapter, paid_ton_account: Account
+) -> None:
+    head = proxied_ton_adapter.head()
     ton_node.limit_rate(1)
     with pytest.raises(ChainUnavailableError, match="limits our rate"):
-        read_on(adapter, account, head=head)
-    assert len(read_on(adapter, account, head=head).transfers) == 1
+        read_on(proxied_ton_adapter, paid_ton_account, head=head)
+    assert len(read_on(proxied_ton_adapter, paid_ton_account, head=head).transfers) == 1
 
 
 @pytest.mark.parametrize(
@@ -77,14 +86,18 @@ def test_a_rate_limit_is_an_error_and_passes(ton_node: TonNode, adapter: TonAdap
     ],
 )
 def test_a_broken_row_is_an_error(
-    proxy: HttpProxy, adapter: TonAdapter, account: Account, where: tuple[str, str], change: Callable[[Any], Any]
+    ton_proxy: HttpProxy,
+    proxied_ton_adapter: TonAdapter,
+    paid_ton_account: Account,
+    where: tuple[str, str],
+    change: Callable[[Any], Any],
 ) -> None:
-    head = adapter.head()
-    proxy.fault = changing_rows(*where, change)
+    head = proxied_ton_adapter.head()
+    ton_proxy.fault = changing_rows(*where, change)
     with pytest.raises(MalformedAnswerError):
-        read_on(adapter, account, head=head)
-    proxy.fault = honest
-    assert len(read_on(adapter, account, head=head).transfers) == 1
+        read_on(proxied_ton_adapter, paid_ton_account, head=head)
+    ton_proxy.fault = honest
+    assert len(read_on(proxied_ton_adapter, paid_ton_account, head=head).transfers) == 1
 
 
 @pytest.mark.parametrize(
@@ -98,11 +111,15 @@ def test_a_broken_row_is_an_error(
     ],
 )
 def test_what_was_not_received_is_dropped_and_passed_over(
-    proxy: HttpProxy, adapter: TonAdapter, account: Account, where: tuple[str, str], change: Callable[[Any], Any]
+    ton_proxy: HttpProxy,
+    proxied_ton_adapter: TonAdapter,
+    paid_ton_account: Account,
+    where: tuple[str, str],
+    change: Callable[[Any], Any],
 ) -> None:
-    proxy.fault = changing_rows(*where, change)
-    head = adapter.head()
-    reading = read_on(adapter, account, head=head)
+    ton_proxy.fault = changing_rows(*where, change)
+    head = proxied_ton_adapter.head()
+    reading = read_on(proxied_ton_adapter, paid_ton_account, head=head)
     assert (reading.transfers, reading.through) == ([], head.block)
 
 
@@ -122,41 +139,41 @@ def test_what_was_not_received_is_dropped_and_passed_over(
     ],
 )
 def test_what_has_no_receipt_yet_is_waited_for(
-    proxy: HttpProxy, adapter: TonAdapter, account: Account, change: Callable[[Any], Any]
+    ton_proxy: HttpProxy, proxied_ton_adapter: TonAdapter, paid_ton_account: Account, change: Callable[[Any], Any]
 ) -> None:
-    head = adapter.head()
-    proxy.fault = changing_rows(*RECEIPTS, change)
-    reading = read_on(adapter, account, head=head)
+    head = proxied_ton_adapter.head()
+    ton_proxy.fault = changing_rows(*RECEIPTS, change)
+    reading = read_on(proxied_ton_adapter, paid_ton_account, head=head)
     assert reading.transfers == []
     assert reading.through.height < head.block.height
-    proxy.fault = honest
-    assert len(read_on(adapter, account, head=head).transfers) == 1
+    ton_proxy.fault = honest
+    assert len(read_on(proxied_ton_adapter, paid_ton_account, head=head).transfers) == 1
 
 
 def test_a_jetton_wallet_that_is_not_listed_yet_is_waited_for(
-    proxy: HttpProxy, adapter: TonAdapter, account: Account
+    ton_proxy: HttpProxy, proxied_ton_adapter: TonAdapter, paid_ton_account: Account
 ) -> None:
-    head = adapter.head()
-    proxy.fault = changing("jetton/wallets", lambda answer: {"jetton_wallets": []})
-    reading = read_on(adapter, account, head=head)
+    head = proxied_ton_adapter.head()
+    ton_proxy.fault = changing("jetton/wallets", lambda answer: {"jetton_wallets": []})
+    reading = read_on(proxied_ton_adapter, paid_ton_account, head=head)
     assert (reading.transfers, reading.through.height < head.block.height) == ([], True)
-    proxy.fault = honest
-    assert len(read_on(adapter, account, head=head).transfers) == 1
+    ton_proxy.fault = honest
+    assert len(read_on(proxied_ton_adapter, paid_ton_account, head=head).transfers) == 1
 
 
 def test_a_block_that_was_not_asked_for_is_an_error(
-    ton_node: TonNode, proxy: HttpProxy, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_proxy: HttpProxy, proxied_ton_adapter: TonAdapter, paid_ton_account: Account
 ) -> None:
     ton_node.withhold_receipts()
-    ton_node.pay(account.address, 8)
-    head = adapter.head()
+    ton_node.pay(paid_ton_account.address, 8)
+    head = proxied_ton_adapter.head()
     last = ton_node.get("masterchainInfo")["last"]
-    proxy.fault = changing("blocks", lambda answer: {"blocks": [last]})
+    ton_proxy.fault = changing("blocks", lambda answer: {"blocks": [last]})
     with pytest.raises(MalformedAnswerError, match="another block"):
-        read_on(adapter, account, head=head)
-    proxy.fault = changing("blocks", lambda answer: {"blocks": []})
-    reading = read_on(adapter, account, head=head)
-    assert (reading.through.height, reading.through.time) == (account.height, account.time)
+        read_on(proxied_ton_adapter, paid_ton_account, head=head)
+    ton_proxy.fault = changing("blocks", lambda answer: {"blocks": []})
+    reading = read_on(proxied_ton_adapter, paid_ton_account, head=head)
+    assert (reading.through.height, reading.through.time) == (paid_ton_account.height, paid_ton_account.time)
 
 
 def turned_round(name: str) -> Callable[[Any], Any]:
@@ -165,15 +182,15 @@ def turned_round(name: str) -> Callable[[Any], Any]:
 
 
 def test_rows_out_of_order_are_an_error(
-    ton_node: TonNode, proxy: HttpProxy, adapter: TonAdapter, account: Account
+    ton_node: TonNode, ton_proxy: HttpProxy, proxied_ton_adapter: TonAdapter, paid_ton_account: Account
 ) -> None:
     ton_node.elapse(10)
-    ton_node.pay(account.address, 8)
-    head = adapter.head()
+    ton_node.pay(paid_ton_account.address, 8)
+    head = proxied_ton_adapter.head()
     for path, name in (TRANSFERS, RECEIPTS):
-        proxy.fault = changing(path, turned_round(name))
+        ton_proxy.fault = changing(path, turned_round(name))
         with pytest.raises(MalformedAnswerError, match="out of order"):
-            read_on(adapter, account, head=head)
+            read_on(proxied_ton_adapter, paid_ton_account, head=head)
 
 
 def endless(target: str, answer: Answer) -> Answer:
@@ -188,12 +205,12 @@ def cut_short(target: str, answer: Answer) -> Answer:
 
 @pytest.mark.parametrize("fault", [endless, cut_short])
 def test_answers_of_impossible_length_are_errors(
-    proxy: HttpProxy, adapter: TonAdapter, account: Account, fault: Fault
+    ton_proxy: HttpProxy, proxied_ton_adapter: TonAdapter, paid_ton_account: Account, fault: Fault
 ) -> None:
-    head = adapter.head()
-    proxy.fault = fault
+    head = proxied_ton_adapter.head()
+    ton_proxy.fault = fault
     with pytest.raises(ChainError):
-        read_on(adapter, account, head=head)
+        read_on(proxied_ton_adapter, paid_ton_account, head=head)
 
 
 def test_what_a_chain_with_no_token_configured_is_asked_is_nothing(ton_node: TonNode) -> None:

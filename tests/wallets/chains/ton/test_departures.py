@@ -1,6 +1,5 @@
 """What leaves a TON wallet: told once it was received, in the words in which its recipient is told of it, and not if it came back."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,22 +15,15 @@ from wallets.chains.ton.adapter import TonAdapter
 
 
 @pytest.fixture
-def adapter(ton_node: TonNode) -> Iterator[TonAdapter]:
-    adapter = open_ton(ton_node)
-    yield adapter
-    adapter.close()
-
-
-@pytest.fixture
 def payer(ton_node: TonNode) -> TonWallet:
     """A wallet that has something to send."""
     return ton_node.create_wallet(units=100)
 
 
 @pytest.fixture
-def account(adapter: TonAdapter, payer: TonWallet) -> Account:
+def account(ton_adapter: TonAdapter, payer: TonWallet) -> Account:
     """That wallet, read up to now."""
-    return account_at(payer.address, adapter.head())
+    return account_at(payer.address, ton_adapter.head())
 
 
 def units_of(reading: AccountReading) -> list[int]:
@@ -39,12 +31,12 @@ def units_of(reading: AccountReading) -> list[int]:
 
 
 def test_both_sides_tell_of_a_transfer_in_the_same_words(
-    ton_node: TonNode, adapter: TonAdapter, payer: TonWallet, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, payer: TonWallet, account: Account
 ) -> None:
-    other = account_at(ton_node.create_wallet().address, adapter.head())
+    other = account_at(ton_node.create_wallet().address, ton_adapter.head())
     tx_hash = ton_node.pay(other.address, 7, "rent", payer=payer)
     # Apart: what one reading found is not to help the other.
-    [left] = read_on(adapter, account).transfers
+    [left] = read_on(ton_adapter, account).transfers
     [arrived] = read_on(open_ton(ton_node), other).transfers
     assert left == arrived
     assert (left.tx_hash, left.position, left.units) == (tx_hash, 0, 7)
@@ -53,63 +45,63 @@ def test_both_sides_tell_of_a_transfer_in_the_same_words(
 
 
 def test_what_goes_to_several_at_once_is_told_apart(
-    ton_node: TonNode, adapter: TonAdapter, payer: TonWallet, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, payer: TonWallet, account: Account
 ) -> None:
     others = [ton_node.create_wallet().address for _ in range(3)]
     payments = [Payment(other, units) for units, other in enumerate([*others, others[0]], 1)]
     hashes = ton_node.send(payments, payer=payer)
     arrived = ton_node.pay(payer.address, 50)
-    head, before = adapter.head(), adapter.requests
-    reading = read_on(adapter, account, head=head)
+    head, before = ton_adapter.head(), ton_adapter.requests
+    reading = read_on(ton_adapter, account, head=head)
     assert {(one.tx_hash, one.units) for one in reading.transfers} == set(
         zip([*hashes, arrived], [1, 2, 3, 4, 50], strict=True)
     )
     # Listing, whose wallets they are, what arrived, and one question for all that left.
-    assert adapter.requests - before == 4
-    assert read_on(adapter, account, head=head).transfers == reading.transfers
-    assert adapter.requests - before == 5
+    assert ton_adapter.requests - before == 4
+    assert read_on(ton_adapter, account, head=head).transfers == reading.transfers
+    assert ton_adapter.requests - before == 5
 
 
 def test_what_is_on_its_way_is_waited_for(
-    ton_node: TonNode, adapter: TonAdapter, payer: TonWallet, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, payer: TonWallet, account: Account
 ) -> None:
     ton_node.elapse(100)
     ton_node.withhold_blocks()
     ton_node.pay(ton_node.payer.address, 9, payer=payer)
     # Past the second in which it was sent, or the head may be the block before it, where there is nothing to wait for.
     ton_node.elapse(1)
-    waiting = read_on(adapter, account)
+    waiting = read_on(ton_adapter, account)
     assert (units_of(waiting), waiting.through.height < ton_node.head()) == ([], True)
     ton_node.withhold_blocks(False)
     known = replace(account, height=waiting.through.height, time=waiting.through.time)
-    assert units_of(read_on(adapter, known)) == [9]
+    assert units_of(read_on(ton_adapter, known)) == [9]
 
 
 def test_what_left_and_a_fork_took_is_lost(
-    ton_node: TonNode, adapter: TonAdapter, payer: TonWallet, account: Account
+    ton_node: TonNode, ton_adapter: TonAdapter, payer: TonWallet, account: Account
 ) -> None:
     fork = ton_node.head()
     ton_node.advance(100)
     ton_node.pay(ton_node.create_wallet().address, 2, payer=payer)
-    transfers = list(read_on(adapter, account).transfers)
-    assert adapter.lost(transfers) == [False]
+    transfers = list(read_on(ton_adapter, account).transfers)
+    assert ton_adapter.lost(transfers) == [False]
     head = ton_node.head()
     ton_node.roll_back(to=fork)
     ton_node.advance(head - fork)
-    assert adapter.lost(transfers) == [True]
-    assert read_on(adapter, account).transfers == []
+    assert ton_adapter.lost(transfers) == [True]
+    assert read_on(ton_adapter, account).transfers == []
 
 
 def test_more_than_can_be_looked_up_at_once_is_read_piece_by_piece(
-    ton_node: TonNode, adapter: TonAdapter, payer: TonWallet, account: Account, monkeypatch: pytest.MonkeyPatch
+    ton_node: TonNode, ton_adapter: TonAdapter, payer: TonWallet, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ton_leaving.first_of, "__kwdefaults__", {"most": 2})
     for units in range(1, 6):
         ton_node.elapse(200)
         ton_node.pay(ton_node.payer.address, units, payer=payer)
-    head, found, readings = adapter.head(), set(), 0
+    head, found, readings = ton_adapter.head(), set(), 0
     while account.height < head.block.height:
-        reading, readings = read_on(adapter, account, head=head), readings + 1
+        reading, readings = read_on(ton_adapter, account, head=head), readings + 1
         found |= set(units_of(reading))
         assert account.height < reading.through.height
         account = replace(account, height=reading.through.height, time=reading.through.time)
@@ -127,12 +119,12 @@ def refused(trace: Any) -> Any:
 
 
 def test_what_its_recipient_refused_never_left(
-    ton_node: TonNode, proxy: HttpProxy, payer: TonWallet, account: Account
+    ton_node: TonNode, ton_proxy: HttpProxy, payer: TonWallet, account: Account
 ) -> None:
     ton_node.pay(ton_node.create_wallet().address, 9, payer=payer)
-    adapter = open_ton(ton_node, proxy.url)
+    adapter = open_ton(ton_node, ton_proxy.url)
     head = adapter.head()
-    proxy.fault = changing_rows("traces", "traces", refused)
+    ton_proxy.fault = changing_rows("traces", "traces", refused)
     reading = read_on(adapter, account, head=head)
     assert (units_of(reading), reading.through) == ([], head.block)
     # The same without the lie.
@@ -141,34 +133,36 @@ def test_what_its_recipient_refused_never_left(
 
 
 def test_a_transfer_out_of_another_wallet_than_the_owners_own_is_not_told(
-    ton_node: TonNode, proxy: HttpProxy, payer: TonWallet, account: Account
+    ton_node: TonNode, ton_proxy: HttpProxy, payer: TonWallet, account: Account
 ) -> None:
     ton_node.pay(ton_node.create_wallet().address, 2, payer=payer)
-    adapter = open_ton(ton_node, proxy.url)
+    adapter = open_ton(ton_node, ton_proxy.url)
     stranger = ton_node.jetton_wallet(ton_node.payer.address)
-    proxy.fault = changing_rows("jetton/transfers", "jetton_transfers", lambda row: row | {"source_wallet": stranger})
+    ton_proxy.fault = changing_rows(
+        "jetton/transfers", "jetton_transfers", lambda row: row | {"source_wallet": stranger}
+    )
     assert units_of(read_on(adapter, account)) == []
     adapter.close()
 
 
 def test_a_trace_too_long_to_be_told_holds_up_no_payment(
-    ton_node: TonNode, proxy: HttpProxy, payer: TonWallet, account: Account
+    ton_node: TonNode, ton_proxy: HttpProxy, payer: TonWallet, account: Account
 ) -> None:
     ton_node.pay(ton_node.create_wallet().address, 2, payer=payer)
     ton_node.pay(payer.address, 5)
-    adapter = open_ton(ton_node, proxy.url)
-    proxy.fault = changing("traces", lambda answer: answer | {"filling": "x" * (1 << 24)})
+    adapter = open_ton(ton_node, ton_proxy.url)
+    ton_proxy.fault = changing("traces", lambda answer: answer | {"filling": "x" * (1 << 24)})
     assert units_of(read_on(adapter, account)) == [5]
-    proxy.fault = honest
+    ton_proxy.fault = honest
     assert sorted(units_of(read_on(adapter, account))) == [2, 5]
     adapter.close()
 
 
 def test_an_index_that_names_no_sender_still_tells_of_payments(
-    ton_node: TonNode, proxy: HttpProxy, account: Account
+    ton_node: TonNode, ton_proxy: HttpProxy, account: Account
 ) -> None:
     ton_node.pay(account.address, 5)
-    adapter = open_ton(ton_node, proxy.url)
-    proxy.fault = changing_rows("jetton/transfers", "jetton_transfers", lambda row: row | {"source": None})
+    adapter = open_ton(ton_node, ton_proxy.url)
+    ton_proxy.fault = changing_rows("jetton/transfers", "jetton_transfers", lambda row: row | {"source": None})
     assert units_of(read_on(adapter, account)) == [5]
     adapter.close()

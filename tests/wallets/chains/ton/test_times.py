@@ -21,10 +21,10 @@ def times(ton_node: TonNode) -> Iterator[TonTimes]:
 
 
 def test_the_newest_older_block_is_found_and_found_again_by_its_height(
-    ton_node: TonNode, times: TonTimes, adapter: TonAdapter
+    ton_node: TonNode, times: TonTimes, proxied_ton_adapter: TonAdapter
 ) -> None:
     ton_node.pay(ton_node.create_wallet().address, 7)
-    head = adapter.head().block
+    head = proxied_ton_adapter.head().block
     before = times.before(head.time)
     assert before.time <= head.time
     assert 0 < before.height <= head.height

@@ -19,9 +19,9 @@ WALLET = "TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr"
 KEY = TRON_FAMILY.address_key(WALLET)
 
 
-def test_a_person_sees_base58_and_ids_without_0x(tron_node: TronNode, adapter: EvmAdapter) -> None:
+def test_a_person_sees_base58_and_ids_without_0x(tron_node: TronNode, tron_adapter: EvmAdapter) -> None:
     tx_id = tron_node.pay(WALLET, 25_003_700)
-    [paid] = read_whole(adapter, {KEY})
+    [paid] = read_whole(tron_adapter, {KEY})
     assert (paid.recipient, paid.recipient_key) == (WALLET, KEY)
     assert paid.sender == tron_node.payer_address
     assert (paid.token, paid.token_address) == ("USDT", USDT)
@@ -35,45 +35,47 @@ def test_addresses_are_written_as_they_are_read() -> None:
     assert contract(USDT) == "0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"
 
 
-def test_two_transfers_of_one_transaction_keep_their_places(tron_node: TronNode, adapter: EvmAdapter) -> None:
+def test_two_transfers_of_one_transaction_keep_their_places(tron_node: TronNode, tron_adapter: EvmAdapter) -> None:
     pays = [(to_hex(WALLET), 5), (to_hex(WALLET), 5)]
     anvil = tron_node.anvil
     tokens.transfer_many(anvil, payer(anvil), to_hex(USDT), pays)
-    found = read_whole(adapter, {KEY})
+    found = read_whole(tron_adapter, {KEY})
     assert [(one.position, one.units) for one in found] == [(0, 5), (1, 5)]
     assert len({one.tx_hash for one in found}) == 1
 
 
-def test_what_is_solidified_is_final_whatever_its_depth(tron_node: TronNode, adapter: EvmAdapter) -> None:
+def test_what_is_solidified_is_final_whatever_its_depth(tron_node: TronNode, tron_adapter: EvmAdapter) -> None:
     tron_node.mine(60)
     for lag in (18, 19, 40):
         tron_node.rules.solidified_lag = lag
-        head = adapter.head()
+        head = tron_adapter.head()
         height = head.block.height
-        assert adapter.final_height(head, read_height=height) == height - lag
-        assert adapter.final_height(head, read_height=2) == 2
-        assert adapter.finalized() == height - lag
+        assert tron_adapter.final_height(head, read_height=height) == height - lag
+        assert tron_adapter.final_height(head, read_height=2) == 2
+        assert tron_adapter.finalized() == height - lag
 
 
 def test_no_block_is_solidified_before_eighteen_stand_on_it_whatever_a_node_says(
-    tron_node: TronNode, adapter: EvmAdapter
+    tron_node: TronNode, tron_adapter: EvmAdapter
 ) -> None:
     tron_node.rules.solidified_lag = 0
     tron_node.mine(60)
-    head = adapter.head()
+    head = tron_adapter.head()
     height = head.block.height
-    assert adapter.final_height(head, read_height=height) == height - 18
-    assert adapter.finalized() == height - 18
+    assert tron_adapter.final_height(head, read_height=height) == height - 18
+    assert tron_adapter.finalized() == height - 18
 
 
-def test_a_provider_without_the_tag_is_believed_twenty_blocks_deep(tron_node: TronNode, adapter: EvmAdapter) -> None:
+def test_a_provider_without_the_tag_is_believed_twenty_blocks_deep(
+    tron_node: TronNode, tron_adapter: EvmAdapter
+) -> None:
     tron_node.rules.knows_finalized = False
     tron_node.mine(60)
-    head = adapter.head()
+    head = tron_adapter.head()
     height = head.block.height
     assert head.finalized is None
-    assert adapter.final_height(head, read_height=height) == height - 19
-    assert adapter.finalized() == height - 19
+    assert tron_adapter.final_height(head, read_height=height) == height - 19
+    assert tron_adapter.finalized() == height - 19
 
 
 def test_a_provider_that_refused_the_tag_is_asked_again_only_after_a_while(tron_node: TronNode) -> None:
@@ -90,39 +92,39 @@ def test_a_provider_that_refused_the_tag_is_asked_again_only_after_a_while(tron_
         assert adapter.head().finalized is not None
 
 
-def test_a_provider_that_knows_no_batches_is_read_all_the_same(tron_node: TronNode, adapter: EvmAdapter) -> None:
+def test_a_provider_that_knows_no_batches_is_read_all_the_same(tron_node: TronNode, tron_adapter: EvmAdapter) -> None:
     tron_node.rules.takes_batches = False
     paid = [tron_node.pay(WALLET, units) for units in (1, 2, 3)]
     tron_node.mine(100)
-    assert [one.tx_hash for one in read_whole(adapter, {KEY})] == paid
+    assert [one.tx_hash for one in read_whole(tron_adapter, {KEY})] == paid
     tron_node.pay(WALLET, 4)
-    assert len(read_whole(adapter, {KEY})) == 4
+    assert len(read_whole(tron_adapter, {KEY})) == 4
 
 
-def test_batches_are_not_tried_again_once_they_were_refused(tron_node: TronNode, adapter: EvmAdapter) -> None:
+def test_batches_are_not_tried_again_once_they_were_refused(tron_node: TronNode, tron_adapter: EvmAdapter) -> None:
     tron_node.rules.takes_batches = False
-    adapter.head()
+    tron_adapter.head()
     before = tron_node.requests
-    adapter.head()
+    tron_adapter.head()
     assert tron_node.requests == before + 2
 
 
-def test_no_more_blocks_are_asked_for_than_java_tron_gives(tron_node: TronNode, adapter: EvmAdapter) -> None:
-    head = adapter.head()
+def test_no_more_blocks_are_asked_for_than_java_tron_gives(tron_node: TronNode, tron_adapter: EvmAdapter) -> None:
+    head = tron_adapter.head()
     before = tron_node.requests
     with pytest.raises(RangeTooLargeError, match="5000 blocks"):
-        adapter.read(0, 5_000, head=head, hint=Hint(frozenset({KEY})), ours=lambda found: found)
+        tron_adapter.read(0, 5_000, head=head, hint=Hint(frozenset({KEY})), ours=lambda found: found)
     assert tron_node.requests == before
 
 
 @pytest.mark.parametrize("wallets", [1, 500, 501, 2_000])
 def test_no_more_recipients_are_named_than_java_tron_takes(
-    tron_node: TronNode, adapter: EvmAdapter, wallets: int
+    tron_node: TronNode, tron_adapter: EvmAdapter, wallets: int
 ) -> None:
     tron_node.pay(WALLET, 25)
     tron_node.mine(70)
     keys = {number.to_bytes(20, "big") for number in range(1, wallets)} | {KEY}
-    assert [one.units for one in read_whole(adapter, keys)] == [25]
+    assert [one.units for one in read_whole(tron_adapter, keys)] == [25]
 
 
 def test_the_key_goes_to_the_provider_and_into_no_error(tron_node: TronNode) -> None:
@@ -149,15 +151,15 @@ def test_each_provider_gets_its_own_key(tron_node: TronNode) -> None:
 
 @pytest.mark.parametrize("limit", [RateLimit.SERVLET, RateLimit.BAN])
 def test_a_provider_that_limits_our_rate_is_left_alone_for_as_long_as_it_asks(
-    tron_node: TronNode, adapter: EvmAdapter, limit: RateLimit
+    tron_node: TronNode, tron_adapter: EvmAdapter, limit: RateLimit
 ) -> None:
-    adapter.head()
+    tron_adapter.head()
     tron_node.rules.rate_limit = limit
     with pytest.raises(ChainUnavailableError):
-        adapter.head()
+        tron_adapter.head()
     before = tron_node.requests
     with pytest.raises(ChainUnavailableError) as caught:
-        adapter.head()
+        tron_adapter.head()
     assert caught.value.retry_after is not None
     assert caught.value.retry_after > 1
     assert tron_node.requests == before
@@ -170,6 +172,6 @@ def test_a_second_provider_witnesses_what_the_first_told(tron_node: TronNode) ->
         assert adapter.witness(read_whole(adapter, {KEY})) == [True]
 
 
-def test_a_wallet_nobody_asked_about_is_not_told_of(tron_node: TronNode, adapter: EvmAdapter) -> None:
+def test_a_wallet_nobody_asked_about_is_not_told_of(tron_node: TronNode, tron_adapter: EvmAdapter) -> None:
     tron_node.pay("TLCuBEirVzB6V4menLZKw1jfBTFMZbuKq7", 25)
-    assert read_whole(adapter, {KEY}) == []
+    assert read_whole(tron_adapter, {KEY}) == []

@@ -33,30 +33,30 @@ def in_order(transfers: list[TokenTransfer]) -> list[TokenTransfer]:
     return sorted(transfers, key=lambda one: (one.block_height, one.position))
 
 
-def test_both_sources_tell_the_same(tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource) -> None:
+def test_both_sources_tell_the_same(tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource) -> None:
     anvil = tron_node.anvil
     for number, wallet in enumerate([*WALLETS, *WALLETS], start=1):
         tron_node.pay(wallet, number)
     twice = [(to_hex(wallet), 25) for wallet in [*WALLETS, *WALLETS]]
     tokens.transfer_many(anvil, payer(anvil), USDT_HEX, twice)
     tron_node.mine(25)
-    told = source.transfers(KEYS, *solidified(adapter))
+    told = tron_grid.transfers(KEYS, *solidified(tron_adapter))
     assert len(told) == 8
-    assert in_order(told) == in_order(read_whole(adapter, KEYS))
+    assert in_order(told) == in_order(read_whole(tron_adapter, KEYS))
 
 
 def test_a_listing_of_many_pages_is_read_to_its_end(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, monkeypatch: pytest.MonkeyPatch
+    tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trongrid, "ROWS_IN_A_PAGE", 2)
     paid = [tron_node.pay(WALLETS[0], units) for units in range(1, 6)]
     tron_node.mine(25)
-    told = source.transfers(KEYS[:1], *solidified(adapter))
+    told = tron_grid.transfers(KEYS[:1], *solidified(tron_adapter))
     assert [one.tx_hash for one in told] == paid
 
 
 def test_a_listing_that_does_not_end_is_too_large(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, monkeypatch: pytest.MonkeyPatch
+    tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trongrid, "ROWS_IN_A_PAGE", 1)
     monkeypatch.setattr(trongrid, "MOST_PAGES", 2)
@@ -64,43 +64,43 @@ def test_a_listing_that_does_not_end_is_too_large(
         tron_node.pay(WALLETS[0], units)
     tron_node.mine(25)
     with pytest.raises(RangeTooLargeError):
-        source.transfers(KEYS[:1], *solidified(adapter))
+        tron_grid.transfers(KEYS[:1], *solidified(tron_adapter))
 
 
 def test_what_is_outside_of_the_span_is_left_out(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+    tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource
 ) -> None:
     tron_node.pay(WALLETS[0], 1)
     before = tron_node.anvil.block_number()
     tron_node.pay(WALLETS[0], 2)
     tron_node.mine(19)
     tron_node.pay(WALLETS[0], 3)
-    told = source.transfers(KEYS, *solidified(adapter, first=before + 1))
+    told = tron_grid.transfers(KEYS, *solidified(tron_adapter, first=before + 1))
     assert [one.units for one in told] == [2]
 
 
 def test_a_span_that_is_not_solidified_is_not_answered(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+    tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource
 ) -> None:
-    head = adapter.head().block
+    head = tron_adapter.head().block
     with pytest.raises(ChainUnavailableError, match="has not solidified"):
-        source.transfers(KEYS, head, head)
+        tron_grid.transfers(KEYS, head, head)
 
 
 def test_a_source_on_another_fork_is_not_compared_with(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+    tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource
 ) -> None:
     tron_node.pay(WALLETS[0], 25)
     tron_node.mine(40)
-    first, last = solidified(adapter)
+    first, last = solidified(tron_adapter)
     # Empty blocks alone would come back as they were.
     tron_node.anvil.reorg(41)
     with pytest.raises(ChainMismatchError, match="another block"):
-        source.transfers(KEYS, first, last)
+        tron_grid.transfers(KEYS, first, last)
 
 
 def test_what_is_no_payment_is_no_payment_here_either(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+    tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource
 ) -> None:
     anvil, [wallet, _] = tron_node.anvil, WALLETS
     funded = anvil.block_number()
@@ -112,18 +112,18 @@ def test_what_is_no_payment_is_no_payment_here_either(
     own = TRON_FAMILY.address_key(tron_node.payer_address)
     tron_node.pay(tron_node.payer_address, 25)
     tron_node.mine(25)
-    span = solidified(adapter, first=funded + 1)
-    assert source.transfers([*KEYS, own], *span) == []
+    span = solidified(tron_adapter, first=funded + 1)
+    assert tron_grid.transfers([*KEYS, own], *span) == []
 
 
 @pytest.mark.parametrize(("limit", "seconds"), [(RateLimit.SERVLET, 2), (RateLimit.BAN, 30)])
 def test_its_rate_limit_says_how_long_to_wait(
-    tron_node: TronNode, source: TronGridSource, limit: RateLimit, seconds: float
+    tron_node: TronNode, tron_grid: TronGridSource, limit: RateLimit, seconds: float
 ) -> None:
     block = BlockRef(0, "", "", NOON)
     tron_node.rules.rate_limit = limit
     with pytest.raises(ChainUnavailableError) as caught:
-        source.transfers(KEYS, block, block)
+        tron_grid.transfers(KEYS, block, block)
     assert caught.value.retry_after == seconds
 
 
@@ -145,8 +145,8 @@ def test_its_label_tells_no_secret(tron_node: TronNode) -> None:
     assert source.label == tron_node.grid_url
 
 
-def test_senders_are_told_in_base58(tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource) -> None:
+def test_senders_are_told_in_base58(tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource) -> None:
     tron_node.pay(WALLETS[0], 25)
     tron_node.mine(25)
-    [told] = source.transfers(KEYS, *solidified(adapter))
+    [told] = tron_grid.transfers(KEYS, *solidified(tron_adapter))
     assert told.sender == to_base58(payer(tron_node.anvil).address)

@@ -15,12 +15,12 @@ from wallets.chains.tron.grid import TronGridSource
 
 
 def test_a_transaction_without_a_good_end_paid_nothing(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, hostile: HttpProxy
+    tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource, tron_grid_proxy: HttpProxy
 ) -> None:
     tron_node.pay(WALLETS[0], 25)
     tron_node.mine(25)
-    hostile.fault = answers("gettransactioninfobyid", lambda told: told | {"receipt": {"result": "REVERT"}})
-    assert source.transfers(KEYS, *solidified(adapter)) == []
+    tron_grid_proxy.fault = answers("gettransactioninfobyid", lambda told: told | {"receipt": {"result": "REVERT"}})
+    assert tron_grid.transfers(KEYS, *solidified(tron_adapter)) == []
 
 
 def answers(path: str, change: Callable[[Any], Any]) -> Callable[..., Answer]:
@@ -73,32 +73,36 @@ LIES: dict[str, Callable[..., Answer]] = {
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 def test_an_answer_that_fails_a_check_is_never_half_used(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, hostile: HttpProxy, lie: Callable[..., Answer]
+    tron_node: TronNode,
+    tron_adapter: EvmAdapter,
+    tron_grid: TronGridSource,
+    tron_grid_proxy: HttpProxy,
+    lie: Callable[..., Answer],
 ) -> None:
     tron_node.pay(WALLETS[0], 25)
     tron_node.mine(25)
-    span = solidified(adapter)
-    hostile.fault = lie
+    span = solidified(tron_adapter)
+    tron_grid_proxy.fault = lie
     with pytest.raises(ChainError):
-        source.transfers(KEYS, *span)
-    hostile.fault = lambda target, answer: answer
-    assert [one.units for one in source.transfers(KEYS, *span)] == [25]
+        tron_grid.transfers(KEYS, *span)
+    tron_grid_proxy.fault = lambda target, answer: answer
+    assert [one.units for one in tron_grid.transfers(KEYS, *span)] == [25]
 
 
 def test_odd_logs_of_other_contracts_hide_nothing(
-    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource, hostile: HttpProxy
+    tron_node: TronNode, tron_adapter: EvmAdapter, tron_grid: TronGridSource, tron_grid_proxy: HttpProxy
 ) -> None:
     tron_node.pay(WALLETS[0], 25)
     tron_node.mine(25)
     odd = {"address": "66" * 20, "topics": [TRANSFER, "ff" * 32, "zz"], "data": ""}
-    hostile.fault = answers("gettransactioninfobyid", lambda told: told | {"log": [odd, *told["log"]]})
-    [told] = source.transfers(KEYS, *solidified(adapter))
+    tron_grid_proxy.fault = answers("gettransactioninfobyid", lambda told: told | {"log": [odd, *told["log"]]})
+    [told] = tron_grid.transfers(KEYS, *solidified(tron_adapter))
     assert (told.units, told.position) == (25, 1)
 
 
-def test_a_malformed_answer_is_told_as_one(source: TronGridSource, hostile: HttpProxy) -> None:
-    hostile.fault = lambda target, answer: Answer(b'{"blockID": 7}')
+def test_a_malformed_answer_is_told_as_one(tron_grid: TronGridSource, tron_grid_proxy: HttpProxy) -> None:
+    tron_grid_proxy.fault = lambda target, answer: Answer(b'{"blockID": 7}')
     block = BlockRef(0, "", "", NOON)
     with pytest.raises(MalformedAnswerError):
-        source.transfers(KEYS, block, block)
-    assert source.requests == 1
+        tron_grid.transfers(KEYS, block, block)
+    assert tron_grid.requests == 1

@@ -23,56 +23,56 @@ def hashes(page: Any) -> list[str]:
     return [line.tx_hash for line in page.context["movements"]]
 
 
-def test_every_page_of_a_wallet_is_nobody_elses(owner: Desk) -> None:
+def test_every_page_of_a_wallet_is_nobody_elses(owner_by_factor: Desk) -> None:
     theirs = watch(make_merchant())
-    tested = watch(owner.merchant, mode=Mode.TEST)
+    tested = watch(owner_by_factor.merchant, mode=Mode.TEST)
     names = ("wallet", "wallet_live", "wallet_csv")
     pages = [f"dashboard_watched_{name}" for name in names]
     for wallet_id in (theirs.public_id, tested.public_id, "\x00"):
         for name in (*pages, "dashboard_edit_watched_wallet"):
-            assert owner.get(name, wallet_id=wallet_id).status_code == 404
+            assert owner_by_factor.get(name, wallet_id=wallet_id).status_code == 404
         for name in ("dashboard_edit_watched_wallet", "dashboard_unwatch_wallet"):
-            assert owner.post(name, NEW, wallet_id=wallet_id).status_code == 404
-    live = owner.get("dashboard_watched_wallets_live", f"?id={theirs.public_id}&id=%00")
+            assert owner_by_factor.post(name, NEW, wallet_id=wallet_id).status_code == 404
+    live = owner_by_factor.get("dashboard_watched_wallets_live", f"?id={theirs.public_id}&id=%00")
     assert live.context["rows"] == []
     assert not WatchedWallet.objects.exclude(removed_at=None).exists()
 
 
-def test_movements_are_narrowed_and_paged(owner: Desk) -> None:
-    wallet = watch(owner.merchant)
+def test_movements_are_narrowed_and_paged(owner_by_factor: Desk) -> None:
+    wallet = watch(owner_by_factor.merchant)
     out = make_movement(wallet, direction=Direction.OUT, block_time=NOON)
     tether = make_movement(wallet, token="USDT", block_time=NOON - timedelta(days=1))
     # Of one block: only their keys tell them apart.
     tied = [make_movement(wallet) for _ in range(PAGE_ROWS)]
-    make_movement(watch(owner.merchant))
-    first = opened(owner, wallet, "?days=90")
+    make_movement(watch(owner_by_factor.merchant))
+    first = opened(owner_by_factor, wallet, "?days=90")
     assert hashes(first) == [row.tx_hash for row in reversed(tied)]
-    second = opened(owner, wallet, f"?{first.context['pager'].older}")
+    second = opened(owner_by_factor, wallet, f"?{first.context['pager'].older}")
     assert hashes(second) == [out.tx_hash, tether.tx_hash]
     assert second.context["days"] == 90
-    back = opened(owner, wallet, f"?{second.context['pager'].newer}")
+    back = opened(owner_by_factor, wallet, f"?{second.context['pager'].newer}")
     assert hashes(back) == hashes(first)
-    assert hashes(opened(owner, wallet, "?direction=out")) == [out.tx_hash]
-    assert hashes(opened(owner, wallet, "?token=USDT")) == [tether.tx_hash]
-    assert len(hashes(opened(owner, wallet, "?direction=x&token=%00&days=1"))) == 25
+    assert hashes(opened(owner_by_factor, wallet, "?direction=out")) == [out.tx_hash]
+    assert hashes(opened(owner_by_factor, wallet, "?token=USDT")) == [tether.tx_hash]
+    assert len(hashes(opened(owner_by_factor, wallet, "?direction=x&token=%00&days=1"))) == 25
 
 
-def test_the_page_asks_again_until_all_history_is_read(owner: Desk) -> None:
-    wallet = watch(owner.merchant)
+def test_the_page_asks_again_until_all_history_is_read(owner_by_factor: Desk) -> None:
+    wallet = watch(owner_by_factor.merchant)
     import_through(wallet, 41)
-    page = opened(owner, wallet)
+    page = opened(owner_by_factor, wallet)
     assert "hx-get" in page.text
     ask = {"wallet_id": wallet.public_id}
     seen = f"?seen={page.context['digest']}"
-    same = owner.get("dashboard_watched_wallet_live", seen, **ask)
+    same = owner_by_factor.get("dashboard_watched_wallet_live", seen, **ask)
     assert (same.status_code, same.content) == (204, b"")
     make_movement(wallet)
-    news = owner.get("dashboard_watched_wallet_live", seen, **ask)
+    news = owner_by_factor.get("dashboard_watched_wallet_live", seen, **ask)
     assert "1 movement found so far" in news.text
     finish(wallet)
-    done = owner.get("dashboard_watched_wallet_live", seen, **ask)
+    done = owner_by_factor.get("dashboard_watched_wallet_live", seen, **ask)
     assert done["HX-Refresh"] == "true"
-    assert "hx-get" not in opened(owner, wallet).text
+    assert "hx-get" not in opened(owner_by_factor, wallet).text
 
 
 def test_a_viewer_saves_the_file_too_and_no_cell_of_it_runs(viewer: Desk) -> None:

@@ -33,18 +33,18 @@ def test_an_admin_has_a_wallet_watched(admin: Desk) -> None:
 
 
 def test_a_watched_address_that_is_no_wallet_is_warned_of_and_watched_all_the_same(
-    owner: Desk, base_node: Anvil, settings: Any
+    owner_by_factor: Desk, base_node: Anvil, settings: Any
 ) -> None:
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     make_live_chain("base")
     base_node.rpc("anvil_setCode", WALLET, answering_code({"313ce567": [18]}))
-    answer = owner.post("dashboard_watch_wallet", NEW)
-    assert "is a token contract" in owner.client.get(answer["Location"]).text
+    answer = owner_by_factor.post("dashboard_watch_wallet", NEW)
+    assert "is a token contract" in owner_by_factor.client.get(answer["Location"]).text
     assert WatchedWallet.objects.get().address == WALLET
     # A wallet, and one on a chain that is not read, are watched without a word.
     for address, chain in (("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC", "base"), (WALLET, "polygon")):
-        answer = owner.post("dashboard_watch_wallet", NEW | {"address": address, "chain": chain})
-        assert "Check that you meant" not in owner.client.get(answer["Location"]).text
+        answer = owner_by_factor.post("dashboard_watch_wallet", NEW | {"address": address, "chain": chain})
+        assert "Check that you meant" not in owner_by_factor.client.get(answer["Location"]).text
 
 
 @pytest.mark.parametrize(
@@ -58,29 +58,31 @@ def test_a_watched_address_that_is_no_wallet_is_warned_of_and_watched_all_the_sa
         ({"tags": ",".join(f"t{n}" for n in range(21))}, "20 tags at most"),
     ],
 )
-def test_what_cannot_be_watched_is_said_beside_the_field(owner: Desk, fields: dict[str, str], words: str) -> None:
-    answer = owner.post("dashboard_watch_wallet", NEW | fields)
+def test_what_cannot_be_watched_is_said_beside_the_field(
+    owner_by_factor: Desk, fields: dict[str, str], words: str
+) -> None:
+    answer = owner_by_factor.post("dashboard_watch_wallet", NEW | fields)
     assert answer.status_code == 422
     assert words in answer.text
     assert not WatchedWallet.objects.exists()
 
 
-def test_a_label_and_tags_are_changed(owner: Desk) -> None:
-    wallet = watch(owner.merchant, label="Payroll", tags=["eu", "us"])
-    form = owner.get("dashboard_edit_watched_wallet", wallet_id=wallet.public_id)
+def test_a_label_and_tags_are_changed(owner_by_factor: Desk) -> None:
+    wallet = watch(owner_by_factor.merchant, label="Payroll", tags=["eu", "us"])
+    form = owner_by_factor.get("dashboard_edit_watched_wallet", wallet_id=wallet.public_id)
     assert "eu\nus" in form.text
     changed = {"label": " Wages ", "tags": "us"}
-    owner.post("dashboard_edit_watched_wallet", changed, wallet_id=wallet.public_id)
+    owner_by_factor.post("dashboard_edit_watched_wallet", changed, wallet_id=wallet.public_id)
     wallet.refresh_from_db()
     assert (wallet.label, wallet.tags) == ("Wages", ["us"])
-    assert AuditEntry.objects.get(action="watched_wallet.changed").actor == owner.user
+    assert AuditEntry.objects.get(action="watched_wallet.changed").actor == owner_by_factor.user
 
 
-def test_a_wallet_is_given_up_and_its_movements_stay(owner: Desk) -> None:
-    wallet = watch(owner.merchant)
+def test_a_wallet_is_given_up_and_its_movements_stay(owner_by_factor: Desk) -> None:
+    wallet = watch(owner_by_factor.merchant)
     make_movement(wallet)
-    owner.post("dashboard_unwatch_wallet", wallet_id=wallet.public_id)
-    assert shown(owner) == []
-    assert opened(owner, wallet).status_code == 404
+    owner_by_factor.post("dashboard_unwatch_wallet", wallet_id=wallet.public_id)
+    assert shown(owner_by_factor) == []
+    assert opened(owner_by_factor, wallet).status_code == 404
     assert WatchedMovement.objects.count() == 1
-    assert AuditEntry.objects.get(action="watched_wallet.removed").actor == owner.user
+    assert AuditEntry.objects.get(action="watched_wallet.removed").actor == owner_by_factor.user

@@ -15,15 +15,15 @@ from wallets.watchers.blocks import Watcher
 pytestmark = pytest.mark.django_db
 
 
-def test_it_tells_how_far_a_chain_is_read_and_how_its_node_answers(base_node: Anvil, base: Watcher) -> None:
+def test_it_tells_how_far_a_chain_is_read_and_how_its_node_answers(base_node: Anvil, base_watcher: Watcher) -> None:
     make_deposit()
-    read_all(base)
+    read_all(base_watcher)
     told = as_json()["base"]
     height = base_node.block_number()
     assert (told["status"], told["network"], told["pace"]) == ("ok", "local", "full")
     assert (told["head"], told["height"], told["behind_blocks"]) == (height, height, 0)
     assert told["behind_seconds"] <= 5
-    assert told["requests_minute"] == base._adapter.requests
+    assert told["requests_minute"] == base_watcher._adapter.requests
     assert told["requests_allowed"] is None
     [node] = told["nodes"]
     assert (node["label"], node["is_ours"], node["height"]) == (base_node.url, True, height)
@@ -31,8 +31,8 @@ def test_it_tells_how_far_a_chain_is_read_and_how_its_node_answers(base_node: An
     assert node["milliseconds"] < 5_000
 
 
-def test_the_table_says_the_same_in_a_line_for_each_chain(base_node: Anvil, base: Watcher) -> None:
-    read_all(base)
+def test_the_table_says_the_same_in_a_line_for_each_chain(base_node: Anvil, base_watcher: Watcher) -> None:
+    read_all(base_watcher)
     heading, line, *rest = run().splitlines()
     assert heading.split("  ")[0] == "chain"
     height = str(base_node.block_number())
@@ -46,16 +46,18 @@ def test_without_a_node_it_says_what_to_set(configure: Callable[..., None]) -> N
     assert "CHAIN_<NAME>_RPC_URLS" in run()
 
 
-def test_a_node_of_another_chain_is_told(base: Watcher, polygon_node: Anvil, configure: Callable[..., None]) -> None:
-    read_all(base)
+def test_a_node_of_another_chain_is_told(
+    base_watcher: Watcher, polygon_node: Anvil, configure: Callable[..., None]
+) -> None:
+    read_all(base_watcher)
     configure(BASE_RPC_URLS=polygon_node.url)
     [node] = as_json()["base"]["nodes"]
     assert node["is_ours"] is False
     assert "chain id 137" in node["error"]
 
 
-def test_trouble_and_open_differences_are_told(base: Watcher) -> None:
-    read_all(base)
+def test_trouble_and_open_differences_are_told(base_watcher: Watcher) -> None:
+    read_all(base_watcher)
     ChainCursor.objects.update(halted_reason="a deep fork")
     for closed_at in (None, timezone.now()):
         SourceDifference.objects.create(
@@ -89,7 +91,7 @@ def test_trouble_and_open_differences_are_told(base: Watcher) -> None:
         ("--rescan", "base", "--from", "0"),
     ],
 )
-def test_a_range_that_cannot_be_read_is_refused(arguments: tuple[str, ...], base: Watcher) -> None:
-    assert base is not None
+def test_a_range_that_cannot_be_read_is_refused(arguments: tuple[str, ...], base_watcher: Watcher) -> None:
+    assert base_watcher is not None
     with pytest.raises(CommandError):
         run(*arguments)

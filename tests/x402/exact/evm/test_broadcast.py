@@ -44,14 +44,14 @@ def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_an_authorisation_whose_time_ran_out_while_nodes_were_asked_is_not_sent(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch, others: int
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch, others: int
 ) -> None:
     for _ in range(others):
         # The payer's balance is asked for then, which takes time too.
-        left_lying(base_node, seller, usdc)
+        left_lying(base_node, exact_seller, usdc)
     now = timezone.now()
     end = int(now.timestamp()) + 60
-    told = authorize(base_node, pay_to_of(seller), UNITS, valid_before=end)
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS, valid_before=end)
     late = [False]
     ask = calls.gas_for
 
@@ -60,9 +60,9 @@ def test_an_authorisation_whose_time_ran_out_while_nodes_were_asked_is_not_sent(
         return ask(*arguments)
 
     monkeypatch.setattr(calls, "gas_for", ask_slowly)
-    assert seller.merchant is not None
+    assert exact_seller.merchant is not None
     answer = settle_standard(
-        Caller(seller.merchant.pk, Mode.LIVE),
+        Caller(exact_seller.merchant.pk, Mode.LIVE),
         body_of(told, usdc),
         clock=lambda: now + timedelta(minutes=1) if late[0] else now,
     )
@@ -76,10 +76,10 @@ def finish() -> None:
 
 
 def test_those_that_wait_do_not_keep_others_from_their_end(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stuck = left_lying(base_node, seller, usdc)
-    other = left_lying(base_node, seller, usdc)
+    stuck = left_lying(base_node, exact_seller, usdc)
+    other = left_lying(base_node, exact_seller, usdc)
     GasTransaction.objects.filter(reference=reference_of(other)).update(state=TransactionState.DROPPED)
     monkeypatch.setattr(sweep, "_AT_ONCE", 1)
     finish()

@@ -39,7 +39,7 @@ ANSWERS = [
 @pytest.mark.parametrize(("method", "answer"), ANSWERS)
 def test_a_nodes_odd_answer_refuses_nobody_for_good_and_sends_nothing(
     base_node: Anvil,
-    seller: ApiClient,
+    exact_seller: ApiClient,
     usdc: str,
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
@@ -48,7 +48,7 @@ def test_a_nodes_odd_answer_refuses_nobody_for_good_and_sends_nothing(
     version: int,
 ) -> None:
     monkeypatch.setattr(calls, "_deployed", set())
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc, version=version)
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc, version=version)
 
     def lie(request: Any, ask: Ask) -> Any:
         if request["method"] != method:
@@ -61,13 +61,13 @@ def test_a_nodes_odd_answer_refuses_nobody_for_good_and_sends_nothing(
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": liar.url}
         if method != "eth_estimateGas":
             # Nothing is estimated for a verification.
-            assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
+            assert verify(exact_seller, body)["invalidReason"] == "unexpected_verify_error"
         if method != "eth_call":
             # Nothing is rehearsed for a settlement.
-            told = settle(seller, body)["errorReason"]
+            told = settle(exact_seller, body)["errorReason"]
             assert told in ("unexpected_settle_error", "transaction_failed")
     settings.CHAIN_SETTINGS = there
     assert not GasTransaction.objects.exists()
-    assert verify(seller, body)["isValid"]
-    assert settle(seller, body)["success"]
+    assert verify(exact_seller, body)["isValid"]
+    assert settle(exact_seller, body)["success"]
     assert Authorization.objects.get().payment is not None

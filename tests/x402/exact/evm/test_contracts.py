@@ -47,57 +47,57 @@ def signed(node: Anvil, to: str, wallet: str, *, owner: int = 1) -> Any:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_wallet_that_is_a_contract_pays(
-    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str, version: int
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str, version: int
 ) -> None:
-    to = pay_to_of(seller)
+    to = pay_to_of(exact_seller)
     body = body_of(signed(base_node, to, wallet), usdc, version=version)
-    assert verify(seller, body) == {"isValid": True, "payer": wallet}
-    answer = settle(seller, body)
+    assert verify(exact_seller, body) == {"isValid": True, "payer": wallet}
+    answer = settle(exact_seller, body)
     assert answer["success"] is True, answer
     assert balance_of(base_node, usdc, to) == UNITS
     assert X402Payment.objects.get().payer == wallet
 
 
 def test_what_the_wallet_does_not_vouch_for_is_refused_and_costs_nothing(
-    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str
 ) -> None:
-    body = body_of(signed(base_node, pay_to_of(seller), wallet, owner=7), usdc)
+    body = body_of(signed(base_node, pay_to_of(exact_seller), wallet, owner=7), usdc)
     reason = "invalid_exact_evm_payload_signature"
-    assert verify(seller, body)["invalidReason"] == reason
-    assert settle(seller, body)["errorReason"] == reason
+    assert verify(exact_seller, body)["invalidReason"] == reason
+    assert settle(exact_seller, body)["errorReason"] == reason
     assert not GasTransaction.objects.exists()
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_what_a_wallet_paid_already_serves_nobody_who_only_saw_it(
-    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str, version: int
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str, version: int
 ) -> None:
     """All of an authorisation but its signature can be read on the chain, and the token looks at its number first."""
-    told = signed(base_node, pay_to_of(seller), wallet)
+    told = signed(base_node, pay_to_of(exact_seller), wallet)
     raw = bytes.fromhex(told.signature[2:])
     terms = (told.payer, told.to, told.units, told.valid_after, told.valid_before)
     stranger, nonce = base_node.accounts[5], bytes.fromhex(told.nonce[2:])
     execute(base_node, stranger, usdc, BY_WALLET, *terms, nonce, raw)
     seen = replace(told, signature="0x" + "00" * 66)
     body = body_of(seen, usdc, version=version)
-    assert not verify(seller, body)["isValid"]
+    assert not verify(exact_seller, body)["isValid"]
     reason = "invalid_exact_evm_payload_signature"
-    assert settle(seller, body)["errorReason"] == reason
+    assert settle(exact_seller, body)["errorReason"] == reason
     assert not X402Payment.objects.exists()
     body = body_of(told, usdc, version=version)
-    assert verify(seller, body)["isValid"]
-    assert settle(seller, body)["success"]
+    assert verify(exact_seller, body)["isValid"]
+    assert settle(exact_seller, body)["success"]
 
 
-def test_a_wallet_pays_by_permit2(base_node: Anvil, seller: ApiClient, usdc: str, wallet: str) -> None:
+def test_a_wallet_pays_by_permit2(base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str) -> None:
     lay_permit2(base_node)
     allowing = encode_call("approve(address,uint256)", PERMIT2, UNITS)
     owner = payer(base_node)
     execute(base_node, owner, wallet, "call(address,bytes)", usdc, allowing)
-    told = by_wallet(permit(base_node, usdc, pay_to_of(seller), UNITS, payer=wallet))
+    told = by_wallet(permit(base_node, usdc, pay_to_of(exact_seller), UNITS, payer=wallet))
     body = permit_body(told, base_node.chain_id)
-    assert verify(seller, body) == {"isValid": True, "payer": wallet}
-    answer = settle(seller, body)
+    assert verify(exact_seller, body) == {"isValid": True, "payer": wallet}
+    answer = settle(exact_seller, body)
     assert answer["success"] is True, answer
     assert balance_of(base_node, usdc, told.to) == UNITS
 
@@ -108,14 +108,14 @@ def test_a_wallet_pays_by_permit2(base_node: Anvil, seller: ApiClient, usdc: str
 )
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_wallet_that_does_not_exist_yet_is_refused_with_the_reason(
-    base_node: Anvil, seller: ApiClient, usdc: str, version: int, factory: str, reason: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, version: int, factory: str, reason: str
 ) -> None:
-    told = signed(base_node, pay_to_of(seller), base_node.accounts[8].address)
+    told = signed(base_node, pay_to_of(exact_seller), base_node.accounts[8].address)
     if factory:
         told = replace(told, signature=undeployed(told.signature, factory))
     body = body_of(told, usdc, version=version)
-    assert verify(seller, body)["invalidReason"] == reason
-    assert settle(seller, body)["errorReason"] == reason
+    assert verify(exact_seller, body)["invalidReason"] == reason
+    assert settle(exact_seller, body)["errorReason"] == reason
     assert not Authorization.objects.exists()
 
 
@@ -127,28 +127,28 @@ def undeployed(signature: str, factory: str) -> str:
 
 
 def test_a_wallet_that_thinks_for_too_long_gets_no_gas(
-    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str
 ) -> None:
     execute(base_node, payer(base_node), wallet, "burn(uint256)", HOG_ROUNDS)
-    body = body_of(signed(base_node, pay_to_of(seller), wallet), usdc)
-    assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
-    answer = settle(seller, body)
+    body = body_of(signed(base_node, pay_to_of(exact_seller), wallet), usdc)
+    assert verify(exact_seller, body)["invalidReason"] == "unexpected_verify_error"
+    answer = settle(exact_seller, body)
     assert answer["errorReason"] == "transaction_failed", answer
     assert not GasTransaction.objects.exists()
 
 
 @pytest.mark.parametrize("turn", ["turn_at(uint256)", "burn(uint256)"])
 def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
-    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str, monkeypatch: pytest.MonkeyPatch, turn: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str, monkeypatch: pytest.MonkeyPatch, turn: str
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
-    body = body_of(signed(base_node, pay_to_of(seller), wallet), usdc)
+    body = body_of(signed(base_node, pay_to_of(exact_seller), wallet), usdc)
     base_node.set_automine(False)
-    assert settle(seller, body)["errorReason"] == "settlement_pending"
+    assert settle(exact_seller, body)["errorReason"] == "settlement_pending"
     overtake(base_node, wallet, encode_call(turn, HOG_ROUNDS if "burn" in turn else 0))
     base_node.mine()
     finish_authorizations_task()
-    assert settle(seller, body)["errorReason"] == "transaction_failed"
+    assert settle(exact_seller, body)["errorReason"] == "transaction_failed"
     receipt = base_node.receipt(Authorization.objects.get().tx_hash)
     assert receipt["status"] == "0x0"
     limit = GasTransaction.objects.get().gas_limit
@@ -159,11 +159,11 @@ def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
 @pytest.mark.parametrize("has_multicall", [True, False])
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_transfer_that_fails_for_no_known_reason_is_refused_all_the_same(
-    base_node: Anvil, seller: ApiClient, usdc: str, version: int, has_multicall: bool
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, version: int, has_multicall: bool
 ) -> None:
     if has_multicall:
         lay_multicall(base_node)
-    told = authorize(base_node, pay_to_of(seller), UNITS)
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS)
     # A token that knows nothing of authorisations.
     base_node.rpc("anvil_setCode", usdc, "0x60006000fd")
     body = body_of(told, usdc, version=version)
@@ -172,6 +172,6 @@ def test_a_transfer_that_fails_for_no_known_reason_is_refused_all_the_same(
         if has_multicall
         else "invalid_exact_evm_transaction_simulation_failed"
     )
-    assert verify(seller, body)["invalidReason"] == expected
-    assert not settle(seller, body)["success"]
+    assert verify(exact_seller, body)["invalidReason"] == expected
+    assert not settle(exact_seller, body)["success"]
     assert not GasTransaction.objects.exists()

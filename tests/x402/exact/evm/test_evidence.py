@@ -1,13 +1,10 @@
 """Who was first to make a payment."""
 
-from typing import Any
-
 import pytest
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
 from demo.localnet.permit2 import permit
-from tests.x402.exact.permits import Stall, open_stall, permit_body
+from tests.x402.exact.permits import Stall, permit_body
 from wallets.chains.base import ChainUnavailableError
 from x402.exact.evm.evidence import find_used
 from x402.exact.evm.nodes import pool_of
@@ -17,12 +14,6 @@ pytestmark = pytest.mark.django_db
 
 
 UNITS = 10_000
-
-
-@pytest.fixture
-def stall(ethereum_node: Anvil, settings: Any) -> Stall:
-    """A merchant on Ethereum, whose USDT has no authorisations."""
-    return open_stall(settings, ethereum_node, "ethereum")
 
 
 def test_a_node_that_is_behind_is_not_asked_who_was_first(stall: Stall) -> None:

@@ -19,7 +19,7 @@ from x402.exact.evm.outcome import conclude_elsewhere
 from x402.exact.sweep import request_of
 from x402.models import Authorization
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_no_bells")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_bells")]
 
 
 UNITS = 10_000
@@ -39,17 +39,17 @@ def shows_no_block_yet(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
 
 
 @pytest.fixture
-def body(base_node: Anvil, seller: ApiClient, usdc: str) -> Body:
+def body(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> Body:
     """A payment that nobody has settled yet."""
-    return body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    return body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
 
 
 def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
-    base_node: Anvil, seller: ApiClient, body: Body, settings: Any, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, body: Body, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
-    assert settle(seller, body)["errorReason"] == PENDING
+    assert settle(exact_seller, body)["errorReason"] == PENDING
     row = Authorization.objects.get()
     # As whoever was held up past its lease knows it.
     row.transaction, row.tx_hash = None, ""
@@ -63,4 +63,4 @@ def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
         with pytest.raises(TakenElsewhereError):
             conclude_elsewhere(row, request, reason, pool=pool, clock=timezone.now)
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
-    assert settle(seller, body)["success"]
+    assert settle(exact_seller, body)["success"]

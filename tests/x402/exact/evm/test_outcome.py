@@ -15,7 +15,7 @@ from tests.nodes.proxy import RpcProxy
 from tests.nodes.smart_wallet import deploy_wallet
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.evm.test_permit2 import UNITS, USED_UP, by_contract, by_proxy
-from tests.x402.exact.permits import Stall, open_stall, permit_body
+from tests.x402.exact.permits import Stall, permit_body
 from wallets.selectors import forget
 from x402.exact import waiters
 from x402.exact.evm import permit2_payments
@@ -23,12 +23,6 @@ from x402.models import X402Payment
 from x402.tasks import finish_authorizations_task
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def stall(ethereum_node: Anvil, settings: Any) -> Stall:
-    """A merchant on Ethereum, whose USDT has no authorisations."""
-    return open_stall(settings, ethereum_node, "ethereum")
 
 
 @pytest.mark.parametrize("in_one_block", [True, False])

@@ -34,12 +34,6 @@ UNITS = 10_000
 USED_UP = "permit2_invalid_nonce"
 
 
-@pytest.fixture
-def stall(ethereum_node: Anvil, settings: Any) -> Stall:
-    """A merchant on Ethereum, whose USDT has no authorisations."""
-    return open_stall(settings, ethereum_node, "ethereum")
-
-
 @pytest.mark.parametrize("chain", ["ethereum", "polygon"])
 def test_usdt_is_paid_by_permit2_and_is_in_the_books(request: pytest.FixtureRequest, settings: Any, chain: str) -> None:
     node: Anvil = request.getfixturevalue(f"{chain}_node")
@@ -60,7 +54,7 @@ def test_usdt_is_paid_by_permit2_and_is_in_the_books(request: pytest.FixtureRequ
     assert GasTransaction.objects.count() == Authorization.objects.count() == 1
 
 
-@pytest.mark.usefixtures("_no_bells")
+@pytest.mark.usefixtures("no_bells")
 def test_the_watcher_claims_a_permits_transfer(stall: Stall) -> None:
     told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
     assert settle(stall.client, permit_body(told, 1))["success"]

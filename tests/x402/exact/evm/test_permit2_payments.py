@@ -1,13 +1,10 @@
 """Calls of Permit2's proxy."""
 
-from typing import Any
-
 import pytest
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
 from demo.localnet.permit2 import permit
-from tests.x402.exact.permits import Stall, open_stall, permit_body
+from tests.x402.exact.permits import Stall, permit_body
 from x402.exact.evm import permit2, permit2_payments
 from x402.exact.forms import parse_standard
 
@@ -15,12 +12,6 @@ pytestmark = pytest.mark.django_db
 
 
 UNITS = 10_000
-
-
-@pytest.fixture
-def stall(ethereum_node: Anvil, settings: Any) -> Stall:
-    """A merchant on Ethereum, whose USDT has no authorisations."""
-    return open_stall(settings, ethereum_node, "ethereum")
 
 
 def test_calldata_that_is_none_is_no_call_of_the_proxy(stall: Stall) -> None:

@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
 def test_a_malformed_price_is_refused_and_raises_nowhere(
-    base_node: Anvil, seller: ApiClient, usdc: str, live_server: LiveServer, middleware: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, live_server: LiveServer, middleware: str
 ) -> None:
-    shop = base_shop(seller, usdc, live_server)
+    shop = base_shop(exact_seller, usdc, live_server)
 
     def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
         return authorize(base_node, wanted["payTo"], PRICE_UNITS).payload()
@@ -34,9 +34,9 @@ def test_a_malformed_price_is_refused_and_raises_nowhere(
 
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
 def test_a_malformed_payload_is_refused_and_raises_nowhere(
-    base_node: Anvil, seller: ApiClient, usdc: str, live_server: LiveServer, middleware: str
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, live_server: LiveServer, middleware: str
 ) -> None:
-    shop = base_shop(seller, usdc, live_server)
+    shop = base_shop(exact_seller, usdc, live_server)
 
     def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
         signed = authorize(base_node, wanted["payTo"], PRICE_UNITS)

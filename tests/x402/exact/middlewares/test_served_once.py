@@ -14,7 +14,6 @@ from demo.localnet.tokens import balance_of
 from tests.contract.client import ApiClient
 from tests.x402.exact.middlewares.shops import MIDDLEWARES, Stand, standing
 from tests.x402.exact.sellers import PRICE_UNITS, Shop
-from tests.x402.exact.solana import conftest as on_solana
 from tests.x402.exact.solana.payers import Shop as SolanaShop
 from tests.x402.payers import pay_to_of
 from x402.exact import settlement
@@ -23,14 +22,6 @@ from x402.models import Authorization, X402Payment
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 COPIES = 20
 WAVES = {"at once": [COPIES], "in turn": [1, 1]}
-
-solana_shop = on_solana.shop
-
-
-@pytest.fixture
-def solana_seller(solana_shop: SolanaShop) -> ApiClient:
-    """A live key of a merchant whose machines pay on Solana."""
-    return on_solana.open_seller(solana_shop)
 
 
 def base_shop(seller: ApiClient, usdc: str, live_server: LiveServer) -> Shop:
@@ -51,9 +42,9 @@ def check_once(stand: Stand, headers: Mapping[str, str], waves: Sequence[int]) -
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
 @pytest.mark.parametrize("waves", WAVES.values(), ids=WAVES)
 def test_copies_of_one_payment_on_base_are_served_once(
-    base_node: Anvil, seller: ApiClient, usdc: str, live_server: LiveServer, middleware: str, waves: Sequence[int]
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, live_server: LiveServer, middleware: str, waves: Sequence[int]
 ) -> None:
-    shop = base_shop(seller, usdc, live_server)
+    shop = base_shop(exact_seller, usdc, live_server)
 
     def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
         return authorize(base_node, wanted["payTo"], PRICE_UNITS).payload()
@@ -64,11 +55,11 @@ def test_copies_of_one_payment_on_base_are_served_once(
 
 
 def test_without_the_claim_every_copy_would_be_served(
-    base_node: Anvil, seller: ApiClient, usdc: str, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control: middlewares serve whoever is told that it settled."""
     monkeypatch.setattr(settlement, "claim_success", lambda *_, **__: True)
-    shop = base_shop(seller, usdc, live_server)
+    shop = base_shop(exact_seller, usdc, live_server)
 
     def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
         return authorize(base_node, wanted["payTo"], PRICE_UNITS).payload()
@@ -81,23 +72,23 @@ def test_without_the_claim_every_copy_would_be_served(
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
 @pytest.mark.parametrize("waves", WAVES.values(), ids=WAVES)
 def test_copies_of_one_payment_on_solana_are_served_once(
-    solana_shop: SolanaShop, solana_seller: ApiClient, live_server: LiveServer, middleware: str, waves: Sequence[int]
+    solana_stall: SolanaShop, solana_seller: ApiClient, live_server: LiveServer, middleware: str, waves: Sequence[int]
 ) -> None:
     shop = Shop(
         facilitator=f"{live_server.url}/api/v1/x402",
         key=solana_seller.key or "",
-        pay_to=solana_shop.wallet,
+        pay_to=solana_stall.wallet,
         asset=USDC,
         network="solana",
     )
 
     def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
         fee_payer = wanted["extra"]["feePayer"]
-        signed = solana_shop.draft(fee_payer=fee_payer).signed()
+        signed = solana_stall.draft(fee_payer=fee_payer).signed()
         return {"transaction": base64.b64encode(signed).decode()}
 
     # Its slots follow the clock, so that the payment's blockhash lives a minute as on the main network. Hurried by `ticking`,
     # it would be too old after three seconds.
     with standing(middleware, shop) as stand:
         check_once(stand, stand.signed(sign), waves)
-    assert solana_shop.node.balance(solana_shop.wallet) == PRICE_UNITS + 1
+    assert solana_stall.node.balance(solana_stall.wallet) == PRICE_UNITS + 1

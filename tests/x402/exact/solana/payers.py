@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import base58
+from django.utils import timezone
 from solders.compute_budget import set_compute_unit_limit, set_compute_unit_price
 from solders.hash import Hash
 from solders.instruction import AccountMeta, Instruction
@@ -17,8 +19,14 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
+from accounts.states import Mode
 from demo.localnet.solana.node import USDC, SolanaNode
 from demo.localnet.solana.programs import TOKEN, token_account
+from tests.contract.client import ApiClient, client_of
+from tests.factories import make_merchant, make_user
+from wallets.models import ChainCursor
+from wallets.receiving.machine_wallets import set_machine_wallet
+from wallets.selectors import forget
 
 RESOURCE: Final = "https://shop.example/report/7"
 NETWORK: Final = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
@@ -165,3 +173,27 @@ def ticking(node: SolanaNode) -> Iterator[None]:
     finally:
         ended.set()
         clock.join()
+
+
+def connect_solana(settings: Any, node: SolanaNode) -> Shop:
+    """Solana as the only chain that can be asked; an account of ours with SOL; a payer with USDC and none."""
+    ours, payer, wallet = Keypair(), Keypair(), str(Keypair().pubkey())
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": node.url}
+    settings.GAS_KEYS = []
+    settings.GAS_KEYS_SOLANA = [base58.b58encode(bytes(ours)).decode()]
+    ChainCursor.objects.all().delete()
+    forget()
+    node.airdrop(str(ours.pubkey()))
+    node.fund(str(payer.pubkey()), 10**9)
+    # So that its token account exists.
+    node.fund(wallet, 1)
+    return Shop(node, wallet, str(ours.pubkey()), payer)
+
+
+def open_seller(shop: Shop) -> ApiClient:
+    """Make a merchant whose machines pay at a shop's wallet; return a live key."""
+    merchant = make_merchant()
+    set_machine_wallet(merchant, chain="solana", address=shop.wallet, actor=make_user(), now=timezone.now())
+    forget()
+    return client_of(merchant, Mode.LIVE)

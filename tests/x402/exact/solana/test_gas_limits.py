@@ -24,43 +24,45 @@ pytestmark = pytest.mark.django_db
     ],
 )
 def test_what_a_day_may_cost_is_not_exceeded(
-    shop: Shop, seller: ApiClient, settings: Any, changes: dict[str, Any]
+    solana_stall: Shop, solana_seller: ApiClient, settings: Any, changes: dict[str, Any]
 ) -> None:
-    body = shop.body(shop.draft().signed())
+    body = solana_stall.body(solana_stall.draft().signed())
     before = {name: getattr(settings, name) for name in changes}
     for name, value in changes.items():
         setattr(settings, name, value)
-    assert settle(seller, body)["errorReason"] == TROUBLE[1]
+    assert settle(solana_seller, body)["errorReason"] == TROUBLE[1]
     row = Authorization.objects.get()
     assert (row.state, row.signed) == (AuthorizationState.TAKEN, None)
     for name, value in before.items():
         setattr(settings, name, value)
-    with ticking(shop.node):
-        assert settle(seller, body)["success"]
+    with ticking(solana_stall.node):
+        assert settle(solana_seller, body)["success"]
 
 
-def test_each_payment_is_counted_against_the_day(shop: Shop, seller: ApiClient, settings: Any) -> None:
+def test_each_payment_is_counted_against_the_day(solana_stall: Shop, solana_seller: ApiClient, settings: Any) -> None:
     # Twice two signatures and a lamport of haste each, and not three times.
     settings.GAS_DAILY_COINS = {"solana": "0.000021"}
     settings.GAS_MERCHANT_SHARE = "1"
-    with ticking(shop.node):
-        answers = [settle(seller, shop.body(shop.draft().signed())) for _ in range(3)]
+    with ticking(solana_stall.node):
+        answers = [settle(solana_seller, solana_stall.body(solana_stall.draft().signed())) for _ in range(3)]
     assert [answer["success"] for answer in answers] == [True, True, False]
     assert answers[2]["errorReason"] == TROUBLE[1]
     fees = Authorization.objects.values_list("network_fee", flat=True)
     assert sorted(fee for fee in fees if fee) == [10_001, 10_001]
 
 
-def test_what_failed_a_while_ago_is_no_part_of_the_merchants_day(shop: Shop, seller: ApiClient, settings: Any) -> None:
+def test_what_failed_a_while_ago_is_no_part_of_the_merchants_day(
+    solana_stall: Shop, solana_seller: ApiClient, settings: Any
+) -> None:
     # A share for two payments.
     settings.GAS_DAILY_COINS = {"solana": "0.0001"}
     settings.GAS_MERCHANT_SHARE = "0.25"
-    with ticking(shop.node):
-        answers = [settle(seller, shop.body(shop.draft().signed())) for _ in range(3)]
+    with ticking(solana_stall.node):
+        answers = [settle(solana_seller, solana_stall.body(solana_stall.draft().signed())) for _ in range(3)]
         assert [answer["success"] for answer in answers] == [True, True, False]
         paid = Authorization.objects.filter(network_fee__isnull=False)
         paid.update(state=AuthorizationState.FAILED)
-        assert not settle(seller, shop.body(shop.draft().signed()))["success"]
+        assert not settle(solana_seller, solana_stall.body(solana_stall.draft().signed()))["success"]
         # Further away than a payer's own wait as well.
         paid.update(created_at=timezone.now() - timedelta(minutes=61))
-        assert settle(seller, shop.body(shop.draft().signed()))["success"]
+        assert settle(solana_seller, solana_stall.body(solana_stall.draft().signed()))["success"]

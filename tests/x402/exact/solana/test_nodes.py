@@ -36,40 +36,44 @@ def says_nothing(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
 
 
 @pytest.fixture
-def first(shop: Shop, settings: Any) -> Iterator[RpcProxy]:
+def first(solana_stall: Shop, settings: Any) -> Iterator[RpcProxy]:
     """The node that is asked first; behind it there is another one."""
-    with RpcProxy(shop.node.url) as proxy:
-        urls = f"{proxy.url},{shop.node.url}"
+    with RpcProxy(solana_stall.node.url) as proxy:
+        urls = f"{proxy.url},{solana_stall.node.url}"
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": urls}
         yield proxy
 
 
-def test_a_node_that_fell_behind_refuses_no_payer(shop: Shop, seller: ApiClient, first: RpcProxy) -> None:
+def test_a_node_that_fell_behind_refuses_no_payer(
+    solana_stall: Shop, solana_seller: ApiClient, first: RpcProxy
+) -> None:
     first.fault = behind
-    body = shop.body(shop.draft().signed())
-    assert verify(seller, body)["isValid"]
-    with ticking(shop.node):
-        assert settle(seller, body)["success"]
+    body = solana_stall.body(solana_stall.draft().signed())
+    assert verify(solana_seller, body)["isValid"]
+    with ticking(solana_stall.node):
+        assert settle(solana_seller, body)["success"]
 
 
-def test_what_every_node_calls_too_old_is_refused(shop: Shop, seller: ApiClient, first: RpcProxy) -> None:
-    body = shop.body(shop.draft().signed())
-    shop.node.advance(152)
-    told = verify(seller, body)
+def test_what_every_node_calls_too_old_is_refused(
+    solana_stall: Shop, solana_seller: ApiClient, first: RpcProxy
+) -> None:
+    body = solana_stall.body(solana_stall.draft().signed())
+    solana_stall.node.advance(152)
+    told = verify(solana_seller, body)
     assert told["invalidReason"] == "transaction_simulation_failed"
     assert told["invalidMessage"] == "BlockhashNotFound"
-    assert settle(seller, body)["errorReason"] == "transaction_simulation_failed"
+    assert settle(solana_seller, body)["errorReason"] == "transaction_simulation_failed"
 
 
 def test_a_node_that_does_not_say_whether_a_payment_fails_promises_nothing(
-    shop: Shop, seller: ApiClient, settings: Any
+    solana_stall: Shop, solana_seller: ApiClient, settings: Any
 ) -> None:
-    with RpcProxy(shop.node.url) as only:
+    with RpcProxy(solana_stall.node.url) as only:
         only.fault = says_nothing
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": only.url}
-        body = shop.body(shop.draft().signed())
-        assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
-        assert settle(seller, body)["errorReason"] == "unexpected_settle_error"
+        body = solana_stall.body(solana_stall.draft().signed())
+        assert verify(solana_seller, body)["invalidReason"] == "unexpected_verify_error"
+        assert settle(solana_seller, body)["errorReason"] == "unexpected_settle_error"
 
 
 NO_CREDIT = "Attempt to debit an account but found no record of a prior credit."
@@ -92,20 +96,20 @@ NO_CREDIT = "Attempt to debit an account but found no record of a prior credit."
     ids=str,
 )
 def test_only_a_failure_of_the_payers_own_refuses_the_payment(
-    shop: Shop, seller: ApiClient, settings: Any, error: Any, is_ours: bool
+    solana_stall: Shop, solana_seller: ApiClient, settings: Any, error: Any, is_ours: bool
 ) -> None:
-    with RpcProxy(shop.node.url) as only:
+    with RpcProxy(solana_stall.node.url) as only:
         only.fault = simulating(error)
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": only.url}
-        body = shop.body(shop.draft().signed())
-        verified, settled = verify(seller, body), settle(seller, body)
+        body = solana_stall.body(solana_stall.draft().signed())
+        verified, settled = verify(solana_seller, body), settle(solana_seller, body)
     reasons = verified["invalidReason"], settled["errorReason"]
     failed = "transaction_simulation_failed"
     assert reasons == (("unexpected_verify_error", "unexpected_settle_error") if is_ours else (failed, failed))
     assert settled["transaction"] == ""
-    with ticking(shop.node):
-        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": shop.node.url}
-        assert settle(seller, body)["success"]
+    with ticking(solana_stall.node):
+        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": solana_stall.node.url}
+        assert settle(solana_seller, body)["success"]
 
 
 def simulating(error: Any) -> Any:

@@ -33,10 +33,10 @@ OVER = 151 + 33
 
 
 @pytest.fixture
-def proxy(shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def proxy(solana_stall: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Stands between the gateway and the node; nobody waits long for a block."""
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.2)
-    with RpcProxy(shop.node.url) as between:
+    with RpcProxy(solana_stall.node.url) as between:
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": between.url}
         yield between
 
@@ -73,42 +73,46 @@ def grow_old(shop: Shop, row: Authorization) -> None:
     Authorization.objects.filter(pk=row.pk).update(created_at=row.created_at - LONG_AGO, taken_until=None)
 
 
-def test_what_a_node_did_not_take_is_settled_by_asking_again(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
-    row, body = left_lying(shop, proxy, seller)
-    with ticking(shop.node):
-        answer = settle(seller, body)
+def test_what_a_node_did_not_take_is_settled_by_asking_again(
+    solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient
+) -> None:
+    row, body = left_lying(solana_stall, proxy, solana_seller)
+    with ticking(solana_stall.node):
+        answer = settle(solana_seller, body)
     assert answer["success"], answer
     assert answer["transaction"] == row.tx_hash
-    assert shop.node.balance(shop.wallet) == 1 + UNITS
+    assert solana_stall.node.balance(solana_stall.wallet) == 1 + UNITS
 
 
-def test_what_nobody_asks_about_again_is_settled_all_the_same(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
-    row, body = left_lying(shop, proxy, seller)
+def test_what_nobody_asks_about_again_is_settled_all_the_same(
+    solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient
+) -> None:
+    row, body = left_lying(solana_stall, proxy, solana_seller)
     assert finish(row) == AuthorizationState.SENT
-    shop.node.advance(2)
+    solana_stall.node.advance(2)
     assert finish(row) == AuthorizationState.SETTLED
-    assert settle(seller, body)["transaction"] == X402Payment.objects.get().tx_hash
+    assert settle(solana_seller, body)["transaction"] == X402Payment.objects.get().tx_hash
 
 
 def test_what_can_be_in_no_block_any_more_has_failed_and_cost_nothing(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient
+    solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient
 ) -> None:
-    row, body = left_lying(shop, proxy, seller)
-    grow_old(shop, row)
+    row, body = left_lying(solana_stall, proxy, solana_seller)
+    grow_old(solana_stall, row)
     assert finish(row) == AuthorizationState.FAILED
     assert row.network_fee == 0
-    answer = settle(seller, body)
+    answer = settle(solana_seller, body)
     assert (answer["errorReason"], answer["transaction"]) == ("transaction_failed", row.tx_hash)
-    assert shop.node.balance(shop.wallet) == 1
+    assert solana_stall.node.balance(solana_stall.wallet) == 1
 
 
-def test_two_minutes_alone_end_nothing(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
-    row, _ = left_lying(shop, proxy, seller)
+def test_two_minutes_alone_end_nothing(solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient) -> None:
+    row, _ = left_lying(solana_stall, proxy, solana_seller)
     old = row.created_at - LONG_AGO
     Authorization.objects.filter(pk=row.pk).update(created_at=old, taken_until=None)
     # Its block's hash can be used still, and so it is sent.
     assert finish(row) == AuthorizationState.SENT
-    shop.node.advance(2)
+    solana_stall.node.advance(2)
     assert finish(row) == AuthorizationState.SETTLED
 
 
@@ -142,11 +146,11 @@ def is_of_another_age(method: str, result: Any) -> Any:
 
 @pytest.mark.parametrize("change", [still_valid, has_a_status, is_behind, is_of_another_age])
 def test_nothing_has_failed_while_one_node_cannot_be_sure(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient, settings: Any, change: Any
+    solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient, settings: Any, change: Any
 ) -> None:
-    row, _ = left_lying(shop, proxy, seller)
-    grow_old(shop, row)
-    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": f"{shop.node.url},{proxy.url}"}
+    row, _ = left_lying(solana_stall, proxy, solana_seller)
+    grow_old(solana_stall, row)
+    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": f"{solana_stall.node.url},{proxy.url}"}
     proxy.fault = results(change)
     assert finish(row) == AuthorizationState.SENT
     proxy.fault = honest
@@ -155,11 +159,11 @@ def test_nothing_has_failed_while_one_node_cannot_be_sure(
 
 
 def test_nothing_has_failed_while_one_node_does_not_answer(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient, settings: Any
+    solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient, settings: Any
 ) -> None:
-    row, _ = left_lying(shop, proxy, seller)
-    grow_old(shop, row)
-    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": f"{shop.node.url},{proxy.url}"}
+    row, _ = left_lying(solana_stall, proxy, solana_seller)
+    grow_old(solana_stall, row)
+    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": f"{solana_stall.node.url},{proxy.url}"}
 
     def drops(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
         raise Dropped
@@ -187,77 +191,83 @@ class Emptying:
 
 
 def test_a_payer_who_empties_his_account_in_time_fails_and_soon_may_do_so_no_more(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient
+    solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient
 ) -> None:
-    payer = str(shop.payer.pubkey())
-    shop.node.airdrop(payer)
-    proxy.fault = Emptying(shop)
+    payer = str(solana_stall.payer.pubkey())
+    solana_stall.node.airdrop(payer)
+    proxy.fault = Emptying(solana_stall)
     for _ in range(2):
-        body = shop.body(shop.draft().signed())
+        body = solana_stall.body(solana_stall.draft().signed())
         # In a block, but on another fork it might succeed.
-        assert settle(seller, body)["errorReason"] == "settlement_pending"
-        shop.node.finalize()
-        told = settle(seller, body)
+        assert settle(solana_seller, body)["errorReason"] == "settlement_pending"
+        solana_stall.node.finalize()
+        told = settle(solana_seller, body)
         assert told["errorReason"] == "transaction_failed", told
         assert told["transaction"] == Authorization.objects.latest("pk").tx_hash
-        assert settle(seller, body) == told
-        shop.node.fund(payer, UNITS)
+        assert settle(solana_seller, body) == told
+        solana_stall.node.fund(payer, UNITS)
     assert Authorization.objects.filter(network_fee=10_001).count() == 2
-    body = shop.body(shop.draft().signed())
-    assert settle(seller, body)["errorReason"] == "transaction_failed"
+    body = solana_stall.body(solana_stall.draft().signed())
+    assert settle(solana_seller, body)["errorReason"] == "transaction_failed"
     assert Authorization.objects.count() == 2
     assert not X402Payment.objects.exists()
 
 
-def test_what_failed_on_a_fork_that_is_gone_may_succeed(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
-    shop.node.airdrop(str(shop.payer.pubkey()))
-    began = shop.node.slot()
-    shop.node.advance()
-    body = shop.body(shop.draft().signed())
-    proxy.fault = Emptying(shop)
-    assert settle(seller, body)["errorReason"] == "settlement_pending"
+def test_what_failed_on_a_fork_that_is_gone_may_succeed(
+    solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient
+) -> None:
+    solana_stall.node.airdrop(str(solana_stall.payer.pubkey()))
+    began = solana_stall.node.slot()
+    solana_stall.node.advance()
+    body = solana_stall.body(solana_stall.draft().signed())
+    proxy.fault = Emptying(solana_stall)
+    assert settle(solana_seller, body)["errorReason"] == "settlement_pending"
     proxy.fault = honest
     # Confirmed, and not final.
-    shop.node.advance(2)
-    assert settle(seller, body)["errorReason"] == "settlement_pending"
-    shop.node.rollback(after=began)
-    with ticking(shop.node):
-        assert settle(seller, body)["success"]
-    assert shop.node.balance(shop.wallet) == 1 + UNITS
+    solana_stall.node.advance(2)
+    assert settle(solana_seller, body)["errorReason"] == "settlement_pending"
+    solana_stall.node.rollback(after=began)
+    with ticking(solana_stall.node):
+        assert settle(solana_seller, body)["success"]
+    assert solana_stall.node.balance(solana_stall.wallet) == 1 + UNITS
 
 
-def test_what_never_landed_is_not_held_against_its_payer(shop: Shop, proxy: RpcProxy, seller: ApiClient) -> None:
+def test_what_never_landed_is_not_held_against_its_payer(
+    solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient
+) -> None:
     for _ in range(3):
-        row, _ = left_lying(shop, proxy, seller)
-        grow_old(shop, row)
+        row, _ = left_lying(solana_stall, proxy, solana_seller)
+        grow_old(solana_stall, row)
         assert finish(row) == AuthorizationState.FAILED
-    with ticking(shop.node):
-        assert settle(seller, shop.body(shop.draft().signed()))["success"]
+    with ticking(solana_stall.node):
+        assert settle(solana_seller, solana_stall.body(solana_stall.draft().signed()))["success"]
 
 
-def test_one_message_signed_twice_is_paid_once(shop: Shop, seller: ApiClient) -> None:
-    message = shop.draft().message()
-    bodies = [shop.body(sealed(message, signed_again(shop.payer, message))) for _ in range(2)]
-    with ticking(shop.node):
-        answers = [settle(seller, body) for body in bodies]
+def test_one_message_signed_twice_is_paid_once(solana_stall: Shop, solana_seller: ApiClient) -> None:
+    message = solana_stall.draft().message()
+    bodies = [solana_stall.body(sealed(message, signed_again(solana_stall.payer, message))) for _ in range(2)]
+    with ticking(solana_stall.node):
+        answers = [settle(solana_seller, body) for body in bodies]
     assert [answer["success"] for answer in answers] == [True, False]
     assert answers[1]["errorReason"] == "duplicate_settlement"
     assert answers[0]["transaction"] == answers[1]["transaction"]
-    assert shop.node.balance(shop.wallet) == 1 + UNITS
+    assert solana_stall.node.balance(solana_stall.wallet) == 1 + UNITS
 
 
-def test_what_was_settled_buys_nothing_again_by_its_hash(shop: Shop, seller: ApiClient) -> None:
-    with ticking(shop.node):
-        answer = settle(seller, shop.body(shop.draft().signed()))
-    payer = str(shop.payer.pubkey())
-    claim = Claim("solana", "USDC", answer["transaction"], payer, shop.wallet)
-    assert verdict(seller, claim, amount="0.01", price="0.01") == "already_used"
+def test_what_was_settled_buys_nothing_again_by_its_hash(solana_stall: Shop, solana_seller: ApiClient) -> None:
+    with ticking(solana_stall.node):
+        answer = settle(solana_seller, solana_stall.body(solana_stall.draft().signed()))
+    payer = str(solana_stall.payer.pubkey())
+    claim = Claim("solana", "USDC", answer["transaction"], payer, solana_stall.wallet)
+    assert verdict(solana_seller, claim, amount="0.01", price="0.01") == "already_used"
 
 
-def test_whoever_finds_it_signed_by_a_slow_process_goes_on_with_that(shop: Shop, seller: ApiClient) -> None:
-    body = shop.body(shop.draft().signed())
-    with ticking(shop.node):
-        told = settle(seller, body)
+def test_whoever_finds_it_signed_by_a_slow_process_goes_on_with_that(
+    solana_stall: Shop, solana_seller: ApiClient
+) -> None:
+    body = solana_stall.body(solana_stall.draft().signed())
+    with ticking(solana_stall.node):
+        told = settle(solana_seller, body)
         stale = Authorization.objects.get()
         # As it was when it was taken over: the other one signed it only then.
         stale.signed, stale.tx_hash = None, ""
@@ -266,11 +276,11 @@ def test_whoever_finds_it_signed_by_a_slow_process_goes_on_with_that(shop: Shop,
     assert again == told
 
 
-def test_a_stranger_s_signature_in_our_place_is_not_sent(shop: Shop, seller: ApiClient) -> None:
-    message = shop.draft().message()
+def test_a_stranger_s_signature_in_our_place_is_not_sent(solana_stall: Shop, solana_seller: ApiClient) -> None:
+    message = solana_stall.draft().message()
     theirs = Keypair().sign_message(b"")
-    forged = sealed(message, signed_again(shop.payer, message), first=theirs)
-    with ticking(shop.node):
-        answer = settle(seller, shop.body(forged))
+    forged = sealed(message, signed_again(solana_stall.payer, message), first=theirs)
+    with ticking(solana_stall.node):
+        answer = settle(solana_seller, solana_stall.body(forged))
     assert answer["success"]
     assert answer["transaction"] != str(theirs)

@@ -34,10 +34,10 @@ def settled(shop: Shop, seller: ApiClient) -> X402Payment:
     return X402Payment.objects.get()
 
 
-def test_the_watcher_finds_the_payment_under_the_same_name(shop: Shop, seller: ApiClient) -> None:
-    before = settled(shop, seller)
-    shop.node.finalize()
-    payment = watch(shop)
+def test_the_watcher_finds_the_payment_under_the_same_name(solana_stall: Shop, solana_seller: ApiClient) -> None:
+    before = settled(solana_stall, solana_seller)
+    solana_stall.node.finalize()
+    payment = watch(solana_stall)
     found = Transfer.objects.get(tx_hash=before.tx_hash)
     assert payment.transfer == found
     assert (found.position, found.units) == (before.position, before.units)
@@ -48,9 +48,9 @@ def test_the_watcher_finds_the_payment_under_the_same_name(shop: Shop, seller: A
     assert payment.final_at is not None
 
 
-def test_a_watcher_that_was_faster_is_met_as_well(shop: Shop, seller: ApiClient) -> None:
-    payment = settled(shop, seller)
-    watch(shop)
+def test_a_watcher_that_was_faster_is_met_as_well(solana_stall: Shop, solana_seller: ApiClient) -> None:
+    payment = settled(solana_stall, solana_seller)
+    watch(solana_stall)
     transfer = Transfer.objects.get(tx_hash=payment.tx_hash)
     TransferClaim.objects.all().delete()
     Authorization.objects.update(state="sent", payment=None, answer=None, served_at=None)
@@ -60,20 +60,22 @@ def test_a_watcher_that_was_faster_is_met_as_well(shop: Shop, seller: ApiClient)
     assert TransferClaim.objects.get().transfer == transfer
 
 
-def test_what_a_fork_undoes_is_reversed_and_stands_again_once_it_is_sent_again(shop: Shop, seller: ApiClient) -> None:
-    shop.node.finalize()
-    began = shop.node.slot()
-    settled(shop, seller)
+def test_what_a_fork_undoes_is_reversed_and_stands_again_once_it_is_sent_again(
+    solana_stall: Shop, solana_seller: ApiClient
+) -> None:
+    solana_stall.node.finalize()
+    began = solana_stall.node.slot()
+    settled(solana_stall, solana_seller)
     # What is final is not looked for again, so the operator waits for more slots than there are.
-    assert watch(shop, depth=1_000).status == "verified"
+    assert watch(solana_stall, depth=1_000).status == "verified"
     # Its own slot may be the one that was the newest before.
-    shop.node.rollback(after=began - 1)
-    shop.node.advance(5)
-    assert watch(shop, after=10, depth=1_000).status == "reversed"
+    solana_stall.node.rollback(after=began - 1)
+    solana_stall.node.advance(5)
+    assert watch(solana_stall, after=10, depth=1_000).status == "reversed"
     row = Authorization.objects.get()
     assert row.state == "sent"
     # Its block's hash can be used still: it is sent again.
     finish_open(clock=lambda: timezone.now() + 2 * LEASE)
-    shop.node.advance(5)
-    assert watch(shop, after=20, depth=1_000).status == "verified"
+    solana_stall.node.advance(5)
+    assert watch(solana_stall, after=20, depth=1_000).status == "verified"
     assert X402Payment.objects.get().reversed_at is None

@@ -12,18 +12,20 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_an_honest_payer_s_transfer_is_verified_and_settled(shop: Shop, seller: ApiClient, version: int) -> None:
-    body = shop.body(shop.draft().signed(), version=version)
-    payer = str(shop.payer.pubkey())
-    assert verify(seller, body) == {"isValid": True, "payer": payer}
+def test_an_honest_payer_s_transfer_is_verified_and_settled(
+    solana_stall: Shop, solana_seller: ApiClient, version: int
+) -> None:
+    body = solana_stall.body(solana_stall.draft().signed(), version=version)
+    payer = str(solana_stall.payer.pubkey())
+    assert verify(solana_seller, body) == {"isValid": True, "payer": payer}
     assert not Authorization.objects.exists()
-    with ticking(shop.node):
-        answer = settle(seller, body)
+    with ticking(solana_stall.node):
+        answer = settle(solana_seller, body)
     assert answer["success"], answer
     payment, row = X402Payment.objects.get(), Authorization.objects.get()
     assert answer["transaction"] == payment.tx_hash == row.tx_hash
-    assert (payment.units, payment.payer, payment.pay_to) == (UNITS, payer, shop.wallet)
+    assert (payment.units, payment.payer, payment.pay_to) == (UNITS, payer, solana_stall.wallet)
     assert row.state == AuthorizationState.SETTLED
-    again = settle(seller, body)
+    again = settle(solana_seller, body)
     assert (again["success"], again["errorReason"]) == (False, "duplicate_settlement")
     assert again["transaction"] == answer["transaction"]

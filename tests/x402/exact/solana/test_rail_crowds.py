@@ -33,21 +33,21 @@ def settled_at_once(shop: Shop, seller: ApiClient, body: dict[str, Any]) -> list
 
 @pytest.mark.parametrize("lease", [5, -1])
 def test_eight_settlements_send_one_transaction_and_serve_one(
-    shop: Shop, seller: ApiClient, monkeypatch: pytest.MonkeyPatch, lease: int
+    solana_stall: Shop, solana_seller: ApiClient, monkeypatch: pytest.MonkeyPatch, lease: int
 ) -> None:
     # Without a lease each of them carries it out: it comes out the same.
     monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=lease))
-    answers = settled_at_once(shop, seller, shop.body(shop.draft().signed()))
+    answers = settled_at_once(solana_stall, solana_seller, solana_stall.body(solana_stall.draft().signed()))
     (served,) = [answer for answer in answers if answer["success"]]
     refused = [answer for answer in answers if not answer["success"]]
     assert {answer["errorReason"] for answer in refused} == {"duplicate_settlement"}
     assert {answer["transaction"] for answer in refused} == {served["transaction"]}
     assert Authorization.objects.count() == X402Payment.objects.count() == 1
-    assert shop.node.balance(shop.wallet) == 1 + UNITS
+    assert solana_stall.node.balance(solana_stall.wallet) == 1 + UNITS
 
 
 def test_without_one_name_for_a_message_several_would_begin_and_one_is_paid(
-    shop: Shop, seller: ApiClient, monkeypatch: pytest.MonkeyPatch
+    solana_stall: Shop, solana_seller: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the test before this one."""
 
@@ -63,7 +63,7 @@ def test_without_one_name_for_a_message_several_would_begin_and_one_is_paid(
 
     monkeypatch.setattr(payloads, "read_transfer", read)
     monkeypatch.setattr(standard_settling, "claim", claim_together)
-    answers = settled_at_once(shop, seller, shop.body(shop.draft().signed()))
+    answers = settled_at_once(solana_stall, solana_seller, solana_stall.body(solana_stall.draft().signed()))
     assert Authorization.objects.count() == MANY
     assert [answer["success"] for answer in answers].count(True) == 1
     assert X402Payment.objects.count() == 1
@@ -88,21 +88,21 @@ class Holding:
 @pytest.mark.slow
 @pytest.mark.parametrize("held", ["sendTransaction", "getTransaction"])
 def test_killed_before_or_after_sending_it_is_settled_once_by_whoever_asks_next(
-    shop: Shop, seller: ApiClient, settings: Any, held: str
+    solana_stall: Shop, solana_seller: ApiClient, settings: Any, held: str
 ) -> None:
     settings.TRANSFER_CONSUMERS = []
-    body = shop.body(shop.draft().signed())
-    with RpcProxy(shop.node.url) as proxy:
+    body = solana_stall.body(solana_stall.draft().signed())
+    with RpcProxy(solana_stall.node.url) as proxy:
         proxy.fault = holding = Holding(held)
-        with settling(seller, [body], proxy.url, chain="solana") as process:
+        with settling(solana_seller, [body], proxy.url, chain="solana") as process:
             assert holding.came.wait(60)
             process.kill()
     left = Authorization.objects.get()
     assert left.state == "sent"
     # Its lease has ended.
     Authorization.objects.update(taken_until=None)
-    with ticking(shop.node):
-        answer = settle(seller, body)
+    with ticking(solana_stall.node):
+        answer = settle(solana_seller, body)
     assert answer["success"], answer
     assert answer["transaction"] == left.tx_hash == X402Payment.objects.get().tx_hash
-    assert shop.node.balance(shop.wallet) == 1 + UNITS
+    assert solana_stall.node.balance(solana_stall.wallet) == 1 + UNITS

@@ -15,19 +15,19 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_both_versions_of_solana_are_offered_with_the_account_that_pays_the_network(
-    shop: Shop, seller: ApiClient
+    solana_stall: Shop, solana_seller: ApiClient
 ) -> None:
-    told = seller.get("/x402/supported").body
-    extra = {"feePayer": shop.fee_payer}
+    told = solana_seller.get("/x402/supported").body
+    extra = {"feePayer": solana_stall.fee_payer}
     assert told["kinds"] == [
         {"x402Version": 2, "scheme": "exact", "network": NETWORK, "extra": extra},
         {"x402Version": 1, "scheme": "exact", "network": "solana", "extra": extra},
     ]
-    assert told["signers"] == {"eip155:*": [], "solana:*": [shop.fee_payer]}
+    assert told["signers"] == {"eip155:*": [], "solana:*": [solana_stall.fee_payer]}
 
 
 def test_a_merchant_is_always_told_the_same_account_and_merchants_share_them(
-    shop: Shop, seller: ApiClient, settings: Any
+    solana_stall: Shop, solana_seller: ApiClient, settings: Any
 ) -> None:
     keys = [Keypair() for _ in range(3)]
     settings.GAS_KEYS_SOLANA = [base58.b58encode(bytes(key)).decode() for key in keys]

@@ -23,11 +23,11 @@ OVERDRAWN = "transaction_simulation_failed"
 
 
 @pytest.fixture(autouse=True)
-def losing(shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[RpcProxy]:
+def losing(solana_stall: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[RpcProxy]:
     """A node that loses what it is sent, so that it stays on its way; nobody waits long for it."""
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.2)
     settings.WEB_THREADS = 6 * MANY
-    with RpcProxy(shop.node.url) as proxy:
+    with RpcProxy(solana_stall.node.url) as proxy:
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": proxy.url}
         yield proxy
 
@@ -54,13 +54,13 @@ def signed() -> int:
 
 @pytest.mark.concurrency
 def test_eight_payments_of_one_payer_with_money_for_one_are_signed_once(
-    shop: Shop, seller: ApiClient, losing: RpcProxy
+    solana_stall: Shop, solana_seller: ApiClient, losing: RpcProxy
 ) -> None:
-    leave(shop, UNITS)
+    leave(solana_stall, UNITS)
     losing.fault = loses_what_is_sent
-    bodies = bodies_of(shop, MANY)
+    bodies = bodies_of(solana_stall, MANY)
     with crew(MANY) as threads:
-        answers = threads.together(*[lambda body=body: settle(seller, body) for body in bodies])
+        answers = threads.together(*[lambda body=body: settle(solana_seller, body) for body in bodies])
     assert signed() == 1
     reasons = sorted(answer["errorReason"] for answer in answers)
     assert reasons == ["settlement_pending"] + [OVERDRAWN] * (MANY - 1)
@@ -68,25 +68,25 @@ def test_eight_payments_of_one_payer_with_money_for_one_are_signed_once(
 
 @pytest.mark.concurrency
 def test_without_counting_what_is_open_all_of_them_would_be_signed(
-    shop: Shop, seller: ApiClient, losing: RpcProxy, monkeypatch: pytest.MonkeyPatch
+    solana_stall: Shop, solana_seller: ApiClient, losing: RpcProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the test before this one."""
     monkeypatch.setattr(rail, "refuse_overdrawn", lambda *_, **__: None)
-    leave(shop, UNITS)
+    leave(solana_stall, UNITS)
     losing.fault = loses_what_is_sent
-    for body in bodies_of(shop, 3):
-        settle(seller, body)
+    for body in bodies_of(solana_stall, 3):
+        settle(solana_seller, body)
     assert signed() == 3
 
 
 def test_what_a_payer_has_the_money_for_is_signed_however_much_is_open(
-    shop: Shop, seller: ApiClient, losing: RpcProxy
+    solana_stall: Shop, solana_seller: ApiClient, losing: RpcProxy
 ) -> None:
-    leave(shop, 3 * UNITS)
+    leave(solana_stall, 3 * UNITS)
     losing.fault = loses_what_is_sent
-    bodies = bodies_of(shop, 4)
-    told = [settle(seller, body)["errorReason"] for body in bodies]
+    bodies = bodies_of(solana_stall, 4)
+    told = [settle(solana_seller, body)["errorReason"] for body in bodies]
     assert told == ["settlement_pending"] * 3 + [OVERDRAWN]
     losing.fault = honest
-    with ticking(shop.node):
-        assert [settle(seller, body)["success"] for body in bodies[:3]] == [True] * 3
+    with ticking(solana_stall.node):
+        assert [settle(solana_seller, body)["success"] for body in bodies[:3]] == [True] * 3

@@ -21,34 +21,34 @@ Sell = Callable[[sellers.Shop], AbstractContextManager[str]]
 
 
 @pytest.fixture
-def sold(shop: Shop, seller: ApiClient, live_server: LiveServer) -> sellers.Shop:
+def sold(solana_stall: Shop, solana_seller: ApiClient, live_server: LiveServer) -> sellers.Shop:
     """A merchant whose resource servers ask this facilitator."""
     return sellers.Shop(
         facilitator=f"{live_server.url}/api/v1/x402",
-        key=seller.key or "",
-        pay_to=shop.wallet,
+        key=solana_seller.key or "",
+        pay_to=solana_stall.wallet,
         asset=USDC,
         network="solana",
-        extra={"feePayer": shop.fee_payer},
+        extra={"feePayer": solana_stall.fee_payer},
     )
 
 
 @pytest.mark.parametrize("sell", [first_shop, second_shop], ids=["v1", "v2"])
-def test_the_pypi_client_pays_on_solana(shop: Shop, sold: sellers.Shop, sell: Sell) -> None:
+def test_the_pypi_client_pays_on_solana(solana_stall: Shop, sold: sellers.Shop, sell: Sell) -> None:
     with sell(sold) as url:
-        page = bought_by_pypi(url, key_of(shop), solana_node=shop.node.url)
+        page = bought_by_pypi(url, key_of(solana_stall), solana_node=solana_stall.node.url)
     assert page == SECRET
-    check_paid(shop)
+    check_paid(solana_stall)
 
 
 @pytest.mark.parametrize(
     ("sell", "package"), [(first_shop, "x402-fetch"), (second_shop, "@x402/fetch")], ids=["v1", "v2"]
 )
-def test_the_npm_client_pays_on_solana(shop: Shop, sold: sellers.Shop, sell: Sell, package: str) -> None:
+def test_the_npm_client_pays_on_solana(solana_stall: Shop, sold: sellers.Shop, sell: Sell, package: str) -> None:
     with sell(sold) as url:
-        page = bought_by_npm(url, key_of(shop), package, solana_node=shop.node.url)
+        page = bought_by_npm(url, key_of(solana_stall), package, solana_node=solana_stall.node.url)
     assert page == SECRET
-    check_paid(shop)
+    check_paid(solana_stall)
 
 
 def key_of(shop: Shop) -> str:

@@ -52,41 +52,43 @@ def both(reason: str) -> tuple[str, str]:
         {"blockhash": str(Keypair().pubkey())},
     ],
 )
-def test_what_the_network_would_refuse_is_not_sent(shop: Shop, seller: ApiClient, changes: dict[str, Any]) -> None:
-    body = shop.body(shop.draft(**changes).signed())
-    assert codes(seller, body) == both(reasons.SIMULATION)
+def test_what_the_network_would_refuse_is_not_sent(
+    solana_stall: Shop, solana_seller: ApiClient, changes: dict[str, Any]
+) -> None:
+    body = solana_stall.body(solana_stall.draft(**changes).signed())
+    assert codes(solana_seller, body) == both(reasons.SIMULATION)
 
 
 @pytest.mark.parametrize("units", [UNITS - 1, UNITS + 1, 0, 2**64 - 1])
-def test_another_amount_than_asked_for_is_refused(shop: Shop, seller: ApiClient, units: int) -> None:
-    body = shop.body(shop.draft(units=units).signed())
+def test_another_amount_than_asked_for_is_refused(solana_stall: Shop, solana_seller: ApiClient, units: int) -> None:
+    body = solana_stall.body(solana_stall.draft(units=units).signed())
     expected = "invalid_exact_svm_payload_amount_mismatch"
-    assert codes(seller, body) == both(expected)
+    assert codes(solana_seller, body) == both(expected)
 
 
-def test_somebody_else_s_wallet_is_not_paid_here(shop: Shop, seller: ApiClient) -> None:
+def test_somebody_else_s_wallet_is_not_paid_here(solana_stall: Shop, solana_seller: ApiClient) -> None:
     thief = Keypair()
-    shop.node.fund(str(thief.pubkey()), 1)
-    signed = shop.draft(recipient=str(thief.pubkey())).signed()
-    code = codes(seller, shop.body(signed, payTo=str(thief.pubkey())))
+    solana_stall.node.fund(str(thief.pubkey()), 1)
+    signed = solana_stall.draft(recipient=str(thief.pubkey())).signed()
+    code = codes(solana_seller, solana_stall.body(signed, payTo=str(thief.pubkey())))
     assert code == both(reasons.RECIPIENT)
 
 
-def test_an_account_that_is_not_ours_pays_nothing(shop: Shop, seller: ApiClient) -> None:
+def test_an_account_that_is_not_ours_pays_nothing(solana_stall: Shop, solana_seller: ApiClient) -> None:
     stranger = str(Keypair().pubkey())
-    shop.node.airdrop(stranger)
-    signed = shop.draft(fee_payer=stranger).signed()
-    body = shop.body(signed, extra={"feePayer": stranger})
-    assert codes(seller, body) == both(reasons.FEE_PAYER_UNKNOWN)
+    solana_stall.node.airdrop(stranger)
+    signed = solana_stall.draft(fee_payer=stranger).signed()
+    body = solana_stall.body(signed, extra={"feePayer": stranger})
+    assert codes(solana_seller, body) == both(reasons.FEE_PAYER_UNKNOWN)
 
 
-def test_another_merchant_does_not_get_the_payment(shop: Shop, seller: ApiClient) -> None:
+def test_another_merchant_does_not_get_the_payment(solana_stall: Shop, solana_seller: ApiClient) -> None:
     thief, wallet, now = make_merchant(), str(Keypair().pubkey()), timezone.now()
     set_machine_wallet(thief, chain="solana", address=wallet, actor=make_user(), now=now)
     forget()
-    signed, own = shop.draft().signed(), client_of(thief, Mode.LIVE)
-    assert codes(own, shop.body(signed)) == both(reasons.RECIPIENT)
-    assert codes(own, shop.body(signed, payTo=wallet)) == both(reasons.RECIPIENT)
+    signed, own = solana_stall.draft().signed(), client_of(thief, Mode.LIVE)
+    assert codes(own, solana_stall.body(signed)) == both(reasons.RECIPIENT)
+    assert codes(own, solana_stall.body(signed, payTo=wallet)) == both(reasons.RECIPIENT)
 
 
 TROUBLE = ("unexpected_verify_error", "unexpected_settle_error")
@@ -94,24 +96,24 @@ TROUBLE = ("unexpected_verify_error", "unexpected_settle_error")
 
 @pytest.mark.parametrize("lamports", [0, 9_000, RENT + 9_000])
 def test_our_account_s_want_of_money_says_nothing_about_the_payment(
-    shop: Shop, seller: ApiClient, settings: Any, lamports: int
+    solana_stall: Shop, solana_seller: ApiClient, settings: Any, lamports: int
 ) -> None:
     poor = Keypair()
     if lamports:
-        shop.node.rpc("sim_setLamports", str(poor.pubkey()), lamports)
+        solana_stall.node.rpc("sim_setLamports", str(poor.pubkey()), lamports)
     settings.GAS_KEYS_SOLANA = [b58encode(bytes(poor)).decode()]
-    shop.fee_payer = str(poor.pubkey())
-    body = shop.body(shop.draft().signed())
-    assert codes(seller, body) == TROUBLE
-    shop.node.airdrop(shop.fee_payer)
-    with ticking(shop.node):
-        assert settle(seller, body)["success"]
+    solana_stall.fee_payer = str(poor.pubkey())
+    body = solana_stall.body(solana_stall.draft().signed())
+    assert codes(solana_seller, body) == TROUBLE
+    solana_stall.node.airdrop(solana_stall.fee_payer)
+    with ticking(solana_stall.node):
+        assert settle(solana_seller, body)["success"]
 
 
 @pytest.fixture
-def proxy(shop: Shop, settings: Any) -> Iterator[RpcProxy]:
+def proxy(solana_stall: Shop, settings: Any) -> Iterator[RpcProxy]:
     """Stands between the gateway and the node."""
-    with RpcProxy(shop.node.url) as between:
+    with RpcProxy(solana_stall.node.url) as between:
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": between.url}
         yield between
 
@@ -129,17 +131,17 @@ def proxy(shop: Shop, settings: Any) -> Iterator[RpcProxy]:
     ids=["method", "plan", "behind", "no slot", "nothing", "status"],
 )
 def test_a_node_s_trouble_says_nothing_about_the_payment(
-    shop: Shop, proxy: RpcProxy, seller: ApiClient, fault: Fault
+    solana_stall: Shop, proxy: RpcProxy, solana_seller: ApiClient, fault: Fault
 ) -> None:
-    body = shop.body(shop.draft().signed())
+    body = solana_stall.body(solana_stall.draft().signed())
     proxy.fault = fault
-    assert codes(seller, body) == TROUBLE
+    assert codes(solana_seller, body) == TROUBLE
 
 
-def test_asking_whether_it_would_settle_changes_nothing(shop: Shop, seller: ApiClient) -> None:
-    body = shop.body(shop.draft().signed())
-    answers = [verify(seller, body) for _ in range(16)]
+def test_asking_whether_it_would_settle_changes_nothing(solana_stall: Shop, solana_seller: ApiClient) -> None:
+    body = solana_stall.body(solana_stall.draft().signed())
+    answers = [verify(solana_seller, body) for _ in range(16)]
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["isValid"]
     assert not Authorization.objects.exists()
-    assert shop.node.balance(shop.wallet) == 1
+    assert solana_stall.node.balance(solana_stall.wallet) == 1
