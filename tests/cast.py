@@ -27,16 +27,18 @@ from tests.checkouts.factories import make_chains_well
 from tests.checkouts.inboxes import extra_item
 from tests.contract.client import ApiClient, client_of
 from tests.dashboard.machines import GAS_KEY
-from tests.dashboard.people import Desk, log_in, make_desk
+from tests.dashboard.people import Desk, log_in, make_desk, make_member
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_merchant, make_user, make_wallet
 from tests.gateway.operator.people import log_in_by_factor, make_operator
 from tests.links.payer import Payer
 from tests.waiting import wait_until
+from tests.wallets.wallet_changes import make_owned_merchant
 from tests.webhooks.factories import HOOK, make_endpoint
 from tests.webhooks.receiver import Receiver, receiving
 from webhooks.models import Endpoint
 
 if TYPE_CHECKING:
+    from tests.checkouts.arrivals import Till
     from tests.checkouts.page.streaming.servers import StreamServer
     from tests.clients.shops import Shop
     from tests.clients.standin import StandIn
@@ -49,6 +51,33 @@ OpenShop = Callable[..., "Shop"]
 def merchant() -> Merchant:
     """The merchant that the test is about, with nothing yet."""
     return make_merchant()
+
+
+@pytest.fixture
+def owned_merchant(merchant: Merchant) -> Merchant:
+    """The merchant, with an owner."""
+    make_member(merchant)
+    return merchant
+
+
+@pytest.fixture
+def teamed_merchant() -> Merchant:
+    """A merchant with two owners, one admin, and a wallet on Ethereum."""
+    return make_owned_merchant()
+
+
+@pytest.fixture
+def member(owned_merchant: Merchant) -> User:
+    """The owner of the merchant, not logged in."""
+    return owned_merchant.memberships.get().user
+
+
+@pytest.fixture
+def till() -> "Till":
+    """A merchant with wallets on two exact-amount chains, its checkouts, and the money that comes in."""
+    from tests.checkouts.arrivals import Till
+
+    return Till()
 
 
 # At the dashboard.
@@ -279,6 +308,12 @@ def chains_are_well(settings: Any, db: None) -> None:
 
 
 @pytest.fixture
+def no_history(settings: Any) -> None:
+    """Nothing is imported of what watched wallets did before."""
+    settings.WALLET_HISTORY_DAYS = 0
+
+
+@pytest.fixture
 def gas_key(settings: Any) -> None:
     """The operator has a key that pays for gas."""
     settings.GAS_KEYS = [GAS_KEY]
@@ -288,6 +323,13 @@ def gas_key(settings: Any) -> None:
 def no_bells(settings: Any) -> None:
     """Nobody but the test deals with the queue."""
     settings.TRANSFER_CONSUMERS = []
+
+
+@pytest.fixture
+def still_noon() -> Iterator[None]:
+    """`NOON`, standing still."""
+    with time_machine.travel(NOON, tick=False):
+        yield
 
 
 @pytest.fixture

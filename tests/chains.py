@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accounts.models import Membership, Merchant
-from accounts.states import Mode, Role
+from accounts.models import Merchant
+from accounts.states import Mode
 from demo.localnet.anvil import Anvil
 from demo.localnet.tokens import token_address
 from tests.contract.client import ApiClient, client_of
-from tests.factories import make_live_chain, make_merchant, make_user, make_wallet
+from tests.factories import make_live_chain, make_merchant, make_wallet
 from wallets.models import ChainCursor, Transfer
 from wallets.selectors import forget
 
@@ -53,6 +53,16 @@ USDC = token_address("USDC")
 def base_proxy(base_node: Anvil) -> Iterator["RpcProxy"]:
     """Stands before Base's node."""
     yield from _before(base_node.url)
+
+
+@pytest.fixture
+def absurd_node(base_node: Anvil) -> Iterator["RpcProxy"]:
+    """Stands before Base's node and tells numbers that cannot be."""
+    from tests.settlements.chain import ABSURD, tells
+
+    for proxy in _before(base_node.url):
+        proxy.fault = tells(ABSURD)
+        yield proxy
 
 
 @pytest.fixture
@@ -457,20 +467,28 @@ def exact_case(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> "Case":
 
 
 @pytest.fixture
-def owned_merchant(no_bells: None) -> Merchant:
-    """A merchant with an owner; nobody else deals with the queue."""
-    del no_bells
-    made = make_merchant()
-    Membership.objects.create(merchant=made, user=make_user(), role=Role.OWNER)
-    return made
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for a receipt."""
+    monkeypatch.setattr("x402.exact.waiters.RECEIPT_SECONDS", 0.05)
 
 
 @pytest.fixture
-def verified_transfer(owned_merchant: Merchant, settings: Any) -> Transfer:
+def signed_body(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> dict[str, Any]:
+    """The body of a settlement that nobody has asked for yet: a signed payment of `UNITS` on Base."""
+    from demo.localnet.authorizations import authorize
+    from tests.x402.exact.bodies import body_of
+    from tests.x402.payers import UNITS, pay_to_of
+
+    return body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
+
+
+@pytest.fixture
+def verified_transfer(owned_merchant: Merchant, no_bells: None, settings: Any) -> Transfer:
     """A machine's payment to `owned_merchant`, recorded twelve blocks deep and verified by its hash."""
     from tests.x402.payments.following import follow
     from tests.x402.recorded import make_machine_transfer, make_seller, verify_it
 
+    del no_bells
     found = make_machine_transfer(owned_merchant, make_seller(owned_merchant, settings))
     assert verify_it(found)["valid"] is True
     follow()

@@ -236,6 +236,12 @@ def page(open_context: Callable[..., BrowserContext]) -> Page:
     return context.new_page()
 
 
+@pytest.fixture
+def still_page(open_context: Callable[..., BrowserContext]) -> Page:
+    """A page that nothing moves on."""
+    return open_context(device_scale_factor=2, reduced_motion="reduce").new_page()
+
+
 def _listen(page: Page, complaints: list[str]) -> None:
     def failed(request: Request) -> None:
         # Leaving a page cancels what it still asks for; what a policy stops is heard on the console, and where

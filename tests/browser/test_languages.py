@@ -35,12 +35,6 @@ GAPS = """(values) => values.map((value) => {
 })"""
 
 
-@pytest.fixture
-def still_page(open_context: Callable[..., BrowserContext]) -> Page:
-    """A page that nothing moves on."""
-    return open_context(device_scale_factor=2, reduced_motion="reduce").new_page()
-
-
 def with_language(rest: str, code: str) -> str:
     """The rest of a page's address, in a language."""
     return f"{rest}{'&' if '?' in rest else '?'}lang={code}"

@@ -80,12 +80,6 @@ ANSWERS: dict[str, Callable[[], Checkout]] = {
 }
 
 
-@pytest.fixture
-def still_page(open_context: Callable[..., BrowserContext]) -> Page:
-    """A page that nothing moves on."""
-    return open_context(device_scale_factor=2, reduced_motion="reduce").new_page()
-
-
 @pytest.mark.parametrize("name", ANSWERS)
 def test_every_answer_is_whole_on_every_screen_and_clean_for_axe(name: str, still_page: Page, live_server: Any) -> None:
     checkout = ANSWERS[name]()

@@ -1,12 +1,11 @@
 """The public status page in a real browser."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from gateway.status.models import Incident, IncidentKind
 from gateway.status.report import current_report
@@ -14,12 +13,6 @@ from tests.browser.test_screenshots import faults
 from tests.factories import make_checkout, make_live_chain, make_transfer
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
-
-
-@pytest.fixture
-def still_page(open_context: Callable[..., BrowserContext]) -> Page:
-    """A page that nothing moves on."""
-    return open_context(device_scale_factor=2, reduced_motion="reduce").new_page()
 
 
 @pytest.fixture(autouse=True)

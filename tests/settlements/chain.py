@@ -2,6 +2,7 @@
 
 import secrets
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 
@@ -13,6 +14,7 @@ from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
 from settlements.sweeps.plan import Waiting
 from settlements.sweeps.service import resume
+from tests.nodes.proxy import Ask, Fault, one_by_one
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer, transfer_many
 from wallets.models import DepositAddress
@@ -21,6 +23,7 @@ USDC = token_address("USDC")
 WAITING = Waiting("base", "USDC")
 CONFIRMATIONS = 6
 LATE = timedelta(minutes=2)
+ABSURD = 2**62
 
 
 def read(node: Anvil) -> None:
@@ -65,3 +68,16 @@ def settle(node: GasNode, base_node: Anvil) -> None:
     """Let the chain grow until all is final, and everybody look."""
     base_node.mine(CONFIRMATIONS)
     look(node)
+
+
+def tells(count: int) -> Fault:
+    """Every account has sent so many, and nobody knows any receipt."""
+
+    def answer(request: Any, ask: Ask) -> Any:
+        lies: dict[str, object] = {"eth_getTransactionCount": hex(count), "eth_getTransactionReceipt": None}
+        told = ask(request)
+        if request["method"] in lies:
+            told["result"] = lies[request["method"]]
+        return told
+
+    return one_by_one(answer)

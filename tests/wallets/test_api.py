@@ -1,21 +1,11 @@
 """Chain metadata of the API."""
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
-from tests.wallets.test_selectors import NODES, make_cursor
-from wallets import selectors
+from tests.wallets.test_selectors import make_cursor
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def local_chains(settings: Any) -> None:
-    settings.CHAIN_NETWORK = "local"
-    settings.CHAIN_SETTINGS = dict(NODES)
-    selectors.forget()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 
 def test_chain_metadata_needs_no_key_and_lists_six_chains_by_priority(client: Client) -> None:

@@ -15,19 +15,7 @@ from wallets.networks import chains
 from wallets.selectors import offerable_chains
 from wallets.states import ChainStatus
 
-pytestmark = pytest.mark.django_db
-NODES = {
-    "BASE_RPC_URLS": "http://127.0.0.1:1",
-    "POLYGON_RPC_URLS": "http://127.0.0.1:2",
-    "ETHEREUM_RPC_URLS": "http://127.0.0.1:3",
-}
-
-
-@pytest.fixture(autouse=True)
-def local_chains(settings: Any) -> None:
-    settings.CHAIN_NETWORK = "local"
-    settings.CHAIN_SETTINGS = dict(NODES)
-    selectors.forget()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 
 
 def make_cursor(chain: str = "base", **overrides: Any) -> ChainCursor:

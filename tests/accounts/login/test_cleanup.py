@@ -13,16 +13,9 @@ from accounts.login.cleanup import forget_old_logins
 from accounts.models import Guesses, User
 from accounts.tasks import forget_old_logins_task
 from tests.accounts.logins import try_login
-from tests.dashboard.people import PASSWORD, make_member
-from tests.factories import make_merchant
+from tests.dashboard.people import PASSWORD
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def person() -> User:
-    """Somebody with a password."""
-    return make_member(make_merchant())
 
 
 def logged_in(person: User, browser: str = "Firefox") -> Client:
@@ -31,13 +24,13 @@ def logged_in(person: User, browser: str = "Firefox") -> Client:
     return client
 
 
-def test_what_is_over_is_forgotten(person: User) -> None:
+def test_what_is_over_is_forgotten(member: User) -> None:
     now = timezone.now()
     with time_machine.travel(now, tick=False) as clock:
-        logged_in(person)
+        logged_in(member)
         try_login("nobody@example.test", "wrong")
         clock.shift(timedelta(days=15))
-        logged_in(person)
+        logged_in(member)
         assert forget_old_logins(now=timezone.now()) == 1
         assert Session.objects.count() == UserSession.objects.count() == 1
         assert not Guesses.objects.exists()

@@ -20,30 +20,24 @@ pytestmark = pytest.mark.django_db
 SESSIONS = "/account/sessions/"
 
 
-@pytest.fixture
-def person() -> User:
-    """Somebody with a password."""
-    return make_member(make_merchant())
-
-
 def logged_in(person: User, browser: str = "Firefox") -> Client:
     client = Client(headers={"user-agent": browser})
     try_login(person.email, PASSWORD, client)
     return client
 
 
-def test_a_login_ends_after_a_day_without_use(person: User) -> None:
+def test_a_login_ends_after_a_day_without_use(member: User) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        client = logged_in(person)
+        client = logged_in(member)
         clock.shift(timedelta(hours=23, minutes=59))
         assert is_logged_in(client)
         clock.shift(timedelta(hours=24))
         assert not is_logged_in(client)
 
 
-def test_what_an_open_page_asks_by_itself_keeps_no_login(person: User) -> None:
+def test_what_an_open_page_asks_by_itself_keeps_no_login(member: User) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        client = logged_in(person)
+        client = logged_in(member)
         assert is_logged_in(client)
         for _ in range(4):
             clock.shift(timedelta(hours=7))
@@ -51,9 +45,9 @@ def test_what_an_open_page_asks_by_itself_keeps_no_login(person: User) -> None:
         assert not is_logged_in(client)
 
 
-def test_a_login_ends_after_fourteen_days_however_much_it_is_used(person: User) -> None:
+def test_a_login_ends_after_fourteen_days_however_much_it_is_used(member: User) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        client = logged_in(person)
+        client = logged_in(member)
         for _ in range(27):
             clock.shift(timedelta(hours=12))
             assert is_logged_in(client)
@@ -61,9 +55,9 @@ def test_a_login_ends_after_fourteen_days_however_much_it_is_used(person: User) 
         assert not is_logged_in(client)
 
 
-def test_reading_pages_writes_now_and_then_only(person: User, django_assert_max_num_queries: Any) -> None:
+def test_reading_pages_writes_now_and_then_only(member: User, django_assert_max_num_queries: Any) -> None:
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        client = logged_in(person)
+        client = logged_in(member)
         client.get(SESSIONS)
         with django_assert_max_num_queries(20) as asked:
             client.get(SESSIONS)
@@ -74,8 +68,8 @@ def test_reading_pages_writes_now_and_then_only(person: User, django_assert_max_
         assert UserSession.objects.get().last_seen_at == timezone.now()
 
 
-def test_every_login_is_listed_and_can_be_ended_elsewhere(person: User) -> None:
-    here, there = logged_in(person, "Here/1"), logged_in(person, "There/1")
+def test_every_login_is_listed_and_can_be_ended_elsewhere(member: User) -> None:
+    here, there = logged_in(member, "Here/1"), logged_in(member, "There/1")
     page = here.get(SESSIONS).text
     assert "Here/1" in page
     assert "There/1" in page
@@ -86,29 +80,29 @@ def test_every_login_is_listed_and_can_be_ended_elsewhere(person: User) -> None:
     assert AuditEntry.objects.get().action == "account.session_ended"
 
 
-def test_all_others_can_be_ended_at_once(person: User) -> None:
-    here, there = logged_in(person), logged_in(person)
+def test_all_others_can_be_ended_at_once(member: User) -> None:
+    here, there = logged_in(member), logged_in(member)
     here.post(SESSIONS)
     assert is_logged_in(here)
     assert not is_logged_in(there)
 
 
-def test_nobody_ends_a_strangers_login(person: User) -> None:
-    mine, stranger = logged_in(person), logged_in(make_member(make_merchant()))
-    session = UserSession.objects.get(user=person)
+def test_nobody_ends_a_strangers_login(member: User) -> None:
+    mine, stranger = logged_in(member), logged_in(make_member(make_merchant()))
+    session = UserSession.objects.get(user=member)
     assert stranger.post(f"{SESSIONS}{session.pk}/end/").status_code == 404
     assert is_logged_in(mine)
 
 
-def test_logging_out_ends_the_session_on_the_server(person: User) -> None:
-    client = logged_in(person)
+def test_logging_out_ends_the_session_on_the_server(member: User) -> None:
+    client = logged_in(member)
     kept = client.cookies[configured.SESSION_COOKIE_NAME].value
     client.post("/account/logout/")
     client.cookies[configured.SESSION_COOKIE_NAME] = kept
     assert not is_logged_in(client)
 
 
-def test_logging_out_takes_a_form_not_a_link(person: User) -> None:
-    client = logged_in(person)
+def test_logging_out_takes_a_form_not_a_link(member: User) -> None:
+    client = logged_in(member)
     assert "Log out?" in client.get("/account/logout/").text
     assert is_logged_in(client)

@@ -45,11 +45,6 @@ def found(till: Till, units: int, **changes: Any) -> set[int]:
     return {candidate.pk for candidate in around.known(1).candidates}
 
 
-@pytest.fixture
-def till() -> Till:
-    return Till()
-
-
 @pytest.mark.parametrize(
     ("price", "units", "expected"),
     [

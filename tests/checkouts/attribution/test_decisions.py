@@ -19,11 +19,6 @@ pytestmark = pytest.mark.django_db
 SAME: dict[str, Any] = {"customer_ref": "ada", "product_ref": "beans|1kg"}
 
 
-@pytest.fixture
-def till() -> Till:
-    return Till()
-
-
 def payer_of_sent(till: Till, units: int = 25 * DOLLAR, **where: Any) -> Checkout | None:
     """Whom money is credited to that arrives now."""
     transfer = till.sees(units, **where)

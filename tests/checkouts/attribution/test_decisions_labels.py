@@ -3,15 +3,10 @@
 import pytest
 
 from checkouts.states import InboxReason
-from tests.checkouts.arrivals import Till, exact, inbox_item, memo, payer_of
+from tests.checkouts.arrivals import exact, inbox_item, memo, payer_of
 from tests.checkouts.watcher import DOLLAR, attribute
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def till() -> Till:
-    return Till()
 
 
 @pytest.mark.parametrize("written", ["{}", "  {}\n", "Order {}", '"{}"', "{}%20"])

@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 STRANGERS = 201_500_000
 
 
-@pytest.fixture
-def till() -> Till:
-    return Till()
-
-
 @pytest.mark.parametrize(("own_first", "batch"), [(True, 1), (True, 500), (False, 500)])
 def test_money_near_a_paid_checkouts_price_waits_for_a_person(till, own_first, batch):
     paid, other = till.checkout("200.00", 2_700), till.checkout("204.00", 1_300)

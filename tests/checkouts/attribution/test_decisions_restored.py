@@ -6,15 +6,10 @@ import pytest
 
 from checkouts.states import InboxReason
 from gateway.core.restores import Restore
-from tests.checkouts.arrivals import Till, exact, inbox_item, payer_of
+from tests.checkouts.arrivals import exact, inbox_item, payer_of
 from tests.checkouts.watcher import DOLLAR, SOON, attribute
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def till() -> Till:
-    return Till()
 
 
 def restore_lost(hours: int) -> None:

@@ -19,28 +19,14 @@ from settlements.gas.upkeep import tend
 from settlements.models import GasAccount
 from settlements.states import TransactionState
 from tests.factories import make_user
-from tests.nodes.proxy import Ask, Fault, RpcProxy, one_by_one
+from tests.nodes.proxy import RpcProxy
 from tests.settlements.calls import ask
-from tests.settlements.chain import CONFIRMATIONS, LATE
+from tests.settlements.chain import ABSURD, CONFIRMATIONS, LATE, tells
 
 pytestmark = pytest.mark.django_db
 
-ABSURD = 2**62
 BEYOND_ANY = 2**63
 NOWHERE = "http://127.0.0.1:9"
-
-
-def tells(count: int) -> Fault:
-    """Every account has sent so many, and nobody knows any receipt."""
-
-    def answer(request: Any, ask: Ask) -> Any:
-        lies: dict[str, object] = {"eth_getTransactionCount": hex(count), "eth_getTransactionReceipt": None}
-        told = ask(request)
-        if request["method"] in lies:
-            told["result"] = lies[request["method"]]
-        return told
-
-    return one_by_one(answer)
 
 
 @contextmanager
@@ -48,13 +34,6 @@ def asking(base_settings: Any, *urls: str) -> Iterator[GasNode]:
     base_settings.CHAIN_SETTINGS = base_settings.CHAIN_SETTINGS | {"BASE_RPC_URLS": ",".join(urls)}
     with gas_node("base") as opened:
         yield opened
-
-
-@pytest.fixture
-def liar(base_node: Anvil) -> Iterator[RpcProxy]:
-    with RpcProxy(base_node.url) as proxy:
-        proxy.fault = tells(ABSURD)
-        yield proxy
 
 
 def account() -> GasAccount:
@@ -72,12 +51,12 @@ def make_operator() -> None:
 
 
 def test_a_number_no_account_can_have_is_not_believed_and_told_once_a_day(
-    base_gas_node: GasNode, liar: RpcProxy, base_settings: Any
+    base_gas_node: GasNode, absurd_node: RpcProxy, base_settings: Any
 ) -> None:
     make_operator()
     first = ask(base_gas_node, "one")
     now = timezone.now()
-    with asking(base_settings, liar.url) as lying:
+    with asking(base_settings, absurd_node.url) as lying:
         for hours in (0, 5, 25):
             refresh_balances("base", node=lying, now=now + timedelta(hours=hours))
     assert account().next_nonce == first.nonce + 1
@@ -87,22 +66,22 @@ def test_a_number_no_account_can_have_is_not_believed_and_told_once_a_day(
 
 
 def test_without_the_bound_one_lie_would_stop_the_account(
-    monkeypatch: pytest.MonkeyPatch, base_gas_node: GasNode, liar: RpcProxy, base_settings: Any
+    monkeypatch: pytest.MonkeyPatch, base_gas_node: GasNode, absurd_node: RpcProxy, base_settings: Any
 ) -> None:
     """The negative control of the test above."""
     monkeypatch.setattr(nonces, "MOST_RAISED", BEYOND_ANY)
     ask(base_gas_node, "one")
-    with asking(base_settings, liar.url) as lying:
+    with asking(base_settings, absurd_node.url) as lying:
         refresh_balances("base", node=lying, now=timezone.now())
     assert account().next_nonce == ABSURD
 
 
 def test_nothing_is_given_up_on_the_word_of_one_that_is_not_believed(
-    base_gas_node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
+    base_gas_node: GasNode, base_node: Anvil, absurd_node: RpcProxy, base_settings: Any
 ) -> None:
     made = ask(base_gas_node, "one")
     base_node.mine(CONFIRMATIONS)
-    with asking(base_settings, liar.url) as lying:
+    with asking(base_settings, absurd_node.url) as lying:
         assert tend("base", node=lying, now=timezone.now()) == 1
     assert tend("base", node=base_gas_node, now=timezone.now() + LATE) == 1
     base_node.mine(CONFIRMATIONS)
@@ -112,12 +91,12 @@ def test_nothing_is_given_up_on_the_word_of_one_that_is_not_believed(
 
 
 def test_a_small_lie_is_found_out_by_the_second_node(
-    base_gas_node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
+    base_gas_node: GasNode, base_node: Anvil, absurd_node: RpcProxy, base_settings: Any
 ) -> None:
     made = ask(base_gas_node, "one")
-    liar.fault = tells(made.nonce + 7)
+    absurd_node.fault = tells(made.nonce + 7)
     base_node.mine(CONFIRMATIONS)
-    with asking(base_settings, liar.url, base_node.url) as divided:
+    with asking(base_settings, absurd_node.url, base_node.url) as divided:
         refresh_balances("base", node=divided, now=timezone.now())
         assert tend("base", node=divided, now=timezone.now()) == 1
     made.refresh_from_db()
@@ -127,13 +106,13 @@ def test_a_small_lie_is_found_out_by_the_second_node(
 
 
 def test_without_a_second_node_a_small_lie_is_believed(
-    base_gas_node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
+    base_gas_node: GasNode, base_node: Anvil, absurd_node: RpcProxy, base_settings: Any
 ) -> None:
     """The negative control of the test above."""
     made = ask(base_gas_node, "one")
-    liar.fault = tells(made.nonce + 7)
+    absurd_node.fault = tells(made.nonce + 7)
     base_node.mine(CONFIRMATIONS)
-    with asking(base_settings, liar.url) as lying:
+    with asking(base_settings, absurd_node.url) as lying:
         tend("base", node=lying, now=timezone.now())
     made.refresh_from_db()
     assert made.state == TransactionState.DROPPED
@@ -157,18 +136,18 @@ def test_while_the_second_node_is_away_nothing_is_given_up_or_held_up(
 
 
 def test_an_account_is_not_begun_with_a_number_nodes_do_not_agree_on(
-    base_node: Anvil, liar: RpcProxy, base_settings: Any
+    base_node: Anvil, absurd_node: RpcProxy, base_settings: Any
 ) -> None:
-    for urls in ([liar.url, base_node.url], [liar.url]):
+    for urls in ([absurd_node.url, base_node.url], [absurd_node.url]):
         with asking(base_settings, *urls) as doubtful, pytest.raises(NoGasError, match="to believe"):
             ask(doubtful, "one")
     assert account().next_nonce is None
 
 
 def test_a_number_that_fits_no_column_passes_to_the_next_node(
-    base_node: Anvil, liar: RpcProxy, base_settings: Any
+    base_node: Anvil, absurd_node: RpcProxy, base_settings: Any
 ) -> None:
-    liar.fault = tells(BEYOND_ANY)
-    with asking(base_settings, liar.url, base_node.url) as divided:
+    absurd_node.fault = tells(BEYOND_ANY)
+    with asking(base_settings, absurd_node.url, base_node.url) as divided:
         address = base_node.accounts[3].address
         assert divided.nonce(address) == int(base_node.rpc("eth_getTransactionCount", address, "latest"), 16)

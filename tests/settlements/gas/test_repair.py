@@ -1,6 +1,5 @@
 """A person repairs an account's numbers."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,16 +15,9 @@ from settlements.states import Purpose, TransactionState
 from tests.nodes.proxy import RpcProxy
 from tests.settlements.calls import ask
 from tests.settlements.chain import CONFIRMATIONS
-from tests.settlements.gas.test_nonces import ABSURD, account, asking, tells
+from tests.settlements.gas.test_nonces import account, asking
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def liar(base_node: Anvil) -> Iterator[RpcProxy]:
-    with RpcProxy(base_node.url) as proxy:
-        proxy.fault = tells(ABSURD)
-        yield proxy
 
 
 def raise_by(count: int) -> int:
@@ -77,13 +69,17 @@ def test_holes_below_what_is_on_its_way_are_used_up(
 
 
 def test_a_hole_too_wide_or_nodes_that_disagree_are_left_to_the_person(
-    base_gas_node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any, capsys: pytest.CaptureFixture[str]
+    base_gas_node: GasNode,
+    base_node: Anvil,
+    absurd_node: RpcProxy,
+    base_settings: Any,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     ask(base_gas_node, "one")
     raise_by(MOST_FILLED + 2)
     ask(base_gas_node, "two")
     with pytest.raises(CommandError, match="nonces are missing"):
         command(capsys, "--resync", "--yes")
-    with asking(base_settings, liar.url, base_node.url), pytest.raises(CommandError, match="different nonces"):
+    with asking(base_settings, absurd_node.url, base_node.url), pytest.raises(CommandError, match="different nonces"):
         command(capsys, "--resync", "--yes")
     assert GasTransaction.objects.count() == 2

@@ -34,14 +34,6 @@ OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 
 
 @pytest.fixture
-def merchant() -> Merchant:
-    """A merchant with an owner, who holds the key."""
-    merchant = make_merchant()
-    make_member(merchant)
-    return merchant
-
-
-@pytest.fixture
 def squatter() -> Merchant:
     """A merchant that says it receives at the other one's address."""
     squatter = make_merchant("Squatter Ltd")
@@ -63,41 +55,43 @@ def present(merchant: Merchant) -> list[str]:
 
 @pytest.mark.parametrize("chain", EXACT_AMOUNT_CHAINS)
 def test_an_address_that_another_merchant_uses_takes_a_proof_on_every_such_chain(
-    merchant: Merchant, chain: str
+    owned_merchant: Merchant, chain: str
 ) -> None:
     signer = Signer(chain)
     make_wallet(make_merchant("Squatter Ltd"), chain, signer.address)
     with pytest.raises(ProofRequiredError) as caught:
-        ask(merchant, signer)
+        ask(owned_merchant, signer)
     assert caught.value.code == "proof_required"
-    answer = prove(start(merchant, signer), signer)
+    answer = prove(start(owned_merchant, signer), signer)
     assert isinstance(answer, WalletChange)
     assert answer.is_open
 
 
 @pytest.mark.parametrize("chain", EXACT_AMOUNT_CHAINS)
 def test_where_every_wallet_is_proven_a_free_one_is_there_at_once(
-    merchant: Merchant, settings: object, chain: str
+    owned_merchant: Merchant, settings: object, chain: str
 ) -> None:
     settings.REQUIRE_WALLET_PROOF = True  # type: ignore[attr-defined]
     signer = Signer(chain)
     with pytest.raises(ProofRequiredError):
-        ask(merchant, signer)
-    wallet = prove(start(merchant, signer), signer)
+        ask(owned_merchant, signer)
+    wallet = prove(start(owned_merchant, signer), signer)
     assert isinstance(wallet, ReceivingWallet)
-    assert present(merchant) == [signer.address]
+    assert present(owned_merchant) == [signer.address]
     assert wallet.proof == WalletProof.objects.get()
 
 
 def test_where_addresses_are_deposit_addresses_nobody_is_asked(
-    merchant: Merchant, squatter: Merchant, settings: object
+    owned_merchant: Merchant, squatter: Merchant, settings: object
 ) -> None:
     settings.REQUIRE_WALLET_PROOF = True  # type: ignore[attr-defined]
     make_wallet(squatter, "base", ETHEREUM.address)
-    assert isinstance(ask(merchant, Signer("base")), ReceivingWallet)
+    assert isinstance(ask(owned_merchant, Signer("base")), ReceivingWallet)
 
 
-def test_the_answer_is_the_same_whatever_the_reason(merchant: Merchant, squatter: Merchant, settings: object) -> None:
+def test_the_answer_is_the_same_whatever_the_reason(
+    owned_merchant: Merchant, squatter: Merchant, settings: object
+) -> None:
     told = []
     for is_required in (False, True):
         settings.REQUIRE_WALLET_PROOF = is_required  # type: ignore[attr-defined]
@@ -106,18 +100,18 @@ def test_the_answer_is_the_same_whatever_the_reason(merchant: Merchant, squatter
                 continue
             ReceivingWallet.objects.filter(merchant=squatter).update(address=OTHER if free else ETHEREUM.address)
             with pytest.raises(ProofRequiredError) as caught:
-                ask(merchant)
+                ask(owned_merchant)
             told.append(caught.value.body())
     assert len(told) == 3
     assert told[0] == told[1] == told[2]
     assert "another" not in str(told[0]).lower()
 
 
-def test_the_message_names_where_who_what_and_until_when(merchant: Merchant) -> None:
-    proof = start(merchant)
+def test_the_message_names_where_who_what_and_until_when(owned_merchant: Merchant) -> None:
+    proof = start(owned_merchant)
     message = message_of(proof)
     for line in (
-        f"Merchant: {merchant.public_id}",
+        f"Merchant: {owned_merchant.public_id}",
         "Network: ethereum",
         f"Address: {ETHEREUM.address}",
         f"Nonce: {proof.nonce}",
@@ -128,51 +122,51 @@ def test_the_message_names_where_who_what_and_until_when(merchant: Merchant) -> 
 
 
 def test_a_taken_wallet_is_nobodys_to_offer_and_its_old_money_stays_where_it_was(
-    merchant: Merchant, squatter: Merchant
+    owned_merchant: Merchant, squatter: Merchant
 ) -> None:
     old = squatter.receiving_wallets.get()
-    change = take(merchant)
+    change = take(owned_merchant)
     assert change.is_open
     assert receiving_wallets(squatter.pk) == {}
-    assert present(merchant) == []
+    assert present(owned_merchant) == []
     owner = owners_of("ethereum", {bytes(old.key)})[bytes(old.key)]
     assert (owner.wallet_id, owner.merchant_id) == (old.pk, squatter.pk)
     old.refresh_from_db()
     assert old.taken_over_at == old.retired_at == NOON
 
 
-def test_who_lost_it_is_told_and_never_by_whom(merchant: Merchant, squatter: Merchant) -> None:
-    take(merchant)
+def test_who_lost_it_is_told_and_never_by_whom(owned_merchant: Merchant, squatter: Merchant) -> None:
+    take(owned_merchant)
     [mail] = OutgoingMail.objects.filter(recipient=owner_of(squatter).email)
     assert ETHEREUM.address in mail.text
     entry = AuditEntry.objects.get(action="receiving_wallet.taken_over")
     assert (entry.merchant, entry.actor, entry.address) == (squatter, None, None)
     theirs = AuditEntry.objects.filter(merchant=squatter).values()
     for text in (mail.subject + mail.text, str(list(theirs))):
-        assert merchant.public_id not in text
-        assert owner_of(merchant).email not in text
-    mine = OutgoingMail.objects.filter(recipient=owner_of(merchant).email)
-    ours = AuditEntry.objects.filter(merchant=merchant).values()
+        assert owned_merchant.public_id not in text
+        assert owner_of(owned_merchant).email not in text
+    mine = OutgoingMail.objects.filter(recipient=owner_of(owned_merchant).email)
+    ours = AuditEntry.objects.filter(merchant=owned_merchant).values()
     told = str([*mine.values(), *ours])
     assert squatter.name not in told
     assert squatter.public_id not in told
 
 
-def test_it_is_handed_over_once_it_was_released(merchant: Merchant, squatter: Merchant) -> None:
-    take(merchant)
+def test_it_is_handed_over_once_it_was_released(owned_merchant: Merchant, squatter: Merchant) -> None:
+    take(owned_merchant)
     assert apply_wallet_changes(now=LATER) == 0
     [old] = claims_to_release(now=LATER)
     assert release_claim(old, now=LATER)
     assert not release_claim(old, now=LATER)
     assert apply_wallet_changes(now=LATER) == 1
-    assert present(merchant) == [ETHEREUM.address]
-    assert owners_of("ethereum", {bytes(old.key)})[bytes(old.key)].merchant_id == (merchant.pk)
+    assert present(owned_merchant) == [ETHEREUM.address]
+    assert owners_of("ethereum", {bytes(old.key)})[bytes(old.key)].merchant_id == (owned_merchant.pk)
     with pytest.raises(ProofRequiredError):
         ask(squatter)
 
 
-def test_nothing_is_released_while_processes_may_still_offer_it(merchant: Merchant, squatter: Merchant) -> None:
-    take(merchant)
+def test_nothing_is_released_while_processes_may_still_offer_it(owned_merchant: Merchant, squatter: Merchant) -> None:
+    take(owned_merchant)
     assert claims_to_release(now=NOON + RELEASE_AFTER - timedelta(seconds=1)) == []
 
 
@@ -181,33 +175,33 @@ def test_a_wallet_retired_without_a_proof_is_not_released(squatter: Merchant) ->
     assert claims_to_release(now=LATER) == []
 
 
-def test_after_31_days_a_proof_waits_for_nothing(merchant: Merchant, squatter: Merchant) -> None:
-    take(merchant)
+def test_after_31_days_a_proof_waits_for_nothing(owned_merchant: Merchant, squatter: Merchant) -> None:
+    take(owned_merchant)
     assert apply_wallet_changes(now=NOON + timedelta(days=31)) == 1
 
 
-def test_machines_of_others_are_waited_for_a_day(merchant: Merchant, squatter: Merchant) -> None:
+def test_machines_of_others_are_waited_for_a_day(owned_merchant: Merchant, squatter: Merchant) -> None:
     squatter.receiving_wallets.update(purpose=ClaimKind.X402)
-    take(merchant)
+    take(owned_merchant)
     almost = NOON + MACHINES_MAY_STILL_PAY - timedelta(seconds=1)
     assert apply_wallet_changes(now=almost) == 0
     assert apply_wallet_changes(now=NOON + MACHINES_MAY_STILL_PAY) == 1
 
 
-def test_who_has_a_wallet_already_waits_as_for_any_change(merchant: Merchant, squatter: Merchant) -> None:
-    make_wallet(merchant, "ethereum", WALLET)
-    change = take(merchant)
+def test_who_has_a_wallet_already_waits_as_for_any_change(owned_merchant: Merchant, squatter: Merchant) -> None:
+    make_wallet(owned_merchant, "ethereum", WALLET)
+    change = take(owned_merchant)
     assert change.effective_at == NOON + timedelta(hours=24)
     assert receiving_wallets(squatter.pk) == {}
     [old] = claims_to_release(now=LATER)
     release_claim(old, now=LATER)
     assert apply_wallet_changes(now=LATER) == 0
     assert apply_wallet_changes(now=change.effective_at) == 1
-    assert present(merchant) == [ETHEREUM.address]
+    assert present(owned_merchant) == [ETHEREUM.address]
 
 
-def test_while_one_waits_others_are_asked_for_a_proof(merchant: Merchant, squatter: Merchant) -> None:
-    take(merchant)
+def test_while_one_waits_others_are_asked_for_a_proof(owned_merchant: Merchant, squatter: Merchant) -> None:
+    take(owned_merchant)
     third = make_merchant()
     make_member(third)
     for who in (squatter, third):
@@ -215,41 +209,41 @@ def test_while_one_waits_others_are_asked_for_a_proof(merchant: Merchant, squatt
             ask(who)
 
 
-def test_the_latest_proof_wins_and_who_was_first_is_told(merchant: Merchant, squatter: Merchant) -> None:
-    first = take(merchant)
+def test_the_latest_proof_wins_and_who_was_first_is_told(owned_merchant: Merchant, squatter: Merchant) -> None:
+    first = take(owned_merchant)
     assert isinstance(prove(start(squatter)), ReceivingWallet)
     first.refresh_from_db()
     assert first.failed_at == NOON
     assert "proved later" in first.failure
     assert squatter.name not in first.failure
     assert present(squatter) == [ETHEREUM.address]
-    assert present(merchant) == []
+    assert present(owned_merchant) == []
 
 
-def test_a_cancelled_claim_lets_the_other_merchant_have_it_back(merchant: Merchant, squatter: Merchant) -> None:
-    cancel_change(take(merchant), actor=owner_of(merchant), now=NOON)
+def test_a_cancelled_claim_lets_the_other_merchant_have_it_back(owned_merchant: Merchant, squatter: Merchant) -> None:
+    cancel_change(take(owned_merchant), actor=owner_of(owned_merchant), now=NOON)
     assert isinstance(ask(squatter), ReceivingWallet)
 
 
-def test_who_asked_and_is_no_owner_any_more_gets_nothing(merchant: Merchant, squatter: Merchant) -> None:
-    change = take(merchant)
-    merchant.memberships.all().delete()
+def test_who_asked_and_is_no_owner_any_more_gets_nothing(owned_merchant: Merchant, squatter: Merchant) -> None:
+    change = take(owned_merchant)
+    owned_merchant.memberships.all().delete()
     assert apply_wallet_changes(now=LATER) == 0
     change.refresh_from_db()
     assert change.failed_at == LATER
 
 
-def test_with_a_change_that_waits_no_address_tells_anything(merchant: Merchant, squatter: Merchant) -> None:
-    make_wallet(merchant, "ethereum", WALLET)
-    ask(merchant, Signer("ethereum", bytes(range(3, 35))))
+def test_with_a_change_that_waits_no_address_tells_anything(owned_merchant: Merchant, squatter: Merchant) -> None:
+    make_wallet(owned_merchant, "ethereum", WALLET)
+    ask(owned_merchant, Signer("ethereum", bytes(range(3, 35))))
     with pytest.raises(ConflictError) as caught:
-        ask(merchant)
+        ask(owned_merchant)
     assert caught.value.code == "state_conflict"
 
 
-def test_a_proof_proves_once(merchant: Merchant, squatter: Merchant) -> None:
-    proof = start(merchant)
-    cancel_change(_changed(prove(proof)), actor=owner_of(merchant), now=NOON)
+def test_a_proof_proves_once(owned_merchant: Merchant, squatter: Merchant) -> None:
+    proof = start(owned_merchant)
+    cancel_change(_changed(prove(proof)), actor=owner_of(owned_merchant), now=NOON)
     with pytest.raises(ConflictError, match="used or has expired"):
         prove(proof)
 
@@ -259,8 +253,8 @@ def _changed(answer: ReceivingWallet | WalletChange) -> WalletChange:
     return answer
 
 
-def test_a_proof_expires_after_ten_minutes(merchant: Merchant, squatter: Merchant) -> None:
-    proof = start(merchant)
+def test_a_proof_expires_after_ten_minutes(owned_merchant: Merchant, squatter: Merchant) -> None:
+    proof = start(owned_merchant)
     with pytest.raises(ConflictError, match="has expired"):
         prove(proof, now=NOON + timedelta(minutes=10))
     prove(proof, now=NOON + timedelta(minutes=9, seconds=59))
@@ -268,15 +262,15 @@ def test_a_proof_expires_after_ten_minutes(merchant: Merchant, squatter: Merchan
     assert proof.used_at is not None
 
 
-def test_a_new_message_makes_the_one_before_worthless(merchant: Merchant) -> None:
-    proof = start(merchant)
-    start(merchant)
+def test_a_new_message_makes_the_one_before_worthless(owned_merchant: Merchant) -> None:
+    proof = start(owned_merchant)
+    start(owned_merchant)
     with pytest.raises(ConflictError):
         prove(proof)
 
 
-def test_another_merchant_cannot_use_a_signature(merchant: Merchant, squatter: Merchant) -> None:
-    signature = ETHEREUM.sign(message_of(start(merchant)))
+def test_another_merchant_cannot_use_a_signature(owned_merchant: Merchant, squatter: Merchant) -> None:
+    signature = ETHEREUM.sign(message_of(start(owned_merchant)))
     with pytest.raises(InvalidRequestError):
         prove(start(squatter), signature=signature)
     assert receiving_wallets(squatter.pk) == {"ethereum": ETHEREUM.address}

@@ -26,14 +26,6 @@ LATER = NOON + timedelta(minutes=11)
 
 
 @pytest.fixture
-def merchant() -> Merchant:
-    """A merchant with an owner, who holds the keys."""
-    merchant = make_merchant()
-    make_member(merchant)
-    return merchant
-
-
-@pytest.fixture
 def squatter() -> Merchant:
     """Another merchant with an owner."""
     squatter = make_merchant("Squatter Ltd")
@@ -73,19 +65,19 @@ def present(merchant: Merchant) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("purpose", ClaimKind)
 @pytest.mark.parametrize("chain", CHAINS)
 def test_an_address_that_another_merchant_uses_is_set_by_a_proof(
-    merchant: Merchant, squatter: Merchant, chain: str, purpose: ClaimKind
+    owned_merchant: Merchant, squatter: Merchant, chain: str, purpose: ClaimKind
 ) -> None:
     signer = Signer(chain)
     old = squat(squatter, signer, purpose)
     with pytest.raises(ProofRequiredError):
-        ask(merchant, signer)
+        ask(owned_merchant, signer)
     assert present(squatter)
-    change = prove(start(merchant, signer), signer)
+    change = prove(start(owned_merchant, signer), signer)
     assert isinstance(change, WalletChange)
     assert change.is_open
-    assert present(squatter) == present(merchant) == []
+    assert present(squatter) == present(owned_merchant) == []
     [mail] = OutgoingMail.objects.filter(recipient=owner_of(squatter).email)
-    assert merchant.name not in mail.text
+    assert owned_merchant.name not in mail.text
     if purpose == ClaimKind.CHECKOUT:
         assert apply_wallet_changes(now=LATER) == 0
         assert claims_to_release(now=LATER) == [old]
@@ -95,25 +87,25 @@ def test_an_address_that_another_merchant_uses_is_set_by_a_proof(
         now = NOON + MACHINES_MAY_STILL_PAY
         assert apply_wallet_changes(now=now - timedelta(seconds=1)) == 0
     assert apply_wallet_changes(now=now) == 1
-    assert present(merchant) == [("x402", signer.address)]
+    assert present(owned_merchant) == [("x402", signer.address)]
 
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_where_every_wallet_is_proven_a_free_one_is_set_by_a_proof_at_once(
-    merchant: Merchant, settings: Any, chain: str
+    owned_merchant: Merchant, settings: Any, chain: str
 ) -> None:
     settings.REQUIRE_WALLET_PROOF = True
     signer = Signer(chain)
     with pytest.raises(ProofRequiredError):
-        ask(merchant, signer)
-    wallet = prove(start(merchant, signer), signer)
+        ask(owned_merchant, signer)
+    wallet = prove(start(owned_merchant, signer), signer)
     assert isinstance(wallet, ReceivingWallet)
     assert wallet.proof == WalletProof.objects.get()
-    assert present(merchant) == [("x402", signer.address)]
+    assert present(owned_merchant) == [("x402", signer.address)]
 
 
 def test_the_answer_is_that_of_any_other_wallet_and_the_same_whatever_the_reason(
-    merchant: Merchant, squatter: Merchant, settings: Any
+    owned_merchant: Merchant, squatter: Merchant, settings: Any
 ) -> None:
     signer = Signer("solana")
     told = []
@@ -121,7 +113,7 @@ def test_the_answer_is_that_of_any_other_wallet_and_the_same_whatever_the_reason
         settings.REQUIRE_WALLET_PROOF = is_required
         for purpose in ClaimKind:
             with pytest.raises(ProofRequiredError) as caught:
-                request_wallet(merchant, **_asked(merchant, signer) | {"purpose": purpose})
+                request_wallet(owned_merchant, **_asked(owned_merchant, signer) | {"purpose": purpose})
             told.append(caught.value.body())
             if is_required:
                 ReceivingWallet.objects.all().delete()
@@ -129,60 +121,64 @@ def test_the_answer_is_that_of_any_other_wallet_and_the_same_whatever_the_reason
     assert told == [told[0]] * 4
 
 
-def test_the_present_wallet_is_replaced_at_once_by_a_proven_one(merchant: Merchant, settings: Any) -> None:
+def test_the_present_wallet_is_replaced_at_once_by_a_proven_one(owned_merchant: Merchant, settings: Any) -> None:
     old, new = Signer("solana", SEED[::-1]), Signer("solana")
-    ask(merchant, old)
+    ask(owned_merchant, old)
     settings.REQUIRE_WALLET_PROOF = True
-    assert isinstance(prove(start(merchant, new), new), ReceivingWallet)
-    assert present(merchant) == [("x402", new.address)]
+    assert isinstance(prove(start(owned_merchant, new), new), ReceivingWallet)
+    assert present(owned_merchant) == [("x402", new.address)]
 
 
-def test_a_signature_for_machines_is_none_for_buyers(merchant: Merchant, squatter: Merchant) -> None:
+def test_a_signature_for_machines_is_none_for_buyers(owned_merchant: Merchant, squatter: Merchant) -> None:
     signer = Signer("solana")
     squat(squatter, signer)
-    prove(start(merchant, signer), signer)
+    prove(start(owned_merchant, signer), signer)
     with pytest.raises(ConflictError) as caught:
-        request_wallet(merchant, **_asked(merchant, signer) | {"purpose": ClaimKind.CHECKOUT})
+        request_wallet(owned_merchant, **_asked(owned_merchant, signer) | {"purpose": ClaimKind.CHECKOUT})
     assert caught.value.code == "duplicate"
     apply_wallet_changes(now=NOON + timedelta(days=2))
-    assert present(merchant) == [("x402", signer.address)]
+    assert present(owned_merchant) == [("x402", signer.address)]
 
 
-def test_what_the_merchants_own_buyers_pay_no_proof_gives_to_machines(merchant: Merchant) -> None:
+def test_what_the_merchants_own_buyers_pay_no_proof_gives_to_machines(owned_merchant: Merchant) -> None:
     signer = Signer("solana")
-    make_wallet(merchant, "solana", signer.address)
+    make_wallet(owned_merchant, "solana", signer.address)
     with pytest.raises(ConflictError) as caught:
-        prove(start(merchant, signer), signer)
+        prove(start(owned_merchant, signer), signer)
     assert caught.value.code == "duplicate"
     assert WalletProof.objects.get().used_at is None
 
 
-def test_anothers_signature_proves_nothing(merchant: Merchant, squatter: Merchant) -> None:
+def test_anothers_signature_proves_nothing(owned_merchant: Merchant, squatter: Merchant) -> None:
     signer = Signer("solana")
     squat(squatter, signer)
     with pytest.raises(InvalidRequestError):
-        prove(start(merchant, signer), Signer("solana", SEED[::-1]))
+        prove(start(owned_merchant, signer), Signer("solana", SEED[::-1]))
     assert present(squatter)
 
 
 def test_a_claim_that_waits_can_be_cancelled_and_holds_no_other_wallet_up(
-    merchant: Merchant, squatter: Merchant
+    owned_merchant: Merchant, squatter: Merchant
 ) -> None:
     signer = Signer("solana")
     squat(squatter, signer)
-    change = prove(start(merchant, signer), signer)
+    change = prove(start(owned_merchant, signer), signer)
     assert isinstance(change, WalletChange)
     with pytest.raises(ConflictError, match="waits on this chain"):
-        ask(merchant, Signer("solana", SEED[::-1]))
+        ask(owned_merchant, Signer("solana", SEED[::-1]))
     # That of buyers on the same chain is another matter.
-    make = _asked(merchant, Signer("solana", bytes(range(7, 39))))
-    request_wallet(merchant, **make | {"purpose": ClaimKind.CHECKOUT})
-    cancel_change(change, actor=owner_of(merchant), now=NOON)
+    make = _asked(owned_merchant, Signer("solana", bytes(range(7, 39))))
+    request_wallet(owned_merchant, **make | {"purpose": ClaimKind.CHECKOUT})
+    cancel_change(change, actor=owner_of(owned_merchant), now=NOON)
     assert apply_wallet_changes(now=NOON + timedelta(days=2)) == 0
 
 
-def test_two_merchants_who_set_a_wallet_for_machines_are_told_the_same(merchant: Merchant, squatter: Merchant) -> None:
+def test_two_merchants_who_set_a_wallet_for_machines_are_told_the_same(
+    owned_merchant: Merchant, squatter: Merchant
+) -> None:
     signer = Signer("tron")
     ask(squatter, signer)
     with pytest.raises(ProofRequiredError):
-        set_machine_wallet(merchant, chain="tron", address=signer.address, actor=owner_of(merchant), now=NOON)
+        set_machine_wallet(
+            owned_merchant, chain="tron", address=signer.address, actor=owner_of(owned_merchant), now=NOON
+        )

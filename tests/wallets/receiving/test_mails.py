@@ -7,7 +7,7 @@ import pytest
 from accounts.models import Merchant
 from mails.models import OutgoingMail
 from tests.factories import make_wallet
-from tests.wallets.wallet_changes import DUE, ask, make_owned_merchant
+from tests.wallets.wallet_changes import DUE, ask
 from wallets.addresses import shown_address
 from wallets.chains.ton.family import TON_FAMILY
 from wallets.models import WalletChange
@@ -17,20 +17,15 @@ from wallets.receiving.mails import tell_failed, tell_first, tell_machine_wallet
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_owned_merchant()
-
-
 TON = "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"
 
 
 OTHER_TON = TON_FAMILY.canonical_address("0:" + "1f" * 32)
 
 
-def test_letters_write_ton_addresses_as_buyers_read_them(merchant: Merchant) -> None:
-    wallet = make_wallet(merchant, "ton", TON)
-    change = ask(merchant, OTHER_TON, "ton")
+def test_letters_write_ton_addresses_as_buyers_read_them(teamed_merchant: Merchant) -> None:
+    wallet = make_wallet(teamed_merchant, "ton", TON)
+    change = ask(teamed_merchant, OTHER_TON, "ton")
     assert isinstance(change, WalletChange)
     apply_wallet_changes(now=DUE)
     change.failure = "It was refused."

@@ -5,8 +5,6 @@ from django.conf import settings
 
 from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError
-from tests.dashboard.people import make_member
-from tests.factories import make_merchant
 from tests.wallets.proving import prove, start
 from tests.wallets.signing import SEED, Signer
 from wallets.chains.registry import CHAINS
@@ -17,14 +15,6 @@ from wallets.states import ClaimKind
 EXACT_AMOUNT_CHAINS = [one.name for one in CHAINS if one.exact_amount_required]
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    """A merchant with an owner."""
-    merchant = make_merchant()
-    make_member(merchant)
-    return merchant
 
 
 @pytest.mark.parametrize("chain", EXACT_AMOUNT_CHAINS)
@@ -45,9 +35,9 @@ def merchant() -> Merchant:
         "' OR 1=1 --",
     ],
 )
-def test_a_hostile_signature_proves_nothing(merchant: Merchant, chain: str, spoilt: str) -> None:
+def test_a_hostile_signature_proves_nothing(owned_merchant: Merchant, chain: str, spoilt: str) -> None:
     signer = Signer(chain)
-    proof = start(merchant, signer)
+    proof = start(owned_merchant, signer)
     with pytest.raises(InvalidRequestError) as caught:
         prove(proof, signer, signature=spoilt)
     assert spoilt == "" or spoilt not in caught.value.message
@@ -61,21 +51,21 @@ def test_a_hostile_signature_proves_nothing(merchant: Merchant, chain: str, spoi
     [(ClaimKind.CHECKOUT, "payments of buyers"), (ClaimKind.X402, "payments of machines (x402)")],
 )
 def test_the_message_says_what_is_signed_and_that_it_moves_no_money(
-    merchant: Merchant, purpose: ClaimKind, payments: str
+    owned_merchant: Merchant, purpose: ClaimKind, payments: str
 ) -> None:
-    proof = start(merchant)
+    proof = start(owned_merchant)
     proof.purpose = purpose
     message = message_of(proof)
     assert f"this merchant may receive {payments} at it." in message
     assert "moves no money" in message
     assert f"a wallet at {settings.BASE_URL}." in message
-    assert f"Merchant: {merchant.public_id}" in message
+    assert f"Merchant: {owned_merchant.public_id}" in message
 
 
 @pytest.mark.parametrize("chain", EXACT_AMOUNT_CHAINS)
-def test_anothers_key_proves_nothing(merchant: Merchant, chain: str) -> None:
+def test_anothers_key_proves_nothing(owned_merchant: Merchant, chain: str) -> None:
     signer, stranger = Signer(chain), Signer(chain, SEED[::-1])
-    proof = start(merchant, signer)
+    proof = start(owned_merchant, signer)
     with pytest.raises(InvalidRequestError):
         prove(proof, stranger)
     with pytest.raises(InvalidRequestError):
@@ -83,7 +73,7 @@ def test_anothers_key_proves_nothing(merchant: Merchant, chain: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "zz", "00" * 32, "00" * 31, "é" * 64])
-def test_on_ton_the_key_must_be_that_of_the_wallet(merchant: Merchant, key: str) -> None:
+def test_on_ton_the_key_must_be_that_of_the_wallet(owned_merchant: Merchant, key: str) -> None:
     signer = Signer("ton")
     with pytest.raises(InvalidRequestError):
-        prove(start(merchant, signer), signer, public_key=key)
+        prove(start(owned_merchant, signer), signer, public_key=key)

@@ -18,16 +18,10 @@ from wallets.chains.base import ChainError
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.watched.selectors import balances_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_history", "never_rests")]
 
 USDC, USDT = token_address("USDC"), token_address("USDT")
 SHOP = "0x000000000000000000000000000000000f5bafe1"
-
-
-@pytest.fixture(autouse=True)
-def settled(settings: Any) -> None:
-    """No history is read."""
-    settings.WALLET_HISTORY_DAYS = 0
 
 
 def held_by(wallet: WatchedWallet) -> dict[str, int]:

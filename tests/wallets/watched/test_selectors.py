@@ -13,13 +13,7 @@ from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.watched.selectors import balance_days
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def settled(settings: Any) -> None:
-    """No history is read."""
-    settings.WALLET_HISTORY_DAYS = 0
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_history")]
 
 
 def make_movement(wallet: WatchedWallet, units: int, direction: Direction, *, days_ago: int, **values: Any) -> None:

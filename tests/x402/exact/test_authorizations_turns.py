@@ -16,15 +16,12 @@ from django.utils import timezone
 from accounts.models import Merchant
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.factories import make_merchant
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest, methods_of
 from tests.waiting import wait_until
-from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
-from tests.x402.payers import pay_to_of
 from x402.exact import authorizations, sweep, waiters
 from x402.exact.errors import TakenElsewhereError
 from x402.exact.records import fail_row
@@ -67,12 +64,6 @@ def slow(base_node: Anvil, usdc: str, settings: Any) -> Iterator[SlowEstimate]:
         fault.goes_on.set()
 
 
-@pytest.fixture
-def body(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> Body:
-    """A payment that nobody has settled yet."""
-    return body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
-
-
 def settle_elsewhere(seller: ApiClient, body: Body, key: str = "") -> dict[str, Any]:
     try:
         return settle(seller, body, key=key)
@@ -104,15 +95,15 @@ def held_up(
 def test_what_another_request_settled_meanwhile_serves_that_one_alone(
     slow: SlowEstimate,
     exact_seller: ApiClient,
-    body: Body,
+    signed_body: Body,
     monkeypatch: pytest.MonkeyPatch,
     key: str,
     resource: str | None,
 ) -> None:
-    other = json.loads(json.dumps(body))
+    other = json.loads(json.dumps(signed_body))
     if resource:
         other["paymentPayload"]["resource"]["url"] = resource
-    with held_up(slow, exact_seller, body, monkeypatch) as first:
+    with held_up(slow, exact_seller, signed_body, monkeypatch) as first:
         second = settle(exact_seller, other, key=key)
     assert second["success"], second
     assert first.result()["errorReason"] == USED
@@ -122,53 +113,53 @@ def test_what_another_request_settled_meanwhile_serves_that_one_alone(
 
 
 def test_what_another_request_ended_meanwhile_is_not_sent(
-    slow: SlowEstimate, exact_seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
+    slow: SlowEstimate, exact_seller: ApiClient, signed_body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sent it would be looked after by nobody, should the process die."""
-    with held_up(slow, exact_seller, body, monkeypatch) as first:
+    with held_up(slow, exact_seller, signed_body, monkeypatch) as first:
         fail_row(Authorization.objects.get(), FAILED)
     assert first.result() == FAILED | {"network": "eip155:8453"}
     assert not GasTransaction.objects.exists()
-    assert settle(exact_seller, body)["success"]
+    assert settle(exact_seller, signed_body)["success"]
 
 
 def test_what_was_forgotten_meanwhile_is_not_sent(
-    slow: SlowEstimate, exact_seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
+    slow: SlowEstimate, exact_seller: ApiClient, signed_body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with held_up(slow, exact_seller, body, monkeypatch) as first:
+    with held_up(slow, exact_seller, signed_body, monkeypatch) as first:
         Authorization.objects.all().delete()
     assert first.result()["errorReason"] == "unexpected_settle_error"
     assert not GasTransaction.objects.exists()
-    assert settle(exact_seller, body)["success"]
+    assert settle(exact_seller, signed_body)["success"]
 
 
 def test_who_was_held_up_does_not_end_what_another_request_sent(
-    base_node: Anvil, exact_seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
-    assert settle(exact_seller, body)["errorReason"] == PENDING
+    assert settle(exact_seller, signed_body)["errorReason"] == PENDING
     held_up_since = Authorization.objects.get()
     held_up_since.transaction, held_up_since.tx_hash = None, ""
     with pytest.raises(TakenElsewhereError):
         fail_row(held_up_since, FAILED)
     base_node.set_automine(True)
     base_node.mine()
-    assert settle(exact_seller, body)["success"]
+    assert settle(exact_seller, signed_body)["success"]
     with pytest.raises(TakenElsewhereError):
         fail_row(held_up_since, FAILED)
     assert Authorization.objects.get().state == AuthorizationState.SETTLED
 
 
 def test_what_is_begun_anew_holds_proofs_of_its_transfer_back_from_then_on(
-    base_node: Anvil, exact_seller: ApiClient, body: Body, settings: Any
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Body, settings: Any
 ) -> None:
     settings.GAS_DAILY_COINS = {"base": "0.0000001"}
-    assert settle(exact_seller, body)["errorReason"] == "unexpected_settle_error"
+    assert settle(exact_seller, signed_body)["errorReason"] == "unexpected_settle_error"
     long_ago = timezone.now() - timedelta(hours=3)
     Authorization.objects.update(created_at=long_ago)
     settings.GAS_DAILY_COINS = {"base": "100"}
-    assert settle(exact_seller, body)["success"]
+    assert settle(exact_seller, signed_body)["success"]
     assert timezone.now() - Authorization.objects.get().created_at < timedelta(hours=1)
 
 

@@ -13,17 +13,12 @@ from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
-from x402.exact import sweep, waiters
+from x402.exact import sweep
 from x402.exact.authorizations import LEASE
 from x402.models import Authorization, X402Payment
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient")]
 UNITS = 10_000
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
 
 
 def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:

@@ -1,11 +1,9 @@
 """What every API view shares, on views of its own."""
 
 import json
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
-import time_machine
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import Http404, HttpResponse
 from django.test import RequestFactory
@@ -17,14 +15,8 @@ from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiView, RouteMissing
 from gateway.core.api.wire import json_body
-from tests.factories import NOON
 
-
-@pytest.fixture(autouse=True)
-def own_window() -> Iterator[None]:
-    """In a window that does not end."""
-    with time_machine.travel(NOON, tick=False):
-        yield
+pytestmark = pytest.mark.usefixtures("still_noon")
 
 
 class Echo(ApiView):

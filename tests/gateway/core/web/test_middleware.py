@@ -1,24 +1,16 @@
 """The middleware alone, around views that answer what Django itself would."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import time_machine
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.test import RequestFactory
 from structlog.contextvars import get_contextvars
 
 from gateway.core.web.middleware import ApiMiddleware
-from tests.factories import NOON
 
-
-@pytest.fixture(autouse=True)
-def own_window() -> Iterator[None]:
-    """In a window that does not end."""
-    with time_machine.travel(NOON, tick=False):
-        yield
+pytestmark = pytest.mark.usefixtures("still_noon")
 
 
 def answer(inner: HttpResponse, path: str = "/api/v1/x") -> HttpResponse:

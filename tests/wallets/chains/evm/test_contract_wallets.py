@@ -13,7 +13,6 @@ from demo.localnet.abi import encode_arguments
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
-from tests.dashboard.people import make_member
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy
 from tests.nodes.smart_wallet import deploy_wallet
@@ -47,14 +46,6 @@ class Safe(Signer):
 
 
 @pytest.fixture
-def merchant() -> Merchant:
-    """A merchant with an owner, who owns the contract."""
-    merchant = make_merchant()
-    make_member(merchant)
-    return merchant
-
-
-@pytest.fixture
 def proxy(ethereum_node: Anvil, settings: Any) -> Iterator[RpcProxy]:
     """What stands before Ethereum's only node."""
     with RpcProxy(ethereum_node.url) as proxy:
@@ -80,20 +71,22 @@ def hang_up(_: RpcProxy, request: Request, ask: Ask) -> Answer:
     return Answer(json.dumps(ask(request)).encode())
 
 
-def test_a_contract_wallet_takes_its_address_back(merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil) -> None:
+def test_a_contract_wallet_takes_its_address_back(
+    owned_merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil
+) -> None:
     safe = Safe(ethereum_node)
     squatter = make_merchant("Squatter Ltd")
     make_wallet(squatter, "ethereum", safe.address)
-    answer = prove(start(merchant, safe), safe)
+    answer = prove(start(owned_merchant, safe), safe)
     assert isinstance(answer, WalletChange)
     assert squatter.receiving_wallets.get().taken_over_at is not None
 
 
 def test_a_signature_that_would_deploy_the_wallet_is_read_where_it_is_deployed(
-    merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil
+    owned_merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil
 ) -> None:
     safe = Safe(ethereum_node)
-    proof = start(merchant, safe)
+    proof = start(owned_merchant, safe)
     inner = bytes.fromhex(safe.sign(message_of(proof))[2:])
     kinds = ["address", "bytes", "bytes"]
     wrapped = encode_arguments(kinds, safe.address, b"make", inner).hex() + ERC6492
@@ -103,16 +96,16 @@ def test_a_signature_that_would_deploy_the_wallet_is_read_where_it_is_deployed(
 
 
 def test_what_the_contract_does_not_vouch_for_proves_nothing(
-    merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil
+    owned_merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil
 ) -> None:
     stranger = Safe(ethereum_node, owner=7)
     with pytest.raises(InvalidRequestError):
-        prove(start(merchant, stranger), stranger)
+        prove(start(owned_merchant, stranger), stranger)
     mine = Safe(ethereum_node)
     other = mine.sign("another message")
     for spoilt in (other, "0x", "zz", "0x" + "00" * 66, "00" * 40 + ERC6492):
         with pytest.raises(InvalidRequestError):
-            prove(start(merchant, mine), mine, signature=spoilt)
+            prove(start(owned_merchant, mine), mine, signature=spoilt)
     assert not ReceivingWallet.objects.exists()
 
 
@@ -129,21 +122,21 @@ def test_what_the_contract_does_not_vouch_for_proves_nothing(
     ],
 )
 def test_an_answer_that_is_not_exactly_yes_is_a_no(
-    merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil, result: str
+    owned_merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil, result: str
 ) -> None:
     safe = Safe(ethereum_node)
     proxy.fault = answering(result)
     with pytest.raises(InvalidRequestError):
-        prove(start(merchant, safe), safe)
+        prove(start(owned_merchant, safe), safe)
     assert not ReceivingWallet.objects.exists()
 
 
 @pytest.mark.parametrize("result", [None, 1, True, [], {}, "yes", YES[2:], "0xzz"])
 def test_an_answer_of_another_form_says_nothing_and_uses_nothing_up(
-    merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil, result: Any
+    owned_merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil, result: Any
 ) -> None:
     safe = Safe(ethereum_node)
-    proof = start(merchant, safe)
+    proof = start(owned_merchant, safe)
     proxy.fault = answering(result)
     with pytest.raises(UnavailableError, match="could not be asked"):
         prove(proof, safe)
@@ -151,10 +144,10 @@ def test_an_answer_of_another_form_says_nothing_and_uses_nothing_up(
 
 
 def test_where_no_node_answers_the_proof_stays_open_and_then_proves(
-    merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil
+    owned_merchant: Merchant, proxy: RpcProxy, ethereum_node: Anvil
 ) -> None:
     safe = Safe(ethereum_node)
-    proof = start(merchant, safe)
+    proof = start(owned_merchant, safe)
     honest, proxy.fault = proxy.fault, hang_up
     with pytest.raises(UnavailableError):
         prove(proof, safe)
@@ -162,13 +155,13 @@ def test_where_no_node_answers_the_proof_stays_open_and_then_proves(
     assert isinstance(prove(proof, safe), ReceivingWallet)
 
 
-def test_a_key_is_judged_without_asking_a_node(merchant: Merchant, proxy: RpcProxy) -> None:
-    assert isinstance(prove(start(merchant)), ReceivingWallet)
+def test_a_key_is_judged_without_asking_a_node(owned_merchant: Merchant, proxy: RpcProxy) -> None:
+    assert isinstance(prove(start(owned_merchant)), ReceivingWallet)
     assert proxy.requests == 0
 
 
-def test_one_merchant_has_ten_signatures_a_minute_asked_about(merchant: Merchant, proxy: RpcProxy) -> None:
-    proof = start(merchant)
+def test_one_merchant_has_ten_signatures_a_minute_asked_about(owned_merchant: Merchant, proxy: RpcProxy) -> None:
+    proof = start(owned_merchant)
     for _ in range(10):
         with pytest.raises(InvalidRequestError):
             prove(proof, signature="0x12")

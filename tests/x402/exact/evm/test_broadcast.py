@@ -15,7 +15,7 @@ from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
-from x402.exact import sweep, waiters
+from x402.exact import sweep
 from x402.exact.authorizations import LEASE
 from x402.exact.evm import calls
 from x402.exact.evm.broadcast import reference_of
@@ -23,15 +23,10 @@ from x402.exact.settlement import settle_standard
 from x402.models import Authorization
 from x402.payments.claims import Caller
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient")]
 
 
 UNITS = 10_000
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
 
 
 def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:

@@ -22,23 +22,18 @@ from tests.wallets.factories import local_spec
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
-from x402.exact import sweep, waiters
+from x402.exact import sweep
 from x402.exact.authorizations import LEASE
 from x402.exact.evm import eip3009, permit2
 from x402.models import Authorization
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient")]
 
 UNITS = 10_000
 AT = "0x" + "41" * 20
 RICH = hex(10**20)
 NOT_SENT = "unexpected_settle_error"
 UNREADY = "unexpected_verify_error"
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
 
 
 def fund(node: Anvil, wei: str) -> None:

@@ -6,12 +6,9 @@ import pytest
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed, honest, methods_of
-from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
-from tests.x402.payers import pay_to_of
 from x402.exact import waiters
 from x402.exact.errors import TakenElsewhereError
 from x402.exact.evm.nodes import pool_of
@@ -38,18 +35,12 @@ def shows_no_block_yet(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
     return changed(request, ask(request), lambda _, __: [])
 
 
-@pytest.fixture
-def body(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> Body:
-    """A payment that nobody has settled yet."""
-    return body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
-
-
 def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
-    base_node: Anvil, exact_seller: ApiClient, body: Body, settings: Any, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Body, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
-    assert settle(exact_seller, body)["errorReason"] == PENDING
+    assert settle(exact_seller, signed_body)["errorReason"] == PENDING
     row = Authorization.objects.get()
     # As whoever was held up past its lease knows it.
     row.transaction, row.tx_hash = None, ""
@@ -63,4 +54,4 @@ def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
         with pytest.raises(TakenElsewhereError):
             conclude_elsewhere(row, request, reason, pool=pool, clock=timezone.now)
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
-    assert settle(exact_seller, body)["success"]
+    assert settle(exact_seller, signed_body)["success"]
