@@ -16,10 +16,10 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_node_that_does_not_answer_is_told_and_delays_nothing(
-    base_node: Anvil, base: Watcher, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, base_watcher: Watcher, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, "PATIENCE_SECONDS", 3.0)
-    read_all(base)
+    read_all(base_watcher)
     with RpcProxy(base_node.url) as hanging, RpcProxy(base_node.url) as refusing:
         hanging.fault = faults.hangs
         refusing.fault = faults.drops

@@ -23,11 +23,11 @@ from wallets.watchers.blocks import Watcher
 pytestmark = pytest.mark.django_db
 
 
-def test_a_range_read_again_brings_what_was_missed_and_moves_nothing(base_node: Anvil, base: Watcher) -> None:
+def test_a_range_read_again_brings_what_was_missed_and_moves_nothing(base_node: Anvil, base_watcher: Watcher) -> None:
     to = address_of(make_deposit())
     hashes = [transfer(base_node, payer(base_node), USDC, to, units) for units in (1, 2)]
     base_node.mine(80)
-    read_all(base)
+    read_all(base_watcher)
     first = Transfer.objects.get(units=1).block_height
     Transfer.objects.get(units=2).delete()
     before = ChainCursor.objects.values().get()
@@ -39,34 +39,34 @@ def test_a_range_read_again_brings_what_was_missed_and_moves_nothing(base_node: 
     assert ChainCursor.objects.values().get() == before
     assert Block.objects.count() == blocks
     assert "0 of them new" in run("--rescan", "base", "--from", "0")
-    read_all(base)
+    read_all(base_watcher)
     assert Transfer.objects.get(units=2).state == TransferState.CONFIRMED
 
 
-def test_only_the_range_is_read_again(base_node: Anvil, base: Watcher) -> None:
+def test_only_the_range_is_read_again(base_node: Anvil, base_watcher: Watcher) -> None:
     to = address_of(make_deposit())
     for units in (1, 2, 3):
         transfer(base_node, payer(base_node), USDC, to, units)
     base_node.mine(10)
-    read_all(base)
+    read_all(base_watcher)
     height = Transfer.objects.get(units=2).block_height
     Transfer.objects.all().delete()
     run("--rescan", "base", "--from", str(height), "--to", str(height))
     assert [int(one.units) for one in Transfer.objects.all()] == [2]
 
 
-def test_what_a_fork_may_still_replace_is_left_to_the_watcher(base_node: Anvil, base: Watcher) -> None:
+def test_what_a_fork_may_still_replace_is_left_to_the_watcher(base_node: Anvil, base_watcher: Watcher) -> None:
     to = address_of(make_deposit())
     transfer(base_node, payer(base_node), USDC, to, 1)
-    read_all(base)
+    read_all(base_watcher)
     Transfer.objects.all().delete()
     with pytest.raises(CommandError, match="read and final"):
         run("--rescan", "base", "--from", str(base_node.block_number()))
     assert not Transfer.objects.exists()
 
 
-def test_another_chain_than_the_one_read_is_not_read_again(base: Watcher) -> None:
-    read_all(base)
+def test_another_chain_than_the_one_read_is_not_read_again(base_watcher: Watcher) -> None:
+    read_all(base_watcher)
     ChainCursor.objects.update(genesis_hash="0x" + "00" * 32)
     with pytest.raises(CommandError, match="another chain"):
         run("--rescan", "base", "--from", "0")
@@ -99,11 +99,11 @@ def test_accounts_are_read_again_from_a_height_on(solana_node: Any, configure: C
     watcher.close()
 
 
-def test_a_range_is_read_again_in_both_directions(base_node: Anvil, base: Watcher) -> None:
+def test_a_range_is_read_again_in_both_directions(base_node: Anvil, base_watcher: Watcher) -> None:
     buyer = watch(shop(base_node).address)
     received, sent = pay(base_node, buyer.address), spend(base_node, 5)
     base_node.mine(10)
-    read_all(base)
+    read_all(base_watcher)
     WatchedMovement.objects.all().delete()
     assert "0 transfers in blocks" in run("--rescan", "base", "--from", "0")
     assert moved(buyer) == [("in", 25, received), ("out", 5, sent)]
