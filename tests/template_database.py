@@ -1,10 +1,12 @@
 """Pytest plugin: each worker's database is a copy of a template that was migrated once.
 
-Migrating takes a worker fifteen seconds of processor time, copying a tenth of a second. The template stays on the
-server for later runs. A changed migration or lock file makes a new one.
+Migrating takes fifteen seconds of processor time, copying a tenth of a second. A server that goes on keeps the template; for
+those that begin empty a dump of it stays under var/, which is read in a second. A changed migration or lock file makes a new one.
 """
 
 import hashlib
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,9 +23,13 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 
+from gateway.core.embedded.binaries import find_binaries
+from gateway.core.embedded.layout import Layout
 from tests.tree import ROOT
 
 TEMPLATE = "florin_template"
+KEPT = ROOT / "var" / "test-engines" / "templates"
+"""Where the dump of the last template is, named by its fingerprint."""
 # Any number that nothing else on the server locks.
 _LOCK = 0x464C524E
 _COMMENT = "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s"
@@ -109,6 +115,18 @@ def _ensure_template(server: CursorWrapper) -> None:
     made_from = server.fetchone()
     if made_from == (wanted := fingerprint(),):
         return
+    kept = KEPT / f"{wanted}.dump"
+    if not kept.is_file():
+        _migrate_template()
+        _keep(kept)
+    # Restored in the first run too: PostgreSQL writes constraints down in other words then, and runs shall not differ.
+    if kept.is_file() and not _is_restored(server, kept):
+        _migrate_template()
+    comment = sql.SQL("COMMENT ON DATABASE {} IS {}")
+    server.execute(comment.format(sql.Identifier(TEMPLATE), sql.Literal(wanted)).as_string())
+
+
+def _migrate_template() -> None:
     test: dict[str, Any] = connection.settings_dict["TEST"]
     kept, test["NAME"] = test["NAME"], TEMPLATE
     try:
@@ -117,8 +135,34 @@ def _ensure_template(server: CursorWrapper) -> None:
         test["NAME"] = kept
         # A database that somebody is connected to cannot be copied.
         connection.close()
-    comment = sql.SQL("COMMENT ON DATABASE {} IS {}")
-    server.execute(comment.format(sql.Identifier(TEMPLATE), sql.Literal(wanted)).as_string())
+
+
+def _is_restored(server: CursorWrapper, kept: Path) -> bool:
+    """Whether the template could be made of a dump."""
+    _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", TEMPLATE)
+    _run(server, "CREATE DATABASE {}", TEMPLATE)
+    return _tool("pg_restore", "--no-owner", "--exit-on-error", "--dbname", TEMPLATE, str(kept))
+
+
+def _keep(kept: Path) -> None:
+    """Dump the template in place of those before; without tools of the server's version nothing is kept."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    draft = kept.with_suffix(f".{os.getpid()}")
+    if _tool("pg_dump", "--format", "custom", "--no-owner", "--file", str(draft), TEMPLATE):
+        for old in KEPT.glob("*.dump"):
+            old.unlink(missing_ok=True)
+        draft.replace(kept)
+    else:
+        draft.unlink(missing_ok=True)
+
+
+def _tool(name: str, *arguments: str) -> bool:
+    """Whether a program of the embedded server's ran without an error against the tests' server."""
+    given = conninfo_to_dict(settings.DATABASE_DIRECT_URL)
+    names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD"}
+    environment = os.environ | {names[key]: str(value) for key, value in given.items() if key in names}
+    program = find_binaries(Layout(KEPT).account).postgres / name
+    return subprocess.run([program, *arguments], env=environment, capture_output=True, check=False).returncode == 0
 
 
 def _run(server: CursorWrapper, statement: str, *names: str) -> None:
