@@ -27,12 +27,12 @@ def test_subscribers_stand_with_how_long_they_paid(owner_in_test_mode: Desk) -> 
     assert personal_url(ended) in page.text
 
 
-def test_a_subscriber_whose_last_payment_was_reversed_is_not_called_paid(desk: Desk) -> None:
-    link = make_subscription_link(desk.merchant)
+def test_a_subscriber_whose_last_payment_was_reversed_is_not_called_paid(owner_in_test_mode: Desk) -> None:
+    link = make_subscription_link(owner_in_test_mode.merchant)
     subscriber = make_subscriber(link, days_ago=20)
     make_link_checkout(
         link, subscription=subscriber, paid_at=timezone.now(), exception=CheckoutException.REVERSED, amount_received=0
     )
-    page = desk.get("dashboard_link", link_id=link.public_id)
+    page = owner_in_test_mode.get("dashboard_link", link_id=link.public_id)
     [row] = page.context["subscribers"].rows
     assert (row.badge.label, row.badge.tone) == ("Reversed", "bad")
