@@ -47,6 +47,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/deploy/test_upgrade_load.py",
     ),
     "The demo and development's server: each starts all of Florin and six chains": (
+        "tests/demo/localnet/ton/test_node.py::test_every_start_is_another_chain_with_the_same_addresses",
         "tests/demo/test_older.py",
         "tests/demo/debug/test_settings.py",
         "tests/demo/shop/test_pages.py::test_no_webhook_body_breaks_the_page_or_gets_into_it[1:]",
@@ -56,6 +57,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Clients and libraries of others, and examples in PHP, Go and TypeScript": (
         "tests/clients/test_documentation.py",
+        "tests/contract/test_typescript_guides.py::test_every_typescript_program_has_the_types_that_it_says",
         "tests/clients/test_published.py",
         "tests/clients/test_published_permits.py",
         "tests/clients/test_published_solana.py",
@@ -91,6 +93,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/checkouts/page/streaming/test_application.py::test_a_change_whose_bell_was_missed_is_found_by_the_sweep",
         "tests/checkouts/page/streaming/test_application.py::test_a_stream_server_speaks_http_1_only_and_waits_ten_seconds_for_headers",
         "tests/checkouts/page/streaming/test_application.py::test_confirmations_are_told_as_blocks_come_though_no_block_rings",
+        "tests/checkouts/page/streaming/test_application.py::test_without_valkey_streams_open_and_tell",
         "tests/checkouts/page/streaming/test_listener.py::test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed",
         "tests/clients/test_closed.py::test_an_endless_answer_ends",
         "tests/gateway/core/test_bell.py::test_many_rings_are_one",
@@ -113,6 +116,8 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/gateway/test_celery.py::test_a_worker_shares_what_it_imported_with_its_pool",
         "tests/gateway/test_rsgi.py",
         "tests/gateway/tracing/test_start.py::test_a_process_without_a_collector_does_not_load_it",
+        "tests/wallets/chains/tron/test_keys.py::test_without_coincurve_tronpy_makes_and_accepts_the_same_signatures",
+        "tests/wallets/watchers/test_accounts_nodes.py::test_a_local_chain_that_was_replaced_is_read_anew",
         "tests/demo/test_wallet.py::test_wallets_of_two_processes_never_sign_with_one_number",
         "tests/simulation/test_simulation.py::test_to_the_letter_late_payers_of_round_prices_pay_for_strangers_and_are_told",
         "tests/test_declared.py::test_what_is_declared_is_imported",

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.core.pretty_json import indented
@@ -35,6 +35,7 @@ def test_a_single_value_stays_as_it_is(text: str) -> None:
     assert indented(text) == text
 
 
+@settings(max_examples=30)
 @given(values)
 def test_nothing_but_white_space_changes(value: object) -> None:
     assert indented(json.dumps(value)) == json.dumps(value, indent=2)
