@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
@@ -140,8 +141,10 @@ class Stack:
         level = ("--loglevel", "WARNING")
         alone = ("--without-gossip", "--without-mingle", "--concurrency", "2")
         schedule = ("--schedule", str(self.var / "run" / "beat"), "--pidfile=")
+        worker = self.command("worker", *CELERY, "gateway.celery", "worker", *alone, *level)
         return [
-            self.command("worker", *CELERY, "gateway.celery", "worker", *alone, *level),
+            # Told to end while the broker ends with it, Celery may wait for ever for its pool.
+            replace(worker, orphan_signal=signal.SIGKILL),
             self.command("beat", *CELERY, "gateway.beat", "beat", *schedule, *level),
         ]
 
