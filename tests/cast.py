@@ -19,8 +19,9 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.login.people import vouch_for
-from accounts.models import Merchant, User
+from accounts.models import Invitation, Merchant, User
 from accounts.states import Mode, Role
+from accounts.team.invitations import invite
 from checkouts.models import InboxItem
 from tests.accounts.logins import ACTIVATE, totp_code
 from tests.checkouts.factories import make_chains_well
@@ -160,6 +161,12 @@ def operator(db: None) -> User:
 def operators_browser(operator: User) -> Client:
     """The operator's browser, a moment after logging in by password and code."""
     return log_in_by_factor(operator)
+
+
+@pytest.fixture
+def offer(db: None, merchant: Merchant) -> Invitation:
+    """An invitation of new@example.test to the merchant's team as a viewer, made at `NOON`."""
+    return invite(merchant, email="new@example.test", role=Role.VIEWER, actor=make_member(merchant), now=NOON)
 
 
 # At the API.

@@ -122,11 +122,17 @@ def configure(settings: Any) -> Callable[..., None]:
 
 
 @pytest.fixture
-def watcher(base_node: Anvil) -> Iterator["Watcher"]:
-    """A watcher of Base, on which somebody is expected to pay: otherwise it is left alone between passes."""
+def somebody_may_pay(db: None) -> None:
+    """A checkout waits on Base: a chain that nobody is expected to pay on is left alone between passes."""
     from tests.wallets.factories import make_deposit
 
     make_deposit()
+
+
+@pytest.fixture
+def watcher(base_node: Anvil, somebody_may_pay: None) -> Iterator["Watcher"]:
+    """A watcher of Base, on which somebody is expected to pay."""
+    del somebody_may_pay
     yield from _watching(base_node.url)
 
 

@@ -29,13 +29,6 @@ def token_of(invitation: Invitation) -> str:
     return link_in(last_mail(invitation.email)).split("/")[-2]
 
 
-@pytest.fixture
-def offer(db: Any, merchant: Merchant) -> Invitation:
-    """A viewer's place for new@example.test."""
-    owner = make_member(merchant)
-    return invite(merchant, email="new@example.test", role=Role.VIEWER, actor=owner, now=NOON)
-
-
 def test_an_invitation_names_its_secret_nowhere(offer: Invitation) -> None:
     token = token_of(offer)
     assert find_invitation(token, now=NOON) == offer

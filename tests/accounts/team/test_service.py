@@ -3,7 +3,6 @@
 import threading
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -149,13 +148,6 @@ class TestRaces:
 
         monkeypatch.setattr(invitations, "_check_allowed", look)
         assert self.invite_while_removed(merchant) == 1
-
-
-@pytest.fixture
-def offer(db: Any, merchant: Merchant) -> Invitation:
-    """A viewer's place for new@example.test."""
-    owner = make_member(merchant)
-    return invite(merchant, email="new@example.test", role=Role.VIEWER, actor=owner, now=NOON)
 
 
 @pytest.mark.django_db

@@ -22,15 +22,9 @@ from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.passes import Outcome
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("somebody_may_pay")]
 USDC = token_address("USDC")
 DETECTED, CONFIRMED, ORPHANED = TransferState
-
-
-@pytest.fixture(autouse=True)
-def somebody_may_pay(db: None) -> None:
-    """A chain that nobody is expected to pay on is left alone between passes (test_watching_pace)."""
-    make_deposit()
 
 
 @pytest.fixture

@@ -22,14 +22,8 @@ from wallets.watchers.blocks import Watcher
 from wallets.watchers.leases import LeaseLostError, release_lease, take_lease
 from wallets.watchers.passes import Outcome
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("somebody_may_pay")]
 USDC = token_address("USDC")
-
-
-@pytest.fixture(autouse=True)
-def somebody_may_pay(db: None) -> None:
-    """A chain that nobody is expected to pay on is left alone between passes (test_watching_pace)."""
-    make_deposit()
 
 
 def expire_lease() -> None:
