@@ -199,10 +199,14 @@ def why_at_night(node_id: str, *, is_first: bool) -> str:
     test = node_id.partition("[")[0]
     if STANDARD & {node_id, test} or (is_first and test in invariant_tests()):
         return ""
-    module, _, _ = test.partition("::")
-    around = [test, module, *(str(folder) for folder in PurePath(module).parents)]
     others = [] if is_first else [test + OTHER_CASES]
-    return next((_REASONS[place] for place in [*around, *others] if place in _REASONS), "")
+    return next((_REASONS[place] for place in [*around(test), *others] if place in _REASONS), "")
+
+
+def around(test: str) -> list[str]:
+    """A test, its module, and the folders that it is in."""
+    module = test.partition("::")[0]
+    return [test, module, *(str(folder) for folder in PurePath(module).parents)]
 
 
 @cache

@@ -20,6 +20,8 @@ from typing import Final
 
 import pytest
 
+from tests.night import around
+
 LIMIT_SECONDS: Final = 1.0
 FORGIVEN: Final = 1.5
 MOST_LISTED: Final = 40
@@ -58,7 +60,7 @@ def slowness() -> float:
 
 
 def listed() -> dict[str, str]:
-    """The tests, and modules of tests, that may take longer, and why."""
+    """The tests, and modules and folders of them, that may take longer, and why."""
     found: dict[str, str] = tomllib.loads(FILE.read_text())
     return found
 
@@ -71,7 +73,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if os.environ.get("FLORIN_SLOW_FAILS") and Moment.now().seconds_since(before, slowness=1.0) > LIMIT_SECONDS:
         seconds = Moment.now().seconds_since(before, slowness=slowness())
         test = item.nodeid.partition("[")[0]
-        if seconds > LIMIT_SECONDS and listed().keys().isdisjoint({test, test.partition("::")[0]}):
+        if seconds > LIMIT_SECONDS and listed().keys().isdisjoint(around(test)):
             pytest.fail(
                 f"{test} took more than {seconds:.1f} s. Make it faster, put it at night (tests/night.py),"
                 f" or list it with a reason in {FILE.name}.",
