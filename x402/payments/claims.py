@@ -21,7 +21,7 @@ from x402.models import KeptAnswer
 from x402.payloads import valid_payload
 from x402.payments.addresses import settles_directly
 from x402.payments.books import IS_AWAITED, IS_RECORDED
-from x402.payments.large import IS_BELIEVED, ask_early, limits_for, turn_of_seller
+from x402.payments.large import IS_BELIEVED, ask_early, is_limited, limits_for, turn_of_seller
 from x402.rules import IN_HAND, OLDEST, Candidate
 from x402.states import PaymentStatus, Protocol
 
@@ -98,9 +98,18 @@ _CHARGE: Final = insert_fees("""
            %(chain)s::text AS chain, %(token)s::text AS token, paid.units * 0.000001 AS received
     FROM used, paid WHERE %(mode)s::text = 'live'
 """)
-_PARTS: Final = {"believed": IS_BELIEVED, "claim": _CLAIM, "fee": _CHARGE}
-_USE_JUDGED: Final = _USE.format(paid=_JUDGED, **_PARTS)
-_USE_RECORDED: Final = _USE.format(paid=_RECORDED, **_PARTS)
+
+
+def _statements(paid: str) -> dict[bool, str]:
+    """Return the statement with and without sums to add up: with them PostgreSQL plans it anew each time."""
+    believed = {True: IS_BELIEVED, False: "TRUE"}
+    return {
+        limited: _USE.format(paid=paid, believed=sql, claim=_CLAIM, fee=_CHARGE) for limited, sql in believed.items()
+    }
+
+
+_USE_JUDGED: Final = _statements(_JUDGED)
+_USE_RECORDED: Final = _statements(_RECORDED)
 
 
 def use_recorded(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str, Any] | None:
@@ -141,7 +150,7 @@ def use_up(caller: Caller, request: VerifyRequest, paid: Candidate, *, now: date
 
 
 def _use(
-    statement: str, caller: Caller, request: VerifyRequest, paid: dict[str, Any], now: datetime
+    statements: dict[bool, str], caller: Caller, request: VerifyRequest, paid: dict[str, Any], now: datetime
 ) -> dict[str, Any] | None:
     public_id = new_id("x4p")
     answer = valid_payload(request.proof.tx_hash, public_id, now=now)
@@ -151,7 +160,7 @@ def _use(
     try:
         # Runs without a transaction around it if nothing is added up: that would take more round trips.
         with turn_of_seller(caller.merchant_id, limits), connection.cursor() as cursor:
-            cursor.execute(statement, parameters)
+            cursor.execute(statements[is_limited(limits)], parameters)
             used = cursor.fetchone()
     except IntegrityError:
         return None

@@ -89,7 +89,7 @@ def limits_for(merchant_id: int, mode: Mode, request: VerifyRequest, *, now: dat
 @contextmanager
 def turn_of_seller(merchant_id: int, limits: dict[str, Any]) -> Iterator[None]:
     """Let a seller's payments be used one after the other, where each must see the sums of those before it."""
-    if not _is_limited(limits):
+    if not is_limited(limits):
         yield
         return
     with transaction.atomic():
@@ -101,7 +101,7 @@ def turn_of_seller(merchant_id: int, limits: dict[str, Any]) -> Iterator[None]:
 def awaits_second_node(merchant_id: int, mode: Mode, request: VerifyRequest, paid: Candidate, now: datetime) -> bool:
     """Whether a payment is part of a large sum and not vouched for yet; a second node is asked for its word then."""
     limits = limits_for(merchant_id, mode, request, now=now)
-    if not _is_limited(limits):
+    if not is_limited(limits):
         return False
     parameters: dict[str, Any] = limits | {
         "merchant": merchant_id,
@@ -147,7 +147,8 @@ def _ask(spec: ChainSpec, transfer_id: int | None, units: int, *, is_final: bool
         ask_witnesses([transfer_id], now=now)
 
 
-def _is_limited(limits: dict[str, Any]) -> bool:
+def is_limited(limits: dict[str, Any]) -> bool:
+    """Whether anything is added up."""
     return limits["payers_limit"] is not None or limits["sellers_limit"] is not None
 
 
