@@ -292,13 +292,17 @@ class Change:
 
 
 def _alive(path: str, name: str, line: int) -> list[FunctionType]:
+    # The suite freezes what it collected, and what is frozen is not listed.
+    gc.unfreeze()
+    things = gc.get_objects()
+    gc.freeze()
+    # A proxy's isinstance would ask what it stands for.
+    functions = [thing for thing in things if type(thing) is FunctionType]
+    codes = [(function, function.__code__) for function in functions]
     return [
-        thing
-        for thing in gc.get_objects()
-        if isinstance(thing, FunctionType)
-        and thing.__code__.co_filename == path
-        and thing.__code__.co_qualname == name
-        and thing.__code__.co_firstlineno == line
+        function
+        for function, code in codes
+        if (code.co_filename, code.co_qualname, code.co_firstlineno) == (path, name, line)
     ]
 
 

@@ -48,7 +48,7 @@ def test_no_secret_is_written_whatever_holds_it(
 
 
 @pytest.mark.usefixtures("logging_restored")
-@pytest.mark.parametrize("name", ["django.security.DisallowedHost", "gateway.server.front"])
+@pytest.mark.parametrize("name", ["django.security.DisallowedHost", "gateway.server.sending"])
 def test_what_any_client_can_cause_is_one_short_line_and_a_few_a_minute(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -203,7 +203,7 @@ class SolanaAdapter:
             ]
             for one in accounts
         }
-        return self._read_listed(node, accounts, listed, head)
+        return self._read_listed(node, accounts, listed, head, overlap=OVERLAP)
 
     def _read_others(self, node: Node, accounts: Sequence[Account], head: Head) -> list[AccountReading]:
         listed = self._other_accounts.ask(node, accounts)
@@ -217,7 +217,7 @@ class SolanaAdapter:
         listed: Mapping[bytes, Sequence[str]],
         head: Head,
         *,
-        overlap: int = OVERLAP,
+        overlap: int,
     ) -> list[AccountReading]:
         """Read accounts by these token accounts of theirs."""
         oldest = min(account.height for account in accounts)
