@@ -130,8 +130,8 @@ class Lab(ABC):
         """What arrived in these wallets after a block. Raises ChainError."""
 
     @abstractmethod
-    def is_gone(self, adapter: Any, transfer: TokenTransfer) -> bool:
-        """Whether the reader says that the transfer's transaction is not where it was any more."""
+    def gone(self, adapter: Any, transfers: list[TokenTransfer]) -> list[bool]:
+        """Of each transfer, whether the reader says that its transaction is not where it was any more."""
 
 
 class BlockLab(Lab):
@@ -151,10 +151,10 @@ class BlockLab(Lab):
             found += reading.transfers
         return found
 
-    def is_gone(self, adapter: BlockAdapter, transfer: TokenTransfer) -> bool:
+    def gone(self, adapter: BlockAdapter, transfers: list[TokenTransfer]) -> list[bool]:
         """Another block stands at its height."""
-        [block] = adapter.blocks([transfer.block_height])
-        return block.hash != transfer.block_hash
+        blocks = adapter.blocks([one.block_height for one in transfers])
+        return [block.hash != one.block_hash for block, one in zip(blocks, transfers, strict=True)]
 
 
 class AccountLab(Lab):
@@ -168,9 +168,9 @@ class AccountLab(Lab):
         accounts = [Account(wallet.key, wallet.address, since.height, since.time) for wallet in wallets]
         readings = adapter.read_accounts(accounts, head=adapter.head())
         assert [reading.key for reading in readings] == [one.key for one in accounts]
+        assert all(one.recipient_key == reading.key for reading in readings for one in reading.transfers)
         return [transfer for reading in readings for transfer in reading.transfers]
 
-    def is_gone(self, adapter: AccountAdapter, transfer: TokenTransfer) -> bool:
+    def gone(self, adapter: AccountAdapter, transfers: list[TokenTransfer]) -> list[bool]:
         """No node knows it."""
-        [is_lost] = adapter.lost([transfer])
-        return is_lost
+        return adapter.lost(transfers)

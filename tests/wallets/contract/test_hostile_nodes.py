@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
-from tests.wallets.contract.labs import AccountLab, Adapter, Lab, Wallet
-from wallets.chains.base import BlockRef, ChainError, ChainUnavailableError, TokenTransfer
+from tests.wallets.contract.labs import AccountLab, Adapter, BlockLab, Lab, Wallet
+from wallets.chains.base import BlockRef, ChainError, ChainUnavailableError, RangeTooLargeError, TokenTransfer
 
 MEGABYTE = 2**20
 MUTATIONS = 60
@@ -32,6 +32,11 @@ def ended_early(target: str, answer: Answer) -> Answer:
     return Answer(answer.body[: len(answer.body) // 2])
 
 
+def dropped(target: str, answer: Answer) -> Answer:
+    """Close the connection without an answer."""
+    raise ConnectionResetError
+
+
 FAULTS: dict[str, Fault] = {
     "rate limit": answering(b"slow down", status=429, headers={"Retry-After": "7"}),
     "html": answering(b"<html>502 Bad Gateway</html>"),
@@ -44,6 +49,7 @@ FAULTS: dict[str, Fault] = {
     "deep nesting": answering(b"[" * 100_000),
     "500": answering(b"oops", status=500),
     "403": answering(b"go away", status=403),
+    "dropped": dropped,
     "cut off": cut_off,
     "ended early": ended_early,
     "10 MB of garbage": answering(b"x" * 10 * MEGABYTE),
@@ -118,6 +124,22 @@ def test_a_reader_that_cannot_read_raises_and_the_payment_is_read_later(scene: S
         with pytest.raises(ChainError):
             scene.look(after(healthy, fault))
     assert scene.look(honest) == [25]
+
+
+@pytest.mark.parametrize("is_spare", [False, True], ids=["preferred", "spare"])
+@pytest.mark.parametrize("fault", ["500", "17 MB"])
+def test_where_one_of_two_nodes_fails_the_other_is_read(scene: Scene, fault: str, is_spare: bool) -> None:
+    urls = [scene.proxy.url, scene.lab.url]
+    for healthy in range(scene.requests):
+        scene.proxy.fault = after(healthy, FAULTS[fault])
+        with scene.lab.opened(*(reversed(urls) if is_spare else urls)) as adapter:
+            try:
+                found = scene.lab.observe(adapter, scene.since, scene.wallet)
+            except RangeTooLargeError:
+                # Where blocks are read, the watcher asks for fewer of them.
+                assert (fault, isinstance(scene.lab, BlockLab)) == ("17 MB", True)
+            else:
+                assert scene.payments(found) == [25]
 
 
 def test_a_rate_limit_tells_how_long_to_wait(scene: Scene) -> None:

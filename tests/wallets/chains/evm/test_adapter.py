@@ -290,16 +290,3 @@ def test_many_transfers_of_one_block_are_all_read(base_node: Anvil, watcher: Wat
     read_all(watcher)
     found = Transfer.objects.order_by("position").values_list("position", "units", "deposit_id")
     assert list(found) == [(n, n + 1, deposit.pk) for n, deposit in enumerate(deposits)]
-
-
-def test_polygon_waits_for_its_finalized_tag_too(base_node: Anvil) -> None:
-    watcher = make_watcher(base_node.url, NETWORK="mainnet", START_BLOCK="0")
-    object.__setattr__(watcher.spec, "finality_tag", "finalized")
-    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
-    base_node.mine(30)
-    read_all(watcher)
-    assert Transfer.objects.get().state == "detected"
-    base_node.mine(40)
-    read_all(watcher)
-    assert Transfer.objects.get().state == "confirmed"
-    watcher.close()

@@ -57,11 +57,6 @@ def test_what_the_second_node_tells_too_is_witnessed(
     assert second.requests > before
 
 
-def test_without_a_second_node_there_is_no_witness(ethereum_node: Anvil, paid: list[TokenTransfer]) -> None:
-    with opened(spec_of("ethereum", ethereum_node.url)) as alone:
-        assert alone.witness(paid) is None
-
-
 @pytest.mark.parametrize(
     "changed",
     [

@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 from solders.instruction import Instruction
-from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from demo.localnet.solana import programs
-from demo.localnet.solana.node import PAYER_UNITS, USDC, Format, Payment, SolanaNode
+from demo.localnet.solana.node import USDC, Format, Payment, SolanaNode
 from tests.chains import OpenReader
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
-from tests.wallets.chains.solana.reading import account_of, new_owner, read, read_one, units_of
+from tests.wallets.chains.solana.reading import account_of, new_owner, read_one, units_of
 from wallets.chains.base import LABEL_LENGTH, ChainUnavailableError
 from wallets.chains.solana.adapter import OVERLAP, SolanaAdapter
 from wallets.chains.solana.listing import FIRST_PAGE
@@ -49,33 +48,6 @@ def test_a_reading_reaches_the_head_it_was_asked_for(
     assert units_of(read_one(reader, solana_owner)) == [5]
 
 
-def test_accounts_are_read_together_and_each_gets_its_own(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
-    owners = [new_owner() for _ in range(4)]
-    for units, owner in enumerate(owners[:3], start=1):
-        solana_node.pay(owner, units)
-    solana_node.pay(owners[0], 9)
-    readings = reader.read_accounts([account_of(owner) for owner in owners], head=reader.head())
-    assert [reading.key for reading in readings] == [bytes(Pubkey.from_string(owner)) for owner in owners]
-    found = [sorted(units_of(reading.transfers)) for reading in readings]
-    assert found == [[1, 9], [2], [3], []]
-
-
-def test_two_owners_paid_in_one_transaction_get_one_transfer_each(
-    solana_node: SolanaNode, reader: SolanaAdapter
-) -> None:
-    first, second = new_owner(), new_owner()
-    sent = solana_node.pay_all([Payment(first, 3), Payment(second, 4)])
-    [[one], [other]] = read(reader, first, second)
-    assert (one.units, other.units) == (3, 4)
-    assert one.tx_hash == other.tx_hash == sent
-    assert one.position != other.position
-
-
-def test_a_failed_transaction_is_no_payment(solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str) -> None:
-    solana_node.fail(solana_owner, 5)
-    assert read_one(reader, solana_owner) == []
-
-
 def test_a_failed_transaction_that_is_listed_as_a_good_one_is_no_payment(
     solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
 ) -> None:
@@ -86,51 +58,6 @@ def test_a_failed_transaction_that_is_listed_as_a_good_one_is_no_payment(
         )
     )
     assert read_one(open_on(solana_proxy.url), solana_owner) == []
-
-
-def test_another_token_is_not_seen_whatever_it_calls_itself(
-    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
-) -> None:
-    fake = solana_node.create_token()
-    solana_node.fund(str(solana_node.payer.pubkey()), 100, token=fake)
-    solana_node.pay(solana_owner, 50, token=fake)
-    solana_node.pay_all([Payment(solana_owner, 7), Payment(solana_owner, 8, fake)])
-    assert units_of(read_one(reader, solana_owner)) == [7]
-
-
-def test_a_transfer_to_oneself_is_no_payment(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
-    payer = str(solana_node.payer.pubkey())
-    solana_node.pay(payer, 500)
-    assert units_of(read_one(reader, payer)) == [PAYER_UNITS]
-
-
-def test_nothing_moved_and_naming_an_account_are_no_payments(
-    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
-) -> None:
-    solana_node.pay(solana_owner, 0)
-    solana_node.pay(new_owner(), 5, references=[solana_node.token_account(solana_owner)])
-    assert read_one(reader, solana_owner) == []
-
-
-def test_what_an_owner_pays_is_no_payment_to_them(solana_node: SolanaNode, reader: SolanaAdapter) -> None:
-    shop = Keypair()
-    solana_node.airdrop(str(shop.pubkey()))
-    solana_node.pay(str(shop.pubkey()), 100)
-    solana_node.pay_all([Payment(new_owner(), 30)], payer=shop)
-    found = read_one(reader, str(shop.pubkey()))
-    received = [one for one in found if one.recipient_key == bytes(shop.pubkey())]
-    assert units_of(received) == [100]
-
-
-@pytest.mark.parametrize("units", [1, 2**64 - 1])
-def test_the_smallest_and_the_largest_amount_are_exact(
-    solana_node: SolanaNode, solana_owner: str, open_on: OpenReader, units: int
-) -> None:
-    token = solana_node.create_token()
-    solana_node.fund(str(solana_node.payer.pubkey()), units, token=token)
-    solana_node.pay(solana_owner, units, token=token)
-    [transfer] = read_one(open_on(token=token), solana_owner)
-    assert transfer.units == units
 
 
 def test_token_2022_is_read_from_its_own_accounts(
@@ -207,23 +134,6 @@ def test_a_versioned_transaction_with_lookup_tables_is_read(
     solana_node.pay_all([Payment(solana_owner, 5, references=[reference])], written=Format(0, [table]))
     [transfer] = read_one(reader, solana_owner)
     assert (transfer.units, transfer.labels) == (5, (reference,))
-
-
-def test_a_versioned_transaction_without_tables_is_read(
-    solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
-) -> None:
-    solana_node.pay_all([Payment(solana_owner, 5)], written=Format(version=0))
-    assert units_of(read_one(reader, solana_owner)) == [5]
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 6, 7])
-def test_a_listing_of_several_pages_is_read_whole(
-    solana_node: SolanaNode, open_on: OpenReader, solana_owner: str, count: int
-) -> None:
-    expected = list(range(1, count + 1))
-    for units in expected:
-        solana_node.pay(solana_owner, units)
-    assert units_of(read_one(open_on(page=3), solana_owner)) == expected
 
 
 def test_many_payments_in_one_slot_are_read_over_page_borders(
@@ -326,8 +236,3 @@ def test_an_account_with_a_long_history_is_listed_as_far_as_needed_and_no_furthe
     [reading] = reader.read_accounts([known], head=head)
     assert (reading.transfers, lengths) == ([], [FIRST_PAGE])
     assert reader.requests == spent + 1
-
-
-def test_an_account_that_never_existed_has_nothing(reader: SolanaAdapter, solana_owner: str) -> None:
-    assert read_one(reader, solana_owner) == []
-    assert reader.read_accounts([], head=reader.head()) == []

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from demo.localnet.ton.node import TonNode
-from tests.nodes.proxy import TOO_LARGE
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.tonlab import broken, changing, changing_rows, open_ton, read_on, ton_spec
 from wallets.chains.adapters import open_pool
@@ -54,18 +53,6 @@ def test_a_node_with_a_head_that_cannot_be_is_left_for_another(ton_node: TonNode
     adapter.close()
 
 
-@pytest.mark.parametrize("is_spare", [False, True], ids=["preferred", "spare"])
-@pytest.mark.parametrize("path", ["masterchainInfo", "jetton/transfers", "jetton/wallets", "transactions"])
-def test_a_node_that_answers_too_much_does_not_stop_its_chain(
-    ton_node: TonNode, ton_proxy: HttpProxy, paid_ton_account: Account, path: str, is_spare: bool
-) -> None:
-    urls = [ton_proxy.url, ton_node.url]
-    adapter = open_ton(ton_node, *(reversed(urls) if is_spare else urls))
-    ton_proxy.fault = lambda target, answer: Answer(TOO_LARGE) if f"/api/v3/{path}" in target else answer
-    assert len(read_on(adapter, paid_ton_account).transfers) == 1
-    adapter.close()
-
-
 def test_a_second_node_bears_witness_to_what_it_knows_alike(
     ton_node: TonNode, ton_proxy: HttpProxy, paid_ton_account: Account
 ) -> None:
@@ -87,11 +74,6 @@ def test_a_second_node_bears_witness_to_what_it_knows_alike(
     with pytest.raises(ChainUnavailableError):
         adapter.witness(told)
     adapter.close()
-
-
-def test_one_node_is_no_witness_of_its_own_word(ton_adapter: TonAdapter, paid_ton_account: Account) -> None:
-    told = read_on(ton_adapter, paid_ton_account).transfers
-    assert ton_adapter.witness(told) is None
 
 
 def test_what_one_node_knows_or_cannot_say_is_not_lost(
