@@ -12,7 +12,9 @@ from demo.localnet.tron.rules import RateLimit
 from tests.wallets.evmkin import opened, read_whole, spec_of
 from wallets.chains.base import ChainUnavailableError, Hint, RangeTooLargeError
 from wallets.chains.evm.adapter import EvmAdapter
-from wallets.chains.tron.dialect import contract, write_address
+from wallets.chains.evm.decode import PADDING
+from wallets.chains.evm.questions import LogsQuestion
+from wallets.chains.tron.dialect import TRON, contract, write_address
 from wallets.chains.tron.family import TRON_FAMILY
 
 WALLET = "TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr"
@@ -175,3 +177,9 @@ def test_a_second_provider_witnesses_what_the_first_told(tron_node: TronNode) ->
 def test_a_wallet_nobody_asked_about_is_not_told_of(tron_node: TronNode, tron_adapter: EvmAdapter) -> None:
     tron_node.pay("TLCuBEirVzB6V4menLZKw1jfBTFMZbuKq7", 25)
     assert read_whole(tron_adapter, {KEY}) == []
+
+
+def test_a_recipient_is_named_with_and_without_trons_prefix_byte() -> None:
+    question = LogsQuestion(["0xa6"], Hint(frozenset({KEY})), dialect=TRON)
+    [(_, [asked])] = question.by_range(0, 1)
+    assert asked["topics"][2] == [f"{PADDING}{KEY.hex()}", f"{PADDING[:-2]}41{KEY.hex()}"]
