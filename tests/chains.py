@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from settlements.gas.node import GasNode
     from tests.checkouts.shop import Shop
     from tests.nodes.proxy import RpcProxy
+    from tests.wallets.accountchains import AccountChain
     from tests.wallets.books import Books, Open
     from tests.wallets.contract.hostile import HttpProxy
     from tests.wallets.contract.labs import Lab
@@ -226,6 +227,15 @@ def lab(request: pytest.FixtureRequest) -> "Lab":
             from tests.wallets.contract.evmlabs import EvmLab
 
             return EvmLab(chain, node)
+
+
+@pytest.fixture(params=["solana", "ton"])
+def chain(request: pytest.FixtureRequest) -> "AccountChain":
+    """Each chain that is read account by account, in turn."""
+    from tests.wallets.accountchains import OnSolana, OnTon
+
+    node = request.getfixturevalue(f"{request.param}_node")
+    return OnSolana(node) if request.param == "solana" else OnTon(node)
 
 
 @pytest.fixture

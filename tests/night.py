@@ -119,7 +119,6 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/gateway/tracing/test_start.py::test_links_lead_to_the_request_the_task_and_the_watcher",
         "tests/gateway/tracing/test_start.py::test_a_process_without_a_collector_does_not_load_it",
         "tests/wallets/chains/tron/test_keys.py::test_without_coincurve_tronpy_makes_and_accepts_the_same_signatures",
-        "tests/wallets/watchers/test_accounts_nodes.py::test_a_local_chain_that_was_replaced_is_read_anew",
         "tests/demo/test_wallet.py::test_wallets_of_two_processes_never_sign_with_one_number",
         "tests/simulation/test_simulation.py::test_to_the_letter_late_payers_of_round_prices_pay_for_strangers_and_are_told",
         "tests/test_declared.py::test_what_is_declared_is_imported",

@@ -36,6 +36,9 @@ class AccountChain(Protocol):
     def fork(self) -> None:
         """Undo the newest transaction."""
 
+    def settle(self) -> None:
+        """Let what was paid become final."""
+
     def pass_time(self) -> None:
         """Let so many blocks follow that what was before is not read again."""
 
@@ -68,6 +71,9 @@ class OnSolana:
         self.node.rollback(after=self.before - 1)
         self.node.advance(5)
 
+    def settle(self) -> None:
+        self.node.finalize()
+
     def pass_time(self) -> None:
         self.node.advance(200)
 
@@ -99,6 +105,9 @@ class OnTon:
         self.node.roll_back(to=self.before)
         # A shorter chain would be one that lags.
         self.node.advance(head - self.before + 5)
+
+    def settle(self) -> None:
+        self.node.advance(3)
 
     def pass_time(self) -> None:
         self.node.elapse(600)

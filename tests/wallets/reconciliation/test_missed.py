@@ -12,7 +12,7 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import garbage, honest
-from tests.wallets.accountchains import AccountChain, OnSolana, OnTon, make_expected, open_account_watcher, spec_of
+from tests.wallets.accountchains import AccountChain, make_expected, open_account_watcher, spec_of
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.books import USDC, Books, Open
 from tests.wallets.chains.rpc.test_pool import Clock
@@ -246,13 +246,6 @@ def test_a_note_that_could_not_be_read_for_a_day_is_left_to_the_operator(books: 
     with reader(local_spec(books.first.url)) as again:
         assert again.tick(now=timezone.now() + timedelta(days=1, hours=1)) == 0
     assert SourceDifference.objects.get().closed_at is None
-
-
-@pytest.fixture(params=["solana", "ton"])
-def chain(request: pytest.FixtureRequest) -> AccountChain:
-    """Each chain that is read account by account."""
-    node = request.getfixturevalue(f"{request.param}_node")
-    return OnSolana(node) if request.param == "solana" else OnTon(node)
 
 
 def test_where_accounts_are_read_it_is_the_same(chain: AccountChain) -> None:

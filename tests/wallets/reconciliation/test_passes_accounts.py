@@ -1,19 +1,18 @@
 """A listing that leaves a payment out loses nothing where accounts are read one by one: the other node lists it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 import pytest
 from django.utils import timezone
 
 from tests.factories import make_merchant, make_wallet
+from tests.wallets.accountchains import AccountChain, spec_of
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from wallets.chains.adapters import open_pool
-from wallets.chains.registry import load_chains
 from wallets.models import AccountCursor, ChainCursor, ReceivingWallet, SourceDifference, Transfer
 from wallets.reconciliation.confirmation import LargeAmounts
 from wallets.reconciliation.passes import Reconciler
@@ -22,67 +21,6 @@ from wallets.watcher_process import open_watcher
 pytestmark = pytest.mark.django_db
 EVERY = 300.0
 LARGE = 10_000_000_000
-
-
-class Ledger(Protocol):
-    """A local chain on which somebody pays."""
-
-    chain: str
-    url: str
-    token: dict[str, str]
-
-    def new_wallet(self) -> str: ...
-    def pay(self, to: str, units: int) -> str: ...
-    def settle(self) -> None: ...
-    def without(self, tx_hash: str, units: int) -> Fault: ...
-
-
-class OnTon:
-    """TON's own node."""
-
-    chain = "ton"
-
-    def __init__(self, node: Any) -> None:
-        self._node, self.url = node, node.url
-        self.token = {"TON_TOKEN_USDT": node.usdt}
-
-    def new_wallet(self) -> str:
-        return str(self._node.create_wallet().address)
-
-    def pay(self, to: str, units: int) -> str:
-        return str(self._node.pay(to, units))
-
-    def settle(self) -> None:
-        self._node.advance(3)
-
-    def without(self, tx_hash: str, units: int) -> Fault:
-        """Leave a transfer out of listings."""
-        return leaving_out("jetton_transfers", lambda row: int(row.get("amount") or 0) == units)
-
-
-class OnSolana:
-    """Solana's own node."""
-
-    chain = "solana"
-
-    def __init__(self, node: Any) -> None:
-        self._node, self.url = node, node.url
-        self.token: dict[str, str] = {}
-
-    def new_wallet(self) -> str:
-        from solders.keypair import Keypair
-
-        return str(Keypair().pubkey())
-
-    def pay(self, to: str, units: int) -> str:
-        return str(self._node.pay(to, units))
-
-    def settle(self) -> None:
-        self._node.finalize()
-
-    def without(self, tx_hash: str, units: int) -> Fault:
-        """Leave a signature out of listings."""
-        return leaving_out("result", lambda row: row.get("signature") == tx_hash)
 
 
 def leaving_out(name: str, is_left_out: Callable[[Any], bool]) -> Fault:
@@ -99,23 +37,25 @@ def leaving_out(name: str, is_left_out: Callable[[Any], bool]) -> Fault:
     return fault
 
 
+def unlisted(chain: AccountChain, tx_hash: str, units: int) -> Fault:
+    """Leave a payment out of listings."""
+    if chain.name == "solana":
+        return leaving_out("result", lambda row: row.get("signature") == tx_hash)
+    return leaving_out("jetton_transfers", lambda row: int(row.get("amount") or 0) == units)
+
+
 class Books:
     """A chain behind two proxies, a wallet to pay, its watcher, and what looks again."""
 
-    def __init__(self, ledger: Ledger, first: HttpProxy, second: HttpProxy) -> None:
-        self.ledger, self.first, self.second = ledger, first, second
+    def __init__(self, chain: AccountChain, first: HttpProxy, second: HttpProxy) -> None:
+        self.chain, self.first, self.second = chain, first, second
         self.clock = Clock()
-        prefix = ledger.chain.upper()
-        settings = ledger.token | {
-            f"{prefix}_RPC_URLS": f"{first.url},{second.url}",
-            f"{prefix}_REQUESTS_PER_MINUTE": "100000",
-        }
-        spec = load_chains("local", settings)[ledger.chain]
+        spec = spec_of(chain, first.url, second.url)
         self.watcher = open_watcher(spec, open_pool(spec), owner="one")
         self.reconciler = Reconciler(spec, owner="one", every=EVERY, clock=self.clock)
         self.large = LargeAmounts(spec, owner="one", clock=self.clock)
-        self.to = ledger.new_wallet()
-        self.wallet = make_wallet(make_merchant(), ledger.chain, self.to)
+        self.to = chain.new_address()
+        self.wallet = make_wallet(make_merchant(), chain.name, self.to)
         # A chain's clock need not be ours.
         past = datetime(2001, 1, 1, tzinfo=UTC)
         far = datetime(2100, 1, 1, tzinfo=UTC)
@@ -128,10 +68,10 @@ class Books:
 
     def pay(self, units: int, *, hidden: bool = False) -> str:
         """Pay, and let the watcher read it; a node whose listing lacks it does not tell."""
-        tx_hash = self.ledger.pay(self.to, units)
+        tx_hash = self.chain.pay(self.to, units)
         if hidden:
-            self.first.fault = self.ledger.without(tx_hash, units)
-        self.ledger.settle()
+            self.first.fault = unlisted(self.chain, tx_hash, units)
+        self.chain.settle()
         self.read()
         return tx_hash
 
@@ -151,23 +91,11 @@ class Books:
 
 
 @pytest.fixture
-def on_ton(ton_node: Any) -> OnTon:
-    return OnTon(ton_node)
-
-
-@pytest.fixture
-def on_solana(solana_node: Any) -> OnSolana:
-    return OnSolana(solana_node)
-
-
-@pytest.fixture(params=["on_ton", "on_solana"])
-def books(request: pytest.FixtureRequest) -> Iterator[Books]:
-    ledger = request.getfixturevalue(request.param)
-    with ExitStack() as stack:
-        first, second = (stack.enter_context(HttpProxy(ledger.url)) for _ in range(2))
-        opened = Books(ledger, first, second)
-        stack.callback(opened.close)
+def books(chain: AccountChain) -> Iterator[Books]:
+    with HttpProxy(chain.url) as first, HttpProxy(chain.url) as second:
+        opened = Books(chain, first, second)
         yield opened
+        opened.close()
 
 
 def recorded() -> dict[str, int]:
@@ -199,7 +127,7 @@ def test_what_one_listing_leaves_out_the_other_tells(books: Books) -> None:
 
 def test_what_the_other_listing_lacks_stays_and_is_told(books: Books) -> None:
     tx_hash = books.pay(21)
-    books.second.fault = books.ledger.without(tx_hash, 21)
+    books.second.fault = unlisted(books.chain, tx_hash, 21)
     books.compare()
     difference = SourceDifference.objects.get()
     assert (difference.kind, difference.tx_hash) == ("unknown", tx_hash)

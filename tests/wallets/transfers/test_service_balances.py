@@ -9,36 +9,18 @@ from django.db import connection
 from django.utils import timezone
 
 from tests.wallets.factories import make_deposit
+from tests.wallets.transfers.test_service import new_transfer
 from wallets.models import DepositAddress, DepositBalance, DepositOutflow, DepositTotal, Transfer
 from wallets.states import TransferState
-from wallets.transfers.service import NewTransfer, confirm_through, orphan_above, record_transfers
+from wallets.transfers.service import confirm_through, orphan_above, record_transfers
 
 pytestmark = pytest.mark.django_db
 HASH = "0x" + "ab" * 32
 
 
 def record(deposit: DepositAddress, tx_hash: str, units: int, *, height: int) -> None:
-    record_transfers(
-        [
-            NewTransfer(
-                chain="base",
-                tx_hash=tx_hash,
-                position=0,
-                token="USDC",
-                token_address="0x" + "11" * 20,
-                units=units,
-                sender="0x" + "22" * 20,
-                recipient=str(deposit),
-                deposit_id=deposit.pk,
-                merchant_id=deposit.merchant_id,
-                mode=deposit.mode,
-                block_height=height,
-                block_hash=HASH,
-                block_time=timezone.now(),
-            )
-        ],
-        now=timezone.now(),
-    )
+    paid = new_transfer(deposit, tx_hash=tx_hash, units=units, block_height=height, block_hash=HASH)
+    record_transfers([paid], now=timezone.now())
 
 
 def flush(deposit: DepositAddress, units: int, **values: Any) -> DepositOutflow:

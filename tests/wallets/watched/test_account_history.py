@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from django.utils import timezone
 
-from tests.wallets.accountchains import AccountChain, OnSolana, OnTon, spec_of
+from tests.wallets.accountchains import AccountChain, OnSolana, spec_of
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.watching import Beside, moved, watch
@@ -58,10 +58,9 @@ class Bench:
         self.beside = Beside(spec_of(self.chain))
 
 
-@pytest.fixture(params=["solana", "ton"])
-def bench(request: pytest.FixtureRequest, settings: Any) -> Iterator[Bench]:
-    kinds = {"solana": OnSolana, "ton": OnTon}
-    made = Bench(kinds[request.param](request.getfixturevalue(f"{request.param}_node")))
+@pytest.fixture
+def bench(chain: AccountChain, settings: Any) -> Iterator[Bench]:
+    made = Bench(chain)
     # The watcher's own settings name the token that the local chain has.
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | made.chain.settings
     made.read()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -11,6 +12,7 @@ from tests.wallets.ledger import Ledger, no_answer
 from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError
 from wallets.models import EPOCH, ChainCursor, Transfer
 from wallets.states import TransferState
+from wallets.watchers import account_ingest as accountingest
 from wallets.watchers.leases import LeaseLostError
 from wallets.watchers.passes import Outcome
 
@@ -291,3 +293,146 @@ def test_a_person_can_have_a_stopped_chain_read_on_from_a_height() -> None:
     watched.tick(after=1)
     assert states() == [CONFIRMED]
     assert cursor_of(wallet).height == watched.ledger.height
+
+
+def test_a_watcher_that_dies_between_reading_and_writing_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    watched.pay(wallet)
+
+    def dies(*args: Any, **options: Any) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(accountingest, "write_pulse", dies)
+        with pytest.raises(SystemExit):
+            watched.tick(after=1)
+    assert not Transfer.objects.exists()
+    watched.owner = "two"
+    watched.restart()
+    ChainCursor.objects.update(lease_until=EPOCH)
+    watched.tick(after=11)
+    assert Transfer.objects.get().units == 25
+
+
+def test_what_a_fork_took_is_orphaned_and_revived_when_it_returns() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    told = watched.pay(wallet)
+    watched.tick(after=1)
+    watched.ledger.drop(told)
+    watched.ledger.height += 2
+    watched.tick(after=10)
+    assert states() == [ORPHANED]
+    assert cursor_of(wallet).read_through_at is None
+    watched.tick(after=1)
+    assert cursor_of(wallet).read_through_at == watched.now
+    watched.ledger.mine_again(told)
+    watched.tick(after=1)
+    assert states() == [CONFIRMED]
+    found = Transfer.objects.get()
+    assert (found.block_height, found.orphaned_at) == (watched.ledger.height, None)
+
+
+def test_what_returns_far_below_the_head_is_found_as_well() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    told = watched.pay(wallet)
+    watched.tick(after=1)
+    watched.ledger.drop(told)
+    watched.tick(after=10)
+    watched.ledger.height += 200
+    watched.tick(after=10)
+    # A node that had lost sight of it tells of it again where it always was, further down than is read usually.
+    watched.ledger.transfers.append(told)
+    watched.tick(after=10)
+    assert states() == [CONFIRMED]
+
+
+def test_what_disappears_before_it_is_final_is_not_made_final() -> None:
+    watched, wallet = (Watched(Ledger(confirmations=5)), make_account(expected_until=LATER))
+    watched.tick()
+    told = watched.pay(wallet)
+    watched.tick(after=1)
+    assert states() == [DETECTED]
+    watched.ledger.drop(told)
+    watched.ledger.height += 10
+    watched.ledger.forgetful = no_answer()
+    watched.tick(after=1)
+    # Nobody says whether it is lost: it waits.
+    assert states() == [DETECTED]
+    watched.ledger.forgetful = None
+    watched.tick(after=1)
+    assert states() == [ORPHANED]
+
+
+def test_while_nodes_disagree_about_the_head_nothing_is_orphaned() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    told = watched.pay(wallet)
+    watched.tick(after=1)
+    watched.ledger.drop(told)
+    watched.ledger.agreed = False
+    watched.tick(after=10)
+    assert states() == [CONFIRMED]
+
+
+def test_what_was_final_on_a_local_chain_that_was_replaced_is_not_looked_for_on_the_new_one() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    watched.pay(wallet)
+    watched.tick(after=1)
+    assert states() == [CONFIRMED]
+    watched.ledger.first = "another genesis"
+    watched.ledger.transfers.clear()
+    for _ in range(5):
+        watched.ledger.height += 5
+        watched.tick(after=10)
+    # Another process does not know any more that there was another chain.
+    watched.restart()
+    watched.tick(after=10)
+    assert states() == [CONFIRMED]
+    watched.pay(wallet, 26)
+    watched.tick(after=10)
+    assert states() == [CONFIRMED, CONFIRMED]
+
+
+def test_what_one_lagging_node_does_not_list_is_not_orphaned() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    told = watched.pay(wallet)
+    watched.tick(after=1)
+    watched.ledger.drop(told)
+    watched.ledger.known_elsewhere.add(told.tx_hash)
+    watched.tick(after=1)
+    assert states() == [CONFIRMED]
+
+
+def test_what_was_asked_for_after_it_was_final_is_not_asked_for_again() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.pay(wallet)
+    watched.tick()
+    watched.ledger.height += 100
+    watched.tick(after=1)
+    before = watched.ledger.requests
+    watched.tick(after=1)
+    # Head, reading, account, and once: what is final, and whether it is lost.
+    assert watched.ledger.requests - before == 5
+    before = watched.ledger.requests
+    watched.tick(after=1)
+    assert watched.ledger.requests - before == 3
+
+
+def test_where_nothing_is_recent_following_forks_asks_no_node() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.pay(wallet)
+    watched.tick()
+    watched.ledger.height += 1_000
+    # What it once was asked was what is final by now.
+    watched.run(20)
+    before = watched.ledger.requests
+    for _ in range(10):
+        watched.ledger.height += 25
+        watched.tick(after=10)
+    # The head, the reading and its one account, and a local chain's first block.
+    assert watched.ledger.requests - before == 10 * 4

@@ -13,7 +13,7 @@ from demo.localnet.solana import programs
 from demo.localnet.solana.node import USDC, SolanaNode
 from tests.checkouts.schema import alter
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher, spec_of
-from tests.wallets.watchers.test_accounts_both_directions_nodes import read, watch
+from tests.wallets.watchers.test_accounts_nodes import read, watch
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import PARTS_FROM
 from wallets.chains.solana.adapter import SolanaAdapter

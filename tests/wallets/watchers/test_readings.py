@@ -1,16 +1,24 @@
-"""What left a deposit address in the window in which it was paid is read too."""
+"""What a watcher reads of a window, whose it is, and what is taken back."""
 
 import pytest
+from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
-from tests.wallets.directions import flushed, pay, states
+from tests.wallets.directions import flushed, pay, shop, states
 from tests.wallets.factories import address_of, make_deposit, read_all
-from tests.wallets.transfers.test_movements import CONFIRMED, read_again
+from tests.wallets.transfers.test_movements import read_again
+from tests.wallets.watching import watch
 from wallets.forwarders.addresses import checksum
-from wallets.models import DepositOutflow, Transfer
+from wallets.models import DepositOutflow, Transfer, WatchedMovement
+from wallets.selectors import watched_keys
+from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
+from wallets.watchers.ingest import resume
+from wallets.watchers.owners import Owners
+from wallets.watchers.readings import read_window
 
 pytestmark = pytest.mark.django_db
+DETECTED, CONFIRMED, ORPHANED = TransferState
 
 
 def test_a_forwarder_that_a_stranger_flushes_has_an_outflow(base_node: Anvil, watcher: Watcher) -> None:
@@ -42,3 +50,34 @@ def test_what_is_passed_on_in_the_window_in_which_it_was_paid_is_not_overlooked(
     read_all(watcher)
     assert DepositOutflow.objects.get().tx_hash == tx_hash
     assert Transfer.objects.get().units == 25
+
+
+def test_one_reading_alone_would_overlook_it(base_node: Anvil, watcher: Watcher) -> None:
+    deposit = make_deposit()
+    first = base_node.block_number() + 1
+    pay(base_node, address_of(deposit))
+    flushed(base_node, deposit)
+    adapter, owners = watcher._adapter, Owners("base")
+    head, hint = adapter.head(), watched_keys("base")
+    last = head.block.height
+    once = adapter.read(first, last, head=head, hint=hint, ours=owners.ours)
+    assert [one.units for one in once.transfers] == [25]
+    whole = read_window(adapter, first, last, head=head, hint=hint, owners=owners)
+    assert [one.units for one in whole.transfers] == [25, 25]
+    assert [one.sender_key for one in whole.transfers][1] == bytes(deposit.key)
+    assert [block.height for block in whole.blocks] == list(range(first, last + 1))
+
+
+def test_a_chain_that_is_told_to_go_back_takes_back_what_is_above(base_node: Anvil, watcher: Watcher) -> None:
+    watch(shop(base_node).address)
+    height = base_node.block_number()
+    pay(base_node, shop(base_node).address)
+    deposit = make_deposit()
+    pay(base_node, address_of(deposit))
+    flushed(base_node, deposit)
+    base_node.mine(6)
+    read_all(watcher)
+    resume("base", height=height, now=timezone.now())
+    assert (states(WatchedMovement), states(DepositOutflow)) == ([ORPHANED], [ORPHANED])
+    read_all(watcher)
+    assert (states(WatchedMovement), states(DepositOutflow)) == ([CONFIRMED], [CONFIRMED])
