@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.factories import NOON
+from webhooks.health import Health
 from webhooks.schedule import DELAYS, MAX_TRIES, Answer, next_try_at, parse_retry_after
 
 
@@ -73,3 +74,16 @@ def test_anything_else_is_failure_redirects_included(status: int | None) -> None
 def test_only_410_means_gone() -> None:
     assert Answer(410).gone
     assert not Answer(404).gone
+
+
+pytestmark = pytest.mark.django_db
+
+
+def test_five_failures_begin_probation_and_one_success_ends_it() -> None:
+    health = Health()
+    for _ in range(4):
+        health = health.after(Answer(500), at=NOON)
+    assert not health.on_probation
+    health = health.after(Answer(None, error="timeout"), at=NOON)
+    assert health.on_probation
+    assert not health.after(Answer(200), at=NOON).on_probation

@@ -1,19 +1,34 @@
 """The pages of deliveries: hostile answers as text, trying again, and who may."""
 
+from datetime import datetime, timedelta
+from typing import Any
+
 import pytest
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import NOON, make_merchant
-from tests.webhooks.dashboard.desks import HOUR, open_delivery, times
 from tests.webhooks.factories import HOOK, make_attempt, make_deliveries, make_endpoint, make_failed
+from webhooks.delivery import retries as delivery_services
 from webhooks.delivery.retries import retry
 from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Delivery, Endpoint, Event
 from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db
+
+HOUR = timedelta(hours=1)
+
+
+def open_delivery(desk: Desk, delivery: Delivery) -> Any:
+    return desk.get("dashboard_delivery", delivery_id=delivery.public_id)
+
+
+def times(since: datetime, until: datetime, status: str = "failed") -> dict[str, str]:
+    form = "%Y-%m-%dT%H:%M"
+    return {"since": since.strftime(form), "until": until.strftime(form), "status": status}
+
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -90,12 +105,6 @@ def test_another_merchants_or_modes_delivery_is_not_found(is_foreign: bool, owne
     assert delivery.status == DeliveryStatus.FAILED
 
 
-def test_a_stranger_finds_no_desk(stranger: Desk, endpoint: Endpoint) -> None:
-    assert stranger.get("dashboard_webhooks").status_code == 404
-    assert stranger.get("dashboard_deliveries").status_code == 404
-    assert stranger.post("dashboard_webhook_secret").status_code == 404
-
-
 def test_forms_without_a_token_are_refused(merchant: Merchant) -> None:
     member = make_desk(merchant).user
     client = log_in(member, enforce_csrf_checks=True)
@@ -154,19 +163,89 @@ def test_a_range_passes_over_disabled_endpoints(admin: Desk, endpoint: Endpoint)
     assert Delivery.objects.get().status == DeliveryStatus.FAILED
 
 
-def test_a_viewer_retries_nothing(viewer: Desk, endpoint: Endpoint) -> None:
-    [delivery] = make_failed(endpoint)
-    one = viewer.post("dashboard_retry_delivery", delivery_id=delivery.public_id)
-    many = viewer.post("dashboard_retry_deliveries", times(NOON, NOON + HOUR))
-    sample = viewer.post("dashboard_test_event", endpoint_id=endpoint.pk)
-    url = viewer.post("dashboard_webhook_url", {"url": HOOK + "2"})
-    assert {a.status_code for a in (one, many, sample, url)} == {403}
-    delivery.refresh_from_db()
-    assert delivery.status == DeliveryStatus.FAILED
-    assert Event.objects.count() == 1
-
-
 def test_what_another_room_retries_without_a_person_is_not_audited(endpoint: Endpoint) -> None:
     [delivery] = make_failed(endpoint)
     retry(delivery, now=NOON)
+    assert not AuditEntry.objects.exists()
+
+
+def test_the_list_is_filtered_by_status_type_and_checkout(viewer: Desk, endpoint: Endpoint) -> None:
+    failed, waiting = make_failed(endpoint)[0], make_deliveries(endpoint)[0]
+    Delivery.objects.filter(pk=waiting.pk).update(event_type="checkout.expired")
+
+    def shown(query: str) -> set[str]:
+        rows = viewer.get("dashboard_deliveries", query).context["rows"]
+        return {row.row.public_id for row in rows}
+
+    both = {failed.public_id, waiting.public_id}
+    assert shown("") == both
+    assert shown("?status=nonsense&after=x&before=%00") == both
+    assert shown("?status=failed") == {failed.public_id}
+    assert shown("?status=held") == set()
+    assert shown("?type=checkout.expired") == {waiting.public_id}
+    assert shown("?type=checkout.expired&status=failed") == set()
+    assert shown(f"?q={failed.event.subject_id}") == {failed.public_id}
+    assert shown(f"?q={failed.event.subject_id}&status=pending") == set()
+    assert shown(f"?q={waiting.public_id}") == {waiting.public_id}
+    assert shown(f"?q={waiting.event.public_id}") == {waiting.public_id}
+
+
+def test_pages_of_the_list_meet_without_gaps_or_repeats(viewer: Desk, endpoint: Endpoint) -> None:
+    rows = make_deliveries(endpoint, 60)
+    # Several of the same instant, and of two statuses, whose order is by key.
+    Delivery.objects.filter(pk__in=[row.pk for row in rows[::3]]).update(status=DeliveryStatus.DELIVERED)
+    wanted = [row.pk for row in reversed(rows)]
+    seen, query, pages = [], "", []
+    while True:
+        page = viewer.get("dashboard_deliveries", query).context
+        pages.append([shown.row.pk for shown in page["rows"]])
+        seen += pages[-1]
+        if not page["pager"].older:
+            break
+        query = "?" + page["pager"].older
+    assert seen == wanted
+    back = viewer.get("dashboard_deliveries", "?" + page["pager"].newer).context
+    assert [shown.row.pk for shown in back["rows"]] == pages[-2]
+
+
+def test_a_delivery_shows_each_try_and_why_it_failed(viewer: Desk, endpoint: Endpoint) -> None:
+    [delivery] = make_failed(endpoint)
+    make_attempt(delivery, status_code=None, error="connection_refused", duration_ms=3)
+    page = open_delivery(viewer, delivery).text
+    assert "500 Internal Server Error" in page
+    assert "out of coffee" in page
+    assert "nginx" in page
+    assert "87 ms" in page
+    assert "Nothing listens there" in page
+    assert delivery.event.subject_id in page
+    assert "Send again" not in page
+
+
+def test_a_range_that_is_too_long_is_refused_and_changes_nothing(
+    admin: Desk, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_services, "MOST_RETRIED", 2)
+    make_failed(endpoint, 3)
+    data = times(NOON - HOUR, NOON + HOUR)
+    query = "?" + "&".join(f"{name}={value}" for name, value in data.items())
+    for answer in (admin.get("dashboard_retry_deliveries", query), admin.post("dashboard_retry_deliveries", data)):
+        assert answer.status_code == 409
+        assert "more than 2 deliveries" in answer.text
+    assert not Delivery.objects.filter(status=DeliveryStatus.PENDING).exists()
+    assert not AuditEntry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"until": "2026-11-20T11:00"},
+        {"since": "0001-01-01T00:00+14:00"},
+        {"until": "9999-12-31T23:59-14:00"},
+        {"since": "yesterday"},
+        {"status": "delivered"},
+    ],
+)
+def test_a_range_that_is_none_is_refused(change: dict[str, str], admin: Desk) -> None:
+    data = times(NOON, NOON + HOUR) | change
+    assert admin.post("dashboard_retry_deliveries", data).status_code == 422
     assert not AuditEntry.objects.exists()

@@ -10,10 +10,11 @@ from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Mode, Role
 from gateway.core.api.errors import InvalidRequestError
 from mails.sender import send_due_mails
-from tests.factories import NOON, make_user
+from tests.factories import NOON, make_merchant, make_user
 from tests.webhooks.factories import make_deliveries, make_endpoint
+from webhooks.endpoints.secrets import ensure_secret, roll_secret, secrets_of
 from webhooks.endpoints.service import disable_endpoint, enable_endpoint, set_default_url, tell_owners
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Delivery, Endpoint, SigningSecret
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -123,3 +124,34 @@ def test_owners_are_told_after_a_day_and_again_after_three(merchant: Merchant) -
 def test_nobody_is_told_of_an_endpoint_that_is_disabled_already(merchant: Merchant) -> None:
     make_endpoint(merchant, failing_since=NOON, disabled_at=NOON)
     assert tell_owners(now=NOON + 30 * HOUR) == 0
+
+
+def test_setting_a_url_makes_a_secret(merchant: Merchant) -> None:
+    set_url(merchant, "https://a.example/")
+    assert len(secrets_of(merchant, now=NOON)) == 1
+
+
+def test_a_secret_is_made_once_and_rests_encrypted(merchant: Merchant) -> None:
+    secret = ensure_secret(merchant, now=NOON)
+    assert ensure_secret(merchant, now=NOON) == secret
+    assert secret.encode() not in bytes(SigningSecret.objects.get().sealed)
+
+
+def test_a_rolled_secret_and_the_one_before_both_sign_for_a_day(merchant: Merchant) -> None:
+    old = ensure_secret(merchant, now=NOON)
+    new = roll_secret(merchant, now=NOON)
+    assert secrets_of(merchant, now=NOON + 23 * HOUR) == [new, old]
+    assert secrets_of(merchant, now=NOON + 24 * HOUR) == [new]
+    entry = AuditEntry.objects.get(action="webhook_secret.rolled")
+    assert new not in str(entry.after)
+
+
+def test_a_leaked_secret_can_be_dropped_at_once(merchant: Merchant) -> None:
+    ensure_secret(merchant, now=NOON)
+    new = roll_secret(merchant, now=NOON, overlap=timedelta())
+    assert secrets_of(merchant, now=NOON) == [new]
+
+
+def test_secrets_are_each_merchants_own(merchant: Merchant) -> None:
+    assert ensure_secret(merchant, now=NOON) != ensure_secret(make_merchant(), now=NOON)
+    assert len(secrets_of(merchant, now=NOON)) == 1
