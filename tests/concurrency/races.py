@@ -1,7 +1,7 @@
 """Threads with connections of their own, brought to the points where they meet by locks and barriers, never by sleeping."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -53,6 +53,12 @@ def crew(most: int = 16) -> Iterator[Crew]:
         yield Crew(pool)
 
 
+def together(*works: Callable[[], Any]) -> list[Any]:
+    """Run all at the same moment in a crew of their own; return what they returned."""
+    with crew(len(works)) as threads:
+        return threads.together(*works)
+
+
 @contextmanager
 def holding(statement: str, *parameters: Any) -> Iterator[Any]:
     """Run a statement on another connection, and keep its transaction, with its locks, open meanwhile; yield its cursor."""
@@ -67,6 +73,17 @@ def holding(statement: str, *parameters: Any) -> Iterator[Any]:
         other.commit()
     finally:
         other.close()
+
+
+def behind(statement: str, *parameters: Any, works: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Let works begin, one after another, while somebody holds a lock, until all wait; return what they returned."""
+    with crew(len(works)) as threads:
+        started = []
+        with holding(statement, *parameters):
+            for number, work in enumerate(works, 1):
+                started.append(threads.start(work))
+                wait_for_waiters(number)
+        return [one.result(SECONDS) for one in started]
 
 
 def waiting_for_locks() -> int:

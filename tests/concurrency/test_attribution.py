@@ -1,6 +1,7 @@
 """Many workers on one queue, and the watcher beside them."""
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,16 @@ from checkouts.models import Checkout, CheckoutQuerySet, Payment
 from checkouts.rows import credited_transfers
 from checkouts.states import CheckoutException, CheckoutStatus, InboxReason
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, credited, events_of, fresh, inbox_of, received
-from tests.concurrency.races import SECONDS, claims_locking_nothing, crew, holding, wait_for_waiters, waiting_for_locks
+from tests.concurrency.races import (
+    SECONDS,
+    behind,
+    claims_locking_nothing,
+    crew,
+    holding,
+    together,
+    wait_for_waiters,
+    waiting_for_locks,
+)
 from tests.factories import checkout_counts, make_checkout, make_merchant
 from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
@@ -47,8 +57,7 @@ def test_many_workers_on_one_queue_credit_each_transfer_once():
         for checkout in checkouts:
             watcher.sees(checkout, share * DOLLAR)
     watcher.confirms()
-    with crew() as threads:
-        dealt_with = threads.together(*[lambda: work(batch=4)] * 6)
+    dealt_with = together(*[lambda: work(batch=4)] * 6)
     assert sum(dealt_with) == 36
     assert Payment.objects.count() == TransferClaim.objects.count() == 36
     assert checkout_counts(merchant) == {"completed": 12}
@@ -87,10 +96,7 @@ def one_half() -> int:
 
 def test_two_workers_with_half_the_price_each_complete_a_checkout_once():
     checkout = two_halves()
-    with crew() as threads, holding(LOCK_CHECKOUT, checkout.pk):
-        workers = [threads.start(one_half) for _ in range(2)]
-        wait_for_waiters(2)
-    assert [worker.result(SECONDS) for worker in workers] == [1, 1]
+    assert behind(LOCK_CHECKOUT, checkout.pk, works=[one_half] * 2) == [1, 1]
     assert fresh(checkout).status == CheckoutStatus.COMPLETED
     assert received(checkout) == 25 * DOLLAR
     assert events_of(checkout) == ["underpaid", "completed"]
@@ -113,8 +119,7 @@ def test_without_the_checkouts_lock_half_the_price_would_be_lost(monkeypatch):
     checkout = two_halves()
     no_lock(monkeypatch)
     meet_after_reading(monkeypatch)
-    with crew() as threads:
-        threads.together(one_half, one_half)
+    together(one_half, one_half)
     assert credited(checkout) == 2
     assert received(checkout) == 12_500_000
     assert fresh(checkout).status == CheckoutStatus.UNDERPAID
@@ -132,10 +137,7 @@ def two_whole() -> Checkout:
 
 def test_two_workers_with_the_price_each_complete_a_checkout_once():
     checkout = two_whole()
-    with crew() as threads, holding(LOCK_CHECKOUT, checkout.pk):
-        workers = [threads.start(one_half) for _ in range(2)]
-        wait_for_waiters(2)
-    assert [worker.result(SECONDS) for worker in workers] == [1, 1]
+    assert behind(LOCK_CHECKOUT, checkout.pk, works=[one_half] * 2) == [1, 1]
     assert credited(checkout) == 1
     assert inbox_of(checkout) == [InboxReason.EXTRA]
     assert events_of(checkout) == ["completed"]
@@ -147,8 +149,7 @@ def test_without_the_checkouts_lock_a_completion_would_be_counted_twice(monkeypa
     checkout = two_whole()
     no_lock(monkeypatch)
     meet_after_reading(monkeypatch)
-    with crew() as threads:
-        threads.together(one_half, one_half)
+    together(one_half, one_half)
     assert credited(checkout) == 2
     assert checkout_counts(checkout.merchant) == {"completed": 2, "pending": -1}
     assert events_of(checkout) == ["completed"]
@@ -157,14 +158,10 @@ def test_without_the_checkouts_lock_a_completion_would_be_counted_twice(monkeypa
 def test_what_the_watcher_changes_meanwhile_comes_back_on_the_queue():
     checkout, watcher = make_checkout(), Watcher()
     transfer = watcher.sees(checkout)
-    with crew() as threads:
-        with holding(LOCK_CHECKOUT, checkout.pk):
-            worker = threads.start(work)
-            wait_for_waiters(1)
-            confirming = threads.start(lambda: confirm_through("base", watcher.height, now=SOON))
-            wait_for_waiters(2)
-        assert worker.result(SECONDS) >= 1
-        assert confirming.result(SECONDS) == 1
+    confirm = partial(confirm_through, "base", watcher.height, now=SOON)
+    dealt_with, confirmed = behind(LOCK_CHECKOUT, checkout.pk, works=[work, confirm])
+    assert dealt_with >= 1
+    assert confirmed == 1
     attribute()
     transfer.refresh_from_db()
     assert transfer.queued_at is None
@@ -179,8 +176,7 @@ def test_without_the_transfers_lock_a_confirmation_would_be_lost(monkeypatch):
 
     def recompute_before_the_watcher_confirms(*arguments: Any, **named: Any) -> None:
         moves.recompute(*arguments, **named)
-        with crew() as threads:
-            threads.together(lambda: confirm_through("base", 1_000, now=SOON))
+        together(lambda: confirm_through("base", 1_000, now=SOON))
 
     monkeypatch.setattr(queue, "recompute", recompute_before_the_watcher_confirms)
     with claims_locking_nothing():
@@ -209,14 +205,9 @@ def test_a_transfer_orphaned_while_it_is_credited_counts_no_longer():
     checkout, watcher = make_checkout(), Watcher()
     transfer = watcher.sees(checkout)
     watcher.confirms()
-    with crew() as threads:
-        with holding(LOCK_CHECKOUT, checkout.pk):
-            worker = threads.start(work)
-            wait_for_waiters(1)
-            orphaning = threads.start(lambda: orphan_above("base", transfer.block_height - 1, now=SOON))
-            wait_for_waiters(2)
-        worker.result(SECONDS)
-        assert orphaning.result(SECONDS) == 1
+    orphan = partial(orphan_above, "base", transfer.block_height - 1, now=SOON)
+    _, orphaned = behind(LOCK_CHECKOUT, checkout.pk, works=[work, orphan])
+    assert orphaned == 1
     attribute()
     assert fresh(checkout).status == CheckoutStatus.COMPLETED
     assert fresh(checkout).exception == CheckoutException.REVERSED
@@ -230,11 +221,7 @@ def test_two_workers_that_hold_both_orphans_of_a_checkout_do_not_lock_each_other
     checkout = two_halves()
     attribute()
     orphan_above("base", 0, now=SOON)
-    with crew() as threads:
-        with holding(LOCK_CHECKOUT, checkout.pk):
-            workers = [threads.start(one_half) for _ in range(2)]
-            wait_for_waiters(2)
-        assert [worker.result(SECONDS) for worker in workers] == [1, 1]
+    assert behind(LOCK_CHECKOUT, checkout.pk, works=[one_half] * 2) == [1, 1]
     assert inbox_of(checkout) == [InboxReason.REVERSED] * 2
     assert received(checkout) == 0
     assert waiting_for_locks() == 0

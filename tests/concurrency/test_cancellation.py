@@ -11,7 +11,7 @@ from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.api.errors import ConflictError
 from tests.checkouts.watcher import SOON, Watcher, attribute, credited, events_of, fresh, inbox_of
-from tests.concurrency.races import SECONDS, crew, deadlocks, holding, wait_for_waiters
+from tests.concurrency.races import SECONDS, behind, crew, deadlocks, holding, together, wait_for_waiters
 from tests.factories import checkout_counts, make_checkout, make_merchant
 from webhooks.models import EventCounter
 
@@ -70,14 +70,9 @@ def test_a_cancel_that_waits_for_a_completion_is_refused():
     watcher.sees(checkout)
     watcher.confirms()
     # The event counter is a worker's last lock: it has completed the checkout and not committed yet.
-    with crew() as threads:
-        with holding(LOCK_COUNTER, checkout.merchant_id):
-            crediting = threads.start(attribute)
-            wait_for_waiters(1)
-            cancelling = threads.start(cancel(checkout))
-            wait_for_waiters(2)
-        assert crediting.result(SECONDS) == 1
-        assert cancelling.result(SECONDS) == "refused"
+    crediting, cancelling = behind(LOCK_COUNTER, checkout.merchant_id, works=[attribute, cancel(checkout)])
+    assert crediting == 1
+    assert cancelling == "refused"
     assert fresh(checkout).status == CheckoutStatus.COMPLETED
     assert fresh(checkout).cancelled_at is None
     assert events_of(checkout) == ["completed"]
@@ -102,8 +97,7 @@ def test_money_that_waits_for_a_cancel_to_end_is_late_and_not_lost():
 
 def test_many_who_cancel_one_checkout_cancel_it_once():
     checkout = make_checkout()
-    with crew() as threads:
-        outcomes = threads.together(*[cancel(checkout)] * 8)
+    outcomes = together(*[cancel(checkout)] * 8)
     assert sorted(outcomes) == ["cancelled", *["repeated"] * 7]
     assert events_of(checkout) == ["expired"]
     assert AuditEntry.objects.filter(action="checkout.cancelled").count() == 1
@@ -120,8 +114,7 @@ def test_cancels_and_workers_at_once_lose_no_money():
             watcher.sees(checkout)
         watcher.confirms()
 
-    with crew() as threads:
-        threads.together(pay, *[lambda: attribute(batch=3)] * 3, *[cancel(checkout) for checkout in checkouts])
+    together(pay, *[lambda: attribute(batch=3)] * 3, *[cancel(checkout) for checkout in checkouts])
     attribute()
     for checkout in checkouts:
         found = fresh(checkout)

@@ -11,7 +11,7 @@ from checkouts.attribution.queue import attribute_transfers
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, events_of, fresh, received
-from tests.concurrency.races import SECONDS, crew, deadlocks
+from tests.concurrency.races import SECONDS, deadlocks, together
 from tests.factories import checkout_counts, make_checkout, make_merchant
 from wallets.models import Transfer
 from wallets.transfers.service import confirm_through, orphan_above, record_transfers
@@ -51,8 +51,7 @@ def test_workers_watchers_and_sweeps_in_any_order_never_lock_each_other_out():
             expire_due_checkouts(now=SOON)
 
     workers = [partial(work, number) for number in range(3)]
-    with crew() as threads:
-        threads.together(*workers, partial(watch, "base"), partial(watch, "polygon"), sweep)
+    together(*workers, partial(watch, "base"), partial(watch, "polygon"), sweep)
     attribute()
     assert deadlocks() == before
     assert not Transfer.objects.queued().exists()
@@ -86,8 +85,7 @@ def test_the_order_of_locks_is_what_prevents_it(order, expected):
         return True
 
     there = pks if order == "pk" else pks[::-1]
-    with crew() as threads:
-        done = threads.together(lambda: lock(*pks), lambda: lock(*there))
+    done = together(lambda: lock(*pks), lambda: lock(*there))
     assert done.count(False) == expected
     assert deadlocks() - before == expected
 

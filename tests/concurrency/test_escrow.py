@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from accounts.models import AuditEntry
 from settlements.sweeps.escrow import Releaser, release
-from tests.concurrency.races import crew, holding, wait_for_waiters
+from tests.concurrency.races import behind
 from tests.factories import NOON, make_checkout
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
@@ -22,11 +22,7 @@ def race() -> list[bool]:
     def let_go() -> bool:
         return release(subject, by=Releaser(label="key"), object_id=subject, now=NOON)
 
-    with crew() as threads:
-        with holding(HELD, subject):
-            both = [threads.start(let_go) for _ in range(2)]
-            wait_for_waiters(2)
-        return sorted(one.result() for one in both)
+    return sorted(behind(HELD, subject, works=[let_go] * 2))
 
 
 def entries() -> int:

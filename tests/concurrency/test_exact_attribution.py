@@ -14,7 +14,7 @@ from checkouts.models import AmountReservation, Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.checkouts.arrivals import Till, early, exact, payer_of
 from tests.checkouts.watcher import SOON, Watcher, attribute, credited, events_of, received, status_of
-from tests.concurrency.races import SECONDS, crew, deadlocks, holding, wait_for_waiters
+from tests.concurrency.races import SECONDS, behind, crew, deadlocks, holding, together, wait_for_waiters
 from tests.factories import NOON, checkout_counts
 from wallets.models import Transfer, TransferClaim
 
@@ -38,10 +38,7 @@ def two_of_a_kind(till: Till) -> tuple[Checkout, Checkout]:
 
 def race_for(older: Checkout) -> None:
     """Let two workers each judge one of two payments by what they see before either has credited anything."""
-    with crew() as threads, holding(LOCK_CHECKOUT, older.pk):
-        workers = [threads.start(one) for _ in range(2)]
-        wait_for_waiters(2)
-    assert [worker.result(SECONDS) for worker in workers] == [1, 1]
+    assert behind(LOCK_CHECKOUT, older.pk, works=[one] * 2) == [1, 1]
 
 
 def test_two_workers_with_a_round_payment_each_pay_two_interchangeable_checkouts():
@@ -172,8 +169,7 @@ def test_many_workers_on_one_wallet_credit_each_payment_once():
         till.sees()
         till.sees(exact(checkout))
     till.confirms()
-    with crew() as threads:
-        threads.together(*[lambda: attribute_transfers(now=SOON, batch=2) for _ in range(6)])
+    together(*[lambda: attribute_transfers(now=SOON, batch=2) for _ in range(6)])
     attribute()
     assert deadlocks() == before
     assert [credited(checkout) for checkout in (*many, *others)] == [1] * 16

@@ -10,7 +10,7 @@ from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.checkouts.watcher import Watcher, attribute, credited, events_of, fresh, inbox_of
-from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
+from tests.concurrency.races import SECONDS, crew, holding, together, wait_for_waiters
 from tests.factories import NOON, checkout_counts, make_checkout, make_merchant
 from webhooks.models import EventCounter
 
@@ -51,8 +51,7 @@ def arrives_after_the_first_look(monkeypatch: pytest.MonkeyPatch, checkout: Chec
             return looks[0]
         looks.append(real(now, **which))
         if len(looks) == 1:
-            with crew() as threads:
-                threads.together(lambda: Watcher().sees(checkout))
+            together(lambda: Watcher().sees(checkout))
         return looks[-1]
 
     monkeypatch.setattr(expiry, "_due_ids", look)
@@ -100,8 +99,7 @@ def test_many_sweeps_expire_each_checkout_once():
     merchant = make_merchant()
     make_due()
     checkouts = [make_checkout(merchant) for _ in range(20)]
-    with crew() as threads:
-        counts = threads.together(*[sweep] * 4)
+    counts = together(*[sweep] * 4)
     assert sum(counts) == 21
     assert checkout_counts(merchant) == {"expired": 20}
     assert [events_of(checkout) for checkout in checkouts] == [["expired"]] * 20
@@ -116,8 +114,7 @@ def test_sweeps_and_workers_at_once_lose_no_money_and_expire_the_rest():
     for checkout in paid:
         watcher.sees(checkout)
     watcher.confirms()
-    with crew() as threads:
-        threads.together(*[sweep, lambda: attribute(batch=3)] * 3)
+    together(*[sweep, lambda: attribute(batch=3)] * 3)
     sweep()
     assert {fresh(checkout).status for checkout in paid} == {CheckoutStatus.COMPLETED}
     assert {fresh(checkout).status for checkout in idle} == {CheckoutStatus.EXPIRED}

@@ -8,7 +8,7 @@ import pytest
 from accounts.fees.service import unvoid, void
 from accounts.states import FeeKind
 from tests.accounts.fee_entries import booked, charged
-from tests.concurrency.races import crew, holding, wait_for_waiters
+from tests.concurrency.races import behind
 from tests.factories import NOON, make_merchant
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
@@ -22,12 +22,7 @@ def test_what_many_take_back_at_once_is_taken_back_once() -> None:
     entry = charged(make_merchant())
     for turn, sign in ((void, -1), (unvoid, 1)):
         work = partial(turn, FeeKind.CHECKOUT, [entry.subject_id], now=LATER)
-        with crew(4) as threads:
-            with holding(HELD, entry.merchant_id):
-                turning = [threads.start(work) for _ in range(4)]
-                wait_for_waiters(4)
-            for one in turning:
-                one.result()
+        behind(HELD, entry.merchant_id, works=[work] * 4)
         last = booked(entry.subject_id)[-1]
         assert last == (LATER, sign * entry.amount)
     assert len(booked(entry.subject_id)) == 3

@@ -12,7 +12,7 @@ from settlements.gas import ledger
 from settlements.gas.broadcast import gas_node
 from settlements.gas.keys import GasKey
 from settlements.models import GasAccount, GasTransaction
-from tests.concurrency.races import crew
+from tests.concurrency.races import together
 from tests.exhaustive import EXHAUSTIVE
 from tests.settlements.calls import ask
 from tests.settlements.processes import start
@@ -74,8 +74,7 @@ def in_pairs(monkeypatch: pytest.MonkeyPatch, *, locked: bool) -> list[object]:
                 return type(error)
 
     monkeypatch.setattr(ledger, "_locked", look)
-    with crew() as threads:
-        return threads.together(partial(one, "x"), partial(one, "y"))
+    return together(partial(one, "x"), partial(one, "y"))
 
 
 def test_two_threads_at_once_get_two_numbers(monkeypatch: pytest.MonkeyPatch, base_settings: object) -> None:

@@ -16,7 +16,16 @@ from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, credited, events_of, pay, received, status_of
-from tests.concurrency.races import SECONDS, claims_locking_nothing, crew, deadlocks, holding, wait_for_waiters
+from tests.concurrency.races import (
+    SECONDS,
+    behind,
+    claims_locking_nothing,
+    crew,
+    deadlocks,
+    holding,
+    together,
+    wait_for_waiters,
+)
 from tests.concurrency.test_attribution import LOCK_CHECKOUT
 from tests.factories import checkout_counts, make_checkout, make_user
 from wallets.models import Transfer, TransferClaim
@@ -67,14 +76,9 @@ def test_who_undoes_what_is_being_carried_out_is_too_late():
     item = extra_item()
     wanted, decision = to_credit(item)
     actor = make_user()
-    with crew() as threads:
-        with holding(LOCK_CHECKOUT, wanted.pk):
-            applying = threads.start(carry_out)
-            wait_for_waiters(1)
-            undoing = threads.start(lambda: undo(decision, actor))
-            wait_for_waiters(2)
-        assert applying.result(SECONDS) == 1
-        assert "already taken effect" in undoing.result(SECONDS)
+    applying, undoing = behind(LOCK_CHECKOUT, wanted.pk, works=[carry_out, lambda: undo(decision, actor)])
+    assert applying == 1
+    assert "already taken effect" in undoing
     decision.refresh_from_db()
     assert (decision.undone_at, decision.done_at) == (None, DONE)
     assert events_of(wanted) == ["completed"]
@@ -94,8 +98,7 @@ def test_of_many_who_undo_and_carry_out_at_once_exactly_one_wins():
     for _ in range(4):
         decision = decide(item, InboxAct.DISMISS, people[0])
         undoing = [partial(undo, decision, who) for who in people]
-        with crew() as threads:
-            came = threads.together(carry_out, carry_out, *undoing)
+        came = together(carry_out, carry_out, *undoing)
         assert came.count(1) + came.count("undone") == 1
         item.refresh_from_db()
         assert (item.status == InboxStatus.DISMISSED) is (1 in came)
@@ -170,11 +173,13 @@ def two_deciders(item: InboxItem) -> list[str]:
             return error.message
         return "decided"
 
-    with crew() as threads:
-        with holding("SELECT FROM checkouts_inboxitem WHERE id = %s FOR UPDATE", item.pk):
-            attempts = [threads.start(partial(attempt, who)) for who in people]
-            wait_for_waiters(2)
-        return sorted(attempt.result(SECONDS) for attempt in attempts)
+    return sorted(
+        behind(
+            "SELECT FROM checkouts_inboxitem WHERE id = %s FOR UPDATE",
+            item.pk,
+            works=[partial(attempt, who) for who in people],
+        )
+    )
 
 
 def test_of_two_who_decide_at_once_the_second_is_told_who_was_first():
@@ -230,14 +235,7 @@ def test_without_the_transfers_lock_a_confirmation_would_be_lost(monkeypatch):
 
 def credit_beside_attribution(wanted: Checkout, transfer: Transfer) -> tuple[int, list[str]]:
     """A credit and a payment of its own reach a checkout at once; how many credits, and why others are in the inbox."""
-    with crew() as threads:
-        with holding(LOCK_CHECKOUT, wanted.pk):
-            applying = threads.start(carry_out)
-            wait_for_waiters(1)
-            paying = threads.start(attribute)
-            wait_for_waiters(2)
-        done = applying.result(SECONDS)
-        paying.result(SECONDS)
+    done, _ = behind(LOCK_CHECKOUT, wanted.pk, works=[carry_out, attribute])
     reasons = transfer.inbox_items.values_list("reason", flat=True)
     return done, list(reasons)
 
@@ -270,14 +268,8 @@ def twins() -> tuple[list[Checkout], Transfer]:
 
 def credit_both(wanted: list[Checkout]) -> list[int]:
     """Carry two decisions out on two connections, the first held up until the second is there."""
-    first, second = InboxDecision.objects.order_by("pk").values_list("pk", flat=True)
-    with crew() as threads:
-        with holding(LOCK_CHECKOUT, wanted[0].pk):
-            one = threads.start(lambda: service._apply_safely(first, DONE))
-            wait_for_waiters(1)
-            other = threads.start(lambda: service._apply_safely(second, DONE))
-            wait_for_waiters(2)
-        return [one.result(SECONDS), other.result(SECONDS)]
+    both = InboxDecision.objects.order_by("pk").values_list("pk", flat=True)
+    return behind(LOCK_CHECKOUT, wanted[0].pk, works=[partial(service._apply_safely, pk, DONE) for pk in both])
 
 
 def test_one_transfer_is_credited_once_by_two_who_credit_it_at_once():

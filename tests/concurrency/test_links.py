@@ -28,7 +28,7 @@ from links.selectors import payment_link
 from links.subscriptions.service import plan_reminders, settle_subscriptions
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
-from tests.concurrency.races import SECONDS, crew, deadlocks, holding, wait_for_waiters
+from tests.concurrency.races import SECONDS, crew, deadlocks, holding, together, wait_for_waiters
 from tests.contract.client import ApiClient, client_of
 from tests.links.factories import (
     make_donation,
@@ -62,8 +62,7 @@ def press(link: PaymentLink, intent: PayIntent | None = None) -> str:
 
 
 def all_press(calls: Sequence[Callable[[], str]]) -> list[str]:
-    with crew(len(calls)) as threads:
-        return threads.together(*calls)
+    return together(*calls)
 
 
 def fifty_press(link: PaymentLink) -> list[str]:
@@ -218,8 +217,7 @@ def test_many_sweeps_at_once_count_and_mail_each_thing_once() -> None:
             settled=settle_subscriptions(now=now), planned=plan_reminders(now=now), sent=send_due_mails(now=now)
         )
 
-    with crew() as threads:
-        threads.together(*[sweep] * 8)
+    together(*[sweep] * 8)
     sweep()
     assert OutgoingMail.objects.filter(sent_at=None).count() == 0
     told = Counter((message.to[0], message.subject[:10]) for message in mail.outbox)

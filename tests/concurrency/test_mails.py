@@ -7,7 +7,7 @@ from django.core import mail
 
 from mails import sender as sending
 from mails.models import OutgoingMail
-from tests.concurrency.races import crew, holding, wait_for_waiters
+from tests.concurrency.races import behind, crew, holding, together
 from tests.factories import NOON
 from tests.mails.factories import make_mail
 
@@ -26,8 +26,7 @@ def send() -> int:
 def test_many_senders_send_each_mail_once() -> None:
     for number in range(40):
         make_mail(f"note:{number}", subject=str(number))
-    with crew() as threads:
-        taken = threads.together(*[send] * 8)
+    taken = together(*[send] * 8)
     assert sum(taken) == 40
     assert Counter(message.subject for message in mail.outbox) == {str(number): 1 for number in range(40)}
 
@@ -49,10 +48,6 @@ def test_without_the_lock_two_senders_send_one_mail_twice(monkeypatch: pytest.Mo
     assert unlocked != sending._CLAIM
     monkeypatch.setattr(sending, "_CLAIM", unlocked)
     row = make_mail()
-    with crew() as threads:
-        with holding(HELD, row.pk):
-            senders = [threads.start(send) for _ in range(2)]
-            wait_for_waiters(2)
-        assert [sender.result(60) for sender in senders] == [1, 1]
+    assert behind(HELD, row.pk, works=[send] * 2) == [1, 1]
     assert len(mail.outbox) == 2
     assert OutgoingMail.objects.count() == 1

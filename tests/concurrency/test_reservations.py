@@ -19,7 +19,7 @@ from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
 from tests.checkouts.crowds import PRICE, make_crowd, make_exact_checkout, make_holders
-from tests.concurrency.races import crew, deadlocks, holding, wait_for_waiters
+from tests.concurrency.races import behind, crew, deadlocks, holding, together
 from tests.exhaustive import EXHAUSTIVE
 from tests.factories import NOON
 
@@ -94,18 +94,13 @@ def test_without_the_constraint_amounts_are_given_twice(merchant: Merchant, monk
     monkeypatch.setattr(reservations, "_INSERT", unguarded)
     monkeypatch.setattr("secrets.choice", min)
     crowd = make_crowd(merchant, THREADS, mode=Mode.TEST)
-    with crew(THREADS) as threads:
-        with holding(NO_NEW_RESERVATIONS):
-            choices = [threads.start(partial(_choose, pk)) for pk in crowd]
-            wait_for_waiters(THREADS)
-        got = {choice.result(SECONDS) for choice in choices}
+    got = set(behind(NO_NEW_RESERVATIONS, works=[partial(_choose, pk) for pk in crowd]))
     assert len(got) == 1
 
 
 def test_choices_at_once_for_one_checkout_get_one_amount(merchant: Merchant) -> None:
     checkout = make_exact_checkout(merchant)
-    with crew() as threads:
-        got = threads.together(*[lambda: _choose(checkout.pk)] * 16)
+    got = together(*[lambda: _choose(checkout.pk)] * 16)
     assert len(set(got)) == 1
     assert AmountReservation.objects.count() == 1
 
@@ -115,13 +110,10 @@ LOCK = "SELECT FROM checkouts_checkout WHERE id = %s FOR UPDATE"
 
 def move_while_a_choice_waits(checkout: Checkout, change: str) -> int | str | None:
     """What a choice gets that began while somebody held the checkout, who then changed it."""
-    with crew() as threads:
-        with holding(
-            f"WITH held AS ({LOCK}) UPDATE checkouts_checkout SET {change} WHERE id = %s", checkout.pk, checkout.pk
-        ):
-            choice = threads.start(lambda: _choose(checkout.pk))
-            wait_for_waiters(1)
-        return choice.result(60)
+    statement = f"WITH held AS ({LOCK}) UPDATE checkouts_checkout SET {change} WHERE id = %s"
+    choice: int | str | None
+    [choice] = behind(statement, checkout.pk, checkout.pk, works=[partial(_choose, checkout.pk)])
+    return choice
 
 
 def test_a_choice_waits_for_whoever_ends_the_checkout_and_gets_nothing(merchant: Merchant) -> None:
@@ -156,11 +148,10 @@ def test_releasing_and_choosing_at_once_never_share_an_amount(merchant: Merchant
         except ConflictError as error:
             return error.code
 
-    with crew() as threads:
-        threads.together(
-            *[lambda: release_amounts(now=later)] * 3,
-            *[lambda share=ids[n::8]: [choose_later(pk) for pk in share] for n in range(8)],
-        )
+    together(
+        *[lambda: release_amounts(now=later)] * 3,
+        *[lambda share=ids[n::8]: [choose_later(pk) for pk in share] for n in range(8)],
+    )
     held = AmountReservation.objects.filter(released_at=None)
     assert held.count() == held.values("suffix").distinct().count() == CAPACITY
     assert held.filter(checkout__status="expired").count() == 0

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from accounts.models import User
-from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
+from tests.concurrency.races import behind
 from tests.concurrency.test_inbox import no_lock_on
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant
@@ -28,11 +28,7 @@ def pressed_twice() -> tuple[int, int]:
     """What two presses at once lead to, and how many events were written."""
     merchant = make_merchant()
     endpoint, actor = make_endpoint(merchant), make_member(merchant)
-    with crew() as threads:
-        with holding(NO_NEW_EVENTS):
-            pressing = [threads.start(partial(press, endpoint, actor)) for _ in "ab"]
-            wait_for_waiters(2)
-        led_to = {future.result(SECONDS) for future in pressing}
+    led_to = set(behind(NO_NEW_EVENTS, works=[partial(press, endpoint, actor) for _ in "ab"]))
     return len(led_to), Delivery.objects.filter(merchant=merchant).count()
 
 

@@ -13,7 +13,7 @@ from checkouts.states import CheckoutStatus
 from checkouts.states import TestScenario as Scenario
 from checkouts.testmode.service import play_due_steps
 from tests.checkouts.watcher import events_of, fresh
-from tests.concurrency.races import crew, holding
+from tests.concurrency.races import holding, together
 from tests.factories import NOON, checkout_counts, make_checkout, make_merchant
 from wallets.models import Transfer
 
@@ -38,8 +38,7 @@ def play() -> int:
 def test_many_players_play_each_step_once():
     merchant = make_merchant()
     checkouts = [make_trial(Scenario.COMPLETED, merchant) for _ in range(20)]
-    with crew() as threads:
-        played = threads.together(*[play] * 5)
+    played = together(*[play] * 5)
     assert sum(played) == 20
     assert Transfer.objects.count() == Payment.objects.count() == 20
     assert checkout_counts(merchant, Mode.TEST) == {"completed": 20}
@@ -60,8 +59,7 @@ def test_many_players_play_scenarios_of_several_steps_in_their_order():
     merchant = make_merchant()
     reorganised = [make_trial(Scenario.REORG, merchant) for _ in range(6)]
     late = [make_trial(Scenario.LATE, merchant) for _ in range(6)]
-    with crew() as threads:
-        played = threads.together(*[play] * 4)
+    played = together(*[play] * 4)
     assert sum(played) + play() == 6 * 5 + 6 * 2
     assert {fresh(checkout).status for checkout in reorganised} == {"completed"}
     assert {fresh(checkout).status for checkout in late} == {"expired"}

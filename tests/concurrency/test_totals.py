@@ -15,7 +15,7 @@ from checkouts.models import CheckoutCount, DailyTotal
 from checkouts.testmode.service import play_due_steps
 from gateway.core import daily_totals
 from gateway.core.web_urls import url_policy
-from tests.concurrency.races import crew, holding
+from tests.concurrency.races import crew, holding, together
 from tests.factories import NOON, make_merchant
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
@@ -35,8 +35,7 @@ def race(merchant: Merchant, *others: Callable[[], object]) -> None:
     jobs: list[Callable[[], object]] = [lambda: create(merchant)] * 4
     jobs += [lambda: play_due_steps(now=NOON + timedelta(minutes=1))] * 2
     jobs += [fold_totals] * 2
-    with crew() as threads:
-        threads.together(*jobs, *others)
+    together(*jobs, *others)
     play_due_steps(now=NOON + timedelta(minutes=1))
 
 

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from checkouts.attribution.queue import attribute_transfers
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute
-from tests.concurrency.races import crew, deadlocks, holding, wait_for_waiters
+from tests.concurrency.races import crew, deadlocks, holding, together, wait_for_waiters
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.wallets.days import kept_sums, raw_sums
 from wallets.models import Transfer, TransferClaim, TransferDay
@@ -51,15 +51,14 @@ def test_nothing_is_lost_and_nobody_waits_in_a_circle_when_all_write_one_day() -
             fold_days()
             assert day_differences() == []
 
-    with crew() as threads:
-        threads.together(
-            *(partial(watch, chain) for chain in ("base", "polygon")),
-            *(partial(work, seed) for seed in range(2)),
-            sweep,
-            sweep,
-            rebuild_days,
-            rebuild_days,
-        )
+    together(
+        *(partial(watch, chain) for chain in ("base", "polygon")),
+        *(partial(work, seed) for seed in range(2)),
+        sweep,
+        sweep,
+        rebuild_days,
+        rebuild_days,
+    )
     attribute()
     assert deadlocks() == before
     assert TransferClaim.objects.exists()

@@ -10,7 +10,7 @@ from django.db import connection
 
 from accounts.models import Merchant, User
 from gateway.core.api.errors import ConflictError
-from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
+from tests.concurrency.races import SECONDS, behind, crew, holding, together, wait_for_waiters
 from tests.concurrency.test_inbox import no_lock_on
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
@@ -82,14 +82,11 @@ def removed() -> Iterator[Callable[[str], None]]:
 
 def test_who_cancels_what_is_being_applied_is_too_late() -> None:
     change, wallet = waiting_change()
-    with crew() as threads:
-        with holding(LOCK_WALLET, wallet.pk):
-            applying = threads.start(apply_all)
-            wait_for_waiters(1)
-            cancelling = threads.start(partial(cancel, change, change.requested_by))
-            wait_for_waiters(2)
-        assert applying.result(SECONDS) == 1
-        assert "does not wait any more" in cancelling.result(SECONDS)
+    applying, cancelling = behind(
+        LOCK_WALLET, wallet.pk, works=[apply_all, partial(cancel, change, change.requested_by)]
+    )
+    assert applying == 1
+    assert "does not wait any more" in cancelling
     change.refresh_from_db()
     assert (change.applied_at, change.cancelled_at) == (DUE, None)
     assert present(change) == OTHER
@@ -97,14 +94,11 @@ def test_who_cancels_what_is_being_applied_is_too_late() -> None:
 
 def test_what_is_being_cancelled_is_not_applied() -> None:
     change, _ = waiting_change()
-    with crew() as threads:
-        with holding(LOCK_MERCHANT, change.merchant_id):
-            cancelling = threads.start(partial(cancel, change, change.requested_by))
-            wait_for_waiters(1)
-            applying = threads.start(apply_all)
-            wait_for_waiters(2)
-        assert cancelling.result(SECONDS) == "cancelled"
-        assert applying.result(SECONDS) == 0
+    cancelling, applying = behind(
+        LOCK_MERCHANT, change.merchant_id, works=[partial(cancel, change, change.requested_by), apply_all]
+    )
+    assert cancelling == "cancelled"
+    assert applying == 0
     assert present(change) == WALLET
 
 
@@ -113,8 +107,7 @@ def test_of_many_who_cancel_and_apply_at_once_exactly_one_wins() -> None:
         change, _ = waiting_change()
         people = [make_member(change.merchant) for _ in range(3)]
         cancelling = [partial(cancel, change, person) for person in people]
-        with crew() as threads:
-            came = threads.together(apply_all, apply_all, *cancelling)
+        came = together(apply_all, apply_all, *cancelling)
         assert came.count(1) + came.count("cancelled") == 1
         assert present(change) == (OTHER if 1 in came else WALLET)
 
@@ -153,11 +146,7 @@ def two_ask(statement: str, *parameters: Any) -> list[str]:
     merchant = make_merchant()
     make_wallet(merchant)
     asks = [partial(ask, merchant, make_member(merchant), address) for address in (OTHER, THIRD)]
-    with crew() as threads:
-        with holding(statement, *(parameters or ())):
-            attempts = [threads.start(each) for each in asks]
-            wait_for_waiters(2)
-        return sorted(attempt.result(SECONDS) for attempt in attempts)
+    return sorted(behind(statement, *(parameters or ()), works=asks))
 
 
 def test_of_two_who_ask_at_once_the_second_is_told_that_one_waits() -> None:

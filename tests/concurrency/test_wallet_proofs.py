@@ -8,7 +8,7 @@ from django.db import connection
 
 from accounts.models import Merchant
 from gateway.core.api.errors import ConflictError
-from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
+from tests.concurrency.races import behind, together
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_wallet
 from tests.wallets.signing import Signer
@@ -69,11 +69,7 @@ def unconstrained() -> Iterator[None]:
 def two_prove() -> list[str]:
     """Two merchants prove the squatter's address, and both have looked before either writes; what came of it."""
     works = [proving(started()) for _ in range(2)]
-    with crew() as threads:
-        with holding(NO_NEW_CHANGES):
-            attempts = [threads.start(work) for work in works]
-            wait_for_waiters(2)
-        return sorted(attempt.result(SECONDS) for attempt in attempts)
+    return sorted(behind(NO_NEW_CHANGES, works=works))
 
 
 def open_changes() -> int:
@@ -100,8 +96,7 @@ def test_without_the_constraint_two_are_next_to_have_it() -> None:
 
 def test_a_signature_that_is_sent_twice_at_once_proves_once(squatter: Merchant) -> None:
     work = proving(started())
-    with crew() as threads:
-        came = threads.together(*[work] * 4)
+    came = together(*[work] * 4)
     assert came.count("waits") == 1
     assert sum("used or has expired" in each for each in came) == 3
     assert open_changes() == 1
@@ -131,8 +126,7 @@ def test_however_they_prove_claim_and_hand_over_one_has_it_at_the_end(squatter: 
         proofs = [proving(started()) for _ in range(3)]
         other = make_merchant()
         make_member(other)
-        with crew() as threads:
-            threads.together(*proofs, partial(claim, other), hand_over, hand_over)
+        together(*proofs, partial(claim, other), hand_over, hand_over)
         assert live.count() + open_changes() == 1
         assert open_changes() <= 1
     hand_over()

@@ -1,6 +1,7 @@
 """Many requests for one proof at once: one of them has it."""
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.db import connection
 from accounts.models import FeeEntry
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError
-from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
+from tests.concurrency.races import SECONDS, behind, crew, holding, wait_for_waiters
 from tests.factories import NOON, make_merchant
 from tests.x402.recorded import make_machine_transfer, make_seller, request_for, verify_it
 from wallets.models import Transfer, TransferClaim
@@ -39,13 +40,7 @@ def transfer(request: pytest.FixtureRequest, settings: Any) -> Transfer:
 
 def answers(*keys: str, transfer: Transfer) -> list[dict[str, Any]]:
     """What sixteen requests are answered that have all been judged before any of them is committed."""
-    with crew() as threads, holding(LOCK_TRANSFERS):
-        asked = [
-            threads.start(lambda key=key: verify_it(transfer, key=key))  # type: ignore[misc]
-            for key in keys
-        ]
-        wait_for_waiters(len(keys))
-    return [one.result(SECONDS) for one in asked]
+    return behind(LOCK_TRANSFERS, works=[partial(verify_it, transfer, key=key) for key in keys])
 
 
 def test_of_sixteen_who_ask_for_one_proof_one_has_it(transfer: Transfer) -> None:
@@ -108,10 +103,7 @@ def test_one_key_for_two_payments_at_once_buys_one_of_them(settings: Any) -> Non
         except ConflictError as error:
             return str(error.code)
 
-    with crew() as threads, holding(LOCK_TRANSFERS):
-        asked = [threads.start(lambda one=one: ask(one)) for one in two]  # type: ignore[misc]
-        wait_for_waiters(2)
-    told = sorted(one.result(SECONDS) for one in asked)
+    told = sorted(behind(LOCK_TRANSFERS, works=[partial(ask, one) for one in two]))
     assert told == ["True", "duplicate"]
     # The other one was not used up.
     assert X402Payment.objects.count() == 1

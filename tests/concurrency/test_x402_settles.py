@@ -10,7 +10,7 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize
 from demo.localnet.tokens import balance_of
 from settlements.models import GasTransaction
-from tests.concurrency.races import SECONDS, crew
+from tests.concurrency.races import SECONDS, together
 from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
@@ -30,8 +30,7 @@ MANY, FEW = 8, 3
 
 def settled_at_once(client: ApiClient, bodies: list[dict[str, Any]]) -> list[Any]:
     """The answers to settlements that all began at the same moment."""
-    with crew(len(bodies)) as threads:
-        return threads.together(*[lambda body=body: settle(client, body) for body in bodies])
+    return together(*[lambda body=body: settle(client, body) for body in bodies])
 
 
 def check_one(answers: list[Any]) -> None:
