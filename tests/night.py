@@ -68,7 +68,6 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/webhooks/test_signatures_guides.py",
         "tests/x402/exact/middlewares",
         "tests/x402/exact/test_settlement_published.py",
-        "tests/x402/exact/solana/test_rail_published.py",
     ),
     "Random inputs, and sources compiled again": (
         "tests/contract/test_fuzz.py",

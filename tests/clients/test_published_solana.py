@@ -12,8 +12,7 @@ from tests.clients.test_published import report
 from tests.contract.client import ApiClient
 from tests.x402.exact.published import bought_by_npm
 from tests.x402.exact.sellers import SECRET
-from tests.x402.exact.solana.payers import Shop
-from tests.x402.exact.solana.test_rail_published import check_paid, key_of
+from tests.x402.exact.solana.payers import Shop, check_paid, key_of
 from x402.models import X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

@@ -1,6 +1,7 @@
 """Real web processes on the test database, spoken to over HTTP."""
 
 import http.client
+import json
 import os
 import random
 import socket
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -62,6 +64,21 @@ class Server:
             if is_all:
                 peer.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: peer.recv(65536), b""))
+
+    def begin(self, path: str, key: str | None, body: Any) -> socket.socket:
+        """Post, and read no answer; return the connection."""
+        content = json.dumps(body).encode()
+        head = [
+            f"POST /api/v1{path} HTTP/1.1",
+            f"Host: {HOST}",
+            f"Authorization: Bearer {key}",
+            f"X-Forwarded-For: {some_address()}",
+            "Content-Type: application/json",
+            f"Content-Length: {len(content)}",
+        ]
+        peer = socket.create_connection((HOST, self.port), timeout=PATIENCE_SECONDS)
+        peer.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + content)
+        return peer
 
     def answers(self) -> bool:
         """Whether it serves yet."""

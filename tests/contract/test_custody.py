@@ -69,7 +69,7 @@ SAID: Final = {
     ],
     "It may hold two keys": [
         "settlements/gas/test_keys.py::test_without_a_key_nothing_is_sent",
-        "x402/exact/solana/test_rail_offer.py::test_both_versions_of_solana_are_offered_with_the_account_that_pays_the_network",
+        "x402/exact/solana/test_rail.py::test_both_versions_of_solana_are_offered_with_the_account_that_pays_the_network",
     ],
     "Both pay network fees": [
         "x402/exact/solana/test_transfers.py::test_our_account_appears_in_no_instruction",
@@ -128,7 +128,7 @@ SAID: Final = {
     "Keep them away": [],
     "`ENCRYPTION_KEYS` and `SECRET_KEY`": [],
     "With the database the first reveal": [
-        "webhooks/endpoints/test_secrets.py::test_a_secret_is_made_once_and_rests_encrypted",
+        "webhooks/endpoints/test_service.py::test_a_secret_is_made_once_and_rests_encrypted",
         "accounts/login/test_factor_views.py::test_the_key_is_drawn_on_the_page_and_rests_encrypted",
         "deploy/test_rotation.py::test_sessions_and_links_of_the_old_secret_key_stay_valid",
     ],

@@ -1,7 +1,5 @@
 """A seller whose connection closed before it read the verdict gets it once when it asks again."""
 
-import json
-import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,8 @@ import pytest
 from accounts.models import FeeEntry
 from demo.localnet.anvil import Anvil
 from demo.localnet.tokens import token_address
-from tests.contract.client import ApiClient, some_address
-from tests.contract.servers import HOST, running_servers
+from tests.contract.client import ApiClient
+from tests.contract.servers import running_servers
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest
 from tests.waiting import wait_until
 from tests.x402.calls import Claim, ask, verdict
@@ -100,7 +98,7 @@ def test_a_connection_that_closes_while_a_node_is_asked_uses_nothing_up(
 
     with RpcProxy(base.url) as proxy, running_servers(1, tmp_path, chains(proxy.url)) as (server,):
         proxy.fault = slowly
-        with open_request(server.port, base_seller, claim.body()):
+        with server.begin("/x402/verify", base_seller.key, claim.body()):
             assert is_asked.wait(SECONDS)
         may_answer.set()
         wait_until(X402Payment.objects.exclude(unread_digest=None).exists, seconds=SECONDS)
@@ -109,19 +107,3 @@ def test_a_connection_that_closes_while_a_node_is_asked_uses_nothing_up(
 
 def chains(url: str) -> dict[str, str]:
     return {"CHAIN_NETWORK": "local", "CHAIN_BASE_RPC_URLS": url, "CHAIN_BASE_TOKEN_USDC": token_address("USDC")}
-
-
-def open_request(port: int, seller: ApiClient, body: Any) -> socket.socket:
-    """Send a verification, and read no answer."""
-    content = json.dumps(body).encode()
-    head = [
-        "POST /api/v1/x402/verify HTTP/1.1",
-        f"Host: {HOST}",
-        f"Authorization: Bearer {seller.key}",
-        f"X-Forwarded-For: {some_address()}",
-        "Content-Type: application/json",
-        f"Content-Length: {len(content)}",
-    ]
-    peer = socket.create_connection((HOST, port), timeout=SECONDS)
-    peer.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + content)
-    return peer

@@ -1,6 +1,7 @@
 """What a seller gets within an hour is believed as one large payment is: by two nodes. From one payer, it must be final too."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from demo.localnet.anvil import Anvil
-from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
+from tests.concurrency.races import behind
 from tests.contract.client import ApiClient
 from tests.factories import NOON
 from tests.settlements.gas.test_ledger_spending import scanned
@@ -216,10 +217,7 @@ def test_a_price_below_a_dollar_is_answered_at_once_and_counts(merchant: Merchan
 def answers_at_once(merchant: Merchant, pay_to: str) -> list[str]:
     """What two halves of a large sum are answered, of two payers, each asked before the other is committed."""
     halves = [make_machine_transfer(merchant, pay_to, 6_000 * DOLLAR, sender=machine(number)) for number in range(2)]
-    with crew() as threads, holding("SELECT FROM wallets_transfer FOR UPDATE"):
-        asked = [threads.start(lambda one=one: ask(one)) for one in halves]  # type: ignore[misc]
-        wait_for_waiters(2)
-    return sorted(one.result(SECONDS) for one in asked)
+    return sorted(behind("SELECT FROM wallets_transfer FOR UPDATE", works=[partial(ask, one) for one in halves]))
 
 
 @pytest.mark.concurrency

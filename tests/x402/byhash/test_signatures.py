@@ -12,6 +12,7 @@ from nacl.signing import SigningKey
 from solders.keypair import Keypair
 
 from demo.localnet.ton.messages import TonWallet
+from tests.guides import running
 from wallets.chains.tron.keys import PrivateKey
 from wallets.networks import chain_spec
 from x402.byhash.signatures import is_signed_by_payer, message_of
@@ -191,3 +192,17 @@ def test_on_ton_anybody_s_own_key_does_not_sign_for_another_wallet() -> None:
     key = SigningKey(bytes(32))
     signed = key.sign(message_of(theirs, WANTED).encode()).signature
     assert holds(theirs, base64.b64encode(signed).decode()) is False
+
+
+def test_what_the_guides_program_signs_is_accepted_for_its_resource_alone() -> None:
+    [program] = running("docs/guide/x402.md", "python")
+    names: dict[str, object] = {}
+    exec(program.code, names)
+    sign = names["sign_proof"]
+    assert callable(sign)
+    payer = Account.from_key(SECRET).address
+    proof = Proof("0x" + "5a" * 32, "base", "USDC", 500_000, payer, PAY_TO)
+    signature = sign(SECRET, proof.tx_hash, PAY_TO, WANTED.resource)
+    signed = replace(proof, signature=signature)
+    assert is_signed_by_payer(signed, WANTED) is True
+    assert is_signed_by_payer(signed, replace(WANTED, resource="/other")) is False

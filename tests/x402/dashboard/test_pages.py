@@ -1,5 +1,6 @@
 """The pages of x402: what machines paid, where they pay, and who may change that."""
 
+import json
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,12 +12,16 @@ from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.models import DailyTotal
 from gateway.core.api.keyset import PAGE_ROWS
+from tests.contract.client import client_of
 from tests.dashboard.machines import make_machine_payment, of_transfer
 from tests.dashboard.people import Desk
 from tests.reports.takings import earn, receive
-from tests.x402.recorded import make_machine_transfer, make_seller
+from tests.x402.recorded import make_machine_transfer, make_payable, make_seller
+from wallets.models import DepositAddress
 from wallets.states import TransferState
-from x402.models import MachineSettings
+from x402.models import Forwarder, MachineSettings
+from x402.payments.addresses import known_pay_to
+from x402.states import PaymentStatus
 
 pytestmark = pytest.mark.django_db
 
@@ -148,3 +153,93 @@ def test_machines_stand_on_top_of_checkouts_in_the_chart(owner: Desk, settings: 
     assert (today.share, today.machine_share, today.top) == (250, 750, 1000)
     assert chart.best == 4
     assert [one.chain for one in chart.networks] == ["base", "polygon"]
+
+
+def test_payments_are_narrowed_and_leave_as_a_file(viewer: Desk) -> None:
+    merchant = viewer.merchant
+    make_machine_payment(merchant)
+    tron = make_machine_payment(merchant, chain="tron", token="USDT", status=PaymentStatus.REVERSED, resource="=1+1")
+    for query in ("?chain=tron", "?token=USDT", "?status=reversed"):
+        assert shown(viewer, query) == [tron.tx_hash]
+    assert len(shown(viewer, "?chain=x&token=%00&status=y&before=z")) == 2
+    assert "No payments match" in viewer.get("dashboard_x402", "?chain=ton").text
+    file = viewer.get("dashboard_x402_csv", "?chain=tron")
+    lines = b"".join(file.streaming_content).decode("utf-8-sig").splitlines()
+    assert len(lines) == 2
+    assert "'=1+1" in lines[1]
+    assert "0.010000" in lines[1]
+
+
+def test_the_command_to_try_is_valid_with_a_test_key(owner: Desk, settings: Any) -> None:
+    make_seller(owner.merchant, settings)
+    call = owner.get("dashboard_x402").context["call"]
+    body = json.loads(call.partition("-d '")[2].rstrip().removesuffix("'"))
+    answer = client_of(owner.merchant, Mode.TEST).send("POST", "/x402/verify", body)
+    assert answer.body["valid"], answer.body
+
+
+def test_the_python_of_the_set_up_page_is_python(owner: Desk) -> None:
+    shown = owner.get("dashboard_x402_setup").context["snippets"]
+    assert [one.label for one in shown][-1] == "Python middleware"
+    compile(shown[-1].code, "snippet", "exec")
+
+
+def test_the_three_figures_add_up(owner: Desk, settings: Any) -> None:
+    to = make_seller(owner.merchant, settings)
+    for units in (10_000, 30_000):
+        final = {"state": TransferState.CONFIRMED, "confirmed_at": timezone.now()}
+        make_machine_transfer(owner.merchant, to, units, **final)
+    sums = owner.get("dashboard_x402").context["sums"]
+    assert [(line.chain, line.received, line.waiting) for line in sums.lines] == [
+        ("base", Decimal("0.04"), Decimal("0.04"))
+    ]
+    assert sums.received == sums.waiting + sums.settled
+
+
+def test_in_test_mode_the_figures_are_those_of_simulated_payments(owner: Desk) -> None:
+    owner.mode = Mode.TEST
+    make_machine_payment(owner.merchant, mode=Mode.TEST)
+    make_machine_payment(owner.merchant, mode=Mode.TEST, chain="solana", tx_hash="s")
+    make_machine_payment(owner.merchant)
+    sums = owner.get("dashboard_x402").context["sums"]
+    assert (sums.received, sums.waiting, sums.settled) == (Decimal("0.02"), Decimal("0.01"), Decimal("0.01"))
+
+
+def test_set_up_shows_where_machines_pay_and_what_is_missing(owner: Desk, settings: Any) -> None:
+    to = make_seller(owner.merchant, settings)
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
+        "SOLANA_RPC_URLS": "http://127.0.0.1:1",
+        "POLYGON_RPC_URLS": "http://127.0.0.1:1",
+    }
+    page = owner.get("dashboard_x402_setup")
+    assert f'data-copy="{to}"' in page.text
+    found = {place.chain: str(place.missing) for place in page.context["places"]}
+    assert found == {
+        "base": "",
+        "polygon": "receiving_wallet",
+        "solana": "wallet",
+        "ton": "node",
+        "tron": "node",
+        "ethereum": "node",
+    }
+    assert "No receiving wallet on Polygon" in page.text
+    assert "No wallet for machines" in page.text
+    assert owner.url("dashboard_x402_wallet", chain="solana") in page.text
+
+
+def test_looking_at_the_pages_makes_no_address_and_asking_for_one_does(
+    admin: Desk, viewer: Desk, settings: Any
+) -> None:
+    make_payable(admin.merchant, settings)
+    for desk in (admin, viewer):
+        assert "Machines cannot pay you yet" in desk.get("dashboard_x402").text
+        page = desk.get("dashboard_x402_setup")
+        assert "It has not been created yet" in page.text
+        assert ("Show the address on Base" in page.text) == (desk is admin)
+    assert viewer.post("dashboard_x402_forwarders").status_code == 403
+    assert not DepositAddress.objects.exists()
+    asked = admin.post("dashboard_x402_forwarders")
+    assert asked["Location"] == admin.url("dashboard_x402_setup")
+    made = known_pay_to(admin.merchant.pk, Mode.LIVE, "base")
+    assert f'data-copy="{made}"' in viewer.get("dashboard_x402_setup").text
+    assert DepositAddress.objects.count() == Forwarder.objects.count() == 1

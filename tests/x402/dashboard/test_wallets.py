@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from solders.pubkey import Pubkey
 
-from accounts.models import AuditEntry, Merchant
-from accounts.states import Mode, Role
+from accounts.models import AuditEntry
+from accounts.states import Mode
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import make_wallet
 from wallets.models import ReceivingWallet
@@ -45,12 +45,6 @@ def test_a_wallet_that_buyers_pay_is_refused_for_machines(owner: Desk) -> None:
     # Where forwarders are, there is nothing to set.
     assert owner.get("dashboard_x402_wallet", chain="base").status_code == 404
     assert owner.get("dashboard_x402_wallet", chain="x").status_code == 404
-
-
-def test_only_an_owner_who_proved_it_lately_sets_a_wallet(merchant: Merchant, admin: Desk) -> None:
-    assert admin.get("dashboard_x402_wallet", chain="solana").status_code == 403
-    stale = make_desk(merchant, Role.OWNER, fresh=False)
-    assert stale.get("dashboard_x402_wallet", chain="solana").status_code == 302
 
 
 def test_a_token_account_is_no_wallet_for_machines_and_a_vault_one_that_is_confirmed(

@@ -127,3 +127,32 @@ def test_a_body_of_no_version_is_refused_in_the_same_form(tester: ApiClient, ver
     if version is not MISSING:
         body["x402Version"] = version
     assert check_refused(tester, body)["errorReason"] == "invalid_x402_version"
+
+
+@pytest.mark.parametrize("path", ["/x402/verify", "/x402/settle"])
+def test_both_protocols_at_once_are_refused(tester: ApiClient, path: str) -> None:
+    body = body_of(told_to(tester), USDC_ON_BASE) | {"payment": {}}
+    answer = tester.send("POST", path, body)
+    assert (answer.status, answer.error["param"]) == (400, "x402Version")
+
+
+def test_neither_protocol_is_no_verification(tester: ApiClient) -> None:
+    assert tester.send("POST", "/x402/verify", {}).status == 400
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"nonce": "0x12"},
+        {"nonce": "0x" + "g" * 64},
+        {"payer": "nobody"},
+        {"units": "１０"},
+        {"valid_before": 2**256},
+        {"valid_after": -1},
+    ],
+)
+def test_an_authorisation_is_read_strictly(tester: ApiClient, changes: dict[str, Any]) -> None:
+    body = body_of(told_to(tester), USDC_ON_BASE)
+    told = told_to(tester, **changes)
+    body["paymentPayload"]["payload"] = told.payload()
+    assert verify(tester, body)["invalidReason"] == "invalid_payload"

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,8 @@ from accounts.states import Mode
 from tests.contract.client import ApiClient, client_of
 from tests.tree import ROOT
 from wallets.models import ChainCursor
+from wallets.networks import chain_spec
+from x402.exact.networks import chain_called, network_of, offered_chains
 
 pytestmark = pytest.mark.django_db
 
@@ -53,3 +56,37 @@ def test_a_gas_account_is_told_as_the_signer(usdc: str, exact_seller: ApiClient)
     body = exact_seller.get("/x402/supported").body
     assert [kind["network"] for kind in body["kinds"]] == ["eip155:8453", "base"]
     assert len(body["signers"]["eip155:*"]) == 1
+
+
+@pytest.fixture
+def main_network(settings: Any) -> None:
+    """The chains are those of the world, and nobody set nodes."""
+    settings.CHAIN_NETWORK = "mainnet"
+    settings.CHAIN_SETTINGS = {}
+
+
+@pytest.mark.usefixtures("main_network")
+@pytest.mark.parametrize(
+    ("chain", "name", "caip"),
+    [
+        ("base", "base", "eip155:8453"),
+        ("polygon", "polygon", "eip155:137"),
+        ("solana", "solana", "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"),
+    ],
+)
+def test_a_chain_has_a_name_in_each_version(chain: str, name: str, caip: str) -> None:
+    spec = chain_spec(chain)
+    assert (network_of(spec, 1), network_of(spec, 2)) == (name, caip)
+    assert chain_called(name, 1, Mode.TEST) == spec
+    assert chain_called(caip, 2, Mode.TEST) == spec
+
+
+@pytest.mark.usefixtures("main_network")
+def test_a_name_of_the_other_version_is_none() -> None:
+    assert chain_called("base", 2, Mode.TEST) is None
+
+
+@pytest.mark.usefixtures("main_network")
+def test_without_nodes_nothing_live_is_offered() -> None:
+    assert offered_chains(Mode.LIVE) == []
+    assert {spec.name for spec in offered_chains(Mode.TEST)} >= {"base", "solana"}

@@ -9,11 +9,10 @@ from demo.localnet.anvil import Anvil, FundedAccount
 from demo.localnet.authorizations import authorize
 from demo.localnet.tokens import balance_of, mint
 from settlements.models import GasTransaction
-from tests.concurrency.races import SECONDS
+from tests.concurrency.races import SECONDS, together
 from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
-from tests.x402.exact.crowds import together
 from tests.x402.payers import pay_to_of
 from x402.exact import promises, waiters
 from x402.exact.evm import broadcast

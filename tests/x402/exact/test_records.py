@@ -15,11 +15,11 @@ from accounts.states import Mode
 from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
+from tests.concurrency.races import together
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
-from tests.x402.exact.crowds import together
 from tests.x402.payers import pay_to_of
 from x402.exact.inputs import Executed
 from x402.exact.records import settle_row
@@ -146,3 +146,18 @@ def test_who_lost_the_payment_to_another_resource_while_it_slept_is_not_told_tha
 def test_a_key_that_is_no_text_is_refused(exact_seller: ApiClient, signed_body: Body) -> None:
     answer = exact_seller.send("POST", "/x402/settle", signed_body, HTTP_IDEMPOTENCY_KEY="k" * 256)
     assert (answer.status, answer.error["param"]) == (400, "Idempotency-Key")
+
+
+@pytest.mark.django_db
+def test_a_repetition_in_version_1_is_answered_in_version_1(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
+) -> None:
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS)
+    second = settle(exact_seller, body_of(told, usdc), key="one")
+    assert (second["network"], second["amount"]) == ("eip155:8453", str(UNITS))
+    first = settle(exact_seller, body_of(told, usdc, version=1), key="one")
+    assert first["success"], first
+    assert first["network"] == "base"
+    assert "amount" not in first
+    failed = settle(exact_seller, body_of(told, usdc, version=1), key="other")
+    assert (failed["errorReason"], failed["network"]) == (USED, "base")

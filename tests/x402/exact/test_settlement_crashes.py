@@ -72,9 +72,13 @@ def test_killed_between_sending_and_the_receipt(base_node: Anvil, exact_seller: 
 
 
 @pytest.mark.usefixtures("no_bells")
-def test_two_processes_settle_one_authorisation_once(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> None:
-    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
-    with settling(exact_seller, [body], base_node.url) as one, settling(exact_seller, [body], base_node.url) as other:
+def test_two_processes_settle_one_authorisation_once(
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Any
+) -> None:
+    with (
+        settling(exact_seller, [signed_body], base_node.url) as one,
+        settling(exact_seller, [signed_body], base_node.url) as other,
+    ):
         answers = [*answers_of(one), *answers_of(other)]
     served, refused = sorted(answers, key=lambda one: not one["success"])
     assert refused["errorReason"] == "invalid_exact_evm_nonce_already_used"

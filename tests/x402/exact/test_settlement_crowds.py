@@ -10,12 +10,12 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize
 from demo.localnet.funding import payer
 from demo.localnet.tokens import transfer
+from tests.concurrency.races import together
 from tests.contract.client import ApiClient
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.calls import verdict
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
-from tests.x402.exact.crowds import together
 from tests.x402.payers import claim_of, pay_to_of
 from wallets.models import Transfer, TransferClaim
 from x402.models import X402Payment

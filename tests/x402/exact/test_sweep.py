@@ -1,10 +1,12 @@
 """Authorisations that nobody asks about any more are ended, whatever became of their transactions."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from accounts.states import Mode
 from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
@@ -15,7 +17,11 @@ from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
 from x402.exact import sweep
 from x402.exact.authorizations import LEASE
+from x402.exact.evm import calls
+from x402.exact.evm.broadcast import reference_of
+from x402.exact.settlement import settle_standard
 from x402.models import Authorization, X402Payment
+from x402.payments.claims import Caller
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient")]
 UNITS = 10_000
@@ -75,3 +81,45 @@ def test_one_that_failed_on_a_fork_and_got_through_on_another_is_a_payment(
     row.refresh_from_db()
     assert row.state == "settled"
     assert row.payment == X402Payment.objects.get()
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_an_authorisation_whose_time_ran_out_while_nodes_were_asked_is_not_sent(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    for _ in range(others):
+        # The payer's balance is asked for then, which takes time too.
+        left_lying(base_node, exact_seller, usdc)
+    now = timezone.now()
+    end = int(now.timestamp()) + 60
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS, valid_before=end)
+    late = [False]
+    ask = calls.gas_for
+
+    def ask_slowly(*arguments: Any) -> int:
+        late[0] = True
+        return ask(*arguments)
+
+    monkeypatch.setattr(calls, "gas_for", ask_slowly)
+    assert exact_seller.merchant is not None
+    answer = settle_standard(
+        Caller(exact_seller.merchant.pk, Mode.LIVE),
+        body_of(told, usdc),
+        clock=lambda: now + timedelta(minutes=1) if late[0] else now,
+    )
+    reason = "invalid_exact_evm_payload_authorization_valid_before"
+    assert (answer["success"], answer["errorReason"]) == (False, reason)
+    assert GasTransaction.objects.count() == others
+
+
+def test_those_that_wait_do_not_keep_others_from_their_end(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = left_lying(base_node, exact_seller, usdc)
+    other = left_lying(base_node, exact_seller, usdc)
+    GasTransaction.objects.filter(reference=reference_of(other)).update(state=TransactionState.DROPPED)
+    monkeypatch.setattr(sweep, "_AT_ONCE", 1)
+    finish()
+    finish()
+    states = [Authorization.objects.get(pk=one.pk).state for one in (stuck, other)]
+    assert states == ["sent", "failed"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
@@ -16,13 +17,16 @@ from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.servers import THREADS, Server, running_servers
+from tests.nodes.proxy import RpcProxy, hangs, honest
 from tests.waiting import wait_until
+from tests.wallets.factories import local_spec
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.processes import environment
 from tests.x402.payers import pay_to_of
 from x402.exact import waiters as waiting
-from x402.exact.waiters import Waiting, has_place
+from x402.exact.blocks import next_block
+from x402.exact.waiters import Waiting, asking, has_place
 from x402.models import X402Payment
 
 UNITS = 10_000
@@ -120,19 +124,18 @@ def test_whoever_pays_is_served(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("no_bells")
 def test_who_has_no_place_to_wait_is_refused_before_anything_is_sent(
-    base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+    exact_seller: ApiClient, signed_body: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     with monkeypatch.context() as context:
         context.setattr(waiting, "MOST_WAITING", 0)
-        verified, settled = verify(exact_seller, body), settle(exact_seller, body)
+        verified, settled = verify(exact_seller, signed_body), settle(exact_seller, signed_body)
     assert verified["isValid"] is False
     assert verified["invalidReason"] == "unexpected_verify_error"
     assert settled["success"] is False
     assert settled["errorReason"] == "unexpected_settle_error"
     assert settled["transaction"] == ""
     assert not GasTransaction.objects.exists()
-    assert settle(exact_seller, body)["success"]
+    assert settle(exact_seller, signed_body)["success"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -169,3 +172,53 @@ def test_a_place_whose_request_was_never_called_again_is_free_some_time_later(mo
     monkeypatch.setattr(waiting, "_LOST_SECONDS", 0.0)
     assert other.enter("base")
     other.leave()
+
+
+SECONDS = 30
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("no_bells")
+def test_nodes_that_answer_nothing_are_not_asked_by_everybody(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "_SLOW_SECONDS", 0.05)
+    settings.WEB_THREADS = 6
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
+    with RpcProxy(base_node.url) as proxy, ThreadPoolExecutor(1) as threads:
+        proxy.fault = hangs
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
+        first = threads.submit(in_a_thread, verify, exact_seller, body)
+        wait_until(lambda: not may_ask("base"))
+        assert may_ask("polygon")
+        assert verify(exact_seller, body)["invalidReason"] == "unexpected_verify_error"
+        assert settle(exact_seller, body)["errorReason"] == "unexpected_settle_error"
+        assert not first.done()
+        proxy.fault = honest
+        proxy.released.set()
+        first.result()
+        assert settle(exact_seller, body)["success"]
+
+
+def test_who_waits_for_a_block_is_told_even_after_an_error_that_nobody_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = local_spec("http://127.0.0.1:9")
+
+    def broken(*_: Any) -> object:
+        raise TypeError("unhashable type: 'list'")
+
+    monkeypatch.setattr(type(spec.family), "ask_newest", broken)
+    for _ in range(2):
+        told = next_block(spec, at_least=0, at_most=0.02, every=0.01)
+        assert told.result(timeout=SECONDS) is None
+
+
+def in_a_thread(ask: Any, *asked: Any) -> Any:
+    try:
+        return ask(*asked)
+    finally:
+        connection.close()
+
+
+def may_ask(chain: str) -> bool:
+    with asking(chain) as is_asked:
+        return is_asked

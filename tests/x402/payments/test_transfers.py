@@ -3,11 +3,13 @@
 from decimal import Decimal
 from typing import Any
 
+import orjson
 import pytest
 from django.utils import timezone
 
 from accounts.models import FeeEntry, Merchant
 from demo.localnet.anvil import Anvil
+from mails.models import OutgoingMail as Mail
 from tests.contract.client import ApiClient
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.calls import ask, verdict
@@ -112,3 +114,15 @@ def test_a_real_reorganisation_reverses_a_verified_payment(base: Anvil, base_sel
     line = base_seller.get("/x402/payments", {"status": "reversed"}).body["data"][0]
     assert line["reversed_at"] is not None
     assert ask(base_seller, claim).body["valid"] is False
+
+
+def test_what_a_reorganisation_takes_is_reversed_told_and_not_charged(verified_transfer: Transfer) -> None:
+    payment = becomes(verified_transfer, "orphaned")
+    assert (payment.status, payment.final_at) == ("reversed", None)
+    assert _fees(payment) == 0 < FeeEntry.objects.count()
+    event = Event.objects.get()
+    assert event.type == "x402.payment.reversed"
+    body = orjson.loads(bytes(event.body))
+    assert body["data"]["id"] == payment.public_id
+    assert body["data"]["status"] == "reversed"
+    assert payment.public_id in Mail.objects.get().subject

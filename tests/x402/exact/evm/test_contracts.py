@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.abi import encode_arguments, encode_call
+from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize, sign
 from demo.localnet.funding import payer
@@ -17,6 +17,7 @@ from tests.nodes.overtaking import overtake
 from tests.nodes.smart_wallet import by_wallet, deploy_wallet
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.cases import wrapped
 from tests.x402.exact.permits import permit_body
 from tests.x402.payers import pay_to_of
 from x402.exact import waiters
@@ -27,7 +28,6 @@ from x402.tasks import finish_authorizations_task
 pytestmark = pytest.mark.django_db
 UNITS = 10_000
 HOG_ROUNDS = 5_000
-ERC6492 = "6492" * 16
 BY_WALLET = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
 
 
@@ -112,18 +112,11 @@ def test_a_wallet_that_does_not_exist_yet_is_refused_with_the_reason(
 ) -> None:
     told = signed(base_node, pay_to_of(exact_seller), base_node.accounts[8].address)
     if factory:
-        told = replace(told, signature=undeployed(told.signature, factory))
+        told = wrapped(told, factory, b"make")
     body = body_of(told, usdc, version=version)
     assert verify(exact_seller, body)["invalidReason"] == reason
     assert settle(exact_seller, body)["errorReason"] == reason
     assert not Authorization.objects.exists()
-
-
-def undeployed(signature: str, factory: str) -> str:
-    """Wrap a signature with the call that would make its wallet (ERC-6492)."""
-    kinds = ["address", "bytes", "bytes"]
-    inner = bytes.fromhex(signature[2:])
-    return "0x" + encode_arguments(kinds, factory, b"make", inner).hex() + ERC6492
 
 
 def test_a_wallet_that_thinks_for_too_long_gets_no_gas(

@@ -51,30 +51,28 @@ def count_again(*, after: timedelta = timedelta()) -> None:
 
 
 def test_an_account_that_is_known_to_be_empty_is_said_at_verify_and_at_settle(
-    base_node: Anvil, exact_seller: ApiClient, usdc: str
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Any
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     fund(base_node, "0x1")
-    told = verify(exact_seller, body)
+    told = verify(exact_seller, signed_body)
     assert (told["isValid"], told["invalidReason"]) == (False, UNREADY)
-    refused = settle(exact_seller, body)
+    refused = settle(exact_seller, signed_body)
     assert (refused["errorReason"], refused["transaction"]) == (NOT_SENT, "")
     assert not GasTransaction.objects.exists()
     fund(base_node, RICH)
     count_again()
-    assert verify(exact_seller, body)["isValid"]
-    assert settle(exact_seller, body)["success"]
+    assert verify(exact_seller, signed_body)["isValid"]
+    assert settle(exact_seller, signed_body)["success"]
 
 
 def test_a_refilled_account_is_noticed_by_the_next_verification(
-    base_node: Anvil, exact_seller: ApiClient, usdc: str
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Any
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     fund(base_node, "0x1")
-    assert not verify(exact_seller, body)["isValid"]
+    assert not verify(exact_seller, signed_body)["isValid"]
     fund(base_node, RICH)
     GasAccount.objects.update(balance_at=timezone.now() - timedelta(seconds=6))
-    assert verify(exact_seller, body)["isValid"]
+    assert verify(exact_seller, signed_body)["isValid"]
 
 
 def test_a_payment_that_no_node_takes_for_want_of_coin_is_never_sent_later(
@@ -114,33 +112,31 @@ def test_a_payment_that_no_node_takes_for_want_of_coin_is_never_sent_later(
     ],
 )
 def test_every_nodes_refusal_for_coin_or_fee_empties_the_nonce(
-    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, text: str
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Any, settings: Any, text: str
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     with RpcProxy(base_node.url) as proxy:
         proxy.fault = refusing(text)
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
-        told = settle(exact_seller, body)
+        told = settle(exact_seller, signed_body)
         assert (told["errorReason"], told["transaction"]) == (NOT_SENT, "")
         made = GasTransaction.objects.get()
         assert (made.purpose, made.attempts.count()) == (Purpose.CANCEL, 2)
         assert Authorization.objects.get().tx_hash == ""
         proxy.fault = honest
         tend_all()
-        assert settle(exact_seller, body)["success"]
+        assert settle(exact_seller, signed_body)["success"]
 
 
 @pytest.mark.parametrize(("wei", "is_pending"), [("0x1", False), (RICH, True)])
 def test_a_refusal_in_unknown_words_is_for_want_of_coin_if_the_account_has_too_little(
-    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, wei: str, is_pending: bool
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Any, settings: Any, wei: str, is_pending: bool
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
-    assert verify(exact_seller, body)["isValid"]
+    assert verify(exact_seller, signed_body)["isValid"]
     fund(base_node, wei)
     with RpcProxy(base_node.url) as proxy:
         proxy.fault = refusing("the computer says no")
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
-        assert (settle(exact_seller, body)["errorReason"] != NOT_SENT) is is_pending
+        assert (settle(exact_seller, signed_body)["errorReason"] != NOT_SENT) is is_pending
     purpose = Purpose.X402 if is_pending else Purpose.CANCEL
     assert GasTransaction.objects.get().purpose == purpose
 
@@ -164,24 +160,23 @@ def losing(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
 
 
 def test_a_payment_that_one_node_may_have_is_not_called_unsent_by_another(
-    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Any, settings: Any
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     base_node.set_automine(False)
     with RpcProxy(base_node.url) as first, RpcProxy(base_node.url) as second:
         first.fault = losing
         second.fault = refusing("insufficient funds for gas * price + value")
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": f"{first.url},{second.url}"}
-        told = settle(exact_seller, body)
+        told = settle(exact_seller, signed_body)
         assert told["errorReason"] == "settlement_pending"
         assert told["transaction"] == Authorization.objects.get().tx_hash != ""
         # Sent again, the first node rests, and the second one alone answers.
-        assert settle(exact_seller, body)["errorReason"] == "settlement_pending"
+        assert settle(exact_seller, signed_body)["errorReason"] == "settlement_pending"
         assert GasTransaction.objects.get().purpose == Purpose.X402
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     base_node.set_automine(True)
     base_node.mine()
-    assert settle(exact_seller, body)["success"]
+    assert settle(exact_seller, signed_body)["success"]
 
 
 def test_a_transaction_that_another_process_offered_is_not_withdrawn(
@@ -264,11 +259,10 @@ def dropping(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
     ],
 )
 def test_a_limit_that_settle_keeps_to_is_said_at_verify(
-    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, name: str, limits: Any
+    exact_seller: ApiClient, signed_body: Any, settings: Any, name: str, limits: Any
 ) -> None:
-    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
-    assert verify(exact_seller, body)["isValid"]
+    assert verify(exact_seller, signed_body)["isValid"]
     setattr(settings, name, limits)
-    assert verify(exact_seller, body)["invalidReason"] == UNREADY
-    assert settle(exact_seller, body)["errorReason"] == NOT_SENT
+    assert verify(exact_seller, signed_body)["invalidReason"] == UNREADY
+    assert settle(exact_seller, signed_body)["errorReason"] == NOT_SENT
     assert not GasTransaction.objects.exists()

@@ -21,11 +21,14 @@ from tests.wallets.factories import make_watcher, read_all
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.permits import Stall, first_of, open_stall, permit_body
 from tests.x402.payers import pay_to_of
+from wallets.chains.base import ChainUnavailableError
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import chain_spec
 from x402.exact.errors import RevertedError
-from x402.exact.evm import calls
+from x402.exact.evm import calls, permit2, permit2_payments
+from x402.exact.evm.evidence import find_used
 from x402.exact.evm.nodes import pool_of
+from x402.exact.forms import parse_standard
 from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers
 
@@ -201,3 +204,27 @@ def by_contract(node: Anvil, told: Permit, *, helper: str = "") -> str:
     stranger = node.accounts[5]
     helper = helper or deploy_wallet(node, stranger)
     return execute(node, stranger, helper, "call(address,bytes)", PROXY, told.call())
+
+
+def test_a_node_that_is_behind_is_not_asked_who_was_first(stall: Stall) -> None:
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    request = parse_standard(permit_body(told, 1), Mode.LIVE)
+    newest = stall.node.block_number()
+    assert not find_used(pool_of(request.spec), request, at_least=newest).is_used
+    with pytest.raises(ChainUnavailableError):
+        find_used(pool_of(request.spec), request, at_least=newest + 1)
+
+
+def test_calldata_that_is_none_is_no_call_of_the_proxy(stall: Stall) -> None:
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    request = parse_standard(permit_body(told, 1), Mode.LIVE)
+    data = permit2.call_of(request).data
+    assert data == told.call()
+    assert permit2_payments._is_call_of(request, data)
+    # Token, amount, number, payer and recipient; then where the signature is, and how long.
+    for word in (0, 1, 2, 4, 5, 7, 8):
+        place = 4 + 32 * word
+        broken = data[:place] + b"\xff" * 32 + data[place + 32 :]
+        assert not permit2_payments._is_call_of(request, broken)
+    assert not permit2_payments._is_call_of(request, data[:4])
+    assert not permit2_payments._is_call_of(request, b"\0\0\0\0" + data[4:])

@@ -27,6 +27,7 @@ from tests.factories import make_merchant, make_user
 from wallets.models import ChainCursor
 from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.selectors import forget
+from x402.models import X402Payment
 
 RESOURCE: Final = "https://shop.example/report/7"
 NETWORK: Final = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
@@ -197,3 +198,15 @@ def open_seller(shop: Shop) -> ApiClient:
     set_machine_wallet(merchant, chain="solana", address=shop.wallet, actor=make_user(), now=timezone.now())
     forget()
     return client_of(merchant, Mode.LIVE)
+
+
+def key_of(shop: Shop) -> str:
+    """The payer's key, as wallets export it."""
+    return base58.b58encode(bytes(shop.payer)).decode()
+
+
+def check_paid(shop: Shop) -> None:
+    """Check that the money came, once, and is in the books. The wallet had one unit before."""
+    assert shop.node.balance(shop.wallet) == UNITS + 1
+    payment = X402Payment.objects.get()
+    assert (payment.units, payment.payer) == (UNITS, str(shop.payer.pubkey()))

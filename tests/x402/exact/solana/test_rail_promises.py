@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from demo.localnet.solana.node import Payment
-from tests.concurrency.races import crew
+from tests.concurrency.races import together
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import RpcProxy, honest
 from tests.x402.exact.calls import settle
@@ -59,8 +59,7 @@ def test_eight_payments_of_one_payer_with_money_for_one_are_signed_once(
     leave(solana_stall, UNITS)
     losing.fault = loses_what_is_sent
     bodies = bodies_of(solana_stall, MANY)
-    with crew(MANY) as threads:
-        answers = threads.together(*[lambda body=body: settle(solana_seller, body) for body in bodies])
+    answers = together(*[lambda body=body: settle(solana_seller, body) for body in bodies])
     assert signed() == 1
     reasons = sorted(answer["errorReason"] for answer in answers)
     assert reasons == ["settlement_pending"] + [OVERDRAWN] * (MANY - 1)
