@@ -4,14 +4,18 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.test import APIRequestFactory
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
+from gateway.core.api.errors import InvalidRequestError
 from settlements.models import Settlement
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant
 from tests.x402.recorded import make_machine_transfer, make_seller
 from wallets.states import TransferState
+from x402.idempotency import idempotency_key
 
 pytestmark = pytest.mark.django_db
 PATH = "/x402/settle"
@@ -112,3 +116,20 @@ def test_who_settled_is_in_the_audit_log_once(client: ApiClient) -> None:
     assert entry.address == client.address
     assert entry.after is not None
     assert (entry.after["amount"], entry.after["to"]) == (told["amount"], told["to"])
+
+
+def request_with(key: str | None) -> Request:
+    headers = {} if key is None else {"HTTP_IDEMPOTENCY_KEY": key}
+    return Request(APIRequestFactory().post("/", **headers))
+
+
+@pytest.mark.parametrize(("key", "read"), [(None, ""), ("a b", "a b"), ("x" * 255, "x" * 255)])
+def test_a_key_is_read_as_it_is(key: str | None, read: str) -> None:
+    assert idempotency_key(request_with(key)) == read
+
+
+@pytest.mark.parametrize("key", ["x" * 256, "a\x00b"])
+def test_a_long_one_and_an_unprintable_one_are_refused(key: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        idempotency_key(request_with(key))
+    assert caught.value.param == "Idempotency-Key"

@@ -350,14 +350,3 @@ def test_a_row_that_cannot_be_recorded_does_not_keep_back_the_others(monkeypatch
 
 def _with_null_byte(outcome: attempts.Outcome) -> attempts.Outcome:
     return replace(outcome, response_body="\x00")
-
-
-def test_a_disabled_endpoint_is_left_in_peace() -> None:
-    with receiving() as receiver, receiving() as other:
-        endpoint = endpoint_for(receiver)
-        make_deliveries(endpoint)
-        Endpoint.objects.update(disabled_at=NOON)
-        make_deliveries(endpoint_for(other))
-        with sending():
-            wait_until(lambda: delivered() == 1)
-    assert receiver.got == []
