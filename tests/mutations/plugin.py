@@ -236,7 +236,9 @@ def _failure(item: pytest.Item, seconds: float) -> str:
     def hang(*_: object) -> None:
         raise Hang
 
-    item.session._setupstate.teardown_exact(item)
+    # Its own set-up too, which waits for `nextitem`: a second run of the same test would begin without fixtures.
+    assert item.parent is not None
+    item.session._setupstate.teardown_exact(item.parent)  # type: ignore[arg-type]
     signal.signal(signal.SIGALRM, hang)
     signal.setitimer(signal.ITIMER_REAL, 20 + 6 * seconds)
     try:
