@@ -1,5 +1,9 @@
-"""POST /checkouts: what a new checkout looks like, and when the same one comes back."""
+"""POST /checkouts: what a new checkout looks like, and when the same one comes back.
 
+Which values each field takes is in tests/checkouts/creation/test_forms.py; each error code is provoked in test_error_codes.py.
+"""
+
+import json
 import re
 from datetime import datetime, timedelta
 from typing import Any
@@ -248,3 +252,111 @@ def test_what_an_address_is_derived_from_is_never_shown(tester: ApiClient) -> No
         [(nonce,)] = cursor.fetchall()
     assert nonce.encode() not in answer.raw
     assert b"buyer@example.test" not in answer.raw
+
+
+def test_the_longest_of_everything_is_kept(tester: ApiClient) -> None:
+    texts = {"description": "é" * 256, "customer_ref": "c" * 128, "product_ref": "p" * 128, "order_ref": "é" * 128}
+    url = "https://shop.example.test/".ljust(2048, "a")
+    metadata = {"é": "x" * (4096 - len('{"é":""}'.encode()))}
+    limits = {"amount": "1000000", "expires_in": 86400, "metadata": metadata}
+    body = tester.created(**texts, **limits, redirect_url=url, webhook_url=url)
+    assert (body["amount"], body["amount_remaining"]) == ("1000000.00", "1000000.000000")
+    assert (body["description"], body["metadata"]) == (texts["description"], metadata)
+    assert moment(body["expires_at"]) - moment(body["created_at"]) == timedelta(days=1)
+    references = body["references"]
+    assert {name: references.get(name, body["description"]) for name in texts} == texts
+    checkout = Checkout.objects.get(public_id=body["id"])
+    assert (checkout.redirect_url, checkout.webhook_url) == (url, url)
+    assert tester.get(f"/checkouts/{body['id']}").body["references"] == references
+    assert tester.create(metadata=metadata | {"a": ""}).refusal == (400, "metadata_too_large", "metadata")
+    assert Checkout.objects.count() == 1
+
+
+def test_unknown_fields_are_ignored(tester: ApiClient) -> None:
+    body = tester.created(id="chk_test_mine", status="completed", livemode=True, nope=[1])
+    assert body["id"] != "chk_test_mine"
+    assert (body["status"], body["livemode"]) == ("pending", False)
+    assert "nope" not in body
+
+
+@pytest.mark.parametrize("text", [r"\u0000", r"a\ud800"])
+def test_what_the_database_cannot_keep_is_refused(tester: ApiClient, text: str) -> None:
+    for field in ("description", "customer_ref", "order_ref"):
+        body = f'{{"amount":"25","currency":"USD","{field}":"{text}"}}'.encode()
+        assert tester.post("/checkouts", body).refusal == (400, "parameter_invalid", field)
+
+
+def test_no_address_of_a_buyer_is_a_reason_to_refuse_a_payment(tester: ApiClient) -> None:
+    answer = tester.create(customer_email="a b@example.test")
+    assert answer.status == 201
+    assert [notice["param"] for notice in answer.body["notices"]] == ["customer_email"]
+    assert Checkout.objects.get().customer_email == ""
+
+
+def test_the_settings_say_which_urls_are_taken(tester: ApiClient, settings: Any) -> None:
+    settings.PRODUCTION, settings.WEBHOOK_ALLOW_LOOPBACK = False, True
+    assert tester.create(webhook_url="http://127.0.0.1:9/hook").status == 201
+    assert tester.create(webhook_url="http://10.0.0.1/hook").code == "url_forbidden"
+    settings.WEBHOOK_ALLOW_LOOPBACK = False
+    assert tester.create(webhook_url="http://127.0.0.1:9/hook").code == "url_forbidden"
+    settings.PRODUCTION = True
+    for field in ("redirect_url", "webhook_url"):
+        refused = tester.create(**{field: "http://shop.example.test/"})
+        assert refused.refusal == (400, "url_forbidden", field)
+        assert tester.create(**{field: "https://shop.example.test/"}).status == 201
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "{}",
+        '{"z":1,"a":2,"m":{"y":1,"b":2}}',
+        '{"price":1.10,"tiny":1e-400,"huge":1E+400,"zero":0.000}',
+        '{"n":123456789012345678901234567890,"m":-9223372036854775809}',
+        '{"é":"日本 🧋","escape":"\\"\\\\\\n","nul":"\\u0000"}',
+        '{"deep":' + "[" * 200 + "]" * 200 + "}",
+        '{"a":[true,false,null,"",{},[]]}',
+        '{"":"an empty key","__proto__":{"x":1}}',
+    ],
+)
+def test_metadata_comes_back_as_it_was_sent(tester: ApiClient, metadata: str) -> None:
+    sent = f'{{"amount":"25","currency":"USD","metadata":{metadata}}}'.encode()
+    created = tester.post("/checkouts", sent)
+    assert created.status == 201
+    wanted = f'"metadata":{metadata},'.encode()
+    assert wanted in created.raw
+    assert wanted in tester.get(f"/checkouts/{created.body['id']}").raw
+    assert wanted in tester.get("/checkouts").raw
+
+
+def test_metadata_is_measured_without_spaces(tester: ApiClient) -> None:
+    metadata = {"a": "x" * 4088}
+    spaced = json.dumps({"amount": "25", "currency": "USD", "metadata": metadata}, indent=40)
+    assert tester.post("/checkouts", spaced.encode()).body["metadata"] == metadata
+
+
+def test_metadata_nested_past_what_can_be_written_is_refused(tester: ApiClient) -> None:
+    deep = b'{"amount":"25","currency":"USD","metadata":{"a":%s%s}}'
+    assert tester.post("/checkouts", deep % (b"[" * 1500, b"]" * 1500)).status == 400
+
+
+def test_references_are_found_in_metadata_and_those_beside_it_win(tester: ApiClient) -> None:
+    sent = (
+        b'{"amount":"25","currency":"USD","order_ref":"t","metadata":{"user_id":1.10,"packageCode":"p","orderId":"m"}}'
+    )
+    body = tester.post("/checkouts", sent).body
+    assert body["references"] == {
+        "customer_ref": "1.10",
+        "product_ref": "p",
+        "order_ref": "t",
+        "ambiguity_resolution_armed": True,
+    }
+    assert tester.get(f"/checkouts/{body['id']}").body["references"] == body["references"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"customer_ref": "c"}, {"product_ref": "p"}, {"customer_ref": "c", "order_ref": "o"}]
+)
+def test_only_both_references_arm_the_resolution_of_ambiguity(tester: ApiClient, given: dict[str, str]) -> None:
+    nothing = dict.fromkeys(("customer_ref", "product_ref", "order_ref"))
+    assert tester.created(**given)["references"] == nothing | given | {"ambiguity_resolution_armed": False}

@@ -59,3 +59,9 @@ def test_what_is_unusable_is_passed_over(unusable: Any) -> None:
 def test_a_number_longer_than_a_reference_is_passed_over() -> None:
     metadata = json.loads(b'{"user_id":' + b"9" * (MAX_LENGTH + 1) + b"}")
     assert reference_in(metadata, "customer_ref") == ""
+
+
+def test_keys_are_spelled_exactly_and_at_the_top_and_values_may_be_as_long_as_a_reference() -> None:
+    others = {"CUSTOMER_REF": "c", "userid": "c", "nested": {"user_id": "c"}}
+    assert reference_in(others, "customer_ref") == ""
+    assert reference_in(others | {"user_id": "x" * MAX_LENGTH}, "customer_ref") == "x" * MAX_LENGTH
