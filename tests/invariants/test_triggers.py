@@ -13,7 +13,7 @@ from tests.accounts.fee_entries import charged
 from tests.checkouts.schema import alter
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.invariants.twins import gas_transaction, outflow
-from tests.settlements.gas.test_ledger_spending import added_up
+from tests.settlements.gas.test_ledger import added_up
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import DepositBalance, DepositOutflow, Transfer, TransferClaim, WatchedMovement
 from wallets.states import ClaimKind, TransferState

@@ -1,14 +1,23 @@
 """The link API: links are made, changed and switched, and the audit log says by whom."""
 
 from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
 import pytest
+import time_machine
+from django.conf import settings as django_settings
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry
 from checkouts.states import CheckoutStatus
 from links.models import PaymentLink
+from links.tokens import FORM_LASTS, StaleFormError, form_name, new_form, subscription_id_of
 from tests.contract.client import ApiClient
-from tests.links.bodies import CUSTOM, SUBSCRIPTION, change, created
+from tests.factories import NOON, make_checkout
+from tests.links.bodies import CUSTOM, DONATION, SUBSCRIPTION, change, created
 from tests.links.factories import make_invoice, make_link, make_link_checkout, make_paid_invoice
 
 FIELDS = {
@@ -107,3 +116,121 @@ def test_times_move_with_changes_alone(tester: ApiClient) -> None:
     changed = change(tester, link, title="Coffee").body
     assert changed["created_at"] == link["created_at"]
     assert changed["updated_at"] > link["created_at"]
+
+
+# A link as the API shows it.
+
+
+def test_the_address_holds_a_code_that_is_not_the_id(tester: ApiClient) -> None:
+    link = created(tester, CUSTOM)
+    host, _, code = link["url"].rpartition("/p/")
+    assert host == django_settings.LINK_HOST
+    assert len(code) == 26
+    assert code not in link["id"]
+
+
+def test_the_share_text_says_who_asks_for_what_and_where(tester: ApiClient) -> None:
+    link = created(tester, CUSTOM | {"amount": "1250"})
+    assert link["share_text"] == f"Tea by Halden Roasters, $1,250.00 {link['url']}"
+    donation = created(tester, DONATION)
+    assert "Give to Halden Roasters: Trees" in donation["share_text"]
+
+
+def test_metadata_keeps_its_order_and_its_numbers(tester: ApiClient) -> None:
+    body = b'{"title":"Tea","amount":"25","metadata":{"z":1.10,"a":12345678901234567890}}'
+    answer = tester.post("/links", body)
+    assert b'"metadata":{"z":1.10,"a":12345678901234567890}' in answer.raw
+
+
+# Lists of links, and what each link brought in.
+
+
+def test_the_list_is_newest_first_and_pages_by_offset_and_by_key(tester: ApiClient) -> None:
+    ids = [make_link(tester.merchant).public_id for _ in range(5)][::-1]
+    paused = make_link(tester.merchant, status="paused").public_id
+
+    def listed(**query: Any) -> list[str]:
+        return [link["id"] for link in tester.get("/links", query).body["data"]]
+
+    assert listed() == [paused, *ids]
+    assert listed(status="active", limit=2, offset=1) == ids[1:3]
+    assert listed(starting_after=ids[2]) == ids[3:]
+    assert tester.get("/links", {"status": "paused"}).body["total"] == 1
+    assert "total" not in tester.get("/links", {"include_total": "false"}).body
+    for query in ({"starting_after": "lnk_test_x"}, {"status": "open"}, {"limit": 0}):
+        assert tester.get("/links", query).status == 400
+
+
+def test_payments_and_sums_count_completed_checkouts_alone(tester: ApiClient) -> None:
+    link = make_link(tester.merchant)
+    make_link_checkout(link)
+    make_link_checkout(link, amount_received=Decimal("25.003700"))
+    for status in CheckoutStatus:
+        if status != CheckoutStatus.COMPLETED:
+            make_link_checkout(link, status, amount_received=Decimal(7))
+    make_link_checkout(link, exception="reversed", amount_received=Decimal(0))
+    make_link_checkout(make_link(tester.merchant))
+    body = tester.get(f"/links/{link.public_id}").body
+    assert (body["payments_count"], body["amount_collected"]) == (2, "50.003700")
+    listed = {link["id"]: link for link in tester.get("/links").body["data"]}
+    assert listed[link.public_id] == body
+
+
+def test_late_money_that_was_accepted_counts_too(tester: ApiClient) -> None:
+    link = make_invoice(tester.merchant)
+    expired = make_link_checkout(link, CheckoutStatus.EXPIRED)
+    make_checkout(
+        link.merchant, mode=link.mode, status=CheckoutStatus.COMPLETED, replaces=expired, amount_received=Decimal(25)
+    )
+    body = tester.get(f"/links/{link.public_id}").body
+    assert (body["payments_count"], body["amount_collected"]) == (1, "25.000000")
+    assert "This invoice is paid" in Client().get(f"/p/{link.code}").content.decode()
+
+
+def test_a_list_asks_the_database_as_often_for_twenty_links_as_for_one(tester: ApiClient) -> None:
+    def questions() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert tester.get("/links").status == 200
+        return len(asked)
+
+    make_link_checkout(make_link(tester.merchant))
+    questions()
+    few = questions()
+    for _ in range(19):
+        make_link_checkout(make_link(tester.merchant))
+    # The key is remembered for seconds only.
+    questions()
+    assert questions() == few
+
+
+def test_a_nul_in_an_id_is_not_found(tester: ApiClient) -> None:
+    assert tester.get("/links/%00").status == 404
+
+
+# Signed texts: forms of a page, and personal links.
+
+
+def test_each_opened_page_has_a_form_of_its_own() -> None:
+    first, second = new_form("7h3k"), new_form("7h3k")
+    assert form_name(first, "7h3k") == form_name(first, "7h3k")
+    assert form_name(first, "7h3k") != form_name(second, "7h3k")
+
+
+def test_a_form_is_of_one_link() -> None:
+    with pytest.raises(StaleFormError):
+        form_name(new_form("7h3k"), "other")
+
+
+def test_a_form_lasts_a_day() -> None:
+    with time_machine.travel(NOON, tick=False) as clock:
+        token = new_form("7h3k")
+        clock.shift(FORM_LASTS)
+        assert form_name(token, "7h3k")
+        clock.shift(timedelta(seconds=2))
+        with pytest.raises(StaleFormError):
+            form_name(token, "7h3k")
+
+
+@pytest.mark.parametrize("token", ["", "sub_1", "sub_1:forged"])
+def test_what_we_did_not_sign_is_nobodys_link(token: str) -> None:
+    assert subscription_id_of(token) is None

@@ -1,16 +1,23 @@
 """Promising mail: once, in the caller's transaction, and nothing that would be another header."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings as product
 from django.core import mail
 from django.db import transaction
+from django.utils import timezone
 
 from gateway.core import valkey
-from mails.models import OutgoingMail
+from gateway.core.leases import leases
+from mails import retention
+from mails.models import SUBJECT_LENGTH, OutgoingMail
 from mails.outbox import queue_mail, queue_unwritten
-from mails.sender import send_due_mails
+from mails.retention import prune_mails
+from mails.sender import LEASE, send_due_mails
+from mails.tasks import send_due_mails_task
+from mails.words import MailWords, one_line, words_of
 from tests.factories import NOON
 from tests.mails.factories import ADA, make_mail
 
@@ -123,3 +130,59 @@ def test_without_a_broker_the_promise_stands_and_the_caller_goes_on(
         valkey.client.cache_clear()
         valkey._breaker.closed_again_at = 0.0
     assert OutgoingMail.objects.get().due_at == NOON
+
+
+# How long what was said to people is kept.
+
+
+def test_mails_are_kept_for_thirty_days_and_longer_only_while_they_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "_BATCH", 2)
+    for days in (40, 35, 31, 29):
+        make_mail(f"sent:{days}", now=NOON - timedelta(days=days))
+    make_mail("given up", now=NOON - timedelta(days=33))
+    OutgoingMail.objects.filter(key="given up").update(due_at=None)
+    assert send_due_mails(now=NOON) == 4
+    make_mail("waits", now=NOON - timedelta(days=50))
+    assert prune_mails(now=NOON) == 4
+    assert set(OutgoingMail.objects.values_list("key", flat=True)) == {"sent:29", "waits"}
+
+
+# What a mail says.
+
+
+def written(subject: str) -> MailWords | None:
+    return MailWords(f"About {subject}", "Text") if subject else None
+
+
+def test_what_was_promised_with_its_words_keeps_them() -> None:
+    mail = OutgoingMail(key="alarm:7", subject="An alarm", text="It rang.", html="<p>")
+    assert words_of(mail) == MailWords("An alarm", "It rang.", "<p>")
+
+
+@pytest.mark.parametrize(("key", "words"), [("late:7", MailWords("About 7", "Text")), ("late:", None)])
+def test_the_words_of_others_are_found_when_they_are_sent(settings: Any, key: str, words: MailWords | None) -> None:
+    settings.MAIL_WRITERS = {"late": f"{__name__}.written"}
+    assert words_of(OutgoingMail(key=key)) == words
+
+
+def test_a_subject_is_no_further_header() -> None:
+    assert one_line("Paid\r\nBcc: x@y.example\x00") == "Paid Bcc: x@y.example"
+    assert len(one_line("x" * 1_000)) == SUBJECT_LENGTH
+
+
+# The task that sends mail.
+
+
+def write_and_promise(subject: str) -> MailWords:
+    """A writer that is slow enough for somebody else to promise a mail, whose bell finds somebody sending."""
+    now = timezone.now()
+    make_mail(now=now)
+    assert leases.take(LEASE, "another", seconds=1) is None
+    return MailWords("First", subject)
+
+
+def test_the_task_sends_what_is_due_and_what_was_promised_meanwhile(settings: Any) -> None:
+    settings.MAIL_WRITERS = {"fact": f"{__name__}.write_and_promise"}
+    queue_unwritten([("fact:1", ADA)], now=NOON)
+    assert send_due_mails_task() == 2
+    assert len(mail.outbox) == 2

@@ -4,6 +4,8 @@ import random
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from random import Random
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -11,22 +13,24 @@ from django.db.models import Sum
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from reports import summaries
+from reports import summaries, totals
 from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
 from reports.spans import Cover, Part, cover_of, span_of
 from reports.summaries import summary_of
+from tests.accounts.fee_entries import charged
 from tests.contract.client import ApiClient, client_of
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.reports.answers import summary
 from tests.reports.takings import copy, days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
-from wallets.models import Transfer
+from wallets.models import Transfer, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.transfers.block_pages import NEWEST_FIRST, older_than
 from wallets.transfers.totals import fold_days
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
+
 
 NOTHING = {"inflow": "0.000000", "outflow": "0.000000", "net": "0.000000", "unconfirmed": "0.000000"}
 
@@ -167,3 +171,55 @@ def test_reports_read_an_index_however_many_others_received() -> None:
         assert "transfer_report" in plan
         assert "Sort" not in plan
     assert "Seq Scan" not in found.explain()
+
+
+# Days that are summed up already.
+
+
+def watch(shop: ApiClient, *tags: str, **facts: Any) -> WatchedWallet:
+    """A watched wallet of the shop."""
+    assert shop.merchant is not None
+    return make_watched(shop.merchant, tags=list(tags), **facts)
+
+
+def listed(shop: ApiClient, **query: Any) -> Any:
+    """The ids of a list."""
+    answer = shop.get("/reports/transactions", query)
+    assert answer.status == 200, answer.body
+    return [row["id"] for row in answer.body["data"]]
+
+
+@pytest.mark.parametrize("query", [{}, {"tag": "till"}, {"to": "2026-11-20T12:30:00"}])
+def test_a_deep_page_passes_over_days_and_has_the_rows_it_had_without(
+    shop: ApiClient, monkeypatch: pytest.MonkeyPatch, query: dict[str, str]
+) -> None:
+    wallet, chance = watch(shop, "till"), Random(2)
+    assert shop.merchant is not None
+    checkout = make_checkout(shop.merchant)
+    for _ in range(30):
+        moment = NOON + timedelta(hours=chance.randrange(-60, 6))
+        make_transfer(checkout, block_time=moment)
+        make_movement(wallet, block_time=moment, is_payment=chance.random() < 0.3)
+    everything = listed(shop, limit=100, **query)
+    monkeypatch.setattr(totals, "_FEW", 1)
+    for offset in range(0, len(everything) + 2, 3):
+        page = listed(shop, limit=5, offset=offset, **query)
+        assert page == everything[offset : offset + 5]
+
+
+# What a merchant's payments of some days cost it.
+
+
+def test_fees_are_those_charged_in_the_time_less_those_taken_back_in_it(shop: ApiClient) -> None:
+    assert shop.merchant is not None
+    charged(shop.merchant, "100.000000", at=NOON)
+    charged(shop.merchant, "200.000000", at=NOON - timedelta(days=3))
+    charged(shop.merchant, "400.000000", at=NOON - timedelta(days=40), voided_at=NOON - timedelta(days=2))
+    charged(make_merchant(), "800.000000", at=NOON)
+    fold_days()
+    assert summary(shop)["fees"] == "-1.50"
+    assert summary(shop, since="2026-11-19")["fees"] == "1.50"
+    assert summary(shop, since="2026-11-20T12:00:01")["fees"] == "0.00"
+    assert summary(shop, chain="polygon")["fees"] == "0.00"
+    assert summary(shop, tag="till")["fees"] == "0.00"
+    assert summary(client_of(shop.merchant, Mode.TEST))["fees"] == "0.00"

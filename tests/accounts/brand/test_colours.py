@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from accounts.brand.colours import DARK, LIGHT, READABLE, VISIBLE, Palette, Scheme, contrast, is_colour, palette
+from accounts.brand.styles import stylesheet, stylesheet_version
 from tests.tree import ROOT
 
 SCHEMES = {"light": LIGHT, "dark": DARK}
@@ -101,3 +102,42 @@ def test_a_button_that_would_be_lost_on_its_ground_gets_an_edge() -> None:
     for accent, scheme in (("#ffff00", LIGHT), ("#ffffff", LIGHT), ("#000000", DARK)):
         drawn = palette(accent, scheme)
         assert drawn.edge == drawn.text != accent
+
+
+# A merchant's style sheet holds colours and nothing else.
+
+
+NASTY = ["#ffff00", "#000000", "#ffffff", "#808080", "#ff0000", "#00ff00", "#0000ff"]
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_the_grounds_are_those_of_the_style_sheet(name: str) -> None:
+    names = ("surface", "surface-raised", "ground", "ground-deep")
+    assert SCHEMES[name].grounds == tuple(TOKENS[name][part] for part in names)
+
+
+@pytest.mark.parametrize("accent", NASTY)
+def test_the_style_sheet_holds_colours_of_six_digits_and_no_other_values(accent: str) -> None:
+    values = re.findall(r"[{;]--[a-z-]+:([^;}]+)", stylesheet(accent))
+    assert len(values) == 12
+    assert all(map(is_colour, values))
+    assert stylesheet(accent).count("{") == stylesheet(accent).count("}")
+
+
+@pytest.mark.parametrize("text", ["#fff", "#FFFFFF", "red", "#ffffff;}", "#ffffff\n", "url(x)", "#12345g", " #ffffff"])
+def test_nothing_but_a_colour_gets_into_a_style_sheet(text: str) -> None:
+    assert not is_colour(text)
+    with pytest.raises(ValueError, match="not a colour"):
+        stylesheet(text)
+
+
+def test_the_version_changes_with_the_colour_and_is_the_same_again() -> None:
+    versions = {stylesheet_version(accent) for accent in ("", *NASTY)}
+    assert len(versions) == 1 + len(NASTY)
+    assert stylesheet_version("#ffff00") in versions
+    assert all(re.fullmatch("[0-9a-f]{16}", version) for version in versions)
+
+
+def test_without_a_colour_the_style_sheet_changes_none() -> None:
+    assert "--brand" not in stylesheet("")
+    assert ".merchant img" in stylesheet("")

@@ -1,18 +1,29 @@
 """The branding page: what is saved, what is refused, and a preview that no stranger's words get into."""
 
 import io
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from PIL import Image
 
+from accounts.brand import public_views
+from accounts.brand.facts import Brand, brand_of, with_brand
 from accounts.brand.logos import MAX_UPLOAD_BYTES
+from accounts.brand.preview import preview_notes, preview_stylesheet
+from accounts.brand.service import BrandingChanges, change_branding
+from accounts.brand.styles import stylesheet, stylesheet_version
 from accounts.models import AuditEntry, Branding, Merchant
 from accounts.states import Mode, Role
+from checkouts.models import Checkout
+from gateway.core.api.rate_limits import Limit
 from tests.dashboard.people import Desk, log_in, make_desk
+from tests.factories import NOON, make_checkout, make_merchant, make_user
 
 pytestmark = pytest.mark.django_db
+
 
 EMPTY = dict.fromkeys(("display_name", "accent", "support_url", "terms_url", "return_label"), "")
 
@@ -166,3 +177,140 @@ def test_a_merchant_may_have_round_prices_beside_an_expired_checkout_reviewed(ad
     assert cautious.get() == admin.merchant
     action = "merchant.round_price_rivals_switched"
     assert AuditEntry.objects.get(action=action).actor == admin.user
+
+
+# How style sheets and logos are served.
+
+
+def a_logo(colour: str = "navy") -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (64, 64), colour).save(out, "JPEG")
+    return out.getvalue()
+
+
+def change(merchant: Merchant, **changes: Any) -> Branding:
+    return change_branding(merchant, changes=cast("BrandingChanges", changes), now=NOON)
+
+
+def paths_of(merchant: Merchant) -> tuple[str, str]:
+    brand = brand_of(Merchant.objects.get(pk=merchant.pk))
+    folder = f"/brand/{merchant.public_id}"
+    return f"{folder}/{brand.style_version}.css", f"{folder}/{brand.logo_digest}.png"
+
+
+def test_style_sheet_and_logo_are_kept_for_ever_and_can_do_nothing_else(
+    client: Client, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    merchant = make_merchant()
+    branding = change(merchant, accent="#ffff00", logo=a_logo())
+    style_path, logo_path = paths_of(merchant)
+    expected = {
+        style_path: ("text/css", stylesheet("#ffff00").encode()),
+        logo_path: ("image/png", bytes(branding.logo)),
+    }
+    for path, (kind, body) in expected.items():
+        with django_assert_num_queries(1):
+            answer = client.get(path)
+        assert answer.status_code == 200
+        assert answer.content == body
+        assert answer["Content-Type"] == kind
+        assert answer["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert answer["Content-Security-Policy"] == "default-src 'none'"
+        assert answer["X-Content-Type-Options"] == "nosniff"
+        assert client.post(path).status_code == 405
+
+
+def test_whoever_asks_too_often_is_asked_for_patience(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    merchant = make_merchant()
+    change(merchant, accent="#ffff00", logo=a_logo())
+    monkeypatch.setattr(public_views, "BRAND", Limit("brand.none", 0))
+    for path in paths_of(merchant):
+        refused = client.get(path)
+        assert refused.status_code == 429
+        assert int(refused["Retry-After"]) > 0
+        assert refused["Cache-Control"] == "no-store"
+
+
+# What a colour does to a merchant's pages, before it is saved.
+
+
+@pytest.mark.parametrize("accent", ["", "blue", "#12345"])
+def test_what_is_no_colour_draws_nothing(accent: str) -> None:
+    assert preview_stylesheet(accent) == ""
+
+
+def test_a_colour_is_drawn_in_both_themes() -> None:
+    drawn = preview_stylesheet("#2440d8")
+    assert ".preview--light{" in drawn
+    assert ".preview--dark{" in drawn
+
+
+def test_words_say_which_letters_buttons_get() -> None:
+    assert "white text" in preview_notes("#2440d8")[0]
+    assert "dark text" in preview_notes("#ffe94d")[0]
+
+
+def test_words_say_what_is_moved_so_that_it_can_be_read() -> None:
+    assert any("links are drawn darker" in note for note in preview_notes("#ffe94d"))
+    assert any("links are drawn lighter" in note for note in preview_notes("#00004d"))
+
+
+def test_without_a_colour_words_say_whose_is_drawn() -> None:
+    [unset], [unreadable] = preview_notes(""), preview_notes("blue")
+    assert unset.endswith("your pages use ours.")
+    assert "#2440d8" in unreadable
+
+
+# What pages know of a merchant's brand.
+
+
+FULL = BrandingChanges(
+    display_name="Halden",
+    accent="#D2001A",
+    support_url="https://halden.example/help",
+    terms_url="https://halden.example/terms",
+    return_label="Back to the beans",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"), [("Halden Roasters", "HR"), ("florin", "F"), ("Ćevapi & Sons Ltd", "ĆS"), ("***", "")]
+)
+def test_a_merchant_is_marked_by_its_initials(name: str, mark: str) -> None:
+    assert Brand(name).mark == mark
+
+
+def test_a_merchant_without_branding_has_its_name_and_nothing_else() -> None:
+    merchant = make_merchant()
+    assert merchant.shown_name == "Halden Roasters"
+    assert brand_of(merchant) == Brand("Halden Roasters")
+
+
+def test_what_was_chosen_is_what_pages_show() -> None:
+    merchant = make_merchant()
+    branding = change_branding(merchant, changes={**FULL, "logo": a_logo()}, now=NOON, actor=make_user())
+    read = Merchant.objects.get(pk=merchant.pk)
+    assert read.shown_name == "Halden"
+    assert brand_of(read) == Brand(
+        name="Halden",
+        merchant_id=merchant.public_id,
+        style_version=stylesheet_version("#d2001a"),
+        logo_digest=branding.logo_digest,
+        support_url="https://halden.example/help",
+        terms_url="https://halden.example/terms",
+        return_label="Back to the beans",
+    )
+    assert branding.updated_at == NOON
+    assert bytes(read.branding.logo).startswith(b"\x89PNG")
+
+
+def test_a_page_reads_the_brand_in_its_own_query_and_leaves_the_logo_where_it_is(
+    django_assert_num_queries: Callable[[int], Any],
+) -> None:
+    branded = make_merchant()
+    change(branded, logo=a_logo())
+    codes = [make_checkout(merchant).code for merchant in (branded, make_merchant())]
+    with django_assert_num_queries(2) as asked:
+        brands = [brand_of(with_brand(Checkout.objects.all()).get(code=code).merchant) for code in codes]
+    assert [bool(brand.logo_digest) for brand in brands] == [True, False]
+    assert '"logo"' not in asked.captured_queries[0]["sql"]

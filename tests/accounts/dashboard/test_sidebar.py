@@ -1,10 +1,12 @@
 """What every page of the dashboard has: the merchant, the mode, the sidebar, the refusals."""
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from accounts.dashboard.converters import MerchantConverter, ModeConverter
 from accounts.merchants.service import create_merchant
 from accounts.models import Merchant
 from accounts.states import Mode
@@ -89,3 +91,33 @@ def test_the_sidebar_opens_where_one_is(owner: Desk) -> None:
     bar = page.split('<nav class="navigation"')[1].split("</nav>")[0]
     groups = [part.split(">")[0].strip() for part in bar.split("<details")[1:]]
     assert groups == ["open", "", "", "open"]
+
+
+# What a path of the dashboard may say.
+
+
+@pytest.mark.django_db
+def test_a_merchants_id_is_one() -> None:
+    assert re.fullmatch(MerchantConverter.regex, make_merchant().public_id)
+
+
+@pytest.mark.parametrize("text", ["mer_", "mer_" + "0" * 25, "mer_" + "i" * 26, "usr_" + "0" * 26])
+def test_other_text_is_none(text: str) -> None:
+    assert re.fullmatch(MerchantConverter.regex, text) is None
+
+
+def test_a_mode_is_read_and_written_as_paths_spell_it() -> None:
+    converter = ModeConverter()
+    assert re.fullmatch(converter.regex, "demo") is None
+    assert converter.to_python("test") is Mode.TEST
+    assert converter.to_url(Mode.LIVE) == "live"
+
+
+# Forms that did not come from a page of ours.
+
+
+@pytest.mark.django_db
+def test_a_forged_form_is_answered_in_words() -> None:
+    answer = Client(enforce_csrf_checks=True).post("/account/login/", {"login": "a"})
+    assert answer.status_code == 403
+    assert "account/forged.html" in [template.name for template in answer.templates]

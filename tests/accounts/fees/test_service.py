@@ -1,20 +1,24 @@
 """Charging: exact, at the rate of the moment, once, and given back where the network takes the payment."""
 
-from datetime import timedelta
+from collections import Counter
+from datetime import UTC, date, timedelta
 from decimal import Decimal
+from random import Random
 
 import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
 from accounts.fees.plans import set_plan
 from accounts.fees.service import charge, unvoid, void
-from accounts.models import FeeEntry, Merchant
+from accounts.models import AuditEntry, FeeDay, FeeEntry, Merchant
 from accounts.states import FeeKind, FeeTier
+from checkouts.tasks import check_totals_task
 from gateway.core.money import from_units, to_units
 from tests.accounts.fee_entries import booked, charged, completed
 from tests.checkouts.schema import alter
 from tests.dashboard.people import make_member
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON, make_merchant, make_user
+from wallets.transfers.totals import check_days, day_differences, fold_days, rebuild_days
 
 pytestmark = pytest.mark.django_db
 
@@ -165,3 +169,90 @@ def test_nobody_waits_for_a_plan_that_is_being_changed() -> None:
     finally:
         other.close()
     assert FeeEntry.objects.get().rate == Decimal("0.015")
+
+
+# Putting a merchant on a plan.
+
+
+def put_on(merchant: Merchant, tier: FeeTier, rate: str) -> None:
+    set_plan(merchant.pk, tier=tier, rate=Decimal(rate), actor=make_user(), now=NOON)
+    merchant.refresh_from_db()
+
+
+def plans_told(merchant: Merchant) -> int:
+    return AuditEntry.objects.filter(merchant=merchant, action="merchant.plan_set").count()
+
+
+def test_a_plan_is_set_and_audited_once() -> None:
+    merchant = make_merchant()
+    for _ in range(2):
+        put_on(merchant, FeeTier.SCALE, "0.007")
+    assert (merchant.fee_tier, merchant.fee_rate) == (FeeTier.SCALE, Decimal("0.00700"))
+    assert plans_told(merchant) == 1
+
+
+def test_a_rate_that_is_not_the_plans_is_refused() -> None:
+    merchant = make_merchant()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        put_on(merchant, FeeTier.GROWTH, "0.001")
+    merchant.refresh_from_db()
+    assert merchant.fee_tier == FeeTier.STARTER
+    assert plans_told(merchant) == 0
+
+
+# The days of fees: kept by triggers, the same as the entries to the cent, and compared with them at night.
+
+
+Sums = dict[tuple[int, date, str], int]
+
+
+def kept() -> Sums:
+    """What the days say, in base units."""
+    sums: Counter[tuple[int, date, str]] = Counter()
+    for row in FeeDay.objects.all():
+        sums[row.merchant_id, row.day, row.chain] += to_units(row.amount)
+    return {key: units for key, units in sums.items() if units}
+
+
+def raw() -> Sums:
+    """What the entries add up to."""
+    sums: Counter[tuple[int, date, str]] = Counter()
+    for entry in FeeEntry.objects.all():
+        day = entry.charged_at.astimezone(UTC).date()
+        sums[entry.merchant_id, day, entry.chain] += to_units(entry.amount)
+    return {key: units for key, units in sums.items() if units}
+
+
+def test_whatever_is_charged_and_taken_back_the_days_are_what_the_entries_add_up_to() -> None:
+    chance, merchants = Random(3), [make_merchant() for _ in range(2)]
+    for _ in range(60):
+        now = NOON + timedelta(hours=chance.randrange(-60, 60))
+        some = [
+            completed(
+                chance.choice(merchants),
+                str(Decimal(chance.randrange(1, 10**9)).scaleb(-6)),
+                chain=chance.choice(("base", "polygon")),
+            )
+            for _ in range(chance.randrange(1, 4))
+        ]
+        charge(some, now=now)
+        entries = list(FeeEntry.objects.values_list("subject_id", flat=True))
+        void(FeeKind.CHECKOUT, chance.sample(entries, 2 % len(entries)), now=now)
+        unvoid(FeeKind.CHECKOUT, chance.sample(entries, 1), now=now)
+        chance.choice((fold_days, list))()
+        assert day_differences() == []
+    assert kept() == raw()
+    FeeDay.objects.all().delete()
+    rebuild_days()
+    assert kept() == raw()
+
+
+def test_a_cent_too_much_is_reported_at_night_and_mended() -> None:
+    charged(make_merchant())
+    assert check_totals_task() == 0
+    FeeDay.objects.update(amount=Decimal("0.385056"))
+    [found] = day_differences()
+    assert str(found).endswith("chain=base: kept less raw count +0 amount +0.010000")
+    assert check_totals_task() == 1
+    rebuild_days()
+    assert check_days() == 0

@@ -1,12 +1,25 @@
 """The page of API keys: who may make one, where its secret is seen, and what revoking does."""
 
+import hashlib
+import time
+from contextlib import contextmanager
+from datetime import timedelta
+from unittest import mock
+
 import pytest
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from accounts.models import ApiKey, AuditEntry
-from accounts.states import Mode, Role
+from accounts.keys.authentication import principal_of
+from accounts.keys.format import digest_of, new_key
+from accounts.keys.forms import KeyForm
+from accounts.keys.service import revoke_api_key
+from accounts.merchants.service import create_merchant
+from accounts.models import ApiKey, AuditEntry, Membership, Merchant
+from accounts.states import FeeTier, Mode, Role
+from gateway.core.api.errors import AuthenticationError
 from tests.dashboard.people import Desk, log_in, make_desk
-from tests.factories import make_key
+from tests.factories import NOON, make_key, make_merchant, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +68,12 @@ def test_a_revoked_key_is_refused_and_the_act_is_audited(owner: Desk) -> None:
     assert "Revoked" in owner.get("dashboard_keys").text
 
 
+def test_keys_of_another_merchant_and_of_the_other_mode_are_not_there(owner: Desk) -> None:
+    make_key(make_desk().merchant)
+    make_key(owner.merchant, Mode.TEST)
+    assert "No keys yet" in owner.get("dashboard_keys").text
+
+
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])
 def test_others_see_the_keys_and_no_controls(owner: Desk, role: Role) -> None:
     key, secret = make_key(owner.merchant)
@@ -63,30 +82,6 @@ def test_others_see_the_keys_and_no_controls(owner: Desk, role: Role) -> None:
     assert secret not in page
     assert "Create key" not in page
     assert "Revoke" not in page
-
-
-@pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])
-def test_others_make_and_revoke_nothing(owner: Desk, role: Role) -> None:
-    key, _ = make_key(owner.merchant)
-    desk = make_desk(owner.merchant, role)
-    assert desk.post("dashboard_create_key", {"name": "mine"}).status_code == 403
-    revoked = desk.post("dashboard_revoke_key", key_id=key.public_id)
-    assert revoked.status_code == 403
-    assert ApiKey.objects.filter(revoked_at=None).count() == 1
-
-
-def test_another_merchants_keys_are_not_there(owner: Desk) -> None:
-    key, _ = make_key(make_desk().merchant)
-    assert "No keys yet" in owner.get("dashboard_keys").text
-    assert owner.post("dashboard_revoke_key", key_id=key.public_id).status_code == 404
-
-
-def test_keys_of_the_other_mode_are_not_there(owner: Desk) -> None:
-    key, _ = make_key(owner.merchant, Mode.TEST)
-    assert "No keys yet" in owner.get("dashboard_keys").text
-    assert owner.post("dashboard_revoke_key", key_id=key.public_id).status_code == 404
-    key.refresh_from_db()
-    assert key.revoked_at is None
 
 
 def test_a_form_says_the_name_and_nothing_else_of_a_key(owner: Desk) -> None:
@@ -138,3 +133,117 @@ def test_who_logged_in_long_ago_proves_it_again_and_the_key_is_made_then(owner: 
     secret = secret_of(resumed.content.decode())
     assert ApiKey.objects.get().last_four == secret[-4:]
     assert secret not in str(dict(stale.session))
+
+
+def test_a_key_speaks_for_its_merchant_and_mode():
+    merchant = make_merchant()
+    key, secret = make_key(merchant, Mode.TEST)
+    principal = principal_of(secret)
+    assert (principal.merchant_id, principal.mode, principal.key_id) == (merchant.pk, Mode.TEST, key.public_id)
+
+
+@contextmanager
+def monotonic_shifted(seconds):
+    """time_machine leaves the monotonic clock alone, so the cache's own is moved."""
+    later = time.monotonic() + seconds
+    with mock.patch("accounts.keys.authentication.time.monotonic", return_value=later):
+        yield
+
+
+def test_a_key_is_looked_up_once_while_the_cache_remembers_it(django_assert_num_queries):
+    _, secret = make_key(make_merchant())
+    principal_of(secret)
+    with django_assert_num_queries(0):
+        principal_of(secret)
+
+
+def test_the_database_keeps_a_digest_and_never_the_key():
+    key, secret = make_key(make_merchant())
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT row_to_json(k)::text FROM accounts_apikey k WHERE id = %s", [key.pk])
+        row = cursor.fetchone()[0]
+    assert secret not in row
+    assert secret.removeprefix("sk_live_")[:8] not in row
+
+
+def test_an_unknown_key_is_refused():
+    with pytest.raises(AuthenticationError) as refusal:
+        principal_of("sk_live_nobody")
+    assert refusal.value.code == "key_invalid"
+
+
+def test_a_revoked_key_is_refused_once_the_cache_forgot_it_within_five_seconds(settings):
+    assert settings.API_KEY_CACHE_SECONDS < 5
+    key, secret = make_key(make_merchant())
+    principal_of(secret)
+    revoke_api_key(key, now=NOON)
+    with monotonic_shifted(settings.API_KEY_CACHE_SECONDS), pytest.raises(AuthenticationError) as refusal:
+        principal_of(secret)
+    assert refusal.value.code == "key_revoked"
+
+
+def test_creating_and_revoking_are_audited_once_and_without_the_secret():
+    key, secret = make_key(make_merchant())
+    revoke_api_key(key, now=NOON)
+    revoke_api_key(key, now=NOON + timedelta(minutes=1))
+    actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
+    assert actions == ["api_key.created", "api_key.revoked"]
+    assert secret not in str(list(AuditEntry.objects.values()))
+    assert ApiKey.objects.get().revoked_at == NOON
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE accounts_auditentry SET action = 'x'", "DELETE FROM accounts_auditentry"]
+)
+def test_audit_entries_cannot_be_changed(statement):
+    make_key(make_merchant())
+    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement)
+    assert AuditEntry.objects.count() == 1
+
+
+def test_a_plans_rate_is_the_plans():
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Merchant.objects.create(name="m", fee_tier=FeeTier.GROWTH, fee_rate="0.001")
+    assert Merchant.objects.create(name="m", fee_tier=FeeTier.CUSTOM, fee_rate="0.001").pk
+
+
+def test_the_creator_owns_the_merchant():
+    owner = make_user()
+    merchant = create_merchant(name="m", owner=owner, now=NOON)
+    assert Membership.objects.get(merchant=merchant).role == Role.OWNER
+
+
+def test_people_log_in_by_email_whatever_its_capitals():
+    make_user("owner@example.test")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        make_user("OWNER@example.test")
+
+
+# What a key may be called.
+
+
+def test_a_key_is_called_by_one_line() -> None:
+    form = KeyForm({"name": " Web shop "})
+    assert form.is_valid()
+    assert form.cleaned_data["name"] == "Web shop"
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 81, "Web\u202eshop"])
+def test_no_name_a_long_one_and_a_hidden_one_are_refused(name: str) -> None:
+    assert "name" in KeyForm({"name": name}).errors
+
+
+# The shape of an API key.
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_key_says_its_mode_and_carries_256_random_bits(mode: Mode) -> None:
+    key = new_key(mode)
+    assert key.startswith(f"sk_{mode}_")
+    assert len(key.removeprefix(f"sk_{mode}_")) == 43
+    assert new_key(mode) != key
+
+
+def test_what_is_stored_is_a_digest() -> None:
+    assert digest_of("sk_test_a") == hashlib.sha256(b"sk_test_a").digest()

@@ -1,10 +1,12 @@
 """Second factors: codes of an app, recovery codes, and that neither can be guessed."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from allauth.account.adapter import get_adapter
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
@@ -12,12 +14,16 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
+from accounts.audit.service import record
+from accounts.login.factors import use_up
 from accounts.models import AuditEntry, User
-from tests.accounts.logins import ACTIVATE, is_logged_in, last_mail, link_in, totp_code, try_login
+from mails.models import OutgoingMail
+from tests.accounts.logins import ACTIVATE, code_in, is_logged_in, last_mail, link_in, totp_code, try_login
 from tests.dashboard.people import PASSWORD, log_in
-from tests.factories import NOON
+from tests.factories import NOON, make_user
 
 pytestmark = pytest.mark.django_db
+
 
 GOOD = "a long enough sentence"
 AUTHENTICATE = "/account/second-factor/authenticate/"
@@ -180,3 +186,106 @@ def test_recovery_codes_are_shown_once(person: User, key: str) -> None:
     assert all(code in page for code in codes)
     again = client.get("/account/second-factor/recovery-codes/").text
     assert not any(code in again for code in codes)
+
+
+# A code of an app counts once.
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "after", "counts"),
+    [
+        (0, 0, 0, False),
+        (0, 0, 29, False),
+        (0, 0, 30, False),
+        (0, 1, 30, True),
+        (-1, -1, 0, False),
+        (-1, -1, 29, False),
+        (0, -1, 0, False),
+        (0, -1, 29, False),
+        (-1, 1, 30, True),
+    ],
+)
+def test_a_code_counts_once_and_none_before_it_afterwards(
+    first: int, then: int, after: int, counts: bool, person: User, key: str
+) -> None:
+    app = Authenticator.objects.get(type="totp")
+    assert use_up(app, totp_code(key, NOON + first * PERIOD), now=NOON)
+    code = totp_code(key, NOON + then * PERIOD)
+    assert use_up(app, code, now=NOON + timedelta(seconds=after)) is counts
+
+
+# Changes of a password or an address: each is there together with its audit entry and its mail, or not at all.
+
+
+NEXT = "next@example.test"
+Change = Callable[[Client], Any]
+
+
+def change_password(person: User, client: Client) -> Change:
+    form = {"oldpassword": PASSWORD, "password1": GOOD, "password2": GOOD}
+    return lambda client: client.post("/account/password/change/", form)
+
+
+def set_password(person: User, client: Client) -> Change:
+    person.set_unusable_password()
+    person.save()
+    client.cookies = log_in(person).cookies
+    form = {"password1": GOOD, "password2": GOOD}
+    return lambda client: client.post("/account/password/set/", form)
+
+
+def reset_password(person: User, client: Client) -> Change:
+    client.post("/account/password/reset/", {"email": person.email})
+    address = client.get(link_in(last_mail(person.email)))["Location"]
+    form = {"password1": GOOD, "password2": GOOD}
+    return lambda client: client.post(address, form)
+
+
+def change_address(person: User, client: Client) -> Change:
+    client.post("/account/email/", {"email": NEXT, "action_add": ""})
+    form = {"code": code_in(last_mail(NEXT))}
+    return lambda client: client.post("/account/confirm-email/", form)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "action"),
+    [
+        (change_password, "account.password_changed"),
+        (set_password, "account.password_set"),
+        (reset_password, "account.password_reset"),
+        (change_address, "account.email_changed"),
+    ],
+)
+def test_a_changed_credential_without_its_audit_entry_is_no_change(
+    prepare: Callable[[User, Client], Change], action: str, person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = log_in(make_user("nobody@example.test"), raise_request_exception=False)
+    if prepare is reset_password:
+        client.logout()
+    else:
+        client = log_in(person, raise_request_exception=False)
+    change = prepare(person, client)
+    before = _credentials(person)
+    mails = OutgoingMail.objects.count()
+    monkeypatch.setattr("accounts.login.adapter.record", died)
+    assert change(client).status_code == 500
+    assert (_credentials(person), OutgoingMail.objects.count()) == (before, mails)
+    monkeypatch.undo()
+    assert change(client).status_code == 302
+    assert _credentials(person) != before
+    assert AuditEntry.objects.filter(action=action).count() == 1
+    assert OutgoingMail.objects.count() == mails + 1
+
+
+def _credentials(person: User) -> tuple[str, str, list[tuple[str, bool]]]:
+    person.refresh_from_db()
+    addresses = EmailAddress.objects.filter(user=person).order_by("email")
+    return (person.password, person.email, list(addresses.values_list("email", "primary")))
+
+
+def test_the_audit_log_has_room_for_the_longest_address() -> None:
+    address = f"{'a' * 64}@{'b' * 63}.{'c' * 63}.{'d' * 56}.test"
+    assert len(address) == 254
+    entry = record(None, action="tested", actor=make_user(address), now=NOON)
+    entry.refresh_from_db()
+    assert entry.actor_label == address

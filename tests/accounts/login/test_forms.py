@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 import time_machine
+from django import forms
 from django.conf import settings as configured
 from django.test import Client
 from django.utils import timezone
 
+from accounts.login.plain_fields import PlainFields
 from accounts.models import AuditEntry, Guesses, Membership, User
 from accounts.states import Role
 from mails.models import OutgoingMail
@@ -18,6 +20,7 @@ from tests.dashboard.people import PASSWORD, log_in, make_desk
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
+
 
 GOOD = "a long enough sentence"
 SIGNUP = "/account/signup/"
@@ -294,3 +297,30 @@ def test_a_session_from_before_the_login_is_not_the_one_after(person: User) -> N
     thief = Client()
     thief.cookies[configured.SESSION_COOKIE_NAME] = planted
     assert not is_logged_in(thief)
+
+
+# How the login library's fields read.
+
+
+class Library(forms.Form):
+    email = forms.EmailField(widget=forms.EmailInput({"placeholder": "Email"}))
+    password1 = forms.CharField(help_text="<ul><li>rules</li></ul>")
+    password2 = forms.CharField(help_text="again")
+    code = forms.CharField(label="Code")
+
+
+class Ours(PlainFields, Library):
+    pass
+
+
+def test_a_label_says_what_a_field_is_and_nothing_inside_it_does() -> None:
+    fields = Ours().fields
+    assert fields["email"].label == "E-mail address"
+    assert "placeholder" not in fields["email"].widget.attrs
+    assert fields["code"].label == "Code"
+
+
+def test_a_new_password_has_one_hint_and_its_repetition_none() -> None:
+    fields = Ours().fields
+    assert fields["password1"].help_text.startswith("At least ten characters")
+    assert fields["password2"].help_text == ""

@@ -6,18 +6,30 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
+from allauth.usersessions.models import UserSession
 from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.contrib.sessions.models import Session
 from django.db.models import F
+from django.test import Client
+from django.utils import timezone
 
 from accounts.errors import LockedError
 from accounts.login import guard
+from accounts.login.cleanup import forget_old_logins
 from accounts.login.guard import MOST_FAILURES, Secret
 from accounts.login.people import vouch_for
-from accounts.models import Guesses
+from accounts.login.throttle import PER_ADDRESS
+from accounts.models import Guesses, User
+from accounts.tasks import forget_old_logins_task
 from gateway.core.api.rate_limits import Limit
 from tests.accounts.logins import try_login
 from tests.concurrency.races import crew
+from tests.dashboard.people import PASSWORD
 from tests.factories import NOON, make_user
+
+pytestmark = pytest.mark.django_db
+
 
 AT_ONCE = 40
 EMAIL = "ada@example.test"
@@ -157,3 +169,38 @@ def admit_by_reading_first(email: str, secret: Secret, *, now: Any) -> None:
 
 
 _MEETING = threading.Barrier(AT_ONCE)
+
+
+# How much one address may send to the pages of people.
+
+
+def test_what_is_posted_is_bounded_and_looking_is_not() -> None:
+    client = Client()
+    # They are counted by the minute.
+    with time_machine.travel(timezone.now().replace(second=0), tick=False):
+        for _ in range(PER_ADDRESS.most):
+            assert client.post("/account/none/").status_code != 429
+        assert client.post("/account/none/").status_code == 429
+    assert client.get("/account/login/").status_code == 200
+
+
+# Logins and guesses that are over are forgotten.
+
+
+def logged_in(person: User, browser: str = "Firefox") -> Client:
+    client = Client(headers={"user-agent": browser})
+    try_login(person.email, PASSWORD, client)
+    return client
+
+
+def test_what_is_over_is_forgotten(member: User) -> None:
+    now = timezone.now()
+    with time_machine.travel(now, tick=False) as clock:
+        logged_in(member)
+        try_login("nobody@example.test", "wrong")
+        clock.shift(timedelta(days=15))
+        logged_in(member)
+        assert forget_old_logins(now=timezone.now()) == 1
+        assert Session.objects.count() == UserSession.objects.count() == 1
+        assert not Guesses.objects.exists()
+        assert forget_old_logins_task() == 0

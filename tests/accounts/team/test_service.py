@@ -7,17 +7,25 @@ from functools import partial
 import pytest
 
 from accounts.errors import InvitationError, TeamError
+from accounts.merchants.closure import close_account
 from accounts.models import AuditEntry, Invitation, Membership, Merchant, User
 from accounts.states import Role
 from accounts.team import invitations, service
 from accounts.team.invitations import accept_invitation, find_invitation, invite
+from accounts.team.operators import has_factor, operators
+from accounts.team.owners import mail_owners
+from accounts.team.selectors import merchants_of
 from accounts.team.service import change_role, remove_member
 from mails.models import OutgoingMail
 from tests.accounts.logins import last_mail, link_in
 from tests.concurrency.races import crew
 from tests.dashboard.people import make_member
-from tests.factories import NOON, make_user
+from tests.factories import NOON, make_merchant, make_user
+from tests.gateway.operator.people import make_operator
 from tests.waiting import wait_until
+
+pytestmark = pytest.mark.django_db
+
 
 RACING = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -196,3 +204,53 @@ def test_owners_are_told_of_one_who_accepts(merchant: Merchant) -> None:
     offer = invite(merchant, email=guest.email, role=Role.OWNER, actor=owner, now=NOON)
     accept_invitation(offer, user=guest, now=NOON)
     assert "becomes an owner" in last_mail(owner.email).text
+
+
+# Which merchants a person sees first.
+
+
+def test_a_person_of_two_merchants_comes_first_to_the_open_one() -> None:
+    closed, open_one = make_merchant("A"), make_merchant("B")
+    owner = make_member(closed)
+    Membership.objects.create(merchant=open_one, user=owner, role=Role.VIEWER)
+    assert merchants_of(owner) == [closed, open_one]
+    close_account(closed, by=owner, now=NOON)
+    assert merchants_of(owner) == [open_one, closed]
+
+
+# Reaching the people who own a merchant.
+
+
+def test_each_active_owner_is_told_once_and_sees_no_other_address() -> None:
+    merchant = make_merchant()
+    told = {f"{name}@halden.example" for name in ("ana", "bo")}
+    for email in told:
+        Membership.objects.create(merchant=merchant, user=make_user(email), role=Role.OWNER)
+    Membership.objects.create(merchant=merchant, user=make_user(), role=Role.ADMIN)
+    gone = make_user("gone@halden.example")
+    gone.is_active = False
+    gone.save()
+    Membership.objects.create(merchant=merchant, user=gone, role=Role.OWNER)
+
+    def tell() -> int:
+        return mail_owners(merchant.pk, key="alarm:1", subject="An alarm", text="It rang.", now=NOON)
+
+    assert tell() == 2
+    assert tell() == 0
+    assert set(OutgoingMail.objects.values_list("recipient", flat=True)) == told
+
+
+# Who the operators are.
+
+
+def test_operators_are_the_staff_that_may_log_in_oldest_first() -> None:
+    first, second, gone = make_operator(), make_operator(), make_operator()
+    gone.is_active = False
+    gone.save()
+    make_user()
+    assert list(operators()) == [first, second]
+
+
+def test_a_second_factor_is_an_app_or_a_key_and_a_password_is_none() -> None:
+    assert has_factor(make_operator())
+    assert not has_factor(make_user())

@@ -1,12 +1,23 @@
 """Waiting for card payments: one place per address, and every field read strictly."""
 
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from functools import partial
+from threading import Barrier
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, connection, connections
 
 from accounts.models import FiatInterest
 from accounts.states import Mode
+from accounts.waitlist.forms import parse_interest
+from accounts.waitlist.payloads import interest_payload
+from accounts.waitlist.service import Interest, keep_interest
+from gateway.core.api.errors import InvalidRequestError
 from tests.contract.client import Answer, ApiClient, client_of
+from tests.factories import NOON
 
 ASKED = {"email": "Ines@Halden.example", "company": "Halden Roasters", "country": "DE", "monthly_volume": "50000"}
 
@@ -96,3 +107,106 @@ def test_the_largest_volume_that_is_read_can_be_kept(shop: ApiClient) -> None:
 def test_the_eleventh_request_of_a_minute_is_refused(shop: ApiClient) -> None:
     statuses = [join(shop).status for _ in range(11)]
     assert statuses == [201, *[200] * 9, 429]
+
+
+# An address has one place on the waitlist, however many ask at once.
+
+
+AT_ONCE = 16
+
+
+def places_after_sixteen_at_once(client: ApiClient) -> list[bool]:
+    """Ask for one place over sixteen connections, and return who got a new one."""
+    assert client.merchant is not None
+    interest = Interest("ines@halden.example", "", "", None)
+    keep = partial(keep_interest, client.merchant.pk, Mode.LIVE, interest, now=NOON)
+    start = Barrier(AT_ONCE)
+
+    def work(_: int) -> bool:
+        start.wait()
+        try:
+            return keep()[1]
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(work, range(AT_ONCE)))
+
+
+@pytest.mark.concurrency
+@pytest.mark.django_db(transaction=True)
+def test_of_sixteen_at_once_one_gets_the_place(shop: ApiClient) -> None:
+    told = Counter(places_after_sixteen_at_once(shop))
+    assert told == {True: 1, False: AT_ONCE - 1}
+    assert FiatInterest.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_without_its_constraint_an_address_would_have_two_places(shop: ApiClient) -> None:
+    """The negative control: nothing but the constraint refuses the second row."""
+    row = {"merchant": shop.merchant, "mode": Mode.LIVE, "created_at": NOON}
+    FiatInterest.objects.create(email="ines@halden.example", **row)
+    with connection.cursor() as cursor:
+        cursor.execute("DROP INDEX fiat_interest_once")
+    FiatInterest.objects.create(email="INES@halden.example", **row)
+    assert FiatInterest.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_the_database_refuses_a_second_place_for_an_address(shop: ApiClient) -> None:
+    row = {"merchant": shop.merchant, "mode": Mode.LIVE, "created_at": NOON}
+    FiatInterest.objects.create(email="ines@halden.example", **row)
+    with pytest.raises(IntegrityError, match="fiat_interest_once"):
+        FiatInterest.objects.create(email="INES@halden.example", **row)
+
+
+# Reading what somebody says who would take cards.
+
+
+def test_an_address_is_enough_and_its_host_has_no_capitals() -> None:
+    assert parse_interest({"email": " Ana@HALDEN.example "}) == Interest("Ana@halden.example", "", "", None)
+
+
+def test_a_volume_has_no_limit() -> None:
+    body = {"email": "a@b.example", "monthly_volume": "99000000"}
+    assert parse_interest(body).monthly_volume == Decimal(99_000_000)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "param"),
+    [
+        ({"email": ""}, "email"),
+        ({"email": "no address"}, "email"),
+        ({"monthly_volume": "a lot"}, "monthly_volume"),
+        ({"monthly_volume": "-1"}, "monthly_volume"),
+        ({"monthly_volume": "9" * 16}, "monthly_volume"),
+        ({"company": 7}, "company"),
+    ],
+)
+def test_what_cannot_be_read_is_named(wrong: dict[str, Any], param: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        parse_interest({"email": "a@b.example"} | wrong)
+    assert caught.value.param == param
+
+
+def test_an_address_that_is_too_long_in_lower_case_is_refused() -> None:
+    address = "a@" + ("İ" * 27 + ".") * 8 + "example"
+    assert len(address) <= 254 < len(address.lower())
+    with pytest.raises(InvalidRequestError) as caught:
+        parse_interest({"email": address})
+    assert (caught.value.param, caught.value.code) == ("email", "parameter_too_long")
+
+
+# What the API tells of a place on the waitlist, and that its description says the same.
+
+
+def test_what_was_not_said_is_null() -> None:
+    said = interest_payload(FiatInterest(public_id="fia_1", email="a@b.example", mode=Mode.TEST, created_at=NOON))
+    assert (said["company"], said["country"], said["monthly_volume"]) == (None,) * 3
+    assert said["livemode"] is False
+
+
+def test_a_volume_is_an_amount_in_text() -> None:
+    said = interest_payload(FiatInterest(monthly_volume=Decimal("50000.00"), mode=Mode.LIVE, created_at=NOON))
+    assert said["monthly_volume"] == "50000.00"
+    assert said["livemode"] is True

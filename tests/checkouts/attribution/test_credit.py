@@ -2,11 +2,12 @@
 
 import pytest
 
-from checkouts.models import InboxItem, Payment
+from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus
-from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, credited, fresh, pay, received
+from tests.checkouts.schema import alter
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, assert_set_aside, attribute, credited, fresh, pay, received
 from tests.factories import make_checkout
-from wallets.models import Transfer
+from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind, TransferState
 
 pytestmark = pytest.mark.django_db
@@ -69,3 +70,76 @@ def test_confirming_a_credited_transfer_brings_its_checkout_along():
     transfer.refresh_from_db()
     assert transfer.state == TransferState.CONFIRMED
     assert fresh(checkout).status == CheckoutStatus.COMPLETED
+
+
+# What keeps a transfer from being used twice.
+
+
+CLAIM_KEY = "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey"
+
+PAYMENT_KEY = "ALTER TABLE checkouts_payment DROP CONSTRAINT checkouts_payment_transfer_id_key"
+
+
+def test_a_transfer_that_paid_for_something_else_is_not_credited():
+    checkout = make_checkout()
+    transfer = Watcher().sees(checkout)
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=SOON)
+    attribute()
+    assert credited(checkout) == 0
+    assert_set_aside(transfer)
+
+
+def test_without_the_claims_key_a_transfer_would_pay_twice():
+    """The negative control of the test above."""
+    checkout = make_checkout()
+    transfer = Watcher().sees(checkout)
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=SOON)
+    alter(CLAIM_KEY)
+    attribute()
+    claims = TransferClaim.objects.filter(transfer=transfer)
+    assert claims.count() == 2
+    assert credited(checkout) == 1
+
+
+def forget_the_decision(transfer: Transfer) -> None:
+    """Put a credited transfer back on the queue as if it had never been decided."""
+    Transfer.objects.filter(pk=transfer.pk).update(decided_at=None, queued_at=SOON)
+
+
+def reopen(checkout: Checkout) -> Checkout:
+    """A second checkout that takes over the address of a paid one."""
+    nonce = bytes(checkout.deposit_nonce)
+    Checkout.objects.filter(pk=checkout.pk).update(deposit_nonce=b"given away")
+    other = make_checkout(checkout.merchant, offers=checkout.offers)
+    Checkout.objects.filter(pk=other.pk).update(deposit_nonce=nonce)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("dropped", "refusal"),
+    [([PAYMENT_KEY], "wallets_transferclaim_pkey"), ([CLAIM_KEY], "checkouts_payment_transfer_id_key")],
+)
+def test_the_claim_and_the_payment_each_refuse_a_second_credit_alone(dropped, refusal, caplog):
+    checkout = make_checkout()
+    transfer = pay(checkout)
+    other = reopen(checkout)
+    forget_the_decision(transfer)
+    for statement in dropped:
+        alter(statement)
+    attribute()
+    assert (credited(checkout), credited(other)) == (1, 0)
+    assert_set_aside(transfer)
+    assert refusal in caplog.text
+
+
+def test_without_both_a_transfer_would_be_credited_twice():
+    """The negative control of the test above."""
+    checkout = make_checkout()
+    transfer = pay(checkout)
+    other = reopen(checkout)
+    forget_the_decision(transfer)
+    alter(CLAIM_KEY)
+    alter(PAYMENT_KEY)
+    attribute()
+    assert (credited(checkout), credited(other)) == (1, 1)
+    assert fresh(other).status == CheckoutStatus.COMPLETED

@@ -8,13 +8,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Merchant
+from checkouts.attribution import queue
+from checkouts.attribution.exact_rules import MOST_NEAR
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
+from gateway.core.restores import Restore
 from tests.checkouts.arrivals import Till, ago, early, exact, inbox_item, memo, payer_of, reference_of, reserve
 from tests.checkouts.watcher import DOLLAR, SOON, attribute, events_of, fresh, received, status_of
 from tests.factories import make_checkout, make_merchant, make_transfer
 
 pytestmark = pytest.mark.django_db
+
 
 SAME: dict[str, Any] = {"customer_ref": "ada", "product_ref": "beans|1kg"}
 
@@ -328,3 +332,173 @@ def test_an_amount_given_up_long_ago_makes_a_near_price_doubtful(till):
     assert item.reason == InboxReason.AMBIGUOUS
     assert item.candidates[0]["checkout"] == old.public_id
     assert payer_of_sent(till, 25_004_300) == live
+
+
+# Comments beside money in a merchant's own wallet: codes of checkouts, whatever stands around them.
+
+
+@pytest.mark.parametrize("written", ["{}", "  {}\n", "Order {}", '"{}"', "{}%20"])
+@pytest.mark.parametrize("spell", [str, str.upper])
+def test_a_comment_names_a_checkout_whatever_stands_around_it(till, written, spell):
+    wanted = till.checkout("30.00", suffix=3_700)
+    till.checkout(suffix=100)
+    transfer = till.sees(labels=(spell(written.format(memo(wanted))),))
+    attribute()
+    assert payer_of(transfer) == wanted
+
+
+def test_the_codes_of_two_checkouts_in_one_comment_are_doubtful(till):
+    one, other = till.checkout(suffix=3_700), till.checkout("30.00", suffix=100)
+    transfer = till.sees(labels=(f"{memo(one)} {memo(other)}",))
+    attribute()
+    assert inbox_item(transfer).reason == InboxReason.AMBIGUOUS
+
+
+@pytest.mark.parametrize("units", [25 * DOLLAR, 25_003_000, 25_100_000, 23_503_700])
+def test_a_code_that_is_nobodys_makes_a_price_doubtful(till, units):
+    wanted = till.checkout(suffix=3_700)
+    transfer = till.sees(units, labels=("Order 4TK9ZQ0M7XW2BH5D",))
+    attribute()
+    item = inbox_item(transfer)
+    assert item.reason == InboxReason.AMBIGUOUS
+    assert "4tk9zq0m7xw2bh5d" in item.explanation
+    assert item.candidates[0]["checkout"] == wanted.public_id
+    exactly = till.sees(exact(wanted), labels=("4TK9ZQ0M7XW2BH5D",))
+    attribute()
+    assert payer_of(exactly) == wanted
+
+
+def test_an_ordinary_comment_is_no_doubt(till):
+    wanted = till.checkout(suffix=3_700)
+    transfer = till.sees(labels=("Thanks! Order 1042", "555812"))
+    attribute()
+    assert payer_of(transfer) == wanted
+
+
+# A checkout whose seen transfers pay it in full asks for nothing more, final or not.
+
+
+STRANGERS = 201_500_000
+
+
+@pytest.mark.parametrize(("own_first", "batch"), [(True, 1), (True, 500), (False, 500)])
+def test_money_near_a_paid_checkouts_price_waits_for_a_person(till, own_first, batch):
+    paid, other = till.checkout("200.00", 2_700), till.checkout("204.00", 1_300)
+    sent = {}
+    for units in (exact(paid), STRANGERS) if own_first else (STRANGERS, exact(paid)):
+        sent[units] = till.sees(units)
+    attribute(batch=batch)
+    assert payer_of(sent[exact(paid)]) == paid
+    assert status_of(paid) == CheckoutStatus.PROCESSING
+    assert inbox_item(sent[STRANGERS]).reason == InboxReason.UNMATCHED
+    till.confirms()
+    attribute()
+    assert status_of(paid) == CheckoutStatus.COMPLETED
+    assert received(paid) == exact(paid)
+    assert status_of(other) == CheckoutStatus.PENDING
+
+
+@pytest.mark.parametrize("own_first", [True, False])
+@pytest.mark.parametrize("by_address", [True, False])
+def test_a_round_price_pays_the_one_that_still_asks_in_the_same_batch(till, own_first, by_address):
+    paid, other = till.checkout(suffix=100), till.checkout(suffix=200)
+
+    def own() -> None:
+        if not by_address:
+            till.sees(exact(paid))
+            return
+        address = make_checkout().offers["base"]["address"]
+        paid.offers["base"] = {"tokens": ["USDC"], "address": address}
+        paid.save(update_fields=["offers"])
+        make_transfer(paid, recipient=address, units=25 * DOLLAR)
+
+    if own_first:
+        own()
+    round_price = till.sees()
+    if not own_first:
+        own()
+    attribute()
+    assert payer_of(round_price) == other
+    assert status_of(paid) == CheckoutStatus.PROCESSING
+
+
+def test_a_crowd_of_paid_checkouts_hides_nobody(till):
+    for number in range(MOST_NEAR + 5):
+        paid = till.checkout(suffix=100 + number)
+        till.sees(exact(paid))
+    attribute()
+    wanted = till.checkout(suffix=5_000)
+    transfer = till.sees(25_100_000)
+    attribute()
+    assert payer_of(transfer) == wanted
+
+
+def test_its_own_exact_amount_again_is_extra(till):
+    paid = till.checkout(suffix=100)
+    till.sees(exact(paid))
+    attribute()
+    again = till.sees(exact(paid))
+    attribute()
+    item = inbox_item(again)
+    assert (item.reason, item.checkout) == (InboxReason.EXTRA, paid)
+    assert received(paid) == exact(paid)
+
+
+def reorg_and_second_payment(till: Till) -> Any:
+    """A checkout's money is taken back, and its buyer pays again before anything was processed."""
+    paid = till.checkout(suffix=100)
+    first = till.sees(exact(paid))
+    attribute()
+    till.watcher().loses(first)
+    second = till.sees(exact(paid))
+    attribute()
+    return paid, second
+
+
+def test_a_checkout_that_lost_its_money_to_a_reorg_asks_again_at_once(till):
+    paid, second = reorg_and_second_payment(till)
+    assert payer_of(second) == paid
+    assert received(paid) == exact(paid)
+    till.confirms()
+    attribute()
+    assert status_of(paid) == CheckoutStatus.COMPLETED
+
+
+def test_without_processing_reorgs_first_the_second_payment_would_be_extra(till, monkeypatch):
+    """The negative control of the test above."""
+    monkeypatch.setattr(queue, "_changed_first", lambda transfers: transfers)
+    _, second = reorg_and_second_payment(till)
+    assert inbox_item(second).reason == InboxReason.EXTRA
+
+
+# After a restore a price alone proves nothing: the checkout that is meant may be lost.
+
+
+def restore_lost(hours: int) -> None:
+    """A restore lost so many hours up to now."""
+    Restore.objects.create(lost_from=SOON - timedelta(hours=hours), restored_at=SOON, amounts_until=SOON)
+
+
+def test_a_price_alone_proves_nothing_while_a_lost_checkout_may_be_paid(till):
+    till.checkout()
+    restore_lost(hours=1)
+    transfer = till.sees(25 * DOLLAR)
+    attribute()
+    assert payer_of(transfer) is None
+    assert inbox_item(transfer).reason == InboxReason.AMBIGUOUS
+
+
+def test_an_exact_amount_still_names_its_checkout_then(till):
+    wanted = till.checkout(suffix=3_700)
+    restore_lost(hours=1)
+    transfer = till.sees(exact(wanted))
+    attribute()
+    assert payer_of(transfer) == wanted
+
+
+def test_a_price_is_enough_outside_of_the_lost_time(till):
+    wanted = till.checkout()
+    Restore.objects.create(lost_from=SOON - timedelta(days=3), restored_at=SOON - timedelta(days=2), amounts_until=SOON)
+    transfer = till.sees(25 * DOLLAR)
+    attribute()
+    assert payer_of(transfer) == wanted

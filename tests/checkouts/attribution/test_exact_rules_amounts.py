@@ -1,4 +1,4 @@
-"""The contract's rules 2 to 4, line by line: what the amount alone says."""
+"""The contract's rules 2 to 6, line by line: amounts with somebody's digits, near a price, in part, and that nobody asked for."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -258,16 +258,6 @@ RULE_4 = [
 ]
 
 
-@pytest.mark.parametrize("case", [*RULE_2, *RULE_3, *RULE_4], ids=lambda case: case.line)
-def test_each_line_of_the_rules(case):
-    check(case)
-
-
-@pytest.mark.parametrize("case", [*RULE_2, *RULE_3, *RULE_4], ids=lambda case: case.line)
-def test_the_order_in_which_candidates_come_changes_nothing(case):
-    check_backwards(case)
-
-
 def test_each_candidate_of_a_doubtful_case_is_told_with_what_spoke_against_it():
     late = candidate(3, 300, ended=5 * MINUTE, **EXPIRED)
     verdict = judge(PRICE, [A, B, late])
@@ -291,3 +281,87 @@ def test_a_round_price_credited_beside_a_rival_names_it():
     [passed] = verdict.passed_over
     assert (passed.checkout, "expired" in passed.why_not) == (late, True)
     assert judge(PRICE, [A]).passed_over == ()
+
+
+# The contract's rules 5 and 6, line by line: part payments, and amounts that nobody asked for.
+
+
+SHORT = PRICE - 1_500_000 + 3_700
+RULE_5 = [
+    Case("5 a round fee was taken out", SHORT, [A, B], 1),
+    Case("5 the digits of two higher prices", SHORT, [A, candidate(2, 3_700, price=HIGH)], reason=AMBIGUOUS),
+    Case(
+        "5 the digits of a lower price too: a person decides",
+        SHORT,
+        [A, candidate(2, 3_700, price=20_000_000)],
+        reason=AMBIGUOUS,
+    ),
+    Case(
+        "5 the digits of one that is paid already are no doubt",
+        SHORT,
+        [A, candidate(2, 3_700, price=HIGH, seen_units=HIGH)],
+        1,
+    ),
+    Case("5 short of a covered one: nobody's", SHORT, [candidate(1, 3_700, seen_units=PRICE), B], reason=UNMATCHED),
+    Case(
+        "4 near a covered one and short of another: nobody's",
+        201_500_000,
+        [candidate(1, 2_700, price=200_000_000, seen_units=200_002_700), candidate(2, 1_300, price=204_000_000)],
+        reason=UNMATCHED,
+    ),
+    Case(
+        "4 the digits of a lower price: a person decides",
+        PRICE + 103_700,
+        [B, candidate(2, 3_700, price=20_000_000)],
+        reason=AMBIGUOUS,
+    ),
+    Case("5 no digits, no name", PRICE - 1_500_000, [A], reason=UNMATCHED),
+    Case("5 other digits", SHORT + 1, [A], reason=UNMATCHED),
+    Case("5 more than its price", HIGH + 3_700, [A], reason=UNMATCHED),
+    Case(
+        "5 rival with these digits",
+        SHORT,
+        [A, candidate(2, 3_700, price=HIGH, ended=5 * MINUTE, **EXPIRED)],
+        reason=AMBIGUOUS,
+    ),
+    Case("5 rival: one with other digits is none", SHORT, [A, candidate(2, 100, ended=5 * MINUTE, **EXPIRED)], 1),
+    Case(
+        "5 near somebody else's price: rule 4 gives way",
+        SHORT,
+        [A, candidate(2, 100, price=23_500_000)],
+        reason=AMBIGUOUS,
+    ),
+    Case(
+        "5 cut short of somebody else's amount: rule 2 gives way",
+        SHORT,
+        [A, candidate(2, 3_742, price=23_500_000)],
+        reason=AMBIGUOUS,
+    ),
+    Case(
+        "5 near somebody else's price, who has these digits too: rule 1",
+        SHORT,
+        [A, candidate(2, 3_700, price=23_500_000)],
+        2,
+    ),
+    Case(
+        "5 near two other prices: not asked any more",
+        SHORT,
+        [A, candidate(2, 100, price=23_500_000), candidate(3, 100, price=23_600_000)],
+        reason=AMBIGUOUS,
+    ),
+]
+
+RULE_6 = [
+    Case("6 nobody is there", PRICE, [], reason=UNMATCHED),
+    Case("6 too many to look at", PRICE, [A], reason=AMBIGUOUS, more={"is_crowded": True}),
+]
+
+
+@pytest.mark.parametrize("case", [*RULE_2, *RULE_3, *RULE_4, *RULE_5, *RULE_6], ids=lambda case: case.line)
+def test_each_line_of_the_rules(case):
+    check(case)
+
+
+@pytest.mark.parametrize("case", [*RULE_2, *RULE_3, *RULE_4, *RULE_5, *RULE_6], ids=lambda case: case.line)
+def test_the_order_in_which_candidates_come_changes_nothing(case):
+    check_backwards(case)

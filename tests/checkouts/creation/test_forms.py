@@ -19,11 +19,11 @@ TEXTS = ("description", "customer_email", "redirect_url", "webhook_url", "custom
 OPTIONAL = (*TEXTS, "metadata", "expires_in", "test_scenario", "escrow")
 
 
-def read(policy: UrlPolicy = STRICT, **fields: Any) -> NewCheckout:
+def read(policy: UrlPolicy = STRICT, /, **fields: Any) -> NewCheckout:
     return parse_create(LEAST | fields, policy)
 
 
-def refusal(policy: UrlPolicy = STRICT, **fields: Any) -> tuple[str | None, str | None]:
+def refusal(policy: UrlPolicy = STRICT, /, **fields: Any) -> tuple[str | None, str | None]:
     with pytest.raises(InvalidRequestError) as caught:
         read(policy, **fields)
     return caught.value.param, caught.value.code

@@ -8,15 +8,17 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.states import Mode, Role
+from checkouts.dashboard.words import CANCELLED, status_badge
 from checkouts.lifecycle.totals import rebuild
 from checkouts.models import Checkout, CheckoutCount
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.dashboard.opened import listed
-from tests.checkouts.factories import make_completed, make_page_checkout, make_seen
+from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, pay
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
 
 pytestmark = pytest.mark.django_db
+
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 
@@ -27,7 +29,6 @@ def test_the_list_shows_the_merchants_own_of_the_mode_newest_first(owner: Desk, 
     make_page_checkout(owner.merchant, mode=Mode.TEST)
     make_page_checkout()
     assert listed(owner) == [second.public_id, first.public_id]
-    assert stranger.get("dashboard_checkouts").status_code == 404
 
 
 def test_tabs_count_from_kept_counts(owner: Desk) -> None:
@@ -131,14 +132,6 @@ def test_a_page_that_was_left_open_leads_to_the_login_when_that_ended(owner: Des
     assert answer["HX-Redirect"].startswith("/account/login/?next=%2Fdashboard%2F")
 
 
-@pytest.mark.parametrize("name", ["dashboard_checkout", "dashboard_checkout_live"])
-def test_another_merchants_or_the_other_modes_checkout_is_not_found(name: str, owner: Desk) -> None:
-    foreign = make_page_checkout()
-    other_mode = make_page_checkout(owner.merchant, mode=Mode.TEST)
-    for checkout in (foreign, other_mode):
-        assert owner.get(name, checkout_id=checkout.public_id).status_code == 404
-
-
 def test_what_strangers_write_is_shown_as_text(owner: Desk) -> None:
     checkout = make_page_checkout(
         owner.merchant,
@@ -225,3 +218,94 @@ def test_a_test_checkout_plays_what_was_chosen(owner: Desk) -> None:
     form = {"amount": "5", "expires_in": "900", "test_scenario": "underpaid"}
     assert desk.post("dashboard_new_checkout", form).status_code == 302
     assert Checkout.objects.get().test_scenario == "underpaid"
+
+
+# What the merchant's pages call statuses.
+
+
+@pytest.mark.parametrize(
+    ("status", "exception", "label"),
+    [
+        (CheckoutStatus.PROCESSING, CheckoutException.NONE, "Confirming"),
+        (CheckoutStatus.COMPLETED, CheckoutException.NONE, "Completed"),
+        (CheckoutStatus.COMPLETED, CheckoutException.REVERSED, "Reversed"),
+        (CheckoutStatus.EXPIRED, CheckoutException.UNDERPAID, "Expired, part paid"),
+    ],
+)
+def test_an_exception_is_told_where_there_is_one(
+    status: CheckoutStatus, exception: CheckoutException, label: str
+) -> None:
+    assert status_badge(Checkout(status=status, exception=exception)).label == label
+    # A payment in doubt is neither confirming nor completed; what was reversed is known to be.
+    doubted = status_badge(Checkout(status=status, exception=exception), is_doubted=True).label
+    assert doubted == (label if label == "Reversed" else "In doubt")
+
+
+def test_a_cancelled_checkout_is_called_so_whatever_its_status() -> None:
+    expired = Checkout(status=CheckoutStatus.EXPIRED, cancelled_at=NOON)
+    assert status_badge(expired) == CANCELLED
+
+
+@pytest.mark.parametrize("status", CheckoutStatus)
+@pytest.mark.parametrize("exception", CheckoutException)
+def test_every_checkout_has_a_word(status: CheckoutStatus, exception: CheckoutException) -> None:
+    assert status_badge(Checkout(status=status, exception=exception)).label
+
+
+# Which checkouts a text names.
+
+
+def test_each_key_finds_its_checkout(owner: Desk) -> None:
+    wanted = make_page_checkout(owner.merchant, order_ref="A-1", creation_ref="A-1")
+    transfer = _paid(wanted)
+    make_page_checkout(owner.merchant, order_ref="A-10")
+    keys = [
+        wanted.public_id,
+        wanted.code,
+        f"http://shop.example/c/{wanted.code}?lang=de",
+        "A-1",
+        f"  {transfer.tx_hash} ",
+        transfer.tx_hash.upper().replace("0X", "0x"),
+        f"https://basescan.org/tx/{transfer.tx_hash}",
+        transfer.recipient,
+        transfer.recipient.lower(),
+    ]
+    for key in keys:
+        page = owner.client.get(owner.url("dashboard_checkouts"), {"q": key})
+        found = [row.public_id for row in page.context["page"].rows]
+        assert found == [wanted.public_id], key
+
+
+def _paid(checkout: Checkout) -> Any:
+    return pay(checkout, confirmations=12)
+
+
+def test_a_reference_is_found_that_did_not_make_its_checkout(owner: Desk) -> None:
+    of_link = make_page_checkout(owner.merchant, order_ref="L-1", creation_ref=None)
+    again = make_page_checkout(owner.merchant, order_ref="L-1", creation_ref="again:chk_live_x")
+    assert listed(owner, "?q=L-1") == [again.public_id, of_link.public_id]
+
+
+def test_a_receiving_address_finds_what_was_paid_to_it(owner: Desk) -> None:
+    wallet = make_wallet(owner.merchant)
+    wanted = make_page_checkout(owner.merchant)
+    transfer = _paid(wanted)
+    make_page_checkout(owner.merchant)
+    transfer.deposit, transfer.wallet = None, wallet
+    transfer.save()
+    assert listed(owner, f"?q={wallet.address.lower()}") == [wanted.public_id]
+
+
+@pytest.mark.parametrize("text", ["secret@buyer.example", "%00", "0x" + "00" * 32, "http://[", "x" * 2000, "0"])
+def test_what_names_no_checkout_finds_none(text: str, owner: Desk) -> None:
+    make_page_checkout(owner.merchant)
+    assert listed(owner, f"?q={text}") == []
+    assert "No checkouts match" in owner.get("dashboard_checkouts", f"?q={text}").text
+
+
+def test_another_merchants_keys_find_nothing(owner: Desk) -> None:
+    foreign = make_page_checkout(order_ref="A-1", creation_ref="A-1")
+    transfer = _paid(foreign)
+    for key in (foreign.public_id, foreign.code, "A-1", transfer.tx_hash):
+        assert listed(owner, f"?q={key}") == []
+    assert listed(owner, f"?q={transfer.recipient}") == []

@@ -1,21 +1,32 @@
 """What the overview adds up, and what it compares that with."""
 
+import secrets
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.states import Mode
+from accounts.states import Mode, Role
+from checkouts.dashboard.capacity import LINK_CAPACITY, PARITY, Capacity
+from checkouts.exact_amounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.lifecycle.totals import rebuild
-from checkouts.models import Checkout, DailyTotal
-from tests.checkouts.factories import make_completed, make_expired
+from checkouts.models import AmountReservation, Checkout, CheckoutCount, DailyTotal, InboxItem
+from checkouts.states import InboxAct, InboxReason
+from tests.checkouts import watcher
+from tests.checkouts.factories import make_completed, make_expired, pay
+from tests.checkouts.inboxes import extra_item, late_for, late_item
+from tests.checkouts.watcher import DOLLAR, SOON, shown
+from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, decide, reverse_a_payment
 from tests.dashboard.machines import make_machine_payment
-from tests.dashboard.people import Desk
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import LOCAL_NODES, make_checkout, make_key, make_live_chain, make_merchant, make_wallet
 from wallets.selectors import forget
+from webhooks.models import Endpoint
 
 pytestmark = pytest.mark.django_db
 
@@ -123,3 +134,255 @@ def test_figures_cost_the_same_however_many_checkouts_there_are(owner: Desk) -> 
     assert len(many) == len(few)
     counted = [query["sql"] for query in many if "count(" in query["sql"].lower()]
     assert [sql for sql in counted if 'FROM "checkouts_checkout"' in sql] == []
+
+
+# What the overview warns of.
+
+
+def test_a_payment_that_was_taken_back_is_told_first(owner: Desk) -> None:
+    reverse_a_payment(owner)
+    notices = owner.get("dashboard_overview").context["notices"]
+    assert notices[0].heading == "A payment was reversed by the network."
+    assert notices[0].tone == "bad"
+    # It is not counted among what waits as well.
+    assert not [one for one in notices if "in your inbox" in one.heading]
+
+
+def test_orders_at_risk_on_a_halted_chain_are_told_first_and_listed(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_wallet(owner.merchant)
+    safe, risked = (make_checkout(owner.merchant) for _ in range(2))
+    first, second = watcher.pay(safe), watcher.pay(risked)
+    other = watcher.pay(make_checkout(make_merchant("Other")))
+    assert first.block_height < second.block_height < other.block_height
+    make_live_chain("base", halted_reason="a fork", doubted_above=first.block_height)
+    page = owner.get("dashboard_overview")
+    notice = page.context["notices"][0]
+    assert notice.heading == "Hold orders paid on Base since 12:01 UTC: 1"
+    assert "No payment is lost" not in page.text
+    listed = owner.get("dashboard_checkouts", "?doubt=base").text
+    assert risked.public_id in listed
+    assert safe.public_id not in listed
+    detail = owner.get("dashboard_checkout", checkout_id=risked.public_id).text
+    assert "Hold this order: Base was stopped" in detail
+    assert "In doubt" in detail
+    assert "Completed</span>" not in detail
+    assert "In doubt" in listed
+    whole = owner.get("dashboard_checkout", checkout_id=safe.public_id).text
+    assert "In doubt" not in whole
+    [transfer] = shown(risked)["transfers"]
+    assert (transfer["in_doubt"], transfer["confirmations"]) == (True, 0)
+    # Without a known fork, what came in the hour before is in doubt.
+    make_live_chain("base", doubted_above=None, halted_at=SOON + timedelta(minutes=30))
+    assert owner.get("dashboard_overview").context["notices"][0].heading[-1] == "2"
+
+
+def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    assert "You have no receiving wallet" in owner.get("dashboard_overview").text
+    make_wallet(owner.merchant)
+    make_live_chain("base", halted_reason="a fork")
+    checkout = make_expired(merchant=owner.merchant)
+    transfer = pay(checkout)
+    checkout.payments.all().delete()
+    InboxItem.objects.create(
+        merchant=owner.merchant,
+        mode=Mode.LIVE,
+        transfer=transfer,
+        reason=InboxReason.LATE,
+        explanation="late",
+        created_at=timezone.now(),
+    )
+    Endpoint.objects.create(
+        merchant=owner.merchant,
+        mode=Mode.LIVE,
+        url="https://shop.example/hook",
+        consecutive_failures=9,
+        is_default=True,
+    )
+    # Given up by the merchant, and nothing waits for it: that it fails concerns nobody.
+    Endpoint.objects.create(
+        merchant=owner.merchant, mode=Mode.LIVE, url="https://shop.example/old", consecutive_failures=9
+    )
+    headings = [notice.heading for notice in owner.get("dashboard_overview").context["notices"]]
+    assert headings == ["1 payment waits in your inbox.", "A webhook address does not answer.", "Base was stopped."]
+
+
+def test_a_network_that_is_behind_is_told(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_wallet(owner.merchant)
+    make_live_chain("base", head_at=timezone.now() - timedelta(seconds=45))
+    [notice] = owner.get("dashboard_overview").context["notices"]
+    assert notice.heading == "Base is delayed."
+
+
+def test_what_is_well_is_not_told(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_wallet(owner.merchant)
+    make_live_chain("base")
+    assert owner.get("dashboard_overview").context["notices"] == []
+
+
+# Money of a checkout that waits in the inbox is on the checkout's own page, with what can be done about it.
+
+
+def checkout_page(desk: Desk, item: InboxItem) -> Any:
+    """The page of an item's checkout."""
+    assert item.checkout is not None
+    return desk.get("dashboard_checkout", checkout_id=item.checkout.public_id)
+
+
+def acts(page: Any) -> list[list[str]]:
+    """The acts that are offered, by item."""
+    return [[act for act, _ in one.acts] for one in page.context["detail"].waiting]
+
+
+def test_an_expired_checkout_with_money_offers_to_accept_it(owner: Desk) -> None:
+    item = late_item(merchant=owner.merchant)
+    page = checkout_page(owner, item)
+    assert acts(page) == [["accept_late", "refunded", "dismiss"]]
+    assert owner.url(ITEM, item_id=item.pk) in page.text
+    assert f'action="{owner.url(DECIDE, item_id=item.pk)}"' in page.text
+    assert "It came 31 min after it expired." in page.text
+    [money] = page.context["detail"].waiting
+    sure = owner.get(DECIDE, f"?act=accept_late&seen={money.seen}", item_id=item.pk)
+    assert "Accept 25.00 USDC that came late?" in sure.text
+
+
+def test_late_money_that_is_short_is_not_offered_to_be_accepted(owner: Desk) -> None:
+    item = late_item(late=20 * DOLLAR, merchant=owner.merchant)
+    assert acts(checkout_page(owner, item)) == [["refunded", "dismiss"]]
+    assert item.checkout is not None
+    late_for(item.checkout, 5 * DOLLAR)
+    both = ["accept_late", "refunded", "dismiss"]
+    assert acts(checkout_page(owner, item)) == [both, both]
+
+
+def test_money_that_was_not_needed_and_alarms_are_shown_too(owner: Desk) -> None:
+    extra = extra_item(merchant=owner.merchant)
+    assert acts(checkout_page(owner, extra)) == [["refunded", "dismiss"]]
+    alarm = checkout_page(owner, reverse_a_payment(owner))
+    assert acts(alarm) == [["dismiss"]]
+    text = " ".join(alarm.text.split())
+    assert 'took <span class="number">25.00 USDC</span> on Base back' in text
+    assert "waits in your inbox" not in text
+    assert "Hold the goods back" in text
+
+
+def test_what_is_decided_offers_nothing_more_and_then_is_gone(owner: Desk) -> None:
+    item = late_item(merchant=owner.merchant)
+    decide(owner, item, InboxAct.ACCEPT_LATE)
+    page = checkout_page(owner, item)
+    assert acts(page) == [[]]
+    assert "Being accepted late." in page.text
+    carry_out()
+    assert acts(checkout_page(owner, item)) == []
+
+
+def test_a_viewer_sees_the_money_and_no_act(owner: Desk, viewer: Desk) -> None:
+    item = late_item(merchant=owner.merchant)
+    page = checkout_page(viewer, item)
+    assert viewer.url(ITEM, item_id=item.pk) in page.text
+    assert "Accept late payment" not in page.text
+
+
+def test_a_checkout_without_money_in_the_inbox_shows_none(owner: Desk) -> None:
+    late_item(merchant=owner.merchant)
+    other = make_checkout(owner.merchant)
+    page = owner.get("dashboard_checkout", checkout_id=other.public_id)
+    assert acts(page) == []
+    assert "waiting-" not in page.text
+
+
+# How many exact amounts of a price are left.
+
+
+def reservation_of(checkout: Checkout, suffix: int, **overrides: Any) -> Any:
+    values = {
+        "checkout": checkout,
+        "merchant": checkout.merchant,
+        "mode": checkout.mode,
+        "price": Decimal("25.00"),
+        "suffix": suffix,
+        "reference": secrets.token_bytes(32),
+        "memo": secrets.token_hex(8),
+        "reserved_at": checkout.created_at,
+    }
+    return AmountReservation(**values | overrides)
+
+
+def reserve_many(desk: Desk, many: int) -> None:
+    """Hold so many exact amounts of 25.00 USD."""
+    checkouts = [make_checkout(desk.merchant) for _ in range(many)]
+    AmountReservation.objects.bulk_create(
+        reservation_of(checkout, number) for number, checkout in enumerate(checkouts, start=1)
+    )
+
+
+def test_the_meter_and_the_reservations_keep_the_same_amounts_from_links(owner: Desk) -> None:
+    checkout = make_checkout(owner.merchant)
+    suffixes = {*range(1, 202), *range(9_900, CAPACITY + 1)}
+    AmountReservation.objects.bulk_create(
+        reservation_of(checkout, suffix, released_at=timezone.now()) for suffix in suffixes
+    )
+    odd = AmountReservation.objects.alias(parity=PARITY).filter(parity=1)
+    assert set(odd.values_list("suffix", flat=True)) == suffixes & {*KEPT_FROM_LINKS}
+
+
+@pytest.mark.parametrize(
+    ("left", "left_for_links", "is_short"),
+    [(2_001, 1_001, False), (2_000, 1_001, True), (9_000, 1_000, True), (0, 0, True)],
+)
+def test_a_fifth_of_all_or_of_what_links_may_have_is_little(left: int, left_for_links: int, is_short: bool) -> None:
+    found = Capacity("25.00", CAPACITY - left, left, left_for_links)
+    assert found.is_short is is_short
+
+
+def test_the_meter_shows_what_is_left_of_a_price_and_warns_before_it_runs_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = make_desk(role=Role.VIEWER)
+    assert "Exact amounts" not in desk.get("dashboard_overview").text
+    reserve_many(desk, 3)
+    reserve_many(make_desk(), 5)
+    page = desk.get("dashboard_overview")
+    [found] = page.context["capacities"]
+    # 2 is of the half that links may have.
+    assert found == ("25.00", 3, 9_996, LINK_CAPACITY - 1)
+    assert "9,996 of 9,999" in page.text
+    assert "are left" not in page.text
+    monkeypatch.setattr("checkouts.dashboard.capacity.SHORT_FROM", 3)
+    page = desk.get("dashboard_overview")
+    assert "9,996 exact amounts of 25.00 USD are left" in page.text
+    assert "Running short" in page.text
+    AmountReservation.objects.update(released_at=timezone.now())
+    assert not desk.get("dashboard_overview").context["capacities"]
+
+
+# What the overview asks a new merchant to do.
+
+
+def test_the_checklist_goes_on_until_all_is_done(owner: Desk, viewer: Desk) -> None:
+    tasks = owner.get("dashboard_overview").context["onboarding"].tasks
+    assert [task.is_done for task in tasks] == [True, True, *[False] * 5]
+    make_wallet(owner.merchant)
+    make_key(owner.merchant, Mode.TEST)
+    make_completed(merchant=owner.merchant, mode=Mode.TEST)
+    _count_completed(owner)
+    Endpoint.objects.create(merchant=owner.merchant, mode=Mode.LIVE, url="https://x.example", is_default=True)
+    page = owner.get("dashboard_overview")
+    assert "6 of 7 done" in page.text
+    Authenticator.objects.create(user=owner.user, type=Authenticator.Type.TOTP, data={})
+    assert "Set up your account" not in owner.get("dashboard_overview").text
+    assert "Set up your account" not in viewer.get("dashboard_overview").text
+
+
+def _count_completed(desk: Desk) -> None:
+    CheckoutCount.objects.filter(merchant=desk.merchant).update(status="completed")
+
+
+def test_the_first_test_checkout_is_made_in_test_mode(owner: Desk) -> None:
+    tasks = owner.get("dashboard_overview").context["onboarding"].tasks
+    [task] = [one for one in tasks if "test checkout" in one.label]
+    in_test = make_desk(owner.merchant, Role.ADMIN, Mode.TEST)
+    assert task.url == in_test.url("dashboard_new_checkout")

@@ -118,18 +118,6 @@ def test_a_viewer_sends_nothing(viewer: Desk, paid: Checkout) -> None:
     assert not OutgoingMail.objects.exists()
 
 
-def test_a_stranger_finds_nothing_to_send(stranger: Desk, paid: Checkout) -> None:
-    assert form_of(stranger, paid).status_code == 404
-    assert send(stranger, paid).status_code == 404
-    at_home = Desk(stranger.client, make_desk().merchant, stranger.user)
-    assert send(at_home, paid).status_code == 404
-    assert not OutgoingMail.objects.exists()
-
-
-def test_a_checkout_of_the_other_mode_is_not_found(merchant: Merchant, paid: Checkout) -> None:
-    assert send(make_desk(merchant, mode=Mode.TEST), paid).status_code == 404
-
-
 def test_what_is_not_paid_has_no_receipt(owner: Desk) -> None:
     checkout = make_page_checkout(owner.merchant)
     assert "Send receipt" not in page_of(owner, checkout)

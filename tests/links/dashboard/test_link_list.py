@@ -1,18 +1,34 @@
 """The list of payment links: whose, which, and what a row says."""
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from accounts.states import Mode
-from checkouts.states import CheckoutStatus
-from links.models import LinkTemplate
-from links.states import LinkStatus, LinkType
-from tests.dashboard.people import Desk
-from tests.links.factories import make_donation, make_invoice, make_link, make_link_checkout, make_paid_invoice
+from accounts.models import AuditEntry
+from accounts.states import Mode, Role
+from checkouts.states import CheckoutException, CheckoutStatus
+from links.dashboard.words import interval_of, link_badge, price_of, range_of
+from links.models import LinkTemplate, PaymentLink
+from links.selectors import LastPayment
+from links.states import Interval, LinkStatus, LinkType, Standing
+from links.tokens import personal_url
+from tests.dashboard.people import Desk, make_desk
+from tests.links.dashboard.filled import FIELDS, METADATA, MORE, acts, edited, make
+from tests.links.factories import (
+    make_donation,
+    make_invoice,
+    make_link,
+    make_link_checkout,
+    make_paid_invoice,
+    make_subscriber,
+    make_subscription_link,
+)
 
 pytestmark = pytest.mark.django_db
+
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 
@@ -99,3 +115,277 @@ def test_a_page_of_the_list_costs_few_queries(owner_in_test_mode: Desk, django_a
     # What every page asks, and the links, what they brought in and how many there are of each status.
     with django_assert_max_num_queries(11):
         owner_in_test_mode.get("dashboard_links")
+
+
+# Another merchant's templates are not found.
+
+
+def test_another_merchants_template_is_not_found(owner_in_test_mode: Desk) -> None:
+    make(owner_in_test_mode, LinkType.CUSTOM, save_as_template="on")
+    template_id = LinkTemplate.objects.get().public_id
+    other = make_desk(mode=Mode.TEST)
+    query = f"?template={template_id}"
+    assert other.get("dashboard_new_link_of", query, kind="custom").status_code == 404
+    make(other, LinkType.CUSTOM, template=template_id)
+    assert PaymentLink.objects.get(merchant=other.merchant).template is None
+
+
+# What the page of one link says about it.
+
+
+def test_a_links_page_writes_amounts_as_all_pages_do(owner: Desk) -> None:
+    link = make_link(
+        owner.merchant,
+        mode=Mode.LIVE,
+        type=LinkType.DONATION,
+        amount=Decimal("1250.00"),
+        suggested_amounts=["25.00", "2500.00"],
+    )
+    facts = dict(owner.get("dashboard_link", link_id=link.public_id).context["detail"].facts)
+    assert facts["Suggested"] == "25.00, 2,500.00"
+    assert facts["Default amount"] == "1,250.00"
+
+
+# The list of a link's subscribers.
+
+
+def test_subscribers_stand_with_how_long_they_paid(owner_in_test_mode: Desk) -> None:
+    link = make_subscription_link(owner_in_test_mode.merchant)
+    ended = make_subscriber(link, paid=False)
+    long_ago = timezone.now() - timedelta(days=40)
+    make_link_checkout(link, subscription=ended, paid_at=long_ago)
+    make_subscriber(link, email="ada@example.test")
+    make_subscriber(link, paid=False)
+    page = owner_in_test_mode.get("dashboard_link", link_id=link.public_id)
+    rows = page.context["subscribers"].rows
+    told = [(row.badge.label, row.payments, row.email) for row in rows]
+    assert told == [("Not paid yet", 0, ""), ("Paid", 1, "ada@example.test"), ("Ended", 1, "")]
+    assert personal_url(ended) in page.text
+
+
+def test_a_subscriber_whose_last_payment_was_reversed_is_not_called_paid(owner_in_test_mode: Desk) -> None:
+    link = make_subscription_link(owner_in_test_mode.merchant)
+    subscriber = make_subscriber(link, days_ago=20)
+    make_link_checkout(
+        link, subscription=subscriber, paid_at=timezone.now(), exception=CheckoutException.REVERSED, amount_received=0
+    )
+    page = owner_in_test_mode.get("dashboard_link", link_id=link.public_id)
+    [row] = page.context["subscribers"].rows
+    assert (row.badge.label, row.badge.tone) == ("Reversed", "bad")
+
+
+# The page of one link: its status, its checkouts, its QR code, and what a viewer sees.
+
+
+def test_a_status_changes_by_a_button_and_is_audited_once(admin: Desk) -> None:
+    link = make_link(admin.merchant, mode=Mode.LIVE)
+    for status in ("paused", "paused", "archived", "active"):
+        admin.post("dashboard_link_status", link_id=link.public_id, status=status)
+        link.refresh_from_db()
+        assert link.status == status
+    entries = AuditEntry.objects.filter(action="payment_link.status_set").order_by("pk")
+    assert list(entries.values_list("before__status", "after__status")) == [
+        ("active", "paused"),
+        ("paused", "archived"),
+        ("archived", "active"),
+    ]
+    wrong = {"link_id": link.public_id, "status": "open"}
+    assert admin.post("dashboard_link_status", **wrong).status_code == 404
+
+
+def test_a_link_that_cannot_be_paid_says_so(admin: Desk) -> None:
+    link = make_link(admin.merchant, mode=Mode.LIVE)
+    page = admin.get("dashboard_link", link_id=link.public_id).text
+    assert "This link cannot be paid now" in page
+
+
+def test_a_links_page_leads_to_its_checkouts_and_nobody_elses(owner_in_test_mode: Desk) -> None:
+    link = make_link(owner_in_test_mode.merchant)
+    mine = make_link_checkout(link)
+    other = make_link_checkout(make_link(owner_in_test_mode.merchant))
+    page = owner_in_test_mode.get("dashboard_link", link_id=link.public_id).text
+    assert owner_in_test_mode.url("dashboard_checkout", checkout_id=mine.public_id) in page
+    assert other.public_id not in page
+
+
+def test_who_only_looks_on_changes_nothing_and_sees_no_payers_address(owner_in_test_mode: Desk) -> None:
+    viewer = make_desk(owner_in_test_mode.merchant, Role.VIEWER, Mode.TEST)
+    link = make_subscription_link(owner_in_test_mode.merchant)
+    subscriber = make_subscriber(link, email="ada@example.test")
+    page = viewer.get("dashboard_link", link_id=link.public_id).text
+    assert "a•••@example.test" in page
+    assert "ada@example.test" not in page
+    assert personal_url(subscriber) not in page
+    for words in ("Archive", "Pause", ">Edit<"):
+        assert words not in page
+    assert "New link" not in viewer.get("dashboard_links").text
+    assert make(viewer, LinkType.CUSTOM).status_code == 403
+
+
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG\r\n"), ("svg", b"<svg xmlns")])
+def test_the_code_of_a_link_is_a_file(kind: str, start: bytes, owner_in_test_mode: Desk) -> None:
+    link = make_link(owner_in_test_mode.merchant)
+    arguments = {"link_id": link.public_id, "format_name": kind}
+    answer = owner_in_test_mode.get("dashboard_link_qr", **arguments)
+    assert answer.content.startswith(start)
+    assert answer["Content-Disposition"] == (f'attachment; filename="{link.public_id}.{kind}"')
+
+
+# What the merchant's pages call links.
+
+
+@pytest.mark.parametrize(
+    ("status", "standing", "label"),
+    [
+        (LinkStatus.ACTIVE, None, "Active"),
+        (LinkStatus.PAUSED, Standing.PAID, "Paid"),
+        (LinkStatus.ACTIVE, Standing.DOUBTED, "In doubt"),
+        (LinkStatus.ACTIVE, Standing.REVERSED, "Reversed"),
+        (LinkStatus.ARCHIVED, Standing.PAID, "Archived"),
+    ],
+)
+def test_a_paid_invoice_closed_itself(status: LinkStatus, standing: Standing | None, label: str) -> None:
+    payment = LastPayment(1, "code", standing) if standing else None
+    assert link_badge(PaymentLink(type=LinkType.INVOICE, status=status), payment).label == label
+
+
+def test_what_the_payer_chooses_has_no_price() -> None:
+    priced = PaymentLink(type=LinkType.CUSTOM, amount=Decimal("49.00"))
+    assert "49.00" in price_of(priced)
+    assert price_of(PaymentLink(type=LinkType.DONATION, amount=Decimal(5))) == ""
+
+
+def test_only_a_subscription_has_an_interval() -> None:
+    assert interval_of(PaymentLink(interval=Interval.WEEK)) == "a week"
+    assert interval_of(PaymentLink(interval="")) == ""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [("5", "9", "5.00 to 9.00"), ("5", None, "from 5.00"), (None, "9", "up to 9.00"), (None, None, "")],
+)
+def test_a_range_says_the_limits_that_were_set(low: str | None, high: str | None, words: str) -> None:
+    least, most = (None if text is None else Decimal(text) for text in (low, high))
+    assert range_of(PaymentLink(min_amount=least, max_amount=most)) == words
+
+
+# The form of a link asks what a type has; what the API refuses stands at its field.
+
+
+@pytest.mark.parametrize("kind", LinkType)
+def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, owner_in_test_mode: Desk) -> None:
+    page = owner_in_test_mode.get("dashboard_new_link_of", kind=kind)
+    own = set(FIELDS[kind]) | set(MORE)
+    asked = {field.name for field in page.context["form"]}
+    others = {"webhook_url", "escrow", "template", "save_as_template"}
+    assert own <= asked <= own | others
+    answer = make(owner_in_test_mode, kind)
+    link = PaymentLink.objects.get()
+    assert answer["Location"] == owner_in_test_mode.url("dashboard_link", link_id=link.public_id)
+    assert (link.type, link.mode, link.status) == (kind, Mode.TEST, LinkStatus.ACTIVE)
+    assert link.metadata == METADATA.replace(" ", "")
+    assert link.description == "First line\nsecond"
+    if kind == LinkType.DONATION:
+        assert link.suggested_amounts == ["10.00", "25.00", "100.00"]
+    assert acts(owner_in_test_mode) == [("payment_link.created", owner_in_test_mode.user.email)]
+    page = owner_in_test_mode.client.get(answer["Location"]).text
+    assert f"/p/{link.code}" in page
+    assert "No payments yet" in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        (LinkType.CUSTOM, "title", " "),
+        (LinkType.CUSTOM, "title", "x" * 121),
+        (LinkType.CUSTOM, "amount", ""),
+        (LinkType.CUSTOM, "amount", "1e3"),
+        (LinkType.CUSTOM, "metadata", "{"),
+        (LinkType.CUSTOM, "metadata", "[1]"),
+        (LinkType.CUSTOM, "metadata", '{"a": "' + "x" * 4096 + '"}'),
+        (LinkType.CUSTOM, "redirect_url", "javascript:alert(1)"),
+        (LinkType.CUSTOM, "webhook_url", "http://127.0.0.1/hook"),
+        (LinkType.DONATION, "max_amount", "4"),
+        (LinkType.DONATION, "suggested_amounts", "10, 501"),
+        (LinkType.DONATION, "suggested_amounts", "5 6 7 8 9 10 11"),
+        (LinkType.SUBSCRIPTION, "interval", "day"),
+    ],
+)
+def test_what_the_api_refuses_stands_at_its_field(
+    kind: LinkType, field: str, value: str, owner_in_test_mode: Desk
+) -> None:
+    answer = make(owner_in_test_mode, kind, **{field: value})
+    assert answer.status_code == 422
+    assert list(answer.context["form"].errors) == [field]
+    assert not PaymentLink.objects.exists()
+    # What is wrong is not folded away.
+    assert answer.context["form"].more_is_open
+
+
+# Links made from templates and changed by hand, audited, and never over somebody else's change.
+
+
+def test_a_template_is_saved_begun_from_and_forgotten(owner_in_test_mode: Desk) -> None:
+    make(owner_in_test_mode, LinkType.CUSTOM, save_as_template="on")
+    template = LinkTemplate.objects.get()
+    assert (template.title, template.amount) == ("Cupping", Decimal("40.00"))
+    choice = owner_in_test_mode.get("dashboard_new_link").text
+    query = f"?template={template.public_id}"
+    address = owner_in_test_mode.url("dashboard_new_link_of", kind="custom") + query
+    assert address in choice
+    form = owner_in_test_mode.client.get(address).context["form"]
+    filled = {field.name: field.value() or "" for field in form}
+    assert "123456789012345678901234567890" in filled["metadata"]
+    owner_in_test_mode.post("dashboard_new_link_of", filled | {"title": "Again"}, kind="custom")
+    again = PaymentLink.objects.get(title="Again")
+    assert (again.template, again.metadata) == (template, template.metadata)
+    owner_in_test_mode.post("dashboard_delete_link_template", template_id=template.public_id)
+    again.refresh_from_db()
+    assert again.template is None
+    assert [action for action, _ in acts(owner_in_test_mode)] == [
+        "link_template.created",
+        "payment_link.created",
+        "payment_link.created",
+        "link_template.deleted",
+    ]
+
+
+def test_a_form_whose_template_is_gone_still_makes_its_link(owner_in_test_mode: Desk) -> None:
+    make(owner_in_test_mode, LinkType.CUSTOM, template="ltp_gone")
+    assert PaymentLink.objects.get().template is None
+
+
+def test_a_link_is_changed_and_what_was_not_touched_stays(owner_in_test_mode: Desk) -> None:
+    link = make_donation(owner_in_test_mode.merchant, customer_ref="cus-1", metadata=METADATA)
+    answer = edited(owner_in_test_mode, link, title="Plant two trees", max_amount="")
+    assert answer.status_code == 302
+    link.refresh_from_db()
+    assert (link.title, link.max_amount) == ("Plant two trees", None)
+    assert (link.min_amount, link.customer_ref) == (Decimal("5.00"), "cus-1")
+    entry: Any = AuditEntry.objects.get(action="payment_link.changed")
+    assert entry.before["title"] == "Plant a coffee tree"
+    assert entry.after["title"] == "Plant two trees"
+    assert (entry.before["max_amount"], entry.after["max_amount"]) == ("500.00", None)
+    assert entry.address == "127.0.0.1"
+    assert "min_amount" not in entry.after
+
+
+def test_a_paid_invoice_keeps_its_price(owner_in_test_mode: Desk) -> None:
+    link = make_paid_invoice(owner_in_test_mode.merchant)
+    answer = edited(owner_in_test_mode, link, amount="30.00")
+    assert answer.status_code == 409
+    assert list(answer.context["form"].errors) == ["amount"]
+    link.refresh_from_db()
+    assert link.amount == Decimal("25.00")
+    assert acts(owner_in_test_mode) == []
+
+
+def test_an_old_form_does_not_undo_what_somebody_else_changed(owner_in_test_mode: Desk) -> None:
+    link = make_link(owner_in_test_mode.merchant)
+    stale = link.updated_at.isoformat()
+    assert edited(owner_in_test_mode, link, title="Theirs").status_code == 302
+    answer = edited(owner_in_test_mode, link, title="Ours", seen=stale)
+    assert answer.status_code == 409
+    assert "Another team member has changed this link" in answer.text
+    link.refresh_from_db()
+    assert link.title == "Theirs"

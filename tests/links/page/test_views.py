@@ -1,26 +1,50 @@
 """A link's page over HTTP: what Pay makes, how often, and what a page takes from one client."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import orjson
 import pytest
 import time_machine
+from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
+from accounts.brand.service import change_branding
+from accounts.models import Merchant
 from accounts.states import Mode
+from checkouts.exact.exhaustion import note_exhausted
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from checkouts.testmode.service import play_due_steps
-from links.models import LinkCheckout
-from tests.contract.client import ApiClient
-from tests.factories import make_live_chain, make_merchant, make_wallet
-from tests.links.factories import make_donation, make_invoice, make_link
+from demo.shop.logo import shop_logo
+from links.models import LinkCheckout, PaymentLink, Subscription
+from links.selectors import link_object
+from links.subscriptions.service import plan_reminders, settle_subscriptions
+from links.tokens import personal_url
+from mails.sender import send_due_mails
+from settlements.models import Hold
+from tests.contract.client import ApiClient, client_of
+from tests.factories import NOON, make_live_chain, make_merchant, make_wallet
+from tests.links.bodies import CUSTOM, created
+from tests.links.factories import (
+    make_donation,
+    make_invoice,
+    make_link,
+    make_link_checkout,
+    make_paid_invoice,
+    make_subscriber,
+    make_subscription_link,
+)
 from tests.links.page.pages import MAKERS, path_of
 from tests.links.payer import Payer, checkout_behind
+
+pytestmark = pytest.mark.django_db
+
 
 FILLED = {"donation": {"amount": "25.00"}}
 
@@ -229,3 +253,232 @@ def test_an_invoice_nobody_paid_in_time_can_be_paid_again(payer: Payer) -> None:
     assert first.status == CheckoutStatus.EXPIRED
     second = checkout_behind(payer.press(path_of(link)))
     assert second != first
+
+
+# Links of a closed merchant account take no payments, and do again once it is reopened.
+
+
+def close(link: PaymentLink) -> None:
+    """Close the account of the link's merchant."""
+    Merchant.objects.filter(pk=link.merchant_id).update(closed_at=timezone.now())
+
+
+@pytest.mark.parametrize("make", [make_link, make_invoice, make_donation, make_subscription_link])
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_page_says_that_no_payments_are_taken(make: type[PaymentLink], language: str, client: Client) -> None:
+    link = make()
+    close(link)
+    text = Payer(client).look(f"/p/{link.code}?lang={language}")
+    said = {"en": "This link is paused", "de": "Dieser Link ist pausiert"}
+    assert said[language] in text
+    assert 'name="form"' not in text
+
+
+def test_a_form_opened_before_makes_nothing(client: Client) -> None:
+    payer, link = Payer(client), make_link()
+    form = payer.form(f"/p/{link.code}")
+    close(link)
+    answer = payer.press(f"/p/{link.code}", form)
+    assert (answer.status_code, Checkout.objects.count()) == (200, 0)
+    assert "This link is paused" in answer.content.decode()
+    Merchant.objects.update(closed_at=None)
+    payer.pay(f"/p/{link.code}", form)
+
+
+def test_a_paid_invoice_still_says_that_it_is_paid(client: Client) -> None:
+    link = make_paid_invoice()
+    before = Payer(client).look(f"/p/{link.code}")
+    close(link)
+    assert Payer(client).look(f"/p/{link.code}") == before
+
+
+def test_subscribers_are_not_reminded() -> None:
+    subscription = make_subscriber(email="ines@halden.example")
+    settle_subscriptions(now=timezone.now())
+    subscription.refresh_from_db()
+    assert subscription.paid_until
+    due = subscription.paid_until - timedelta(days=1)
+    close(subscription.link)
+    assert plan_reminders(now=due) == 0
+    Merchant.objects.update(closed_at=None)
+    assert plan_reminders(now=due) == 1
+
+
+# Links whose payments are held in escrow.
+
+
+def test_a_link_in_escrow_makes_checkouts_in_escrow(tester: ApiClient, payer: Payer) -> None:
+    link = created(tester, CUSTOM | {"escrow": True})
+    assert link["escrow"] is True
+    path = f"/p/{link['url'].rpartition('/')[2]}"
+    # What money cannot wait in is not offered.
+    page = payer.look(path)
+    assert "Polygon" in page
+    assert "Solana" not in page
+    checkout = payer.pay(path)
+    assert checkout.escrow
+    assert set(checkout.offers) == {"base", "polygon"}
+    assert Hold.objects.get().subject_id == checkout.public_id
+    changed = tester.send("PATCH", f"/links/{link['id']}", {"title": "Coffee"})
+    assert changed.body["escrow"] is True
+    changed = tester.send("PATCH", f"/links/{link['id']}", {"escrow": False})
+    assert changed.body["escrow"] is False
+    assert not payer.pay(path).escrow
+
+
+def test_a_link_in_escrow_says_that_nobody_can_pay_without_a_forwarder(payer: Payer) -> None:
+    link = make_link(mode=Mode.LIVE, escrow=True)
+    make_wallet(link.merchant, "ethereum")
+    assert "Continue to payment" not in payer.look(f"/p/{link.code}")
+    link.escrow = False
+    link.save()
+    assert "Continue to payment" in payer.look(f"/p/{link.code}")
+
+
+# When links ran out of exact amounts, their checkouts do without those chains, and nobody else's.
+
+
+EXACT = {"solana", "ton", "tron", "ethereum"}
+
+
+@pytest.mark.django_db
+def test_only_checkouts_of_links_do_without_exact_amounts() -> None:
+    merchant = make_merchant()
+    link = make_link(merchant)
+    assert link.amount is not None
+    payer, path = Payer(Client()), f"/p/{link.code}"
+    before = payer.pay(path)
+    assert set(before.offers) > EXACT
+    note_exhausted(merchant.pk, Mode.TEST, link.amount, now=timezone.now(), for_links=True)
+    assert EXACT.isdisjoint(payer.pay(path).offers)
+    made = client_of(merchant, Mode.TEST).created(amount=str(link.amount))
+    assert {option["chain"] for option in made["available_chains"]} > EXACT
+
+
+# Links in a merchant's own look: the name that payers read on every face, in mails and in what is shared.
+
+
+LEGAL = "Halden Coffee Trading GmbH"
+FACES: dict[str, Callable[[Merchant], PaymentLink]] = {
+    "custom": make_link,
+    "invoice": make_invoice,
+    "donation": make_donation,
+    "subscription": make_subscription_link,
+    "paid": make_paid_invoice,
+    "paused": lambda merchant: make_link(merchant, status="paused"),
+    "archived": lambda merchant: make_link(merchant, status="archived"),
+}
+
+
+@pytest.fixture
+def branded() -> Merchant:
+    """A merchant whose pages call it Halden."""
+    merchant = make_merchant(LEGAL)
+    change_branding(
+        merchant,
+        changes={
+            "display_name": "Halden",
+            "logo": shop_logo(),
+            "accent": "#0b6e4f",
+            "support_url": "https://halden.example/help",
+            "terms_url": "https://halden.example/terms",
+        },
+        now=NOON,
+    )
+    return merchant
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_every_face_has_the_merchants_name_and_colours(face: str, branded: Merchant, client: Client) -> None:
+    text = client.get(f"/p/{FACES[face](branded).code}").content.decode()
+    assert "Halden" in text
+    assert LEGAL not in text
+    assert f'href="/brand/{branded.public_id}/' in text
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_every_face_has_the_logo_and_the_links(face: str, branded: Merchant, payer: Payer) -> None:
+    status = 410 if face == "archived" else 200
+    text = payer.look(f"/p/{FACES[face](branded).code}", status)
+    assert f'<img src="/brand/{branded.public_id}/' in text
+    for words, address in (("Need help?", "help"), ("Terms", "terms")):
+        assert words in text
+        assert f'href="https://halden.example/{address}"' in text
+    assert text.count('rel="noreferrer noopener"') == 2
+
+
+def test_a_link_without_branding_has_nothing_of_it(payer: Payer) -> None:
+    text = payer.look(f"/p/{make_link().code}")
+    assert "/brand/" not in text
+    assert "Need help?" not in text
+
+
+def test_what_is_shared_and_mailed_carries_the_shown_name(branded: Merchant) -> None:
+    link = make_subscription_link(branded)
+    assert "by Halden," in link_object(link)["share_text"]
+    make_subscriber(link, email="ada@example.test")
+    assert settle_subscriptions(now=timezone.now()) == 1
+    send_due_mails(now=timezone.now())
+    [sent] = mail.outbox
+    assert "by Halden is paid" in sent.body
+    assert LEGAL not in sent.body
+
+
+# A payer who came too late finds the way back to the link, where a fresh checkout is made.
+
+
+@pytest.fixture
+def late_payer(client: Client, settings: Any) -> Payer:
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:1"}
+    make_live_chain("base")
+    return Payer(client)
+
+
+def expire(checkout: Checkout) -> None:
+    """Let the time to pay pass, with the chain read beyond it."""
+    Checkout.objects.update(expires_at=timezone.now() - timedelta(minutes=10))
+    make_live_chain("base", read_through_at=timezone.now())
+    expire_due_checkouts(now=timezone.now())
+    checkout.refresh_from_db()
+    assert checkout.status == CheckoutStatus.EXPIRED
+
+
+def test_an_expired_checkout_leads_back_to_its_link(late_payer: Payer) -> None:
+    merchant = make_merchant()
+    make_wallet(merchant)
+    link = make_link(merchant)
+    first = late_payer.pay(f"/p/{link.code}")
+    assert "Start again" not in late_payer.look(f"/c/{first.code}")
+    expire(first)
+    text = late_payer.look(f"/c/{first.code}")
+    assert f'href="{first.again_url}"' in text
+    assert first.again_url.endswith(f"/p/{link.code}")
+    assert "Start again to get a new one" in text
+    assert late_payer.pay(f"/p/{link.code}") != first
+
+
+def test_a_subscriber_is_led_back_to_the_personal_page(late_payer: Payer) -> None:
+    merchant = make_merchant()
+    make_wallet(merchant)
+    link = make_subscription_link(merchant)
+    stranger = late_payer.pay(f"/p/{link.code}")
+    assert stranger.again_url.endswith(f"/p/{link.code}")
+    subscription = Subscription.objects.get()
+    personal = personal_url(subscription)
+    known = late_payer.pay(personal[personal.index("/p/") :])
+    assert known != stranger
+    assert known.again_url == personal
+
+
+def test_where_part_of_the_money_came_nobody_is_asked_to_begin_again(late_payer: Payer) -> None:
+    url = "https://pay.example/p/abc"
+    checkout = make_link_checkout(make_link(), CheckoutStatus.EXPIRED, amount_received=1, again_url=url)
+    text = late_payer.look(f"/c/{checkout.code}")
+    assert "Start again" not in text
+    assert url not in text
+
+
+def test_a_checkout_of_no_link_leads_nowhere(late_payer: Payer) -> None:
+    checkout = make_link_checkout(make_link(), CheckoutStatus.EXPIRED)
+    assert checkout.again_url == ""
+    assert "Start again" not in late_payer.look(f"/c/{checkout.code}")

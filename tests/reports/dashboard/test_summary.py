@@ -4,8 +4,12 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.utils import timezone
 
 from accounts.states import Mode
+from checkouts.states import CheckoutStatus
+from reports.dashboard.chart import step_of
+from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, move
 from tests.dashboard.people import Desk
 from tests.reports.takings import earn, lose, now_and, receive, see
 
@@ -72,3 +76,50 @@ def _file(desk: Desk, query: str = "") -> str:
     assert answer.status_code == 200
     text: str = answer.getvalue().decode("utf-8-sig")
     return text
+
+
+# The overview's chart.
+
+
+@pytest.mark.parametrize(
+    ("best", "step"), [("0", "0"), ("0.01", "0.0025"), ("4", "1"), ("30.01", "10"), ("3050", "1000")]
+)
+def test_an_axis_counts_in_round_amounts(best: str, step: str) -> None:
+    assert step_of(Decimal(best)) == Decimal(step)
+
+
+# The overview is its merchant's own, and shows what strangers write as text.
+
+
+def test_strangers_see_nothing(stranger: Desk) -> None:
+    assert stranger.get("dashboard_overview").status_code == 404
+
+
+def test_what_strangers_write_is_shown_as_text(owner: Desk) -> None:
+    hostile = "<script>alert(1)</script>"
+    checkout = make_page_checkout(owner.merchant, description=hostile, order_ref="")
+    checkout.status, checkout.paid_at = "completed", timezone.now()
+    checkout.save()
+    page = owner.get("dashboard_overview").text
+    assert "&lt;script&gt;alert" in page
+    assert hostile not in page
+
+
+# The latest payments of the overview.
+
+
+def test_the_latest_payments_name_what_may_move_next_and_say_nothing_twice(owner: Desk, stranger: Desk) -> None:
+    seen = make_seen(merchant=owner.merchant)
+    make_completed(merchant=owner.merchant)
+    waiting = [make_page_checkout(owner.merchant) for _ in range(5)]
+    latest = owner.get("dashboard_overview").context["latest"]
+    assert len(latest.rows) == 2
+    followed = [seen, *reversed(waiting)][:4]
+    assert latest.streams == [f"/c/{one.code}/stream" for one in followed]
+    query = f"?seen={latest.digest()}"
+    assert owner.get("dashboard_latest", query).status_code == 204
+    move(seen, CheckoutStatus.COMPLETED)
+    fresh = owner.get("dashboard_latest", query)
+    assert fresh.status_code == 200
+    assert seen.code not in fresh.text
+    assert stranger.get("dashboard_latest").status_code == 404

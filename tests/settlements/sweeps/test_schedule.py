@@ -1,21 +1,26 @@
 """Forwarders are emptied without anybody asking: from a minimum on, and not too often."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from accounts.models import Merchant
+from accounts.models import AuditEntry, Merchant
 from demo.localnet.anvil import Anvil
+from gateway.core.api.errors import InvalidRequestError
 from settlements.gas.node import GasNode
 from settlements.models import Hold, Settlement, SettlementSettings
+from settlements.sweeps.intervals import MOST_HOURS, set_intervals, settings_of
 from settlements.sweeps.schedule import due_owners, sweep_due
-from tests.factories import make_merchant
+from tests.factories import NOON, make_merchant
 from tests.settlements.chain import paid, settle
 from wallets.states import ClaimKind
 
 pytestmark = pytest.mark.django_db
+
+
 DAY = timedelta(hours=25)
 
 
@@ -72,3 +77,45 @@ def test_what_is_held_in_escrow_counts_for_nothing(base_node: Anvil, base_gas_no
     [deposit] = paid(base_node, 25_000_000)
     Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
     assert due() == []
+
+
+# How often a merchant's forwarders are emptied without anybody asking.
+
+
+def ask(merchant: Merchant, minimum: str, hours: int) -> SettlementSettings:
+    return set_intervals(merchant, minimum=Decimal(minimum), every_hours=hours, actor=None, now=NOON)
+
+
+def test_what_was_said_holds_and_is_audited_once() -> None:
+    merchant = make_merchant()
+    for _ in range(2):
+        ask(merchant, "250.00", 24)
+    kept = settings_of(merchant)
+    assert (kept.minimum, kept.every_hours) == (Decimal("250.00"), 24)
+    told = AuditEntry.objects.filter(action="settlements.intervals_set")
+    assert told.count() == 1
+
+
+def test_where_nobody_said_anything_nothing_is_kept() -> None:
+    merchant = make_merchant()
+    assert settings_of(merchant)._state.adding
+    assert not SettlementSettings.objects.exists()
+    assert isinstance(settings_of(merchant).minimum, Decimal)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "hours", "param"),
+    [
+        ("1", -1, "every_hours"),
+        ("1", MOST_HOURS + 1, "every_hours"),
+        ("-1", 1, "minimum"),
+        ("1000000.01", 1, "minimum"),
+        ("0.001", 1, "minimum"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(minimum: str, hours: int, param: str) -> None:
+    merchant = make_merchant()
+    with pytest.raises(InvalidRequestError) as caught:
+        ask(merchant, minimum, hours)
+    assert caught.value.param == param
+    assert not SettlementSettings.objects.exists()

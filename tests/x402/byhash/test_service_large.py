@@ -13,7 +13,7 @@ from demo.localnet.anvil import Anvil
 from tests.concurrency.races import behind
 from tests.contract.client import ApiClient
 from tests.factories import NOON
-from tests.settlements.gas.test_ledger_spending import scanned
+from tests.settlements.gas.test_ledger import scanned
 from tests.x402.calls import verdict
 from tests.x402.payers import paid
 from tests.x402.recorded import make_machine_transfer, make_seller, verify_it
