@@ -47,7 +47,6 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/deploy/test_upgrade_load.py",
     ),
     "The demo and development's server: each starts all of Florin and six chains": (
-        "tests/demo/localnet/ton/test_node.py::test_every_start_is_another_chain_with_the_same_addresses",
         "tests/demo/test_older.py",
         "tests/demo/debug/test_settings.py",
         "tests/demo/shop/test_pages.py::test_no_webhook_body_breaks_the_page_or_gets_into_it[1:]",
@@ -119,7 +118,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/gateway/tracing/test_start.py::test_links_lead_to_the_request_the_task_and_the_watcher",
         "tests/gateway/tracing/test_start.py::test_a_process_without_a_collector_does_not_load_it",
         "tests/wallets/chains/tron/test_keys.py::test_without_coincurve_tronpy_makes_and_accepts_the_same_signatures",
-        "tests/demo/test_wallet.py::test_wallets_of_two_processes_never_sign_with_one_number",
+        "tests/demo/test_wallets.py::test_wallets_of_two_processes_never_sign_with_one_number",
         "tests/simulation/test_simulation.py::test_to_the_letter_late_payers_of_round_prices_pay_for_strangers_and_are_told",
         "tests/test_declared.py",
         "tests/test_lock_imports.py",
@@ -167,6 +166,7 @@ STANDARD: Final = frozenset(
         "tests/browser/test_webhooks_desk.py::test_the_desk_is_accessible_and_fits_the_screen",
         # One of each kind that is at night otherwise.
         "tests/contract/test_quickstart.py::test_a_checkout_is_created_paid_and_read[python]",
+        "tests/demo/debug/test_settings.py::test_settings_of_development_do_not_load_in_production[production-demo.front.settings]",
         "tests/deploy/test_backups.py::test_a_damaged_backup_is_no_good_one",
         "tests/deploy/test_image.py::test_the_containerfile_ends_as_nobody_with_a_health_check",
         "tests/deploy/test_observability_faults.py::test_each_alert_has_a_fault",

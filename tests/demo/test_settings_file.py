@@ -3,20 +3,8 @@
 import json
 from pathlib import Path
 
-from demo.settings_file import Credentials, DemoSettings, kept_credentials, read_settings
-
-CREDENTIALS = Credentials(
-    owner_email="owner@demo.example",
-    owner_password="password",
-    live_key="sk_live_example",
-    test_key="sk_test_example",
-    webhook_secret="whsec_example",
-)
-
-
-def settings(shop_url: str, chains: dict[str, dict[str, object]]) -> DemoSettings:
-    # Nobody listens on port 9 of loopback.
-    return DemoSettings("http://127.0.0.1:9", shop_url, CREDENTIALS, chains)
+from demo.settings_file import kept_credentials, read_settings
+from tests.demo.shop.client import CREDENTIALS, settings
 
 
 def test_the_settings_file_is_private_and_reads_back(tmp_path: Path) -> None:

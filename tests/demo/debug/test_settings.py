@@ -59,9 +59,10 @@ def test_the_products_settings_say_debug_once_and_by_a_constant() -> None:
     assert written == ["DEBUG = False"]
 
 
+@pytest.mark.parametrize("module", ["demo.debug.settings", "demo.front.settings"])
 @pytest.mark.parametrize("kind", ["production", "Development"])
-def test_the_debug_settings_do_not_load_in_production(kind: str) -> None:
-    told = loaded("demo.debug.settings", FLORIN_ENV=kind)
+def test_settings_of_development_do_not_load_in_production(kind: str, module: str) -> None:
+    told = loaded(module, FLORIN_ENV=kind)
     assert told.returncode != 0
     assert NO_CODE in told.stderr.splitlines()[-1]
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
-from tests.demo.test_settings_file import CREDENTIALS
-from tests.demo.test_settings_file import settings as demo_settings
+from tests.demo.shop.client import CREDENTIALS
+from tests.demo.shop.client import settings as demo_settings
 
 PASSWORD_FIELD = f'value="{CREDENTIALS.owner_password}"'
 NODE: dict[str, object] = {"rpc_url": "http://127.0.0.1:9/node", "tokens": {"USDC": "0x1"}}
@@ -37,6 +38,8 @@ def test_the_first_page_links_everything_and_shows_no_secret() -> None:
     for link in ("http://127.0.0.1:8001/", "/dashboard/", "/docs/", "/docs/quickstart/"):
         assert f'href="{link}"' in text
     assert 'href="/docs/api/explorer/"' in text
+    assert Client().get("/docs/").status_code == 200
+    assert reverse("account_login", "demo.front.urls") == "/account/login/"
     assert "http://127.0.0.1:9/node" in text
     assert "The login is filled in" in text
     secrets = (CREDENTIALS.owner_password, CREDENTIALS.live_key)

@@ -1,6 +1,5 @@
 """The local node does what the other tests rely on."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 
 from demo.localnet.anvil import Anvil, anvil_binary
-from demo.localnet.errors import NodeMissingError
+from demo.localnet.errors import NodeMissingError, NodeStartError
 from demo.localnet.funding import PAYER_UNITS, payer, prepare_chain
 from demo.localnet.tokens import balance_of, token_address, transfer
 from tests.nodes.fixtures import NodePool, StartNode
@@ -60,26 +59,6 @@ def test_a_platform_without_the_program_is_told_how_to_get_it(monkeypatch: pytes
     monkeypatch.setattr("platform.machine", lambda: "vax")
     with pytest.raises(NodeMissingError, match=r"anvil-linux-vax.*npm ci"):
         anvil_binary()
-
-
-def test_a_replaced_block_takes_its_transfers_away(base_node: Anvil) -> None:
-    wallet = base_node.accounts[5].address
-    transfer(base_node, payer(base_node), USDC, wallet, 5)
-    replaced = base_node.block()["hash"]
-    base_node.reorg(1)
-    assert base_node.block()["hash"] != replaced
-    assert balance_of(base_node, USDC, wallet) == 0
-
-
-def test_a_replaced_block_can_come_back_with_its_transaction_elsewhere(base_node: Anvil) -> None:
-    wallet = base_node.accounts[5].address
-    base_node.set_automine(False)
-    signed = base_node.sign(base_node.accounts[4], to=wallet, value=7)
-    sent = base_node.rpc("eth_sendRawTransaction", signed)
-    base_node.mine(3)
-    first = int(base_node.receipt(sent)["blockNumber"], 16)
-    base_node.reorg(3, include=[(signed, 2)])
-    assert int(base_node.receipt(sent)["blockNumber"], 16) == first + 2
 
 
 @pytest.mark.parametrize("take_away", [Anvil.shorten, Anvil.reorg])
@@ -140,20 +119,6 @@ def test_only_states_in_memory_can_be_forked_from(start_node: StartNode, tmp_pat
     assert (len(logs), is_empty) == ((0, True) if is_kept else (1, False))
 
 
-def test_what_is_rolled_back_never_happened(base_node: Anvil) -> None:
-    wallet, block = base_node.accounts[5].address, base_node.block()
-    with base_node.rolled_back():
-        base_node.set_next_timestamp(int(block["timestamp"], 16) + 10_000)
-        transfer(base_node, payer(base_node), USDC, wallet, 5)
-        base_node.set_automine(False)
-        base_node.send(base_node.accounts[4], to=wallet, value=7)
-    assert base_node.block() == block
-    base_node.mine()
-    assert base_node.block()["transactions"] == []
-    assert int(base_node.block()["timestamp"], 16) < int(block["timestamp"], 16) + 10_000
-    assert base_node.automine
-
-
 def test_the_pool_replaces_a_node_that_cannot_go_back() -> None:
     pool = NodePool()
     with pool.lend(8453) as node:
@@ -168,14 +133,7 @@ def test_the_pool_replaces_a_node_that_cannot_go_back() -> None:
     pool.stop()
 
 
-def test_a_lent_node_tells_the_time_though_going_back_turned_its_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    later = int(time.time()) + 5_000
-    pool = NodePool()
-    with pool.lend(8453) as node:
-        node.mine()
-        monkeypatch.setattr("time.time", lambda: later)
-    with pool.lend(8453) as node:
-        node.mine()
-        newest = node.rpc("eth_getBlockByNumber", "latest", False)
-        assert int(newest["timestamp"], 16) >= later
-    pool.stop()
+def test_a_port_that_is_taken_is_an_error_that_says_so(start_node: StartNode) -> None:
+    taken = start_node().port
+    with pytest.raises(NodeStartError, match="in use"):
+        Anvil(1, port=taken).start()

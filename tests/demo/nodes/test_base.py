@@ -1,10 +1,12 @@
 """Waiting for a node, and what the demo's file says of its chain."""
 
 import pytest
+from solders.keypair import Keypair
 
 from demo.localnet.errors import NodeStartError
 from demo.nodes import base
 from demo.nodes.base import LocalChain, await_answer
+from demo.nodes.solana_accounts import NETWORK_PAYER, NETWORK_PAYER_KEY
 
 
 def test_a_node_is_asked_until_it_answers() -> None:
@@ -42,3 +44,7 @@ def test_a_chain_is_written_without_its_name_and_its_key_is_in_no_log() -> None:
     assert "name" not in told
     assert (told["tokens"], told["chain_id"]) == ({"USDC": "0x1"}, None)
     assert "secret" not in repr(chain)
+
+
+def test_solanas_key_is_the_payers() -> None:
+    assert str(Keypair.from_base58_string(NETWORK_PAYER_KEY).pubkey()) == NETWORK_PAYER
