@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer, prepare_chain
 from demo.localnet.tokens import token_address, transfer
@@ -85,11 +84,10 @@ class Installation(Florin):
         for checkout in checkouts:
             self.pay(checkout, chain=chain)
 
-    def signed_payment(self, checkout: OpenCheckout, units: int = 10 * DOLLAR, *, chain: str = "base") -> str:
-        """A raw transaction that pays, not sent yet."""
-        node = self.nodes[chain]
-        data = encode_call("transfer(address,uint256)", checkout.address, units)
-        return node.sign(payer(node), to=token_address("USDC"), data=data)
+    def pay_new(self, count: int = 1) -> None:
+        """Pay so many new checkouts on each chain in full."""
+        for chain in self.chains:
+            self.pay_all(self.create_checkouts(count), chain=chain)
 
     def finalize(self) -> None:
         """Mine until all that is on the chains now is final."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.faults.accountinstallation import AccountInstallation
 from tests.faults.oracle import audit, settle
 from tests.installation import DOLLAR, Installation
 
@@ -82,3 +83,18 @@ def test_the_oracle_sees_what_did_not_arrive_as_it_was_sent(paid: Installation) 
     assert any("that is not event" in problem for problem in audit(paid))
     got[-1] = last
     assert list(audit(paid)) == []
+
+
+SWAP = """
+    UPDATE checkouts_payment SET checkout_id = (SELECT id FROM checkouts_checkout WHERE public_id = %s)
+    WHERE transfer_id = (SELECT id FROM wallets_transfer WHERE tx_hash = %s)
+"""
+
+
+def test_the_oracle_sees_a_payment_that_is_credited_to_another_checkout(accounts: AccountInstallation) -> None:
+    one, other = accounts.pay_new()
+    settle(accounts)
+    with accounts.database.connection.transaction(force_rollback=True):
+        accounts.database.rows(SWAP, other.due.public_id, one.tx)
+        assert any("was meant for" in problem for problem in audit(accounts))
+    assert list(audit(accounts)) == []

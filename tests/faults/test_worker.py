@@ -70,8 +70,7 @@ def whole_worker(installation: Installation, start_worker: StartWorker) -> str:
 
 def pay_some(installation: Installation) -> None:
     """Pay two checkouts on each chain, and wait until everything is credited and told."""
-    for chain in installation.chains:
-        installation.pay_all(installation.create_checkouts(2), chain=chain)
+    installation.pay_new(2)
     settle(installation)
 
 
