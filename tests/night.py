@@ -58,8 +58,6 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/clients/test_documentation.py",
         "tests/contract/test_typescript_guides.py::test_every_typescript_program_has_the_types_that_it_says",
         "tests/clients/test_published.py",
-        "tests/clients/test_published_permits.py",
-        "tests/clients/test_published_solana.py",
         "tests/contract/test_guide_examples.py",
         "tests/contract/test_openapi_lint.py::test_generated_classes_of_python_take_a_minimal_body",
         "tests/contract/test_openapi_lint.py::test_generated_types_of_typescript_take_a_minimal_body",
