@@ -273,10 +273,11 @@ def empty_shop() -> Iterator["DemoShop"]:
 def docs_pages(django_db_blocker: Any) -> dict[str, str]:
     """The HTML of each page of the documentation, by its address."""
     from gateway.docs.pages import pages
-    from tests.gateway.docs.addresses import get
 
     addresses = ["/docs/", "/docs/api/explorer/", *[page.url for page in pages().values()]]
-    return {address: get(address) for address in addresses}
+    answers = {address: Client().get(address) for address in addresses}
+    assert {answer.status_code for answer in answers.values()} == {200}
+    return {address: answer.text for address, answer in answers.items()}
 
 
 @pytest.fixture(scope="module")
