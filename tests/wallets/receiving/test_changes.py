@@ -1,5 +1,6 @@
 """Changes of receiving wallets: who is told, how long they wait, and how they end."""
 
+import re
 import socket
 import time
 from datetime import timedelta
@@ -14,10 +15,13 @@ from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
 from tests.wallets.wallet_changes import DUE, OTHER, ask, ask_for_change, make_owned_merchant, new_address
+from wallets.addresses import shown_address
 from wallets.chains.accounts import AccountKind
+from wallets.chains.ton.family import TON_FAMILY
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.changes import apply_wallet_changes, cancel_change
 from wallets.receiving.inspection import InspectionRound, in_turn
+from wallets.receiving.mails import tell_failed, tell_first, tell_machine_wallet, tell_taken_over
 from wallets.receiving.service import set_receiving_wallet
 
 pytestmark = pytest.mark.django_db
@@ -216,3 +220,26 @@ def test_one_that_breaks_does_not_stop_the_others(merchant: Merchant) -> None:
     ask(other, THIRD, "base")
     assert apply_wallet_changes(now=DUE) == 1
     assert present(other, "base") == THIRD
+
+
+TON = "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"
+
+
+OTHER_TON = TON_FAMILY.canonical_address("0:" + "1f" * 32)
+
+
+def test_letters_write_ton_addresses_as_buyers_read_them(teamed_merchant: Merchant) -> None:
+    wallet = make_wallet(teamed_merchant, "ton", TON)
+    change = ask(teamed_merchant, OTHER_TON, "ton")
+    assert isinstance(change, WalletChange)
+    apply_wallet_changes(now=DUE)
+    change.failure = "It was refused."
+    tell_failed(change, now=DUE)
+    tell_first(wallet, actor=change.requested_by, now=DUE)
+    tell_taken_over(wallet, now=DUE)
+    tell_machine_wallet(wallet, actor=change.requested_by, before=OTHER_TON, now=DUE)
+    recipient = change.requested_by.email
+    letters = OutgoingMail.objects.filter(recipient=recipient).order_by("pk")
+    old, new = shown_address(TON), shown_address(OTHER_TON)
+    named = [re.findall(r"[EU]Q[\w-]{46}", letter.text) for letter in letters]
+    assert named == [[old, new], [new], [new], [old], [old], [old, new]]

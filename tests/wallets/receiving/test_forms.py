@@ -30,6 +30,9 @@ def test_a_public_key_is_asked_for_only_where_an_address_does_not_tell_it() -> N
     assert list(ProofForm({"signature": "x"}, takes_key=True).errors) == ["public_key"]
 
 
-@pytest.mark.parametrize(("hours", "is_valid"), [(0, True), (168, True), (169, False), (-1, False)])
-def test_a_wait_is_a_week_at_most(hours: int, is_valid: bool) -> None:
+@pytest.mark.parametrize(
+    ("hours", "is_valid"),
+    [(0, True), (168, True), (169, False), (-1, False), ("", False), (1.5, False), ("soon", False)],
+)
+def test_a_wait_is_whole_hours_up_to_a_week(hours: object, is_valid: bool) -> None:
     assert WaitForm({"hours": hours}).is_valid() is is_valid
