@@ -42,9 +42,10 @@ def test_saving_the_same_url_tells_nobody(admin: Desk, endpoint: Endpoint) -> No
     assert not AuditEntry.objects.filter(action="webhook_url.changed").exists()
 
 
-def test_a_url_we_would_not_call_is_refused_at_its_field(owner: Desk, settings: Any) -> None:
+@pytest.mark.parametrize("url", ["https://10.0.0.1/", "https://shop.example/" + "x" * 2_048])
+def test_a_url_we_would_not_call_is_refused_at_its_field(url: str, owner: Desk, settings: Any) -> None:
     settings.WEBHOOK_ALLOW_LOOPBACK = False
-    answer = owner.post("dashboard_webhook_url", {"url": "https://10.0.0.1/"})
+    answer = owner.post("dashboard_webhook_url", {"url": url})
     assert answer.status_code == 422
     assert list(answer.context["form"].errors) == ["url"]
     assert not Endpoint.objects.exists()

@@ -47,6 +47,15 @@ def test_payments_are_the_merchants_own_of_the_mode_newest_first(owner: Desk, st
     assert stranger.get("dashboard_x402").status_code == 404
 
 
+def test_only_real_payments_lead_to_an_explorer(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_NETWORK = "mainnet"
+    for mode in Mode:
+        make_machine_payment(owner.merchant, mode=mode)
+        owner.mode = mode
+        [row] = owner.get("dashboard_x402").context["rows"]
+        assert bool(row.explorer) is (mode == Mode.LIVE)
+
+
 def test_pages_lead_on_with_their_filter(owner: Desk) -> None:
     for _ in range(PAGE_ROWS + 1):
         make_machine_payment(owner.merchant)
