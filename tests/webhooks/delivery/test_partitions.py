@@ -172,3 +172,9 @@ def test_a_month_is_dropped_once_all_of_it_is_thirty_days_old(merchant: Merchant
     assert prune_attempts(now=first + timedelta(days=30)) == 1
     assert list(Attempt.objects.all()) == [newer]
     assert Delivery.objects.exists()
+
+
+def test_months_to_come_are_made_where_old_ones_are_dropped() -> None:
+    last = partitions()[-1].until
+    prune_attempts(now=last)
+    assert partitions()[-1].until > last

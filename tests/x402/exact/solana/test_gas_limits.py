@@ -40,8 +40,8 @@ def test_what_a_day_may_cost_is_not_exceeded(
 
 
 def test_each_payment_is_counted_against_the_day(solana_stall: Shop, solana_seller: ApiClient, settings: Any) -> None:
-    # Twice two signatures and a lamport of haste each, and not three times.
-    settings.GAS_DAILY_COINS = {"solana": "0.000021"}
+    # Twice two signatures and a lamport of haste each to the lamport, and not three times.
+    settings.GAS_DAILY_COINS = {"solana": "0.000020002"}
     settings.GAS_MERCHANT_SHARE = "1"
     with ticking(solana_stall.node):
         answers = [settle(solana_seller, solana_stall.body(solana_stall.draft().signed())) for _ in range(3)]
