@@ -49,7 +49,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
     "The demo and development's server: each starts all of Florin and six chains": (
         "tests/demo/test_older.py",
         "tests/demo/debug/test_settings.py",
-        "tests/demo/shop/test_pages.py::test_no_webhook_body_breaks_the_page_or_gets_into_it[1:]",
+        "tests/demo/shop/test_server.py::test_no_webhook_body_breaks_the_page_or_gets_into_it[1:]",
         "tests/demo/shop/test_server.py::test_the_wallet_says_why_it_does_not_pay[1:]",
         "tests/gateway/management/commands/test_demo.py",
         "tests/gateway/management/commands/test_dev.py",

@@ -1,21 +1,25 @@
-"""The demo shop over real HTTP. Its purchases are tested with the whole demo."""
+"""The demo shop over real HTTP: its pages, its wallet and its webhooks. Its purchases are tested with the whole demo."""
 
+import io
 import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from PIL import Image
 
 from demo.gateway_api import GatewayApi
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import balance_of, token_address
 from demo.nodes.base import LocalChain
+from demo.shop.logo import GREEN, shop_logo
 from tests.demo.shop.client import Client, serve
 from tests.demo.shop.test_signature import signed
 
 BUYER = "0x000000000000000000000000000000000000dEaD"
+NESTED = b'{"a":' * 500 + b"1" + b"}" * 500
 
 
 @pytest.fixture
@@ -146,3 +150,30 @@ def test_the_wallet_obeys_no_other_site(shop_on_base: Client, base_node: Anvil, 
     form = urlencode({"chain": "base", "token": "USDC", "to": BUYER, "amount": "1"})
     assert shop_on_base.ask("POST", "/pay", form.encode(), **headers)[0] == 403
     assert balance_of(base_node, token_address("USDC"), BUYER) == 0
+
+
+def test_the_page_offers_three_products(empty_shop: Client) -> None:
+    status, page = empty_shop.ask("GET", "/")
+    assert status == 200
+    assert page.count('action="/buy"') == 3
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"[" * 100_000, NESTED, b"\xff\x00", b"<script>alert(1)</script>"])
+def test_no_webhook_body_breaks_the_page_or_gets_into_it(empty_shop: Client, body: bytes) -> None:
+    assert empty_shop.ask("POST", "/webhook", body)[0] == 400
+    status, page = empty_shop.ask("GET", "/")
+    assert status == 200
+    assert "<script>alert" not in page
+
+
+def test_the_note_of_thanks_is_shown_as_text(empty_shop: Client) -> None:
+    _, page = empty_shop.ask("GET", "/?order=%3Cimg%20src%3Dx%3E&status=completed")
+    assert "Thank you for order &lt;img src=x&gt;." in page
+
+
+def test_the_logo_is_the_same_square_picture_each_time() -> None:
+    drawn = shop_logo()
+    assert drawn == shop_logo()
+    picture = Image.open(io.BytesIO(drawn))
+    assert (picture.format, picture.size) == ("PNG", (512, 512))
+    assert picture.convert("RGB").getpixel((0, 0)) == tuple(bytes.fromhex(GREEN[1:]))
