@@ -121,6 +121,14 @@ def test_what_failed_moved_nothing(lab: Lab) -> None:
     assert (list(answer.movements), list(answer.transfers)) == ([], [])
 
 
+def test_a_transfer_of_nothing_moved_nothing(lab: Lab) -> None:
+    wallet, other = lab.create_wallet(), lab.create_wallet()
+    answer = found(lab, lab.pay((other, 3), (wallet, 0)))
+    assert to(wallet, answer) == []
+    for told in (answer.movements, answer.transfers):
+        assert {one.units for one in told if one.token} == {3}
+
+
 def test_a_hash_that_nobody_used_is_known_to_no_node(lab: Lab) -> None:
     tx_hash = lab.pay((lab.create_wallet(), 25))
     assert find(lab, unknown(lab, tx_hash)) is None

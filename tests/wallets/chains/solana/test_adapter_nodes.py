@@ -118,6 +118,23 @@ def test_what_the_node_in_use_knows_is_not_lost_while_another_is_down(
         reader.lost([found, replace(found, tx_hash="2" * 87)])
 
 
+def test_whether_a_payment_is_lost_is_asked_of_a_nodes_whole_history(
+    solana_node: SolanaNode, solana_proxy: RpcProxy, open_on: OpenReader, solana_owner: str
+) -> None:
+    """Without being asked so, a node looks at its last minutes alone: what is older would be taken for lost."""
+    solana_node.pay(solana_owner, 5)
+    reader, asked = open_on(solana_proxy.url), []
+
+    def note(request: Any, ask: faults.Ask) -> Any:
+        asked.extend([request["params"][1]] if request["method"] == "getSignatureStatuses" else [])
+        return ask(request)
+
+    found = read_one(reader, solana_owner)
+    solana_proxy.fault = faults.one_by_one(note)
+    assert reader.lost(found) == [False]
+    assert asked == [{"searchTransactionHistory": True}]
+
+
 def _answering(method: str, answer: object) -> faults.Fault:
     return faults.results(lambda asked, told: answer if asked == method else told)
 

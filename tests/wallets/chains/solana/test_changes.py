@@ -12,7 +12,7 @@ from demo.localnet.solana.node import USDC
 from tests.wallets.chains.solana.reading import JSON, new_owner
 from wallets.chains.base import LABEL_LENGTH, MOST_LABELS, ChainError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.solana import decode
-from wallets.chains.solana.changes import read_transaction
+from wallets.chains.solana.changes import read_strangers, read_transaction
 
 OWNER, PAYER = new_owner(), new_owner()
 ACCOUNT, SOURCE, REFERENCE = new_owner(), new_owner(), new_owner()
@@ -102,6 +102,14 @@ def changed(path: str, value: Any) -> Any:
 def test_the_payment_that_the_lies_are_made_of_is_a_payment() -> None:
     assert credited(payment()) == {OWNER: 30}
     assert labels(payment()) == (REFERENCE, "hello")
+
+
+def test_a_balance_of_coin_that_is_missing_is_no_balance_of_another_account() -> None:
+    of_each = [10] * len(payment()["transaction"]["message"]["accountKeys"])
+    assert read_strangers(payment(preBalances=of_each, postBalances=of_each), known={USDC}) == ()
+    for before, after in ((of_each[1:], of_each), (of_each, of_each[1:])):
+        with pytest.raises(MalformedAnswerError):
+            read_strangers(payment(preBalances=before, postBalances=after), known={USDC})
 
 
 LIES: list[tuple[str, Any]] = [
