@@ -1,11 +1,14 @@
-"""What every chain's family answers about an address that somebody typed."""
+"""What every chain's family answers about a typed address, and what the chains' libraries would let pass (docs/adr/0021)."""
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from eth_utils.address import to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
+from tonsdk.utils import Address
 
 from tests.wallets.chains.examples import EVM, SOLANA, TON, TON_RAW, TRON
 from wallets.chains.base import AddressError
@@ -15,6 +18,7 @@ from wallets.chains.registry import FAMILIES
 from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.chains.ton.family import TON_FAMILY
 from wallets.chains.tron.family import TRON_FAMILY
+from wallets.chains.tron.keys import _tronpy
 
 OF = {EVM_FAMILY: EVM, TRON_FAMILY: TRON, SOLANA_FAMILY: SOLANA, TON_FAMILY: TON}
 
@@ -79,3 +83,21 @@ def test_whatever_is_taken_has_a_form_that_is_taken_again_and_stays(text: str) -
         assert family.canonical_address(canonical) == canonical
         key = family.address_key(text)
         assert family.address_key(canonical) == key
+
+
+to_base58check = _tronpy.keys.to_base58check_address
+
+LET_PASS: list[tuple[ChainFamily, Callable[[str], object], str]] = [
+    # One letter of a right checksum in another case.
+    (EVM_FAMILY, to_checksum_address, "0xA0Ee7A142d267C1f36714E4a8F75612F20a79720"),
+    (TRON_FAMILY, to_base58check, "41a0ee7a142d267c1f36714e4a8f75612f20a79720"),
+    (TON_FAMILY, Address, "\N{ARABIC-INDIC DIGIT ZERO}:" + "1" * 64),
+    (TON_FAMILY, Address, "00:" + "1" * 64),
+]
+
+
+@pytest.mark.parametrize(("family", "read", "text"), LET_PASS)
+def test_a_library_takes_what_is_no_address(family: ChainFamily, read: Callable[[str], object], text: str) -> None:
+    assert read(text)
+    with pytest.raises(AddressError):
+        family.canonical_address(text)

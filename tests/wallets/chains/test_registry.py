@@ -1,10 +1,13 @@
-"""What the settings make of the chains, and which mistakes are told at start."""
+"""What the settings make of the chains and of their nodes, and which mistakes are told at start."""
 
 from typing import Any
 
 import pytest
 
+from wallets.chains.adapters import open_pool
 from wallets.chains.registry import CHAINS, ChainConfigError, load_chains, unknown_settings
+from wallets.chains.rpc.client import Node
+from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.networks import poll_seconds
 
 ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -110,3 +113,36 @@ def test_all_settings_in_the_registrys_docstring_are_known() -> None:
     keys = ("NETWORK", "RPC_URLS", "CHAIN_ID", "CONFIRMATIONS", "START_BLOCK", "POLL_SECONDS")
     given = {f"POLYGON_{key}": "" for key in keys} | {"POLYGON_TOKEN_USDC_E": ""}
     assert unknown_settings(given | {"NETWORK": "", "POLL_SECONDS": ""}) == []
+
+
+def test_a_transaction_is_linked_wherever_there_is_an_explorer() -> None:
+    base = load_chains("mainnet", {})["base"]
+    assert base.transaction_url("0x1") == "https://basescan.org/tx/0x1"
+    # Whatever a node called a transaction stays one part of the link.
+    assert base.transaction_url("a/b?c") == "https://basescan.org/tx/a%2Fb%3Fc"
+    assert load_chains("local", {})["base"].transaction_url("0x1") is None
+
+
+def test_what_is_confused_with_a_token_is_watched_and_not_accepted() -> None:
+    base = load_chains("mainnet", {})["base"]
+    assert [token.symbol for token in base.accepted_tokens] == ["USDC"]
+    assert set(base.tokens) > {"USDC"}
+
+
+def test_only_a_local_chain_may_begin_anew() -> None:
+    local = {n: load_chains(n, {})["base"].is_local for n in ("mainnet", "testnet", "local")}
+    assert local == {"mainnet": False, "testnet": False, "local": True}
+
+
+def test_each_node_has_its_own_key_and_the_last_may_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[str, str]] = []
+
+    def open_node(url: str, *, api_key: str) -> Node:
+        opened.append((url, api_key))
+        return Node(url)
+
+    monkeypatch.setattr(SOLANA_FAMILY, "open_node", open_node, raising=False)
+    urls = "https://one.example,https://two.example"
+    given = {"SOLANA_RPC_URLS": urls, "SOLANA_API_KEYS": "first-key"}
+    open_pool(load_chains("mainnet", given)["solana"]).close()
+    assert opened == [("https://one.example", "first-key"), ("https://two.example", "")]
