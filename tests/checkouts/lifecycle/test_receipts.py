@@ -69,6 +69,8 @@ def test_a_completed_checkout_mails_its_receipt_once() -> None:
         ):
             assert said in words
         assert "Test mode" not in words
+        # Of one transfer the sum says it.
+        assert "Amount" not in words
     assert [send_due_mails(now=LATER + timedelta(days=1)) for _ in range(2)] == [0, 0]
 
 
@@ -173,6 +175,8 @@ def test_several_transfers_and_what_is_too_much_are_told() -> None:
     for words in (message.body, html_of(message)):
         assert first.tx_hash in words
         assert second.tx_hash in words
+        assert "10.00 USDC" in words
+        assert "20.00 USDC" in words
         assert "Overpaid" in words
         assert "5.00 USDC" in words
 
