@@ -90,6 +90,12 @@ def test_a_wallet_sends_exactly_the_amount_and_nothing_when_it_has_too_little(ti
     assert till.balance() == before + UNITS
 
 
+@pytest.mark.parametrize("till", ["tron"], indirect=True)
+def test_a_tron_wallet_writes_its_hashes_as_tron_does(till: Till, tron_node: TronNode) -> None:
+    tx_hash = pay(till.entry, token="USDT", to=till.to, amount=AMOUNT)
+    assert tron_node.anvil.receipt(f"0x{tx_hash}")["status"] == "0x1"
+
+
 @pytest.mark.parametrize("till", ["solana"], indirect=True)
 def test_a_solana_wallet_names_the_links_reference_and_writes_a_memo(till: Till, solana_node: SolanaNode) -> None:
     reference = str(Keypair().pubkey())
