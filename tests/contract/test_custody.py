@@ -44,7 +44,7 @@ SHOWN: Final = {
         "wallets/dashboard/test_second_factor.py::test_a_merchant_that_was_never_paid_starts_without_a_second_factor",
         "wallets/dashboard/test_second_factor.py::test_a_developers_own_chains_ask_for_none",
         "wallets/receiving/test_changes.py::test_another_wallet_waits_and_the_owners_are_told_twice",
-        "accounts/keys/test_service.py::test_audit_entries_cannot_be_changed",
+        "accounts/keys/test_views.py::test_audit_entries_cannot_be_changed",
     ],
     "the server": ["wallets/forwarders/test_contracts.py::test_nobody_but_the_factory_makes_a_forwarder_send"],
     "one RPC provider": [
@@ -68,7 +68,7 @@ SAID: Final = {
         "wallets/forwarders/test_contracts.py::test_calling_a_forwarder_with_anything_else_moves_nothing",
     ],
     "It may hold two keys": [
-        "settlements/gas/test_keys.py::test_without_a_key_nothing_is_sent",
+        "settlements/gas/test_nonces.py::test_without_a_key_nothing_is_sent",
         "x402/exact/solana/test_rail.py::test_both_versions_of_solana_are_offered_with_the_account_that_pays_the_network",
     ],
     "Both pay network fees": [
