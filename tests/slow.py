@@ -5,9 +5,9 @@ host; a busy or slow one makes the rule milder and never stricter, so that no te
 
 - What a test computed is processor time, of this process and of children that it waited for, divided by how much slower this
   host runs a loop than the one where the limits were set. The loop is run again after a test that seems too slow.
-- What it waited for is time by the clock, less that in which anything here was kept from a processor, as Linux tells. Where
-  nobody tells, waiting is not counted.
-- Measures of one test differ by half, and that much is forgiven.
+- What it waited for is time by the clock, less that in which anything here was kept from a processor, a disk or memory, as
+  Linux tells, or in which other machines had this one's processors. Where nobody tells, waiting is not counted.
+- Measures of one test differ by half, between hosts by more: twice the limit is forgiven.
 """
 
 import os
@@ -23,18 +23,19 @@ import pytest
 from tests.night import around
 
 LIMIT_SECONDS: Final = 1.0
-FORGIVEN: Final = 1.5
+FORGIVEN: Final = 2.0
 MOST_LISTED: Final = 40
 FILE = Path(__file__).with_name("slow.toml")
 LOOP_SECONDS: Final = 0.005
 """Processor time of `_loop` on the host where the limits were set."""
 
-_PRESSURE: Final = Path("/proc/pressure/cpu")
+_PRESSURES: Final = Path("/proc/pressure")
+_TICKS: Final = Path("/proc/stat")
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The clocks at a moment, in seconds: the wall's, the processor's, and for how long somebody was kept from a processor."""
+    """The clocks at a moment, in seconds: the wall's, the processor's, and for how long somebody was held up."""
 
     wall: float
     processor: float
@@ -92,8 +93,9 @@ def _loop() -> float:
 
 def _held_up() -> float:
     try:
-        told = _PRESSURE.read_text()
+        told = [(_PRESSURES / name).read_text() for name in ("cpu", "io", "memory")]
+        stolen = int(_TICKS.read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK")
     except OSError:
         # As if all the time: waiting does not count.
         return time.perf_counter()
-    return int(told.split("total=")[1].split()[0]) / 1e6
+    return sum(int(each.split("total=")[1].split()[0]) for each in told) / 1e6 + stolen

@@ -120,18 +120,18 @@ def test_a_planted_slow_test_fails_and_a_listed_one_passes(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("seconds", "computed", "held_up", "slowness", "is_slow"),
     [
-        (1.4, 1.4, 0, 1, False),
-        (1.6, 1.6, 0, 1, True),
+        (1.9, 1.9, 0, 1, False),
+        (2.1, 2.1, 0, 1, True),
         # It waited on a quiet host, and on a busy one.
-        (1.6, 0, 0, 1, True),
-        (1.6, 0, 1.5, 1, False),
+        (2.1, 0, 0, 1, True),
+        (2.1, 0, 2.0, 1, False),
         # It computed while others did, and on a host half as fast.
-        (9, 1.6, 9, 1, True),
-        (9, 1.4, 9, 1, False),
-        (3, 3, 3, 2, False),
-        (3.2, 3.2, 3.2, 2, True),
+        (9, 2.1, 9, 1, True),
+        (9, 1.9, 9, 1, False),
+        (3.9, 3.9, 3.9, 2, False),
+        (4.2, 4.2, 4.2, 2, True),
         # A fast host forgives no less.
-        (1.4, 1.4, 0, 0.5, False),
+        (1.9, 1.9, 0, 0.5, False),
         # A child that it ended had computed before.
         (0.1, 60, 0, 1, False),
     ],
