@@ -25,6 +25,7 @@ from pytest_django import DjangoDbBlocker
 
 from gateway.core.embedded.binaries import find_binaries
 from gateway.core.embedded.layout import Layout
+from gateway.core.postgres.base import LIMIT_PAUSES
 from tests.tree import ROOT
 
 TEMPLATE = "florin_template"
@@ -141,6 +142,8 @@ def _is_restored(server: CursorWrapper, kept: Path) -> bool:
     """Whether the template could be made of a dump."""
     _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", TEMPLATE)
     _run(server, "CREATE DATABASE {}", TEMPLATE)
+    # A migration gives it to the role, which no dump of a database has.
+    server.execute(LIMIT_PAUSES)
     return _tool("pg_restore", "--no-owner", "--exit-on-error", "--dbname", TEMPLATE, str(kept))
 
 
