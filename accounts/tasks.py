@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from accounts.login.cleanup import forget_old_logins
+from accounts.login.guard import forget_old_logins
 
 
 @shared_task(name="accounts.forget_old_logins")

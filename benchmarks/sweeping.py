@@ -12,7 +12,7 @@ from benchmarks.report import Claim, Report, Series
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer, prepare_chain
 from demo.localnet.tokens import deploy_contract, mint, transfer_many
-from settlements.sweeps.calls import FACTORY, MOST_ITEMS, TRANSACTION_GAS, Item, batches, calldata, gas_of
+from settlements.sweeps.plan import FACTORY, MOST_ITEMS, TRANSACTION_GAS, Item, batches, calldata, gas_of
 from wallets.forwarders.addresses import checksum, deposit_key
 
 TO_ONE: Final = 51_000

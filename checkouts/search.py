@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from django.db.models import Q, QuerySet
 
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from checkouts.models import UNKEYED_REFERENCE, Checkout, Payment
 from wallets.chains.base import AddressError
 from wallets.forwarders.addresses import checksum

@@ -5,8 +5,7 @@ from datetime import datetime
 from urllib.parse import urljoin
 
 from accounts.brand.service import change_branding
-from accounts.keys.format import digest_of
-from accounts.keys.service import create_api_key
+from accounts.keys.service import create_api_key, digest_of
 from accounts.login.people import create_person
 from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, create_merchant, turn
 from accounts.models import ApiKey, Branding, Membership, Merchant, User

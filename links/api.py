@@ -19,8 +19,15 @@ from gateway.core.api.wire import json_body
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web_urls import url_policy
 from links import schemas
-from links.editing.forms import parse_changes, parse_link, parse_status, parse_template, template_id_in, with_defaults
-from links.editing.inputs import Person
+from links.editing.forms import (
+    Person,
+    parse_changes,
+    parse_link,
+    parse_status,
+    parse_template,
+    template_id_in,
+    with_defaults,
+)
 from links.editing.service import change_link, create_link, create_template, delete_template, locked_link, set_status
 from links.models import LinkTemplate, PaymentLink
 from links.page.qr_images import qr_png, qr_svg

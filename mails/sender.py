@@ -1,8 +1,6 @@
-"""Sends queued mail. A mail is sent once; twice only if a process dies between sending it and recording that.
+"""Sends queued mail, and deletes it later: addresses and texts are personal data.
 
-No lock is held while talking to a server: a row is claimed by moving its next try into the future, which counts the try. So
-a mail that crashes its process waits like any other failed one.
-"""
+A mail is sent once; twice only if a process dies between sending it and recording that."""
 
 import secrets
 import time
@@ -26,7 +24,6 @@ from mails.models import OutgoingMail
 from mails.words import MailWords, TooEarlyError, one_line, words_of
 
 log = structlog.get_logger(__name__)
-
 # Saves workers for other tasks; the claims already prevent sending twice. Held for a task's longest time: if its process
 # dies, it has ended by then.
 LEASE: Final = "mails"
@@ -188,3 +185,17 @@ def message_of(mail: OutgoingMail, words: MailWords, server: BaseEmailBackend) -
     if words.html:
         message.attach_alternative(words.html, "text/html")
     return message
+
+
+MAILS_KEPT: Final = timedelta(days=30)
+_BATCH: Final = 5_000
+
+
+def prune_mails(*, now: datetime) -> int:
+    """Delete mails queued more than 30 days ago that were sent or given up; return how many."""
+    ended = OutgoingMail.objects.filter(due_at=None, created_at__lt=now - MAILS_KEPT)
+    pruned = 0
+    while ids := list(ended.order_by("pk").values_list("pk", flat=True)[:_BATCH]):
+        deleted, _ = OutgoingMail.objects.filter(pk__in=ids).delete()
+        pruned += deleted
+    return pruned

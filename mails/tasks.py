@@ -6,8 +6,7 @@ from typing import Final
 from celery import shared_task
 from django.utils import timezone
 
-from mails.retention import prune_mails
-from mails.sender import send_due_mails
+from mails.sender import prune_mails, send_due_mails
 
 # A server that answers a byte at a time would hold the worker until it is killed.
 SOFT_LIMIT: Final = 45

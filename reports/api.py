@@ -20,7 +20,7 @@ from gateway.core.csv_files import csv_response
 from gateway.core.postgres.replica import reads_replica
 from reports import schemas
 from reports.entries import report_page, report_rows
-from reports.forms import parse_filter, parse_summary, parse_transactions
+from reports.inputs import parse_filter, parse_summary, parse_transactions
 from reports.payloads import CSV_HEADER, csv_cells, summary_payload, transaction_payload
 from reports.selectors import settlement_page, settlements_wanted
 from reports.summaries import summary_of

@@ -1,26 +1,54 @@
-"""Adds up a merchant's incoming payments and watched movements, by network and token, by day and by tag.
-
-Whole days come from daily totals. Of the first and the last day, the rows in the range are added, or the day's totals are, less
-its other rows: whichever takes fewer hours of rows.
-"""
+"""Adds up a merchant's incoming payments, watched movements and fees, by network and token, by day and by tag."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import reduce
 from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Aggregate, Count, Expression, F, Q, QuerySet, Sum, Value
 
+from accounts.models import FeeDay, FeeEntry
+from accounts.states import Mode
+from gateway.core.money import EXACT, round_to_cent
 from gateway.core.postgres.snapshot import snapshot
-from reports.fees import fees_of
 from reports.inputs import ReportFilter
 from reports.selectors import all_movements, transfers_wanted, watched_wallets
-from reports.spans import Cover, Part, cover_of
+from reports.totals import Cover, Part, Span, cover_of, span_of
 from wallets.models import TransferDay, WatchedBalance, WatchedDay
 from wallets.networks import is_accepted
 from wallets.states import Direction, TransferState
+
+
+def fees_of(wanted: ReportFilter) -> Decimal:
+    """Return the fees, in USD to a cent, charged in a filter's time, less refunds in it.
+
+    Test mode and watched wallets are free.
+    """
+    if wanted.mode != Mode.LIVE or wanted.tag:
+        return Decimal(0)
+    span = span_of(wanted.since, wanted.until)
+    entries = FeeEntry.objects.filter(merchant=wanted.merchant_id)
+    if wanted.chain:
+        entries = entries.filter(chain=wanted.chain)
+    parts = [_raw(entries, since, until) for since, until in span.rest]
+    return round_to_cent(reduce(EXACT.add, parts, _sum(_days(wanted, span))))
+
+
+def _days(wanted: ReportFilter, span: Span) -> QuerySet[FeeDay]:
+    kept = FeeDay.objects.filter(merchant=wanted.merchant_id, day__gte=span.first, day__lt=span.end)
+    return kept.filter(chain=wanted.chain) if wanted.chain else kept
+
+
+def _raw(entries: QuerySet[FeeEntry], since: datetime, until: datetime) -> Decimal:
+    return _sum(entries.filter(charged_at__gte=since, charged_at__lt=until))
+
+
+def _sum(found: QuerySet[FeeDay] | QuerySet[FeeEntry]) -> Decimal:
+    return found.aggregate(fees=Sum("amount"))["fees"] or Decimal(0)
+
 
 Key = TypeVar("Key")
 

@@ -6,8 +6,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from settlements.gas.keys import GasKeyError, gas_keys
-from settlements.gas.solana_keys import solana_gas_keys
+from settlements.gas.keys import GasKeyError, gas_keys, solana_gas_keys
 
 _BY_CHAIN: Final = ("GAS_MAX_GWEI", "GAS_DAILY_COINS", "GAS_LOW_COINS", "GAS_COIN_USD")
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.db.models import Count, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
-from settlements.gas.policy import COIN, gas_policy
+from settlements.gas.fees import COIN, gas_policy
 from settlements.models import BookCheck, GasAccount, GasTransaction, TroubledForwarder
 from settlements.states import ON_THEIR_WAY
 

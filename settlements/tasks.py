@@ -10,23 +10,19 @@ from django.utils import timezone
 
 from settlements.books.check import check_chain, next_to_check
 from settlements.errors import NoGasError
-from settlements.gas.balances import refresh_balances
-from settlements.gas.broadcast import gas_node
-from settlements.gas.keys import gas_keys
-from settlements.gas.ledger import open_accounts, open_transactions
-from settlements.gas.node import GasNode
-from settlements.gas.retention import prune_raw, prune_spans
-from settlements.gas.solana_balances import refresh_solana_balances
-from settlements.gas.solana_keys import solana_gas_keys
+from settlements.gas.balances import refresh_balances, refresh_solana_balances
+from settlements.gas.keys import gas_keys, solana_gas_keys
+from settlements.gas.ledger import open_accounts, open_transactions, prune_raw, prune_spans
+from settlements.gas.node import GasNode, gas_node
 from settlements.gas.upkeep import tend
 from settlements.models import Settlement
 from settlements.states import Sender
 from settlements.sweeps.outcomes import OPEN_STATUSES
 from settlements.sweeps.outflows import note_outflows
-from settlements.sweeps.own_wallet import give_up_wallets
+from settlements.sweeps.plan import alone, fee_chains, forwarder_chains
+from settlements.sweeps.requests import give_up_wallets
 from settlements.sweeps.schedule import sweep_due
 from settlements.sweeps.service import resume
-from settlements.sweeps.turns import alone, fee_chains, forwarder_chains
 from wallets.chains.base import ChainError
 from wallets.chains.specs import ChainSpec
 

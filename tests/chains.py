@@ -380,7 +380,7 @@ def base_settings(settings: Any, base_node: Anvil) -> Any:
 @pytest.fixture
 def base_gas_node(base_settings: Any) -> Iterator["GasNode"]:
     """Base's node as whoever sends transactions asks it."""
-    from settlements.gas.broadcast import gas_node
+    from settlements.gas.node import gas_node
 
     with gas_node("base") as opened:
         yield opened

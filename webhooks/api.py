@@ -1,20 +1,41 @@
 """The event API: events that were sent or are waiting."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import orjson
 from django.conf import settings
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import Principal
-from gateway.core.api.openapi import PAGE_PARAMETERS, errors
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from gateway.core.api.pagination import list_body
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
-from webhooks.schemas import EventList
 from webhooks.selectors import event_bodies, event_total, parse_filter
+
+
+class EventBody(s.Serializer[None]):
+    """What a webhook's body is, and an element of the event list."""
+
+    id = s.CharField(help_text="`evt_…`, the same as the `webhook-id` header.")
+    type = s.CharField(help_text="Such as `checkout.completed`.")
+    created_at = s.DateTimeField()
+    api_version = s.CharField()
+    livemode = s.BooleanField()
+    checkout_id = s.CharField()
+    sequence = s.IntegerField(help_text="Grows by one with each event of a merchant and mode.")
+    # A serializer has a property of the name `data`, so the field cannot be declared in the class body.
+
+    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
+        """Add the subject: the checkout, as GET returned it when the event happened."""
+        return super().get_fields() | {"data": s.DictField()}
+
+
+EventList = paginated("EventList", EventBody)
+
 
 EVENTS = Limit("events", 60)
 

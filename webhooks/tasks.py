@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from webhooks.delivery.retention import prune_attempts
+from webhooks.delivery.partitions import prune_attempts
 from webhooks.endpoints.service import tell_owners
 
 

@@ -1,24 +1,178 @@
-"""The settings pages of branding, with a preview, and of the checkout page."""
+"""The settings pages of branding, with a preview, and the public style sheet and logo of a merchant's pages."""
 
 from dataclasses import replace
 from typing import Any, Final
 
+from django import forms
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseRedirect
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
-from accounts.brand.facts import Brand, brand_of
-from accounts.brand.forms import BrandingForm, CheckoutPageForm
-from accounts.brand.preview import preview_notes, preview_stylesheet
-from accounts.brand.service import change_branding
+from accounts.brand.colours import DARK, LIGHT, Scheme, is_colour, palette
+from accounts.brand.facts import Brand, brand_of, properties, stylesheet, stylesheet_version
+from accounts.brand.service import MAX_UPLOAD_BYTES, BrandingChanges, change_branding
 from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, ROUND_PRICE_RIVALS, turn
 from accounts.models import Branding
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
+from gateway.core.api import errors
 from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.rate_limits import Limit
 from gateway.core.web.client_address import address_or_none
+from gateway.core.web.compact import compact_page
 from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.pages import count_visit, uncached
+
+_LINK = {"inputmode": "url", "autocomplete": "off", "placeholder": "https://"}
+
+
+class BrandingForm(forms.Form):
+    """Name, logo, colour, links and the return button's text. An empty field resets to the default."""
+
+    display_name = forms.CharField(
+        label="Name shown to buyers", required=False, help_text="Replaces the merchant's name."
+    )
+    logo = forms.FileField(
+        label="Logo",
+        required=False,
+        help_text="PNG, JPEG, WebP or GIF, up to 2 MB. We resize it. Your pages show it 40 pixels high.",
+        widget=forms.FileInput(attrs={"accept": "image/png,image/jpeg,image/webp,image/gif"}),
+    )
+    remove_logo = forms.BooleanField(label="Remove the logo", required=False)
+    accent = forms.CharField(
+        label="Accent colour",
+        required=False,
+        help_text="Six hex digits, such as #2440d8. Leave it empty for our colour.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "maxlength": 7}),
+    )
+    support_url = forms.CharField(label="Where buyers get help", required=False, widget=forms.TextInput(attrs=_LINK))
+    terms_url = forms.CharField(label="Your terms of sale", required=False, widget=forms.TextInput(attrs=_LINK))
+    return_label = forms.CharField(
+        label="Return button", required=False, help_text="Replaces “Return to” and your name. Up to 40 characters."
+    )
+
+    def clean_logo(self) -> Any:
+        """Refuse a file that is too large before any of it is read."""
+        logo = self.cleaned_data["logo"]
+        if logo and logo.size > MAX_UPLOAD_BYTES:
+            raise ValidationError("The logo must not be larger than 2 MB.")
+        return logo
+
+    def changes(self) -> BrandingChanges:
+        """Return the changes of a valid form; without a new file the logo stays."""
+        typed = self.cleaned_data
+        changes = BrandingChanges(
+            display_name=typed["display_name"],
+            accent=typed["accent"],
+            support_url=typed["support_url"],
+            terms_url=typed["terms_url"],
+            return_label=typed["return_label"],
+        )
+        if typed["logo"]:
+            changes["logo"] = typed["logo"].read()
+        elif typed["remove_logo"]:
+            changes["logo"] = b""
+        return changes
+
+
+class CheckoutPageForm(forms.Form):
+    """Settings of the checkout page: what it offers to buyers, and which mails they get."""
+
+    buyers_may_retry = forms.BooleanField(
+        label="Buyers can restart an expired checkout at the same price", required=False
+    )
+    mails_receipts = forms.BooleanField(label="Mail a receipt to the checkout's e-mail address", required=False)
+    round_price_rivals = forms.BooleanField(
+        label="Review round payments when another checkout of the same price has just expired",
+        help_text="On exact-amount networks, such a payment may come from the buyer who was late. It waits in your inbox"
+        " and does not complete the open checkout.",
+        required=False,
+    )
+
+
+_THEMES: Final = (("light", LIGHT), ("dark", DARK))
+_DARK_LETTERS: Final = "#000000"
+
+
+def preview_stylesheet(accent: str) -> str:
+    """Return the preview's style sheet for an accent; empty without a valid colour.
+
+    The preview is part of a dashboard page, so its colours apply only inside it, in either theme of the reader.
+    """
+    if not is_colour(accent):
+        return ""
+    rules = "".join(f".preview--{name}{{{properties(palette(accent, scheme))}}}" for name, scheme in _THEMES)
+    return f"@layer states{{{rules}}}"
+
+
+def preview_notes(accent: str) -> list[str]:
+    """Return the notes on how an accent was changed to stay readable."""
+    if not accent:
+        return ["Without your own colour, your pages use ours."]
+    if not is_colour(accent):
+        return ["Enter a colour, such as #2440d8. Until then the preview shows ours."]
+    is_bright = palette(accent, LIGHT).ink == _DARK_LETTERS
+    letters = (
+        "Your buttons use dark text, because white is hard to read on this colour."
+        if is_bright
+        else "Your buttons use white text, which is easy to read on this colour."
+    )
+    return [letters, *(note for name, scheme in _THEMES for note in _moved(accent, name, scheme))]
+
+
+def _moved(accent: str, name: str, scheme: Scheme) -> list[str]:
+    drawn = palette(accent, scheme)
+    direction = "lighter" if scheme.is_dark else "darker"
+    notes = []
+    if drawn.text != accent:
+        notes.append(f"On {name} screens, links are drawn {direction}: {drawn.text}.")
+    if drawn.edge != drawn.fill:
+        notes.append(f"On {name} screens, buttons get a border, so that they stand out.")
+    return notes
+
+
+# Per client and merchant: each buyer's browser asks once, and many may share an address.
+BRAND = Limit("brand", 600)
+# Opened directly, neither may load anything.
+_HEADERS = {"Cache-Control": "public, max-age=31536000, immutable", "Content-Security-Policy": "default-src 'none'"}
+
+
+@compact_page
+@require_safe
+def brand_stylesheet(request: HttpRequest, merchant_id: str, version: str) -> HttpResponse:
+    """Answer the style sheet of the merchant's pages. Raises Http404 for any version but the current one."""
+    if refusal := _refusal(request, merchant_id):
+        return refusal
+    of_merchant = Branding.objects.filter(merchant__public_id=merchant_id)
+    accent = of_merchant.values_list("accent", flat=True).first()
+    if accent is None or stylesheet_version(accent) != version:
+        raise Http404
+    return HttpResponse(stylesheet(accent), content_type="text/css", headers=_HEADERS)
+
+
+@require_safe
+def brand_logo(request: HttpRequest, merchant_id: str, digest: str) -> HttpResponse:
+    """Answer the merchant's logo. Raises Http404 for any digest but the current one."""
+    if refusal := _refusal(request, merchant_id):
+        return refusal
+    of_merchant = Branding.objects.filter(merchant__public_id=merchant_id)
+    present = of_merchant.filter(logo_digest=digest)
+    logo = present.values_list("logo", flat=True).first()
+    if not logo:
+        raise Http404
+    return HttpResponse(bytes(logo), content_type="image/png", headers=_HEADERS)
+
+
+def _refusal(request: HttpRequest, merchant_id: str) -> HttpResponse | None:
+    try:
+        count_visit(request, BRAND, merchant_id)
+    except errors.RateLimitError as error:
+        return uncached(HttpResponse(status=429), error.headers())
+    return None
+
 
 _TEXTS: Final = ("display_name", "accent", "support_url", "terms_url", "return_label")
 # The lengths of the columns; saving would refuse anything longer.

@@ -8,8 +8,8 @@ from django.utils import timezone
 from accounts.merchants.service import create_merchant
 from accounts.models import Merchant
 from accounts.states import Mode
+from accounts.team.access import PersonRequest, signed_in
 from accounts.team.forms import MerchantForm
-from accounts.team.seats import PersonRequest, signed_in
 from accounts.team.selectors import merchants_of
 from gateway.core.web.client_address import address_or_none
 

@@ -11,8 +11,8 @@ from django.utils.module_loading import import_string
 
 from accounts.audit.service import record
 from accounts.models import Merchant
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from gateway.core.exports import ExportTable, zip_response
 from gateway.core.web.client_address import address_or_none
 

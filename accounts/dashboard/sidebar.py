@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 
 
 @dataclass(frozen=True, slots=True)

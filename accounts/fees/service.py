@@ -1,8 +1,4 @@
-"""Fees of payments: charged once at completion, and refunded when a reorg removes the payment.
-
-Nothing is deducted from the buyer's payment; monthly statements add up these entries. Entries never change: a refund, or
-a repeated charge, is a new entry in its own month.
-"""
+"""Fees of payments: charged once at completion, refunded when a reorg removes the payment; and merchants' plans."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,9 +6,55 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from django.db import connection
+from django.db import connection, transaction
 
-from accounts.states import FeeKind
+from accounts.audit.service import record
+from accounts.models import Merchant, User
+from accounts.states import FeeKind, FeeTier
+from gateway.core.daily_totals import SumTable, days_of
+
+FEE_DAYS: Final = SumTable(
+    "accounts_feeday",
+    ("merchant_id", "day", "chain"),
+    ("count", "amount"),
+    raw=f"""
+    SELECT merchant_id, (charged_at AT TIME ZONE 'UTC')::date AS day, chain,
+           sum(1 - 2 * (number %% 2))::bigint AS count, sum(amount) AS amount
+    FROM accounts_feeentry WHERE {days_of("charged_at")}
+    GROUP BY 1, 2, 3
+    """,  # noqa: S608 - only our own text is put in
+)
+
+
+@transaction.atomic
+def set_plan(
+    merchant_id: int, *, tier: FeeTier, rate: Decimal, actor: User, now: datetime, address: str | None = None
+) -> None:
+    """Set a merchant's plan from now on; `rate` is a fraction. The same plan again changes nothing.
+
+    Raises IntegrityError for a rate other than the plan's.
+    """
+    merchant = Merchant.objects.select_for_update(no_key=True).get(pk=merchant_id)
+    before = _plan(merchant)
+    merchant.fee_tier, merchant.fee_rate = tier, rate
+    if _plan(merchant) == before:
+        return
+    merchant.save(update_fields=["fee_tier", "fee_rate"])
+    record(
+        merchant,
+        action="merchant.plan_set",
+        actor=actor,
+        object_id=merchant.public_id,
+        before=before,
+        after=_plan(merchant),
+        address=address,
+        now=now,
+    )
+
+
+def _plan(merchant: Merchant) -> dict[str, str]:
+    return {"plan": str(merchant.fee_tier), "rate": f"{merchant.fee_rate:.5f}"}
+
 
 _FEE_OF: Final = "round(paid.received * m.fee_rate, 6)"
 """The fee of a payment, as SQL: the received amount times the rate of the merchant `m`, both numerics in USD.
@@ -43,7 +85,6 @@ _COMPLETED: Final = """
          AS paid (merchant_id, kind, subject_id, chain, token, received)
 """
 _CHARGE: Final = f"{insert_fees(_COMPLETED)} ON CONFLICT (kind, subject_id, number) DO NOTHING"
-
 # Inserts the reversing entry of each payment's last entry. Of two concurrent reversals, the key accepts one.
 _TURN: Final = """
     INSERT INTO accounts_feeentry (merchant_id, kind, subject_id, number, corrects_id, chain, token, received, rate, amount,

@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from accounts.keys.format import digest_of
+from accounts.keys.service import digest_of
 from accounts.models import ApiKey
 from accounts.states import Mode
 from gateway.core.api.errors import AuthenticationError

@@ -1,13 +1,24 @@
 """Creates and revokes API keys."""
 
+import hashlib
+import secrets
 from datetime import datetime
 
 from django.db import transaction
 
 from accounts.audit.service import record
-from accounts.keys.format import digest_of, new_key
 from accounts.models import ApiKey, Merchant, User
 from accounts.states import Mode
+
+
+def new_key(mode: Mode) -> str:
+    """Return a fresh key; the caller shows it once and keeps its digest."""
+    return f"sk_{mode}_{secrets.token_urlsafe(32)}"
+
+
+def digest_of(key: str) -> bytes:
+    """Return the stored digest. SHA-256 suffices, because the key has 256 random bits."""
+    return hashlib.sha256(key.encode()).digest()
 
 
 @transaction.atomic

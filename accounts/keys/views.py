@@ -1,18 +1,30 @@
 """The page of a mode's API keys: list, create, show once, revoke."""
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from accounts.keys.forms import KeyForm
 from accounts.keys.service import create_api_key, revoke_api_key
 from accounts.models import ApiKey
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from accounts.team.selectors import keys_of
+from accounts.words import LineField
 from gateway.core.web.client_address import address_or_none
+
+
+class KeyForm(forms.Form):
+    """The name of a new key. The page determines its mode."""
+
+    name = LineField(
+        label="What will use it",
+        max_length=80,
+        help_text="Such as “Web shop” or “Accounting”, so that you know which one to revoke.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
 
 
 @seated(get=Act.SEE)

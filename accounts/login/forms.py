@@ -9,6 +9,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import forms as totp
 from django import forms
 from django.contrib.auth.hashers import make_password
+from django.forms import Form
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -17,8 +18,29 @@ from accounts.login import guard
 from accounts.login.adapter import invited_email
 from accounts.login.factors import use_up
 from accounts.login.guard import Secret
-from accounts.login.plain_fields import PlainFields
 from accounts.words import LineField
+
+_LABELS = {
+    "login": "E-mail address",
+    "email": "E-mail address",
+    "oldpassword": "Present password",
+    "password1": "Password",
+    "password2": "The same again",
+}
+_NEW_PASSWORD = "At least ten characters. Common passwords are refused."  # noqa: S105
+
+
+class PlainFields(Form):
+    """A form mixin without placeholders and the library's lists of rules."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            field.widget.attrs.pop("placeholder", None)
+            field.label = _LABELS.get(name, field.label)
+            if "password" in name:
+                field.help_text = _NEW_PASSWORD if name == "password1" else ""
+
 
 _NOT_NOW = "This code is already used or not valid yet. Wait for the next one."
 

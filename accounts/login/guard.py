@@ -1,9 +1,4 @@
-"""Limits guesses at secrets: five in a row, then none for fifteen minutes.
-
-A guess is counted before the secret is checked, in one statement on one row, so of parallel guesses only five are
-evaluated. (Counting afterwards let all of forty parallel guesses through.) Unknown addresses are counted as well, so a lock
-reveals nothing.
-"""
+"""Limits guesses at secrets: five in a row, then none for fifteen minutes. Old counts and ended sessions are deleted."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -11,6 +6,9 @@ from enum import StrEnum
 from math import ceil
 from typing import Any, Final
 
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.db import connection
 
 from accounts.errors import LockedError
@@ -18,7 +16,6 @@ from accounts.models import Guesses
 
 MOST_FAILURES: Final = 5
 LOCKED_FOR: Final = timedelta(minutes=15)
-
 # The fifth guess locks when it is admitted: if it is right, `forgive` removes the lock. A count without new guesses for a
 # lock's duration starts again; a guesser gains no more by that than by waiting for the lock to end.
 _ADMIT = """
@@ -81,3 +78,11 @@ def _digest_of(email: str, secret: Secret) -> bytes:
     # Upper case first: the database compares addresses in it, where a dotless i and an I are the same.
     canonical = email.strip().upper().casefold()
     return hashlib.sha256(f"{secret}:{canonical}".encode()).digest()
+
+
+def forget_old_logins(*, now: datetime) -> int:
+    """Delete ended sessions with their records, and old counts of guesses; return the number of rows."""
+    SessionStore.clear_expired()
+    alive = Session.objects.values("session_key")
+    deleted, _ = UserSession.objects.exclude(session_key__in=alive).delete()
+    return int(deleted) + forget_old_guesses(now=now)

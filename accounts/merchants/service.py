@@ -1,13 +1,19 @@
-"""Creates merchants and changes their switches."""
+"""Creates merchants, changes their switches, closes and reopens them."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from allauth.usersessions.models import UserSession
+from django.conf import settings
 from django.db import transaction
 
 from accounts.audit.service import record
 from accounts.models import Membership, Merchant, User
 from accounts.states import Role
+from accounts.team.owners import mail_owners
+from accounts.team.permissions import Act, may
+from gateway.core.api.errors import ConflictError
+from gateway.core.ids import new_code
 
 
 @transaction.atomic
@@ -61,3 +67,81 @@ def turn(
             address=address,
             now=now,
         )
+
+
+REOPEN_WITHIN: Final = timedelta(days=30)
+"""How long after closing the operator can reopen an account."""
+
+_CLOSED: Final = "This merchant account is closed. It takes no new payments."
+_NO_OWNER: Final = "Only an owner can close this account."
+
+
+def refuse_if_closed(merchant_id: int) -> None:
+    """Raise ConflictError (state_conflict) if the merchant account is closed."""
+    if Merchant.objects.filter(pk=merchant_id, closed_at__isnull=False).exists():
+        raise ConflictError(_CLOSED)
+
+
+@transaction.atomic
+def close_account(merchant: Merchant, *, by: User, now: datetime, address: str | None = None) -> bool:
+    """Close a merchant account, log all of its members out and mail its owners; return whether it was open.
+
+    Raises ConflictError if `by` is not an owner (any more).
+    """
+    # Locks in the order of team changes, so that a person who was just removed cannot close the account.
+    team = Membership.objects.select_for_update().filter(merchant=merchant)
+    seats = {seat.user_id: Role(seat.role) for seat in team.order_by("pk")}
+    if by.pk not in seats or not may(seats[by.pk], Act.CLOSE):
+        raise ConflictError(_NO_OWNER)
+    if not _set_closed(merchant, before=None, after=now):
+        return False
+    for session in UserSession.objects.filter(user__in=seats):
+        session.end()
+    _note(merchant, "merchant.closed", by=by, now=now, address=address)
+    until = f"{now + REOPEN_WITHIN:%-d %B %Y}"
+    _mail(
+        merchant,
+        f"{merchant.name} is closed",
+        f"{by.email} closed the merchant account {merchant.name}. It takes no new checkouts and payment links. Open checkouts "
+        f"can be paid until they expire, and received money can still be settled. All sessions of the team have ended.\n\n"
+        f"If this was a mistake, ask the operator to reopen the account by {until}.",
+        now=now,
+    )
+    return True
+
+
+@transaction.atomic
+def reopen_account(merchant: Merchant, *, by: User, now: datetime, address: str | None = None) -> bool:
+    """Reopen an account that was closed at most 30 days ago; return whether that changed anything."""
+    closed_at = merchant.closed_at
+    if closed_at is None or closed_at <= now - REOPEN_WITHIN:
+        return False
+    if not _set_closed(merchant, before=closed_at, after=None):
+        return False
+    _note(merchant, "merchant.reopened", by=by, now=now, address=address)
+    _mail(
+        merchant,
+        f"{merchant.name} is open again",
+        f"The operator reopened the merchant account {merchant.name}. It takes checkouts again, and its active payment links "
+        f"can be paid.\n\n{settings.BASE_URL}/dashboard/",
+        now=now,
+    )
+    return True
+
+
+def _set_closed(merchant: Merchant, *, before: datetime | None, after: datetime | None) -> bool:
+    # Of two concurrent requests to close or reopen, one succeeds.
+    same = Merchant.objects.filter(pk=merchant.pk, closed_at=before)
+    changed = same.update(closed_at=after)
+    if changed:
+        merchant.closed_at = after
+    return bool(changed)
+
+
+def _note(merchant: Merchant, action: str, *, by: User, now: datetime, address: str | None) -> None:
+    record(merchant, action=action, actor=by, object_id=merchant.public_id, address=address, now=now)
+
+
+def _mail(merchant: Merchant, subject: str, text: str, *, now: datetime) -> None:
+    key = f"closing:{new_code()}"
+    mail_owners(merchant.pk, key=key, subject=subject, text=text, now=now)

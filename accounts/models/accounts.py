@@ -33,7 +33,7 @@ class Merchant(models.Model):
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)
     next_wallet_change_hours_at = models.DateTimeField(null=True)
-    # Set while the account is closed: see `accounts.merchants.closure`.
+    # Set while the account is closed: see `accounts.merchants.service`.
     closed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 

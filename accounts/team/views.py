@@ -10,9 +10,9 @@ from accounts.models import Invitation, Membership, User
 from accounts.states import Role
 from accounts.team import invitations
 from accounts.team import service as teams
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.forms import InvitationForm, RoleForm
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from accounts.team.selectors import open_invitations, team_of
 from gateway.core.web.client_address import address_or_none
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from accounts.team.selectors import merchants_of
 
 register = template.Library()

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from django.db import connection
 
-from accounts.merchants.closure import refuse_if_closed
+from accounts.merchants.service import refuse_if_closed
 from accounts.states import Mode
 from checkouts.exact.exhaustion import is_exhausted
 from checkouts.inputs import NewCheckout

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from accounts.states import Mode
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from checkouts.dashboard.capacity import Capacity
 from checkouts.inbox.queries import MOST_COUNTED, alarm_count, open_count
 from wallets.models import ReceivingWallet

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from django.db.models import Count, F, Q
 
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from checkouts.exact_amounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.models import AmountReservation
 from gateway.core.money import readable

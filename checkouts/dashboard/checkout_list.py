@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.db.models import Max, Min, Q, QuerySet, Sum
 
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from checkouts.dashboard.words import status_badge
 from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
 from checkouts.rows import doubted_checkouts

@@ -6,8 +6,8 @@ from datetime import datetime
 from hashlib import blake2b
 
 from accounts.states import Mode
+from accounts.team.access import Seat
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat
 from checkouts.dashboard.deliveries import ShownDelivery, deliveries_of
 from checkouts.dashboard.escrow import ShownEscrow, escrow_of
 from checkouts.dashboard.held_money import WaitingMoney, waiting_money

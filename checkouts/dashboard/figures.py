@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import connection
 from django.db.models import Max, Sum
 
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from checkouts.models import DailyTotal
 from checkouts.states import CheckoutStatus
 

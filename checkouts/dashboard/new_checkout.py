@@ -5,7 +5,7 @@ from typing import Any, Final
 from django import forms
 
 from accounts.states import Mode
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from checkouts.creation.forms import DEFAULT_EXPIRES_IN, MAX_DESCRIPTION, parse_create
 from checkouts.creation.references import MAX_LENGTH
 from checkouts.dashboard.words import SCENARIOS

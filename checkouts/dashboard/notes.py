@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from accounts.audit.service import record
 from accounts.models import User
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from checkouts.dashboard.details import find_checkout
 from checkouts.models import MOST_LETTERS, Checkout, TeamNote
 from gateway.core.web.client_address import address_or_none

@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from accounts.models import ApiKey
 from accounts.states import Mode
+from accounts.team.access import Seat
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat
 from checkouts.models import CheckoutCount
 from checkouts.states import CheckoutStatus
 from wallets.models import ReceivingWallet

@@ -9,8 +9,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from checkouts.creation.service import create_checkout
 from checkouts.dashboard.checkout_list import (
     CSV_HEADER,

@@ -6,8 +6,8 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from checkouts.dashboard.details import find_checkout
 from checkouts.lifecycle.refunds import note_refund, refundable
 from checkouts.models import Checkout

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from django.db.models import Q
 
 from accounts.states import Mode
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from checkouts.dashboard.deliveries import ShownDelivery
 from checkouts.dashboard.escrow import ShownEscrow
 from checkouts.inbox.rows import outcome_of

@@ -7,8 +7,8 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from checkouts.inbox.pages import tabs_of
 from checkouts.inbox.words import VERDICTS
 from checkouts.models import BuyerReport, InboxItem

@@ -6,8 +6,8 @@ from itertools import chain
 
 from django.http.response import HttpResponseBase
 
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from checkouts.inbox.pages import read_reason, read_tab
 from checkouts.inbox.queries import items_in
 from checkouts.inbox.rows import item_rows, named

@@ -7,8 +7,8 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from checkouts.inbox.evidence import confirmation_of, label_of, late_money, suggestion_of
 from checkouts.inbox.queries import (
     Tab,

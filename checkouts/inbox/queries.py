@@ -7,7 +7,7 @@ from typing import Final
 
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from checkouts.models import AmountReservation, Checkout, CheckoutQuerySet, InboxDecision, InboxItem
 from checkouts.pricing import MAX_AMOUNT
 from checkouts.search import matching_keys

@@ -8,7 +8,7 @@ from typing import Final
 
 from accounts.models import User
 from accounts.states import Mode
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from checkouts.attribution.deposit_rules import is_older
 from checkouts.inbox.queries import asked_amounts, find_checkouts, named_checkouts, near_checkouts
 from checkouts.inbox.words import DECIDED, DOING, OUTCOMES, REASONS, SUM, Words

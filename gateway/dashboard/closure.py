@@ -13,10 +13,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.merchants.closure import REOPEN_WITHIN, close_account
+from accounts.merchants.service import REOPEN_WITHIN, close_account
 from accounts.states import Mode
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from checkouts.inbox.queries import open_count
 from checkouts.models import CheckoutCount
 from checkouts.states import FINAL, CheckoutStatus

@@ -11,8 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
-from accounts.fees.plans import set_plan
-from accounts.merchants.closure import reopen_account
+from accounts.fees.service import set_plan
+from accounts.merchants.service import reopen_account
 from accounts.models import Merchant
 from accounts.states import TIER_RATES, FeeTier
 from gateway.core.web.client_address import address_or_none

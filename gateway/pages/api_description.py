@@ -9,7 +9,7 @@ from rest_framework import serializers as s
 
 from checkouts.schemas import Checkout
 from gateway.core import json
-from webhooks.schemas import EventBody
+from webhooks.api import EventBody
 from x402.schemas import X402Payment
 
 # Written by tests/contract/test_examples.py, from requests that it sends and answers that it gets.

@@ -10,8 +10,8 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.keyset import keyset_page
 from gateway.core.money import readable
 from links.dashboard.words import ALL, KINDS, TABS, interval_of, link_badge, price_of, range_of

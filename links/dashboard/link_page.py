@@ -1,5 +1,9 @@
-"""The page of one link: totals, sharing, status."""
+"""The page of one link: totals, sharing, subscribers, status."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -8,19 +12,196 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
+from checkouts.dashboard.checkout_list import ListedCheckout, listed
+from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
-from gateway.core.api.errors import InvalidRequestError
-from links.dashboard.access import found_link, person_of
-from links.dashboard.details import detail_of
-from links.dashboard.subscribers import subscriber_page
-from links.editing.forms import parse_status
+from gateway.core.api.errors import InvalidRequestError, NotFoundError
+from gateway.core.api.keyset import keyset_page
+from gateway.core.email_masks import masked
+from gateway.core.money import readable
+from gateway.core.pretty_json import indented
+from gateway.core.web.client_address import address_or_none
+from gateway.core.web.language_tags import utc
+from links.dashboard.words import KINDS, STANDINGS, Kind, interval_of, link_badge, price_of, range_of
+from links.editing.forms import Person, parse_status
 from links.editing.service import set_status
+from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
+from links.page.build import LinkStage, stage_of
 from links.page.qr_images import qr_png, qr_svg
-from links.payloads import link_url
-from links.selectors import payable_chains
-from links.states import LinkStatus, LinkType
+from links.payloads import NOTHING, link_url, share_text
+from links.selectors import (
+    LastPayment,
+    invoice_payments,
+    link_template,
+    paid_moments_of,
+    payable_chains,
+    payment_link,
+    subscriber_payments,
+    takings_of,
+)
+from links.states import Interval, LinkStatus, LinkType
+from links.subscriptions.periods import coverage
+from links.tokens import personal_url
+from webhooks.dashboard.words import Badge
+
+
+def found_link(seat: Seat, link_id: str) -> PaymentLink:
+    """Return a link of the merchant and mode. Raises Http404."""
+    try:
+        return payment_link(seat.merchant.pk, seat.mode, link_id)
+    except NotFoundError as error:
+        raise Http404 from error
+
+
+def found_template(seat: Seat, template_id: str) -> LinkTemplate:
+    """Return a template of the merchant and mode. Raises Http404."""
+    try:
+        return link_template(seat.merchant.pk, seat.mode, template_id)
+    except NotFoundError as error:
+        raise Http404 from error
+
+
+def person_of(request: SeatedRequest) -> Person:
+    """Return the actor for the audit log."""
+    return Person(request.user, address_or_none(request))
+
+
+_ROWS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSubscriber:
+    """A subscriber. `url` is their personal page, for people who may share it; `until` is None before the first payment."""
+
+    public_id: str
+    email: str
+    badge: Badge
+    until: datetime | None
+    payments: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberPage:
+    """Some subscribers, the newest first, and the query strings of the pages beside it."""
+
+    rows: Sequence[ShownSubscriber]
+    newer: str
+    older: str
+
+
+def subscriber_page(link: PaymentLink, seat: Seat, query: Mapping[str, str], *, now: datetime) -> SubscriberPage:
+    """Return the subscribers that a query string names by the key of one beside them."""
+    found = Subscription.objects.filter(link=link)
+    page = keyset_page(found, query, rows=_ROWS)
+    keys = [row.pk for row in page.rows]
+    moments, payments = paid_moments_of(keys), subscriber_payments(keys)
+    for row in page.rows:
+        row.link = link
+    rows = [_shown(row, moments.get(row.pk, []), payments.get(row.pk), seat, now) for row in page.rows]
+    return SubscriberPage(rows, newer=page.newer, older=page.older)
+
+
+def _shown(
+    row: Subscription, moments: Sequence[datetime], payment: LastPayment | None, seat: Seat, now: datetime
+) -> ShownSubscriber:
+    covered = coverage(moments, Interval(row.link.interval))
+    until = covered.until if covered else None
+    runs = seat.can(Act.RUN_PAYMENTS)
+    return ShownSubscriber(
+        public_id=row.public_id,
+        email=row.email if runs else masked(row.email),
+        badge=_badge(until, payment, now),
+        until=until,
+        payments=len(moments),
+        url=personal_url(row) if runs else "",
+    )
+
+
+def _badge(until: datetime | None, payment: LastPayment | None, now: datetime) -> Badge:
+    if until is None or payment is None:
+        return Badge("Not paid yet", "")
+    return STANDINGS[payment.standing] if now < until else Badge("Ended", "warn")
+
+
+LATEST: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A link for its merchant. Amounts are formatted for people."""
+
+    link: PaymentLink
+    kind: Kind
+    badge: Badge
+    stage: LinkStage
+    price: str
+    interval: str
+    limits: str
+    url: str
+    share_text: str
+    count: int
+    collected: str
+    facts: tuple[tuple[str, str], ...]
+    metadata: str
+    checkouts: Sequence[ListedCheckout]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more checkouts than are shown."""
+        return len(self.checkouts) == LATEST
+
+
+def detail_of(link: PaymentLink) -> Detail:
+    """Return the data of a link's page; its merchant and template are loaded."""
+    takings = takings_of([link]).get(link.pk, NOTHING)
+    payment = invoice_payments([link]).get(link.pk)
+    return Detail(
+        link=link,
+        kind=KINDS[LinkType(link.type)],
+        badge=link_badge(link, payment),
+        stage=stage_of(link, payment),
+        price=price_of(link),
+        interval=interval_of(link),
+        limits=range_of(link),
+        url=link_url(link.code),
+        share_text=share_text(link),
+        count=takings.count,
+        collected=readable(takings.amount),
+        facts=_facts(link),
+        metadata="" if link.metadata == "{}" else indented(link.metadata),
+        checkouts=_latest(link),
+    )
+
+
+def _latest(link: PaymentLink) -> list[ListedCheckout]:
+    keys = LinkCheckout.objects.filter(link=link).order_by("-pk")
+    made = Checkout.objects.filter(pk__in=list(keys.values_list("checkout", flat=True)[:LATEST]))
+    # Each row's description is the link's title, which the page shows already.
+    return [replace(row, subtitle="") for row in listed(made.order_by("-pk"))]
+
+
+def _facts(link: PaymentLink) -> tuple[tuple[str, str], ...]:
+    is_donation = link.type == LinkType.DONATION
+    begins_with = readable(link.amount) if is_donation and link.amount else ""
+    suggested = ", ".join(readable(Decimal(text)) for text in link.suggested_amounts)
+    named = (
+        ("Payer may give", range_of(link)),
+        ("Suggested", suggested),
+        ("Default amount", begins_with),
+        ("customer_ref", link.customer_ref),
+        ("product_ref", link.product_ref),
+        ("Returns to", link.redirect_url),
+        ("Webhooks to", link.webhook_url),
+        ("Escrow", "Held until you release it" if link.escrow else ""),
+        ("Template", link.template.title if link.template else ""),
+        ("Created", utc(link.created_at)),
+        ("Changed", utc(link.updated_at)),
+    )
+    return tuple((name, value) for name, value in named if value)
+
 
 _TOLD: Final = MappingProxyType(
     {

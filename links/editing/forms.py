@@ -1,11 +1,13 @@
-"""Parsers of requests about links, and of payers' forms."""
+"""Inputs of the link services, and the parsers of requests and payers' forms that make them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from django.db.models import TextChoices
 
+from accounts.models import User
 from checkouts.creation.fields import (
     CURRENCY,
     amount_in,
@@ -22,9 +24,64 @@ from gateway.core import json
 from gateway.core.api.fields import missing, refuse, text_in
 from gateway.core.money import format_usd
 from gateway.core.web_urls import UrlPolicy
-from links.editing.inputs import LinkFields, TemplateFields
-from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH, LinkTemplate, PaymentLink
+from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH, LinkTemplate, PaymentLink, Subscription
 from links.states import Interval, LinkStatus, LinkType
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """The actor of a change: a person, or the API key that `label` names."""
+
+    user: User | None
+    address: str | None
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFields:
+    """The fields of a link. `metadata` is compact JSON text."""
+
+    title: str
+    description: str
+    type: LinkType
+    amount: Decimal | None
+    currency: str
+    min_amount: Decimal | None
+    max_amount: Decimal | None
+    suggested_amounts: tuple[Decimal, ...]
+    interval: Interval | None
+    metadata: str
+    redirect_url: str
+    webhook_url: str
+    customer_ref: str
+    product_ref: str
+    escrow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFields:
+    """The fields of a template."""
+
+    title: str
+    description: str
+    type: LinkType
+    amount: Decimal | None
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class PayIntent:
+    """A payer's press of the Pay button.
+
+    `form` identifies the form, so that a double press counts once. `amount` is a donor's choice, `email` is where a new
+    subscriber gets reminders, `subscription` is the owner of the personal link.
+    """
+
+    form: str
+    amount: Decimal | None = None
+    email: str = ""
+    subscription: Subscription | None = None
+
 
 MOST_SUGGESTIONS = 6
 Body = Mapping[str, Any]

@@ -10,13 +10,13 @@ from django.db import transaction
 
 from accounts.audit.service import record
 from accounts.brand.facts import with_brand
-from accounts.merchants.closure import refuse_if_closed
+from accounts.merchants.service import refuse_if_closed
 from accounts.states import Mode
 from accounts.team.owners import mail_owners
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
 from gateway.core.money import format_usd
-from links.editing.inputs import LinkFields, Person, TemplateFields
+from links.editing.forms import LinkFields, Person, TemplateFields
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import has_completed_checkout, has_open_checkout
 from links.states import LinkStatus, LinkType

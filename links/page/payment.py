@@ -15,7 +15,7 @@ from checkouts.states import CheckoutStatus, TestScenario
 from gateway.core import json
 from gateway.core.api.errors import ConflictError
 from gateway.core.money import format_usd
-from links.editing.inputs import PayIntent
+from links.editing.forms import PayIntent
 from links.models import LinkCheckout, PaymentLink, Subscription
 from links.payloads import link_url
 from links.selectors import has_completed_checkout, latest_checkout, paid_moments

@@ -21,8 +21,7 @@ from gateway.core.web.compact import compact_page
 from gateway.core.web.hosts import PermanentRedirect
 from gateway.core.web.languages import keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
-from links.editing.forms import parse_donation
-from links.editing.inputs import PayIntent
+from links.editing.forms import PayIntent, parse_donation
 from links.models import EMAIL_LENGTH, PaymentLink, Subscription
 from links.page.build import LinkPage, LinkStage, Problem, build_link_page
 from links.page.payment import NotPayableError, pay

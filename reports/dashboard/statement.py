@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from accounts.models import FeeEntry, Merchant
 from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.csv_files import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import iso

@@ -12,17 +12,16 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.csv_files import csv_response
 from gateway.core.money import from_units
 from gateway.core.postgres.replica import reads_replica
 from reports.entries import report_rows
-from reports.forms import LONGEST_SPAN
-from reports.inputs import ReportFilter
+from reports.inputs import LONGEST_SPAN, ReportFilter
 from reports.payloads import CSV_HEADER, csv_cells
-from reports.spans import midnight
 from reports.summaries import Balance, Summary, Sums, summary_of
+from reports.totals import midnight
 from wallets.networks import chain_spec
 
 RANGES: Final = (7, 30, 90)

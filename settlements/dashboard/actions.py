@@ -6,8 +6,8 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.states import Mode
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.forms import HashForm, IntervalsForm, OneTokenForm, SettleForm
@@ -15,11 +15,10 @@ from settlements.dashboard.pages import settlements_page
 from settlements.dashboard.rows import settlement_rows
 from settlements.models import Settlement
 from settlements.states import Sender, SettlementStatus
-from settlements.sweeps.intervals import set_intervals
 from settlements.sweeps.outcomes import open_settlements
-from settlements.sweeps.own_wallet import note_wallet_hash, wallet_batch
 from settlements.sweeps.plan import call_of, planned_items
-from settlements.sweeps.requests import Asker, settle_now
+from settlements.sweeps.requests import Asker, note_wallet_hash, settle_now, wallet_batch
+from settlements.sweeps.schedule import set_intervals
 from wallets.networks import chain_spec
 from wallets.states import ClaimKind
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django import forms
 
-from settlements.sweeps.intervals import MOST_HOURS, MOST_MINIMUM
+from settlements.sweeps.schedule import MOST_HOURS, MOST_MINIMUM
 from wallets.networks import chains, is_accepted
 from wallets.states import ClaimKind
 

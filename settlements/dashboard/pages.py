@@ -10,20 +10,18 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.keyset import chunks_by_key, keyset_page
 from gateway.core.csv_files import csv_response
 from settlements.dashboard.forms import IntervalsForm
-from settlements.dashboard.gas import gas_rows, has_key
-from settlements.dashboard.rows import item_rows, settlement_row, settlement_rows
+from settlements.dashboard.rows import PURPOSES, STATUSES, gas_rows, has_key, item_rows, settlement_row, settlement_rows
 from settlements.dashboard.sums import sums_of
-from settlements.dashboard.words import PURPOSES, STATUSES
 from settlements.models import Settlement
 from settlements.payloads import CSV_HEADER, csv_cells
 from settlements.states import Sender, SettlementStatus
-from settlements.sweeps.calls import MOST_ITEMS
-from settlements.sweeps.intervals import settings_of
+from settlements.sweeps.plan import MOST_ITEMS
+from settlements.sweeps.schedule import settings_of
 from wallets.states import ClaimKind
 
 

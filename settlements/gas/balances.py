@@ -1,4 +1,4 @@
-"""Reads gas accounts' balances, and warns operators of low ones."""
+"""Reads gas accounts' balances, and warns operators of low ones: in wei on EVM chains, in lamports on Solana."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -9,17 +9,20 @@ import structlog
 from django.db import transaction
 
 from settlements.errors import NoCoinError
-from settlements.gas.alerts import TELL_EVERY, tell_operators
-from settlements.gas.keys import gas_keys
+from settlements.gas.alerts import TELL_EVERY, tell_operators, tell_operators_daily
+from settlements.gas.fees import COIN, gas_policy, low_coins
+from settlements.gas.keys import gas_keys, solana_gas_keys
 from settlements.gas.ledger import refuse_unpayable
 from settlements.gas.node import GasNode
 from settlements.gas.nonces import follow_chain
-from settlements.gas.policy import COIN, gas_policy
 from settlements.models import GasAccount
+from wallets.chains.adapters import open_pool
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana import decode
+from wallets.chains.specs import ChainSpec
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
-
 # How old the balance of an account that cannot pay may be.
 _READ_AGAIN: Final = timedelta(seconds=5)
 
@@ -108,5 +111,40 @@ def _tell_operators(account: GasAccount, now: datetime) -> None:
         text=f"{account.address} holds {coins:.6f} of {title}'s coin. Without enough for gas, nothing is settled "
         "there and payments by signed authorisation are refused.\n\n"
         "Send coin to it. No payment is lost: money waits in its forwarders.\n",
+        now=now,
+    )
+
+
+_SOL: Final = 10**9
+_MOST: Final = 2**64 - 1
+
+
+def refresh_solana_balances(spec: ChainSpec, *, now: datetime) -> None:
+    """Read our accounts' balances on a chain, and warn operators of low ones. Raises ChainError."""
+    low = low_coins(spec.name) * _SOL
+    pool = open_pool(spec)
+    try:
+        for address in solana_gas_keys():
+            held = _balance(pool, address)
+            if held < low:
+                _tell_of_low_lamports(spec, address, held, now)
+    finally:
+        pool.close()
+
+
+def _balance(pool: RpcPool, address: str) -> int:
+    answer = pool.call("getBalance", [address, {"commitment": "confirmed"}])
+    return decode.integer(decode.in_context(answer)[1], most=_MOST)
+
+
+@transaction.atomic
+def _tell_of_low_lamports(spec: ChainSpec, address: str, held: int, now: datetime) -> None:
+    log.warning("gas runs low", chain=spec.name, account=address)
+    tell_operators_daily(
+        f"gas:{spec.name}:{address}",
+        subject=f"Gas runs low on {spec.title}",
+        text=f"{address} holds {Decimal(held) / _SOL:.6f} of {spec.title}'s coin. Below what transactions cost, machines' "
+        f"payments by signed authorisation are not carried out on {spec.title}.\n\n"
+        "Send SOL to it. No money is lost meanwhile: payers keep theirs.\n",
         now=now,
     )

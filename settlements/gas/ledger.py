@@ -1,8 +1,4 @@
-"""The ledger of gas accounts' nonces: each transaction gets a nonce, is signed and stored before it is sent.
-
-Locks are taken in this order: a chain's gas accounts by id, then their transactions. No lock is held during a request to a
-node.
-"""
+"""The ledger of gas accounts' nonces: each transaction gets a nonce, is signed and stored before it is sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +12,11 @@ from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
 from gateway.core.daily_totals import SumTable
 from settlements.errors import NoCoinError, NoGasError
-from settlements.gas.fees import Fees, Prices, first_fees
+from settlements.gas.fees import Fees, GasPolicy, Prices, first_fees, gas_policy
 from settlements.gas.keys import Draft, GasKey, gas_keys
 from settlements.gas.node import GasNode
 from settlements.gas.nonces import first_number
-from settlements.gas.policy import GasPolicy, gas_policy
-from settlements.models import GasAccount, GasAttempt, GasTransaction
+from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
 from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
 from wallets.networks import chain_spec
 
@@ -264,3 +259,31 @@ def open_transactions(chain: str) -> QuerySet[GasTransaction]:
     """Return a chain's pending transactions, lowest nonce first."""
     found = GasTransaction.objects.filter(Q(account__chain=chain, state__in=ON_THEIR_WAY))
     return found.select_related("account").order_by("account", "nonce")
+
+
+RAW_KEPT: Final = timedelta(days=90)
+"""How long signed bytes of used nonces are kept: longer than any reorg."""
+
+SPANS_KEPT: Final = timedelta(days=7)
+"""How long sums of gas are kept; the limits need one day."""
+
+_BATCH: Final = 1_000
+_USED: Final = (TransactionState.MINED, TransactionState.DROPPED)
+
+
+def prune_raw(*, now: datetime) -> int:
+    """Clear the signed bytes of attempts older than 90 days with used nonces; return how many.
+
+    What was called, its hash and what it cost stay.
+    """
+    old = GasAttempt.objects.filter(signed_at__lt=now - RAW_KEPT, transaction__state__in=_USED).exclude(raw=b"")
+    pruned = 0
+    while keys := list(old.order_by("signed_at").values_list("pk", flat=True)[:_BATCH]):
+        pruned += GasAttempt.objects.filter(pk__in=keys).update(raw=b"")
+    return pruned
+
+
+def prune_spans(*, now: datetime) -> int:
+    """Delete sums older than a week; return how many."""
+    pruned, _ = GasSpan.objects.filter(begins_at__lt=now - SPANS_KEPT).delete()
+    return pruned

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from settlements.gas.node import Receipt
 from settlements.models import GasTransaction, Settlement, SettlementItem, TroubledForwarder
 from settlements.states import SettlementStatus
-from settlements.sweeps.calls import FACTORY
+from settlements.sweeps.plan import FACTORY
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.evm.decode import TRANSFER
 from wallets.forwarders.addresses import keccak

@@ -16,7 +16,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 from settlements.models import GasAttempt, Hold, SettledOutflow, Settlement, SettlementItem
 from settlements.states import ReleasedBy, Sender, SettlementStatus
 from settlements.sweeps.outcomes import OPEN_STATUSES, forget_trouble
-from settlements.sweeps.turns import alone
+from settlements.sweeps.plan import alone
 from wallets.models import ChainCursor, DepositBalance, DepositOutflow
 from wallets.states import TransferState
 

@@ -1,25 +1,177 @@
-"""Plans sweeps: groups waiting forwarders into batches, stored as settlements before anything is sent."""
+"""Plans sweeps: groups waiting forwarders into batches of flush calls, stored as settlements before anything is sent."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 
 from accounts.states import Mode
+from gateway.core import leases
 from gateway.core.ids import new_id
+from gateway.core.money import TOKEN_DECIMALS
+from settlements.gas.fees import COIN, Prices, coin_usd
 from settlements.gas.ledger import GasCall
 from settlements.models import Settlement, SettlementItem, TroubledForwarder
 from settlements.states import Sender
-from settlements.sweeps.calls import FACTORY, Item, calldata, gas_limit_of
-from wallets.forwarders.addresses import checksum
+from wallets.chains.specs import ChainSpec
+from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum, keccak
 from wallets.models import DepositBalance
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, watched_chains
 from wallets.states import ClaimKind
+
+
+def forwarder_chains() -> list[ChainSpec]:
+    """Return the chains with forwarders and nodes."""
+    return [spec for spec in watched_chains() if spec.family.has_forwarders]
+
+
+def fee_chains() -> list[ChainSpec]:
+    """Return the chains with nodes but without forwarders on which we pay network fees for machines."""
+    return [spec for spec in watched_chains() if spec.gas is not None and not spec.family.has_forwarders]
+
+
+def alone(work: str) -> AbstractContextManager[bool]:
+    """Yield whether this process got the work's lease, for the longest time of a task.
+
+    Doing it twice would only double the requests to nodes.
+    """
+    return leases.alone(f"settlements:{work}", seconds=settings.CELERY_TASK_TIME_LIMIT)
+
+
+FLUSH: Final = keccak(b"flush(address,bytes32,address)")[:4]
+FLUSH_MANY: Final = keccak(b"flush_many((address,bytes32)[],address)")[:4]
+FACTORY: Final = checksum(FACTORY_ADDRESS)
+
+MOST_ITEMS: Final = 150
+"""The contract's limit of items per call."""
+
+BATCH_GAS: Final = 12_000_000
+"""No node accepts a transaction of more than 2**24 gas (EIP-7825), and one that big waits for room in a block."""
+
+TRANSACTION_GAS: Final = 60_000
+FIRST_GAS: Final = 77_000
+"""Gas of an item whose forwarder is deployed with it, to a wallet that never held the token: 72,000 was measured."""
+
+AGAIN_GAS: Final = 18_000
+"""Gas of an item whose forwarder is deployed already: 14,800 was measured."""
+# The contract stops if less than this is left for each item, so that no estimate starves a token's transfer.
+FLOOR_GAS: Final = 330_000
+
+_SPARE_NUMERATOR: Final = 13
+_SPARE_DENOMINATOR: Final = 10
+_WORD: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A forwarder to empty: its derivation, balance, and whether it was emptied before."""
+
+    deposit_id: int
+    merchant_id: int
+    purpose: str
+    destination: bytes
+    nonce: bytes
+    units: int
+    is_deployed: bool
+
+    @property
+    def gas(self) -> int:
+        """Return the approximate gas of emptying it."""
+        return AGAIN_GAS if self.is_deployed else FIRST_GAS
+
+
+def batches(items: Iterable[Item], *, gas: int = BATCH_GAS) -> Iterator[list[Item]]:
+    """Group items into batches that fill a transaction's gas; items with the same destination are adjacent.
+
+    A transfer to a wallet that the same transaction paid already is cheaper.
+    """
+    batch: list[Item] = []
+    used = TRANSACTION_GAS
+    for item in sorted(items, key=lambda item: (item.destination, item.deposit_id)):
+        if batch and (used + item.gas > gas or len(batch) == MOST_ITEMS):
+            yield batch
+            batch, used = [], TRANSACTION_GAS
+        batch.append(item)
+        used += item.gas
+    if batch:
+        yield batch
+
+
+def gas_of(items: Sequence[Item]) -> int:
+    """Return a batch's approximate gas."""
+    return TRANSACTION_GAS + sum(item.gas for item in items)
+
+
+def gas_limit_of(items: Sequence[Item]) -> int:
+    """Return a batch's gas limit: tokens with block lists and fees cost more than others.
+
+    Unused gas is not paid. If it is slightly too low, the contract reverts the whole batch.
+    """
+    return gas_of(items) * _SPARE_NUMERATOR // _SPARE_DENOMINATOR + FLOOR_GAS
+
+
+def gas_within(limit: int) -> int:
+    """Return the countable gas of a batch whose limit must not exceed `limit`; at most that of a full batch."""
+    counted = (limit - FLOOR_GAS) * _SPARE_DENOMINATOR // _SPARE_NUMERATOR
+    return min(BATCH_GAS, counted)
+
+
+def calldata(items: Sequence[Item], token: bytes) -> bytes:
+    """Return the factory's call that empties these forwarders of a token (20 bytes of its contract)."""
+    if len(items) == 1:
+        item = items[0]
+        return FLUSH + _padded(item.destination) + item.nonce + _padded(token)
+    listed = b"".join(_padded(item.destination) + item.nonce for item in items)
+    offset = 2 * _WORD
+    return b"".join((FLUSH_MANY, _number(offset), _padded(token), _number(len(items)), listed))
+
+
+def _padded(address: bytes) -> bytes:
+    return address.rjust(_WORD, b"\0")
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(_WORD, "big")
+
+
+_USD_UNITS: Final = 10**TOKEN_DECIMALS
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """An approximate cost: in wei, and in the token's base units."""
+
+    gas: int
+    wei: int
+    units: int
+
+
+def quote(chain: str, gas: int, prices: Prices) -> Quote:
+    """Return the cost of gas at a chain's current prices."""
+    wei = gas * (prices.base_fee + prices.tip)
+    usd = Decimal(wei) * coin_usd(chain) / COIN
+    return Quote(gas, wei, int(usd * _USD_UNITS))
+
+
+def worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> list[Item]:
+    """Drop items whose own gas exceeds SWEEP_MOST_COST of their balance: they wait for more money, or cheaper gas."""
+    most = Decimal(settings.SWEEP_MOST_COST)
+    return [item for item in items if quote(chain, gas_of([item]), prices).units <= most * item.units]
+
+
+def is_worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> bool:
+    """Whether a batch's gas costs at most SWEEP_MOST_COST of its total balance."""
+    units = sum(item.units for item in items)
+    most = Decimal(settings.SWEEP_MOST_COST) * units
+    return quote(chain, gas_of(items), prices).units <= most
+
 
 MOST_LOOKED_AT: Final = 3_000
 """How many forwarders of one token a run looks at: the next run sees the others."""
@@ -60,7 +212,6 @@ MAY_BE_EMPTIED: Final = """
 """
 """Excludes forwarders that are being settled, are empty before their watcher has seen it, are held in escrow, or failed recently
 or too often. For a balance `b` and its address `d`."""
-
 # Locked, so that two runs do not take the same forwarders; the second run skips them. Balances in our books are final:
 # newer money is sent along, but counted the next time.
 _WAITING: Final = f"""

@@ -12,18 +12,24 @@ import structlog
 from django.db import transaction
 
 from settlements.errors import NoGasError
-from settlements.gas.broadcast import broadcast, find_receipt, note_answer
-from settlements.gas.emptying import send_first
 from settlements.gas.ledger import affordable_gas, find, intend
-from settlements.gas.node import GasNode, Receipt
-from settlements.gas.upkeep import reopen
+from settlements.gas.node import GasNode, Receipt, broadcast, find_receipt, note_answer
+from settlements.gas.upkeep import reopen, send_first
 from settlements.models import GasTransaction, Settlement
 from settlements.states import Purpose, Sender, SettlementStatus, TransactionState
-from settlements.sweeps.calls import batches, gas_within
 from settlements.sweeps.outcomes import OPEN_STATUSES, fail_batch, open_settlements, read_receipt, record_outcome
-from settlements.sweeps.plan import Waiting, call_of, planned_items, waiting_items, write_batch
-from settlements.sweeps.turns import alone
-from settlements.sweeps.worth import is_worthwhile, worthwhile
+from settlements.sweeps.plan import (
+    Waiting,
+    alone,
+    batches,
+    call_of,
+    gas_within,
+    is_worthwhile,
+    planned_items,
+    waiting_items,
+    worthwhile,
+    write_batch,
+)
 from wallets.chains.base import ChainError
 from wallets.networks import chain_spec
 

@@ -9,8 +9,8 @@ from django.db import IntegrityError
 
 from demo.localnet.anvil import Anvil
 from settlements.gas import ledger
-from settlements.gas.broadcast import gas_node
 from settlements.gas.keys import GasKey
+from settlements.gas.node import gas_node
 from settlements.models import GasAccount, GasTransaction
 from tests.concurrency.races import together
 from tests.exhaustive import EXHAUSTIVE

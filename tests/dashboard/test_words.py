@@ -10,7 +10,7 @@ from checkouts.inbox import words as inbox
 from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
 from links.dashboard.words import KINDS
 from links.states import LinkType
-from settlements.dashboard import words as settlements
+from settlements.dashboard import rows as settlements
 from settlements.states import Sender, SettlementStatus
 from wallets.states import ClaimKind, TransferState
 from webhooks.dashboard.words import DELIVERIES, TABS

@@ -6,8 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from accounts.brand.service import change_branding
-from accounts.keys.format import digest_of
-from accounts.keys.service import revoke_api_key
+from accounts.keys.service import digest_of, revoke_api_key
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.states import Mode, Role
 from demo.seed import seed_demo

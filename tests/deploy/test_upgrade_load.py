@@ -34,7 +34,7 @@ PAUSE_SECONDS: Final = 0.01
 KEYS: Final = 200
 NAMES: Final = tuple(florinctl.ROLLED)
 OPEN_KEYS: Final = f"""
-from accounts.keys.format import digest_of, new_key
+from accounts.keys.service import digest_of, new_key
 from accounts.models import ApiKey, Merchant
 secrets = [new_key("test") for _ in range({KEYS})]
 ApiKey.objects.bulk_create(

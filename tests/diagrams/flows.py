@@ -57,7 +57,7 @@ CHECKOUT: Final = Flow(
         Step("worker", "db", "recompute the checkout's status", "checkouts.lifecycle.moves:recompute"),
         Step("worker", "db", "insert event and delivery", "webhooks.outbox.events:publish"),
         Step("worker", "db", "take the transfer off the queue, and commit", "checkouts.attribution.credit:release"),
-        Step("sender", "db", "claim due deliveries", "webhooks.delivery.batches:claim_batch"),
+        Step("sender", "db", "claim due deliveries", "webhooks.delivery.claims:claim_batch"),
         Step("sender", "sender", "sign the body", "webhooks.signatures:sign"),
         Step("sender", "shop", "POST the event", "webhooks.delivery.transport:Transport.post"),
         Step("sender", "db", "write the attempt", "webhooks.delivery.attempts:record"),

@@ -11,11 +11,10 @@ from django.utils import timezone
 
 from gateway.core import valkey
 from gateway.core.leases import leases
-from mails import retention
+from mails import sender
 from mails.models import SUBJECT_LENGTH, OutgoingMail
 from mails.outbox import queue_mail, queue_unwritten
-from mails.retention import prune_mails
-from mails.sender import LEASE, send_due_mails
+from mails.sender import LEASE, prune_mails, send_due_mails
 from mails.tasks import send_due_mails_task
 from mails.words import MailWords, one_line, words_of
 from tests.factories import NOON
@@ -136,7 +135,7 @@ def test_without_a_broker_the_promise_stands_and_the_caller_goes_on(
 
 
 def test_mails_are_kept_for_thirty_days_and_longer_only_while_they_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "_BATCH", 2)
+    monkeypatch.setattr(sender, "_BATCH", 2)
     for days in (40, 35, 31, 29):
         make_mail(f"sent:{days}", now=NOON - timedelta(days=days))
     make_mail("given up", now=NOON - timedelta(days=33))

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from accounts.states import Mode
-from reports.spans import Part, cover_of, midnight, span_of
+from reports.totals import Part, cover_of, midnight, span_of
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, WALLET, make_wallet
 from tests.reports.answers import listed, named

@@ -16,8 +16,8 @@ from accounts.states import Mode
 from reports import summaries, totals
 from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
-from reports.spans import Cover, Part, cover_of, span_of
 from reports.summaries import summary_of
+from reports.totals import Cover, Part, cover_of, span_of
 from tests.accounts.fee_entries import charged
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer

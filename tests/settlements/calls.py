@@ -3,9 +3,8 @@
 from django.utils import timezone
 
 from demo.localnet.abi import encode_call
-from settlements.gas.broadcast import find_receipt
 from settlements.gas.ledger import GasCall, intend
-from settlements.gas.node import GasNode, Receipt
+from settlements.gas.node import GasNode, Receipt, find_receipt
 from settlements.models import GasTransaction
 from settlements.states import Purpose
 from tests.nodes.forwarders import FACTORY, FLUSH, NATIVE_COIN, new_deposit

@@ -65,7 +65,7 @@ def _settle(reference: str) -> str:
     from django.db import connection
     from django.utils import timezone
 
-    from settlements.gas.broadcast import broadcast, gas_node
+    from settlements.gas.node import broadcast, gas_node
     from tests.settlements.calls import ask, await_receipt
 
     try:

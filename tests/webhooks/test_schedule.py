@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.factories import NOON
-from webhooks.health import Health
-from webhooks.schedule import DELAYS, MAX_TRIES, Answer, next_try_at, parse_retry_after
+from webhooks.health import DELAYS, MAX_TRIES, Answer, Health, next_try_at, parse_retry_after
 
 
 def wait(tries: int, *, spread: float = 0.0, **options: object) -> timedelta:

@@ -6,8 +6,8 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.merchants.wallet_waits import set_wallet_change_hours
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from gateway.core.api.errors import ConflictError
 from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from accounts.freshness import needs_proof
 from accounts.states import Mode
+from accounts.team.access import SeatedRequest, seated
 from accounts.team.operators import has_factor
 from accounts.team.permissions import Act
-from accounts.team.seats import SeatedRequest, seated
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec

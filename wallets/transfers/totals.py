@@ -5,7 +5,7 @@ from typing import Final
 
 import structlog
 
-from accounts.fees.days import FEE_DAYS
+from accounts.fees.service import FEE_DAYS
 from gateway.core import daily_totals
 from gateway.core.daily_totals import SumDifference, SumTable, days_of
 

@@ -1,4 +1,6 @@
-"""The webhook page: where events go, the endpoint's health, and the signing secret."""
+"""The webhook page: where events go, the endpoint's health, the signing secret, and examples that verify signatures."""
+
+from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.contrib import messages
@@ -7,8 +9,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.secrets import SecretUnreadableError
 from gateway.core.web.client_address import address_or_none
@@ -24,11 +26,74 @@ from webhooks.dashboard.queries import (
     troubled,
     valid_secrets,
 )
-from webhooks.dashboard.snippets import SNIPPETS
 from webhooks.endpoints.samples import send_sample
 from webhooks.endpoints.secrets import roll_secret, show_secret
 from webhooks.endpoints.service import enable_endpoint, set_default_url
 from webhooks.models import Endpoint
+
+
+class Snippet(NamedTuple):
+    """A language and its code."""
+
+    language: str
+    code: str
+
+
+_PYTHON: Final = '''\
+import hashlib, hmac, time
+
+
+def is_genuine(header: str, body: bytes, secret: str) -> bool:
+    """`header` is X-Service-Signature, `body` the raw bytes, `secret` the whsec_ string."""
+    fields = [field.partition("=")[::2] for field in header.split(",")]
+    sent_at = dict(fields).get("t", "")
+    signed = sent_at.encode() + b"." + body
+    wanted = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    matches = any(
+        name == "v1" and hmac.compare_digest(value.encode(), wanted.encode())
+        for name, value in fields
+    )
+    return bool(secret) and matches and abs(time.time() - int(sent_at)) <= 300
+'''
+
+_NODE: Final = """\
+const crypto = require("node:crypto");
+
+// header is X-Service-Signature, body the raw Buffer, secret the whsec_ string.
+function isGenuine(header, body, secret) {
+  const fields = header.split(",").map((field) => field.split("="));
+  const sentAt = fields.find(([name]) => name === "t")?.[1] ?? "";
+  const wanted = crypto.createHmac("sha256", secret).update(`${sentAt}.`).update(body).digest();
+  const matches = fields.some(([name, value]) => {
+    const given = Buffer.from(name === "v1" ? (value ?? "") : "", "hex");
+    return given.length === wanted.length && crypto.timingSafeEqual(given, wanted);
+  });
+  return secret !== "" && matches && Math.abs(Date.now() / 1000 - Number(sentAt)) <= 300;
+}
+"""
+
+_PHP: Final = """\
+// $header is X-Service-Signature, $body file_get_contents('php://input'), $secret the whsec_ string.
+function is_genuine(string $header, string $body, string $secret): bool
+{
+    $sentAt = 0;
+    $given = [];
+    foreach (explode(',', $header) as $field) {
+        [$name, $value] = explode('=', $field, 2) + [1 => ''];
+        if ($name === 't') {
+            $sentAt = $value;
+        } elseif ($name === 'v1') {
+            $given[] = $value;
+        }
+    }
+    $wanted = hash_hmac('sha256', $sentAt . '.' . $body, $secret);
+    $matches = array_filter($given, fn ($value) => hash_equals($wanted, $value));
+    return $secret !== '' && $matches !== [] && abs(time() - (int) $sentAt) <= 300;
+}
+"""
+
+SNIPPETS: Final = (Snippet("Python", _PYTHON), Snippet("Node.js", _NODE), Snippet("PHP", _PHP))
+
 
 _MOST_TROUBLED = 20
 

@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import AuditEntry
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from webhooks.dashboard.words import Badge, health_of
 from webhooks.endpoints.secrets import ROLLED
 from webhooks.models import TROUBLED, Delivery, Endpoint, SigningSecret

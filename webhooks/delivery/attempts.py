@@ -12,9 +12,8 @@ from django.db import connection, transaction
 from gateway.core import json
 from webhooks.delivery.claims import Claimed
 from webhooks.endpoints.service import disable_endpoint
-from webhooks.health import Health
+from webhooks.health import Answer, Health, next_try_at
 from webhooks.models import Delivery, Endpoint
-from webhooks.schedule import Answer, next_try_at
 from webhooks.states import DeliveryStatus
 
 # Each row is sent as one JSON document: encoding arrays takes the driver longer than the database needs for everything.

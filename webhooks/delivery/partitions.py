@@ -1,15 +1,12 @@
-"""Monthly partitions of attempts: made ahead, and dropped once all that is in them is old.
-
-Attempts grow fastest and carry no unique rule. Events and deliveries stay whole, because their unique keys carry invariants.
-What no month has room for lies in the rest, PostgreSQL's default partition, until its month is made.
-"""
+"""Monthly partitions of attempts: made ahead, and dropped once all that is in them is old."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import connection, transaction
 
 MONTHS_AHEAD: Final = 3
@@ -127,3 +124,13 @@ def _change(*statements: str) -> None:
         cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
         for statement in statements:
             cursor.execute(statement)
+
+
+def prune_attempts(*, now: datetime) -> int:
+    """Drop months of attempts that are older than WEBHOOK_ATTEMPT_DAYS; return how many. Events and deliveries stay.
+
+    First the months to come get their tables.
+    """
+    make_partitions(now=now)
+    kept = timedelta(days=settings.WEBHOOK_ATTEMPT_DAYS)
+    return drop_partitions(before=now - kept)

@@ -17,7 +17,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from gateway.core.outbound import may_connect
-from webhooks.schedule import Answer, parse_retry_after
+from webhooks.health import Answer, parse_retry_after
 
 DEADLINE_SECONDS = 30.0
 CONNECT_SECONDS = 5.0

@@ -10,12 +10,12 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.states import Mode
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.keyset import keyset_page
 from gateway.core.csv_files import csv_response
 from gateway.core.web.client_address import address_or_none
-from settlements.dashboard.gas import has_key
+from settlements.dashboard.rows import has_key
 from wallets.networks import accepted_tokens, chains
 from x402.dashboard.places import Place, places_of
 from x402.dashboard.rows import payment_rows

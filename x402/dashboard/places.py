@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from accounts.states import Mode
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
 from wallets.models import ReceivingWallet

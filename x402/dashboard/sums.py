@@ -10,10 +10,9 @@ from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from accounts.states import Mode
-from accounts.team.seats import Seat
+from accounts.team.access import Seat
 from gateway.core.money import from_units
-from settlements.books.figures import Figures, figures_of
-from settlements.dashboard.sums import Sums, sums_from
+from settlements.dashboard.sums import Figures, Sums, figures_of, sums_from
 from wallets.models import TransferDay
 from wallets.states import ClaimKind, TransferState
 from x402.models import X402Payment

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from accounts.merchants.closure import refuse_if_closed
+from accounts.merchants.service import refuse_if_closed
 from gateway.core.api.errors import ConflictError
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError

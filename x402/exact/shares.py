@@ -13,8 +13,8 @@ from django.db import connection
 from accounts.states import Mode
 from gateway.core.api.rate_limits import Limit, hit
 from settlements.errors import NoGasError
+from settlements.gas.fees import gas_policy
 from settlements.gas.ledger import COSTS
-from settlements.gas.policy import gas_policy
 from wallets.chains.specs import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError

@@ -14,7 +14,7 @@ from typing import Final
 
 from django.conf import settings
 
-from settlements.gas.broadcast import RECEIPT_SECONDS
+from settlements.gas.node import RECEIPT_SECONDS
 from wallets.chains.specs import ChainSpec
 from x402.exact.blocks import next_block
 

@@ -7,8 +7,7 @@ from typing import Any, cast
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from accounts.brand.logos import MAX_UPLOAD_BYTES
-from accounts.brand.service import BrandingChanges, change_branding
+from accounts.brand.service import MAX_UPLOAD_BYTES, BrandingChanges, change_branding
 from accounts.models import Merchant
 from gateway.core.api.errors import GatewayError
 

@@ -16,8 +16,8 @@ from checkouts.models import Checkout
 from gateway.core.secrets import derivations
 from gateway.core.times import iso
 from settlements.errors import NoGasError
-from settlements.gas.retirement import leaving, retire
-from settlements.sweeps.turns import forwarder_chains
+from settlements.gas.repair import leaving, retire
+from settlements.sweeps.plan import forwarder_chains
 from webhooks.endpoints.secrets import reseal_secrets, roll_secret
 
 _SEARCHED: Final = 1_000

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from settlements.books.check import check_chain
-from settlements.sweeps.turns import forwarder_chains
+from settlements.sweeps.plan import forwarder_chains
 
 
 class Command(BaseCommand):

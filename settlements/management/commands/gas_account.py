@@ -8,12 +8,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from settlements.errors import NoGasError
-from settlements.gas.broadcast import gas_node
 from settlements.gas.ledger import open_transactions
-from settlements.gas.node import GasNode
+from settlements.gas.node import GasNode, gas_node
 from settlements.gas.repair import Repair, RepairError, agreed_number, plan_repair, repair
 from settlements.models import GasAccount
-from settlements.sweeps.turns import forwarder_chains
+from settlements.sweeps.plan import forwarder_chains
 from wallets.chains.base import ChainError
 
 _MOST_SHOWN: Final = 10

@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.audit.service import record
-from accounts.audit.words import action_words, changed_values
+from accounts.dashboard.audit_log import action_words, changed_values
 from accounts.models import AuditEntry
 from tests.factories import NOON, make_merchant, make_user
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from accounts.brand.colours import DARK, LIGHT, READABLE, VISIBLE, Palette, Scheme, contrast, is_colour, palette
-from accounts.brand.styles import stylesheet, stylesheet_version
+from accounts.brand.facts import stylesheet, stylesheet_version
 from tests.tree import ROOT
 
 SCHEMES = {"light": LIGHT, "dark": DARK}

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, PngImagePlugin
 
-from accounts.brand.logos import MAX_BYTES, MAX_PIXELS, MAX_SCANS, MAX_SIDE, MAX_UPLOAD_BYTES, LogoError, redraw
+from accounts.brand.service import MAX_BYTES, MAX_PIXELS, MAX_SCANS, MAX_SIDE, MAX_UPLOAD_BYTES, LogoError, redraw
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SVG = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>alert(1)</script></svg>"""

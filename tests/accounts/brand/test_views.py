@@ -9,12 +9,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from PIL import Image
 
-from accounts.brand import public_views
-from accounts.brand.facts import Brand, brand_of, with_brand
-from accounts.brand.logos import MAX_UPLOAD_BYTES
-from accounts.brand.preview import preview_notes, preview_stylesheet
-from accounts.brand.service import BrandingChanges, change_branding
-from accounts.brand.styles import stylesheet, stylesheet_version
+from accounts.brand import views
+from accounts.brand.facts import Brand, brand_of, stylesheet, stylesheet_version, with_brand
+from accounts.brand.service import MAX_UPLOAD_BYTES, BrandingChanges, change_branding
+from accounts.brand.views import preview_notes, preview_stylesheet
 from accounts.models import AuditEntry, Branding, Merchant
 from accounts.states import Mode, Role
 from checkouts.models import Checkout
@@ -219,7 +217,7 @@ def test_style_sheet_and_logo_are_kept_for_ever_and_can_do_nothing_else(
 def test_whoever_asks_too_often_is_asked_for_patience(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     merchant = make_merchant()
     change(merchant, accent="#ffff00", logo=a_logo())
-    monkeypatch.setattr(public_views, "BRAND", Limit("brand.none", 0))
+    monkeypatch.setattr(views, "BRAND", Limit("brand.none", 0))
     for path in paths_of(merchant):
         refused = client.get(path)
         assert refused.status_code == 429

@@ -8,8 +8,7 @@ from random import Random
 import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
-from accounts.fees.plans import set_plan
-from accounts.fees.service import charge, unvoid, void
+from accounts.fees.service import charge, set_plan, unvoid, void
 from accounts.models import AuditEntry, FeeDay, FeeEntry, Merchant
 from accounts.states import FeeKind, FeeTier
 from checkouts.tasks import check_totals_task

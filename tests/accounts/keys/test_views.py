@@ -11,9 +11,8 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from accounts.keys.authentication import principal_of
-from accounts.keys.format import digest_of, new_key
-from accounts.keys.forms import KeyForm
-from accounts.keys.service import revoke_api_key
+from accounts.keys.service import digest_of, new_key, revoke_api_key
+from accounts.keys.views import KeyForm
 from accounts.merchants.service import create_merchant
 from accounts.models import ApiKey, AuditEntry, Membership, Merchant
 from accounts.states import FeeTier, Mode, Role

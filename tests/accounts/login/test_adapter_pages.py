@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver
 from django.utils import timezone
 
-from accounts.login.mails import LETTERS, MESSAGES, letter
+from accounts.login.adapter import LETTERS, MESSAGES, letter
 from accounts.models import Membership, User
 from accounts.states import Role
 from mails.models import OutgoingMail

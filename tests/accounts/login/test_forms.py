@@ -11,7 +11,7 @@ from django.conf import settings as configured
 from django.test import Client
 from django.utils import timezone
 
-from accounts.login.plain_fields import PlainFields
+from accounts.login.forms import PlainFields
 from accounts.models import AuditEntry, Guesses, Membership, User
 from accounts.states import Role
 from mails.models import OutgoingMail

@@ -16,8 +16,7 @@ from django.utils import timezone
 
 from accounts.errors import LockedError
 from accounts.login import guard
-from accounts.login.cleanup import forget_old_logins
-from accounts.login.guard import MOST_FAILURES, Secret
+from accounts.login.guard import MOST_FAILURES, Secret, forget_old_logins
 from accounts.login.people import vouch_for
 from accounts.login.throttle import PER_ADDRESS
 from accounts.models import Guesses, User

@@ -4,8 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from accounts.merchants.closure import REOPEN_WITHIN, close_account, refuse_if_closed, reopen_account
-from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, ROUND_PRICE_RIVALS, turn
+from accounts.merchants.service import (
+    BUYERS_MAY_RETRY,
+    MAILS_RECEIPTS,
+    REOPEN_WITHIN,
+    ROUND_PRICE_RIVALS,
+    close_account,
+    refuse_if_closed,
+    reopen_account,
+    turn,
+)
 from accounts.merchants.wallet_waits import apply_wallet_change_hours, set_wallet_change_hours
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Role

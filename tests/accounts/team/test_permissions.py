@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import include, path, re_path, reverse
 
 from accounts.states import Mode, Role
-from accounts.team import seats
+from accounts.team import access
 from accounts.team.permissions import ROLE_ACTS, Act, may
 from gateway.core.ids import new_id
 from tests.dashboard.people import Desk, log_in, make_desk
@@ -132,7 +132,7 @@ def test_without_asking_for_the_role_a_viewer_would_do_what_owners_do(monkeypatc
     """The negative control of the test above."""
     acts = {route: route.decision.acts.get("POST") for route in SEATED}
     route = next(route for route, act in acts.items() if act is Act.MANAGE_TEAM)
-    monkeypatch.setattr(seats, "may", lambda *_: True)
+    monkeypatch.setattr(access, "may", lambda *_: True)
     with pytest.raises(AssertionError, match="== 403"):
         test_each_role_may_do_what_its_acts_allow_and_nothing_else(route)
 

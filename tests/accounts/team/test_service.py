@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from accounts.errors import InvitationError, TeamError
-from accounts.merchants.closure import close_account
+from accounts.merchants.service import close_account
 from accounts.models import AuditEntry, Invitation, Membership, Merchant, User
 from accounts.states import Role
 from accounts.team import invitations, service

@@ -12,8 +12,7 @@ from django.db import IntegrityError, connection, connections
 
 from accounts.models import FiatInterest
 from accounts.states import Mode
-from accounts.waitlist.forms import parse_interest
-from accounts.waitlist.payloads import interest_payload
+from accounts.waitlist.api import interest_payload, parse_interest
 from accounts.waitlist.service import Interest, keep_interest
 from gateway.core.api.errors import InvalidRequestError
 from tests.contract.client import Answer, ApiClient, client_of

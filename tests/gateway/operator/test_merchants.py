@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.merchants.closure import REOPEN_WITHIN, close_account
+from accounts.merchants.service import REOPEN_WITHIN, close_account
 from accounts.models import AuditEntry, Merchant, User
 from accounts.states import FeeTier
 from tests.dashboard.people import log_in, make_member

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts.states import Mode
 from checkouts.models import Checkout, InboxItem, Payment
 from links.models import LinkCheckout, PaymentLink
-from reports.dashboard.matches import MOST_SHOWN, matches_of
+from reports.dashboard.search import MOST_SHOWN, matches_of
 from settlements.models import Settlement, SettlementItem
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.machines import make_machine_payment, make_settlement

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from checkouts.states import CheckoutStatus
-from reports.dashboard.chart import step_of
+from reports.dashboard.overview import step_of
 from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, move
 from tests.dashboard.people import Desk
 from tests.reports.takings import earn, lose, now_and, receive, see

@@ -13,9 +13,8 @@ from django.utils import timezone
 from accounts.models import Merchant
 from demo.localnet.anvil import Anvil
 from settlements.books import check as checking
-from settlements.books.balances import MOST_HOLDERS
-from settlements.books.check import CHECK_EVERY, Checked, check_chain, next_to_check
-from settlements.books.figures import figures_of
+from settlements.books.check import CHECK_EVERY, MOST_HOLDERS, Checked, check_chain, next_to_check
+from settlements.dashboard.sums import figures_of
 from settlements.gas.node import GasNode
 from settlements.models import BookCheck
 from settlements.sweeps.service import sweep

@@ -7,12 +7,11 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from settlements.books.figures import Figures
-from settlements.dashboard.sums import sums_from
+from settlements.dashboard.sums import Figures, sums_from
 from settlements.models import GasAccount, Hold, Settlement, SettlementSettings
 from settlements.states import Sender, SettlementStatus
-from settlements.sweeps.calls import FACTORY
-from settlements.sweeps.intervals import set_intervals
+from settlements.sweeps.plan import FACTORY
+from settlements.sweeps.schedule import set_intervals
 from tests.dashboard.machines import GAS_KEY, make_gas_transaction, make_settlement
 from tests.dashboard.people import Desk
 from tests.reports.takings import receive

@@ -6,8 +6,7 @@ import pytest
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
-from settlements.gas.broadcast import broadcast
-from settlements.gas.node import GasNode, Sending, meaning_of
+from settlements.gas.node import GasNode, Sending, broadcast, meaning_of
 from settlements.gas.upkeep import GIVE_UP_AFTER, tend
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState

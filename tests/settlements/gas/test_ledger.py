@@ -10,9 +10,8 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from gateway.core.daily_totals import fold
 from settlements.gas import ledger
-from settlements.gas.broadcast import broadcast
 from settlements.gas.ledger import GAS_SPANS, forget_numbers, spent_since
-from settlements.gas.node import GasNode
+from settlements.gas.node import GasNode, broadcast
 from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
 from settlements.states import TransactionState

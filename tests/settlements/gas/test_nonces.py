@@ -13,11 +13,10 @@ from mails.models import OutgoingMail
 from settlements.errors import NoGasError
 from settlements.gas import nonces
 from settlements.gas.balances import refresh_balances
-from settlements.gas.broadcast import gas_node
 from settlements.gas.keys import gas_keys
 from settlements.gas.ledger import open_accounts
-from settlements.gas.node import GasNode
-from settlements.gas.retirement import leaving, retire
+from settlements.gas.node import GasNode, gas_node
+from settlements.gas.repair import leaving, retire
 from settlements.gas.upkeep import tend
 from settlements.models import GasAccount
 from settlements.selectors import gas_health

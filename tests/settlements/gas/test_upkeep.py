@@ -14,13 +14,10 @@ from demo.localnet.solana.node import SolanaNode
 from mails.models import OutgoingMail
 from settlements.errors import NoGasError
 from settlements.gas.alerts import tell_operators, tell_operators_daily
-from settlements.gas.balances import refresh_balances
-from settlements.gas.broadcast import broadcast, find_receipt
-from settlements.gas.fees import Fees, Prices, first_fees, raised_fees
-from settlements.gas.node import GasNode, Sending
-from settlements.gas.policy import coin_usd, daily_coins, gas_policy
-from settlements.gas.retention import RAW_KEPT, SPANS_KEPT, prune_raw, prune_spans
-from settlements.gas.solana_balances import refresh_solana_balances
+from settlements.gas.balances import refresh_balances, refresh_solana_balances
+from settlements.gas.fees import Fees, Prices, coin_usd, daily_coins, first_fees, gas_policy, raised_fees
+from settlements.gas.ledger import RAW_KEPT, SPANS_KEPT, prune_raw, prune_spans
+from settlements.gas.node import GasNode, Sending, broadcast, find_receipt
 from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
 from settlements.states import TransactionState

@@ -10,7 +10,7 @@ from settlements.models import Hold, SettledOutflow, Settlement
 from settlements.states import ReleasedBy, Sender, SettlementStatus
 from settlements.sweeps import outflows
 from settlements.sweeps.outflows import note_outflows
-from settlements.sweeps.own_wallet import note_wallet_hash, wallet_batch
+from settlements.sweeps.requests import note_wallet_hash, wallet_batch
 from settlements.sweeps.service import sweep
 from tests.factories import make_merchant
 from tests.nodes.forwarders import FACTORY, FLUSH

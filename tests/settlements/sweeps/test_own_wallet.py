@@ -14,8 +14,14 @@ from gateway.core.api.errors import InvalidRequestError
 from settlements.models import SettledOutflow, Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.outflows import note_outflows
-from settlements.sweeps.own_wallet import UNFINISHED_FOR, WalletBatch, give_up_wallets, note_wallet_hash, wallet_batch
-from settlements.sweeps.requests import settle_now
+from settlements.sweeps.requests import (
+    UNFINISHED_FOR,
+    WalletBatch,
+    give_up_wallets,
+    note_wallet_hash,
+    settle_now,
+    wallet_batch,
+)
 from tests.factories import make_merchant
 from tests.settlements.chain import USDC, paid, read
 from wallets.models import DepositAddress

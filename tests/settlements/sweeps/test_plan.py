@@ -16,11 +16,9 @@ from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Settlement, SettlementItem
 from settlements.payloads import settlement_payload
 from settlements.states import SettlementStatus
-from settlements.sweeps.calls import MOST_ITEMS
-from settlements.sweeps.plan import waiting_items, write_batch
+from settlements.sweeps.plan import MOST_ITEMS, alone, waiting_items, write_batch
 from settlements.sweeps.requests import settle_now
 from settlements.sweeps.service import UNSENT_FOR, resume, sweep
-from settlements.sweeps.turns import alone
 from tests.factories import make_merchant
 from tests.settlements.chain import WAITING, look, paid, paid_together, settle
 from wallets.forwarders.addresses import checksum

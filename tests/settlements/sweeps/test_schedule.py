@@ -12,8 +12,7 @@ from demo.localnet.anvil import Anvil
 from gateway.core.api.errors import InvalidRequestError
 from settlements.gas.node import GasNode
 from settlements.models import Hold, Settlement, SettlementSettings
-from settlements.sweeps.intervals import MOST_HOURS, set_intervals, settings_of
-from settlements.sweeps.schedule import due_owners, sweep_due
+from settlements.sweeps.schedule import MOST_HOURS, due_owners, set_intervals, settings_of, sweep_due
 from tests.factories import NOON, make_merchant
 from tests.settlements.chain import paid, settle
 from wallets.states import ClaimKind

@@ -12,17 +12,15 @@ from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from demo.localnet.tokens import balance_of, execute
-from settlements.gas.broadcast import broadcast
 from settlements.gas.ledger import GasCall, intend
-from settlements.gas.node import GasNode, Receipt
+from settlements.gas.node import GasNode, Receipt, broadcast
 from settlements.gas.upkeep import GIVE_UP_AFTER
 from settlements.models import GasAttempt, GasTransaction, Hold, SettledOutflow, Settlement, TroubledForwarder
 from settlements.states import Purpose, SettlementStatus, TransactionState
 from settlements.sweeps import service
-from settlements.sweeps.calls import FACTORY, calldata
 from settlements.sweeps.outcomes import RETRY_AFTER
 from settlements.sweeps.outflows import note_outflows
-from settlements.sweeps.plan import waiting_items, write_batch
+from settlements.sweeps.plan import FACTORY, calldata, waiting_items, write_batch
 from settlements.sweeps.service import UNSENT_FOR, resume, sweep
 from tests.nodes.forwarders import FLUSH
 from tests.settlements.chain import CONFIRMATIONS, LATE, USDC, WAITING, look, paid, read, settle

@@ -17,7 +17,7 @@ from checkouts.attribution.queue import attribute_transfers
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer, prepare_chain
 from demo.localnet.tokens import token_address
-from settlements.gas.policy import coin_usd, gas_policy
+from settlements.gas.fees import coin_usd, gas_policy
 from tests.contract.client import ApiClient, client_of
 from tests.factories import WALLET
 from tests.nodes.fixtures import StartNode

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from tests.guides import MALFORMED, is_installed
-from webhooks.dashboard.snippets import SNIPPETS
+from webhooks.dashboard.endpoint import SNIPPETS
 from webhooks.signatures import new_secret, sign
 
 

@@ -13,8 +13,8 @@ from webhooks.delivery.attempts import Outcome, record
 from webhooks.delivery.claims import Claimed, Room, due_deliveries, take_endpoints
 from webhooks.delivery.retries import retry
 from webhooks.endpoints.service import disable_endpoint
+from webhooks.health import Answer
 from webhooks.models import Attempt, Delivery, Endpoint
-from webhooks.schedule import Answer
 
 pytestmark = pytest.mark.django_db
 

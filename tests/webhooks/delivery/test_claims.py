@@ -12,9 +12,19 @@ from django.db import connection, transaction
 from gateway.core.secrets import unseal
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.delivery import batches, claims
-from webhooks.delivery.batches import ENDPOINT_ROOM, Demand, claim_batch
-from webhooks.delivery.claims import Claimed, Room, due_deliveries, promote_due, release, renew, take_endpoints
+from webhooks.delivery import claims
+from webhooks.delivery.claims import (
+    ENDPOINT_ROOM,
+    Claimed,
+    Demand,
+    Room,
+    claim_batch,
+    due_deliveries,
+    promote_due,
+    release,
+    renew,
+    take_endpoints,
+)
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import Delivery, Endpoint
 
@@ -245,7 +255,7 @@ def test_without_the_lock_or_the_lease_endpoints_are_shared(monkeypatch: pytest.
 def test_without_the_key_to_its_secret_a_delivery_waits_and_others_go_on(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "_unsealed", unseal)
+    monkeypatch.setattr(claims, "_unsealed", unseal)
     merchants = [make_merchant(), make_merchant()]
     key = settings.ENCRYPTION_KEYS
     ensure_secret(merchants[0], now=NOON)

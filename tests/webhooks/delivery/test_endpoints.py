@@ -1,10 +1,8 @@
 """What a sender remembers of the endpoints it serves."""
 
-from webhooks.delivery.batches import ENDPOINT_ROOM, Work
-from webhooks.delivery.claims import Claimed, Room
-from webhooks.delivery.endpoints import LANES, LINGER_SECONDS, Roster, Served
-from webhooks.health import PROBATION_AFTER
-from webhooks.schedule import Answer
+from webhooks.delivery.claims import ENDPOINT_ROOM, Claimed, Room, Work
+from webhooks.delivery.sender import LANES, LINGER_SECONDS, Roster, Served
+from webhooks.health import PROBATION_AFTER, Answer
 
 FAILED = Answer(500)
 GONE = Answer(410)

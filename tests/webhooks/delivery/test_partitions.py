@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.delivery.partitions import MONTHS_AHEAD, drop_partitions, make_partitions, partitions
-from webhooks.delivery.retention import prune_attempts
+from webhooks.delivery.partitions import MONTHS_AHEAD, drop_partitions, make_partitions, partitions, prune_attempts
 from webhooks.models import Attempt, Delivery
 
 pytestmark = pytest.mark.django_db

@@ -21,7 +21,7 @@ from tests.webhooks.factories import make_deliveries, make_endpoint, new_event
 from tests.webhooks.receiver import Receiver, Reply, dripping, receiving
 from tests.webhooks.senders import sending
 from webhooks.delivery import attempts, sender
-from webhooks.delivery.batches import Batch, Demand, claim_batch
+from webhooks.delivery.claims import Batch, Demand, claim_batch
 from webhooks.endpoints.secrets import secrets_of
 from webhooks.health import PROBATION_AFTER
 from webhooks.models import Attempt, Delivery, Endpoint

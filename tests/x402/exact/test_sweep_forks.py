@@ -13,7 +13,7 @@ from accounts.models import FeeEntry
 from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import Authorization as Signed
 from demo.localnet.authorizations import authorize
-from settlements.gas.broadcast import gas_node
+from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend
 from tests.contract.client import ApiClient
 from tests.wallets.factories import make_watcher, read_all

@@ -10,8 +10,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.errors import NotFoundError
 from gateway.core.csv_files import csv_response
 from wallets.dashboard.watched.chart import Chart, chart_of

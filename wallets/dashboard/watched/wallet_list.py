@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.keyset import PAGE_ROWS, keyset_page
 from wallets.dashboard.watched.rows import WatchedRow, watched_rows
 from wallets.networks import chains

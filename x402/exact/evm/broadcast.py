@@ -8,12 +8,10 @@ from typing import Final
 from django.db import transaction
 
 from settlements.gas.balances import expect_gas
-from settlements.gas.broadcast import broadcast, find_receipt
-from settlements.gas.emptying import empty, has_expired, note_refusal, send_first
-from settlements.gas.fees import first_fees
+from settlements.gas.fees import first_fees, gas_policy
 from settlements.gas.ledger import GasCall, intend
-from settlements.gas.node import UNPAYABLE, GasNode, Receipt
-from settlements.gas.policy import gas_policy
+from settlements.gas.node import UNPAYABLE, GasNode, Receipt, broadcast, find_receipt
+from settlements.gas.upkeep import empty, has_expired, note_refusal, send_first
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
 from wallets.chains.base import ChainError

@@ -10,8 +10,8 @@ import structlog
 
 from accounts.states import Mode
 from settlements.errors import NoGasError
-from settlements.gas.broadcast import find_receipt
 from settlements.gas.keys import gas_keys
+from settlements.gas.node import find_receipt
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from wallets.chains.base import ChainError

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from accounts.states import Mode
 from settlements.errors import NoGasError
-from settlements.gas.policy import daily_coins
+from settlements.gas.fees import daily_coins
 from x402.exact.shares import (
     WINDOW,
     FailedCosts,

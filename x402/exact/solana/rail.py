@@ -17,7 +17,7 @@ from django.db import transaction
 
 from accounts.states import Mode
 from settlements.errors import NoGasError
-from settlements.gas.solana_keys import solana_gas_keys
+from settlements.gas.keys import solana_gas_keys
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.family import ChainFamily
 from wallets.chains.solana.family import SOLANA_FAMILY

@@ -10,10 +10,8 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize
 from demo.localnet.tokens import balance_of
 from settlements.gas.balances import refresh_balances
-from settlements.gas.broadcast import gas_node
-from settlements.gas.emptying import _withdraw, has_expired
-from settlements.gas.node import Sending
-from settlements.gas.upkeep import tend
+from settlements.gas.node import Sending, gas_node
+from settlements.gas.upkeep import _withdraw, has_expired, tend
 from settlements.models import GasAccount, GasAttempt, GasTransaction
 from settlements.states import Purpose
 from tests.contract.client import ApiClient

@@ -1,8 +1,4 @@
-"""Seats: a person's place in a merchant's team for one request, and access rules of the dashboard's pages.
-
-Every view of a merchant's pages is decorated with `seated`, which names the permission of each method. A method without one
-is refused, and a test checks that every route is decorated.
-"""
+"""A person's place in a merchant's team for one request, and access rules of the dashboard's pages."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
