@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 from django.db import connection
 
-from checkouts.lifecycle.totals import rebuild
+from checkouts.lifecycle.counts import rebuild
 from wallets.transfers.totals import rebuild_days
 
 DAYS = 366

@@ -114,10 +114,10 @@ def choose(merchant: int, chain: str, *, webhook_url: str = "") -> tuple[int, di
 
     from accounts.states import Mode
     from checkouts.creation.service import create_checkout
-    from checkouts.exact.reservations import choose_exact_amount
     from checkouts.inputs import NewCheckout
     from checkouts.models import Checkout
     from checkouts.options import option
+    from checkouts.reservations import choose_exact_amount
     from checkouts.states import TestScenario
     from wallets.networks import chain_spec
 

@@ -67,7 +67,7 @@ def seed_merchant() -> tuple[int, str]:
 @contextmanager
 def folded_totals() -> Iterator[None]:
     """Fold kept totals as often as beat has a worker do it."""
-    from checkouts.lifecycle.totals import fold_totals
+    from checkouts.lifecycle.counts import fold_totals
     from gateway.processes.timetable import TIMETABLE
 
     every = cast("timedelta", TIMETABLE["fold totals"]["schedule"]).total_seconds()

@@ -14,10 +14,10 @@ from checkouts import schemas
 from checkouts.creation.forms import notices_of, parse_choice, parse_create
 from checkouts.creation.references import METADATA_KEYS
 from checkouts.creation.service import create_checkout
-from checkouts.exact.reservations import choose_exact_amount
-from checkouts.lifecycle.cancellation import cancel_checkout
+from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.escrow import release_escrow
 from checkouts.options import available_chains, check_choice, chosen_option
+from checkouts.reservations import choose_exact_amount
 from checkouts.selectors import (
     checkout_object,
     checkout_page,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
-from checkouts.exact_amounts import exact_units
+from checkouts.amounts import exact_units
 from checkouts.inputs import OptionChoice
 from checkouts.models import AmountReservation, Checkout
 from checkouts.payloads import remaining_units

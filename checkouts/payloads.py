@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from checkouts.pricing import needed_units
+from checkouts.amounts import needed_units
 from checkouts.rows import CheckoutFacts, TransferRow
 from checkouts.states import CheckoutStatus, EscrowStatus
 from gateway.core.money import format_token, format_units, format_usd, to_units

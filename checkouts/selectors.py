@@ -12,7 +12,7 @@ from django.db.models.fields.json import KT
 
 from accounts.brand.facts import with_brand
 from accounts.states import Mode
-from checkouts.exact_amounts import price_of
+from checkouts.amounts import price_of
 from checkouts.inputs import AGAIN
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment

@@ -4,13 +4,11 @@ from celery import shared_task
 from django.utils import timezone
 
 from checkouts.attribution.queue import attribute_transfers
-from checkouts.exact.reservations import release_amounts
 from checkouts.inbox.service import apply_decisions
-from checkouts.lifecycle.counts import day_of
-from checkouts.lifecycle.expiry import expire_due_checkouts
-from checkouts.lifecycle.totals import check_yesterday, fold_totals
-from checkouts.lifecycle.wallet_claims import release_claims
-from checkouts.testmode.service import play_due_steps
+from checkouts.lifecycle.counts import check_yesterday, day_of, fold_totals
+from checkouts.lifecycle.expiry import expire_due_checkouts, release_claims
+from checkouts.reservations import release_amounts
+from checkouts.testmode import play_due_steps
 from wallets.transfers.totals import check_days
 
 

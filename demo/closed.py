@@ -7,7 +7,7 @@ from typing import Any
 
 import base58
 
-from checkouts.exact_amounts import exact_units
+from checkouts.amounts import exact_units
 from checkouts.models import AmountReservation, Checkout
 from demo.wallets.base import WalletError
 from gateway.core.money import format_token, format_units

@@ -10,8 +10,7 @@ from django.conf import settings
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 django.setup()
 
-from checkouts.page.streaming.application import StreamApplication  # noqa: E402
-from checkouts.page.streaming.requests import Receive, Send  # noqa: E402
+from checkouts.page.streaming.application import Receive, Send, StreamApplication  # noqa: E402
 from gateway.core.open_files import allow_most_files  # noqa: E402
 from gateway.server.sending import set_deadline  # noqa: E402
 

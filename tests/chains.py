@@ -485,7 +485,7 @@ def exact_case(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> "Case":
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long for a receipt."""
-    monkeypatch.setattr("x402.exact.waiters.RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr("x402.exact.waiting.RECEIPT_SECONDS", 0.05)
 
 
 @pytest.fixture

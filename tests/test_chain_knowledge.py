@@ -32,7 +32,7 @@ ALLOWED = {
     "x402/exact/evm/rail.py": "the standard's way on EVM chains, chosen by x402/exact/rails.py alone",
     "x402/exact/evm/payloads.py": "reads what payers on EVM chains signed",
     "x402/exact/solana/rail.py": "the standard's way on Solana",
-    "x402/dashboard/snippets.py": "an example to copy",
+    "x402/dashboard/pages.py": "an example to copy",
     "webhooks/endpoints/samples.py": "an example event",
 }
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,26 +13,95 @@ from rest_framework.response import Response
 from accounts.keys.authentication import principal_of_request
 from accounts.models import Merchant
 from accounts.states import Mode
+from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.pagination import list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from gateway.core.csv_files import csv_response
 from gateway.core.web.client_address import address_or_none
-from gateway.core.web.visits import is_client_gone, watch_client
+from gateway.core.web.visits import call_again, is_client_gone, visit_of, watch_client
 from settlements.payloads import settlement_payload
 from settlements.sweeps.requests import Asker, settle_now
 from x402 import schemas
 from x402.byhash.forms import parse_settle, parse_verify
-from x402.byhash.service import Caller, verify
-from x402.exact.api import settle_answer, verify_answer
+from x402.byhash.service import verify
 from x402.exact.kinds import supported_payload
-from x402.exact.schemas import Settled, Supported
-from x402.idempotency import IDEMPOTENCY_KEY, idempotency_key
+from x402.exact.settlement import settle_standard
+from x402.exact.verification import verify_standard
+from x402.exact.waiting import CalledAgainError, Waiting
 from x402.payloads import CSV_HEADER, config_payload, csv_rows, payment_payload
-from x402.payments.addresses import expect_machines, missing_chains, pay_to_everywhere, wallet_page
-from x402.payments.requirements import requires_signature
+from x402.payments.addresses import expect_machines, missing_chains, pay_to_everywhere, requires_signature, wallet_page
+from x402.payments.claims import Caller
+from x402.schemas import Settled, Supported
 from x402.selectors import parse_filter, payment_page, payments_of
+
+_LONGEST: Final = 255
+IDEMPOTENCY_KEY: Final = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "maxLength": _LONGEST},
+    OpenApiParameter.HEADER,
+    description="The same key with the same body gets the first answer again; with another body it is a 409.",
+)
+"""The header, for the OpenAPI description."""
+
+
+def idempotency_key(request: Request) -> str:
+    """Return a request's key, "" if it has none. Raises InvalidRequestError."""
+    # `request.headers` would rebuild every header.
+    key: str = request.META.get("HTTP_IDEMPOTENCY_KEY", "")
+    if len(key) > _LONGEST or not key.isprintable():
+        raise InvalidRequestError(
+            f"Idempotency-Key must be at most {_LONGEST} printable characters.", param="Idempotency-Key"
+        )
+    return key
+
+
+# The settlement's state kept in its visit.
+_WAITING: Final = "x402.waiting"
+_PARTS: Final = frozenset({"paymentPayload", "paymentRequirements"})
+
+
+def verify_answer(request: Request) -> Response | None:
+    """Answer a verification in the standard's form; None if the body is in the specification's."""
+    if (asked := _asked(request)) is None:
+        return None
+    return Response(verify_standard(*asked, clock=timezone.now))
+
+
+def settle_answer(request: Request) -> Response | None:
+    """Answer a settlement of one payment in the standard's form; None if it is about a merchant's own funds.
+
+    While the payment is in progress, the front asks again.
+    """
+    if (asked := _asked(request)) is None:
+        return None
+    asker = request._request  # noqa: SLF001 - DRF offers no other way to the Django request
+    visit = visit_of(asker)
+    waiting = Waiting()
+    if visit is not None:
+        waiting = visit.setdefault(_WAITING, Waiting(in_thread=False))
+    watch_client(asker)
+    try:
+        told = settle_standard(*asked, clock=timezone.now, waiting=waiting, is_gone=lambda: is_client_gone(asker))
+        return Response(told)
+    except CalledAgainError as error:
+        response = Response()
+        call_again(asker, response, error.after)
+        return response
+
+
+def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
+    body = json_body(request)
+    # Without its version it is malformed, and gets the standard's answer to that.
+    if "x402Version" not in body and not body.keys() >= _PARTS:
+        return None
+    if "payment" in body:
+        raise InvalidRequestError("A body has either payment or x402Version, not both.", param="x402Version")
+    principal = principal_of_request(request)
+    key = idempotency_key(request)
+    return Caller(principal.merchant_id, principal.mode, key), body
+
 
 VERIFY: Final = Limit("x402.verify", 600)
 # One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.

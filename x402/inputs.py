@@ -14,7 +14,7 @@ FAILING: Final = "fail_"
 class Proof:
     """A machine's claimed payment. `tx_hash` is in its chain's own spelling, addresses are in canonical form.
 
-    `units` are base units. `signature` is the payer's, over `x402.byhash.signatures.message_of`; `public_key` comes with it
+    `units` are base units. `signature` is the payer's, over `x402.byhash.forms.message_of`; `public_key` comes with it
     if an address does not reveal the key (TON). Missing ones are "".
     """
 

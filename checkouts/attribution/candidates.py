@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 
+from checkouts.amounts import CENT_UNITS, shown_alike
 from checkouts.attribution.deposit_rules import BLOCK_SECOND, TransferFacts, is_dust
-from checkouts.attribution.evidence import Candidate, Known, Reserved
-from checkouts.attribution.exact_rules import MOST_CANDIDATES, MOST_NEAR
+from checkouts.attribution.exact_rules import MOST_CANDIDATES, MOST_NEAR, Candidate, Known, Reserved
 from checkouts.attribution.labels import memos_in, references_in
-from checkouts.exact_amounts import CENT_UNITS, shown_alike
 from checkouts.states import GRACE, CheckoutStatus
 from gateway.core.money import from_units, to_units
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from django.db import connection
 
 from checkouts.attribution.deposit_rules import ToInbox
-from checkouts.attribution.evidence import PassedOver
+from checkouts.attribution.exact_rules import PassedOver
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason, InboxStatus
 from wallets.states import ClaimKind

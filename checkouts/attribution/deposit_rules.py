@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from checkouts.pricing import DUST_UNITS
+from checkouts.amounts import DUST_UNITS
 from checkouts.states import GRACE, CheckoutStatus, InboxReason
 
 BLOCK_SECOND: Final = timedelta(seconds=1)

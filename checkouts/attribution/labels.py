@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import base58
 
-from checkouts.exact_amounts import REFERENCE_BYTES
+from checkouts.amounts import REFERENCE_BYTES
 from gateway.core.ids import ALPHABET
 
 CODE_LENGTH: Final = 16

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from math import ceil
 from typing import Any
 
 import orjson
@@ -10,13 +11,14 @@ from django.db import connection
 
 from accounts.merchants.service import refuse_if_closed
 from accounts.states import Mode
-from checkouts.exact.exhaustion import is_exhausted
 from checkouts.inputs import NewCheckout
 from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.escrow import holdable
+from checkouts.models import Checkout
+from checkouts.reservations import is_exhausted
 from checkouts.rows import COLUMNS, CheckoutRow
 from checkouts.scenarios import steps_of
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutStatus, TestScenario
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_code, new_id
 from gateway.core.secrets import derive
@@ -209,7 +211,6 @@ _ADDRESSES = insert_deposits(
     now="%(created_at)s::timestamptz",
     watched_until="%(watched_until)s::timestamptz",
 )
-
 # The unique constraint decides who is first. A statement that inserts nothing looks for the existing row; a row that
 # another transaction is writing right now is found when the statement runs again. `known` is materialized so that it does
 # not run for a new checkout: joined in, it was measured to read the merchant's rows.
@@ -242,7 +243,6 @@ WITH created AS (
 SELECT created.id, known.*
 FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE
 """  # noqa: S608 - only our own column names and constants are put in
-
 # Only test mode (steps) and escrow (holds) need these parts; other checkouts skip them.
 _STEPS = """), steps AS (
     INSERT INTO checkouts_teststep (checkout_id, kind, due_at)
@@ -267,3 +267,38 @@ _STATEMENTS = {
     (False, True): _CREATE.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
     (True, True): _CREATE_WITH_STEPS.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
 }
+
+
+# Within the API's range, because test mode shortens the expiry of scenarios that expire.
+_LEAST_SECONDS = 300
+
+
+def begin_again(checkout: Checkout, *, now: datetime) -> CheckoutRow:
+    """Return the renewal of an expired checkout: same amount, references, metadata and webhook address.
+
+    Idempotent: all calls return the same one. The caller checks `may_begin_again` first. Raises ConflictError:
+    receiving_wallet_missing, capacity_exhausted.
+    """
+    created = create_checkout(checkout.merchant_id, Mode(checkout.mode), _the_same(checkout), now=now)
+    return created.row
+
+
+def _the_same(checkout: Checkout) -> NewCheckout:
+    lasted = ceil((checkout.expires_at - checkout.created_at).total_seconds())
+    return NewCheckout(
+        amount=checkout.amount,
+        currency=checkout.currency,
+        description=checkout.description,
+        metadata=checkout.metadata,
+        customer_email=checkout.customer_email,
+        redirect_url=checkout.redirect_url,
+        webhook_url=checkout.webhook_url,
+        expires_in=max(lasted, _LEAST_SECONDS),
+        customer_ref=checkout.customer_ref,
+        product_ref=checkout.product_ref,
+        order_ref=checkout.order_ref,
+        # The renewal's scenario succeeds, whichever scenario made the first one expire.
+        test_scenario=TestScenario.COMPLETED,
+        again_for=checkout.public_id,
+        escrow=checkout.escrow,
+    )

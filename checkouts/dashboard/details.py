@@ -1,28 +1,38 @@
 """The data of a checkout's page. Equal details look the same."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from hashlib import blake2b
+from typing import Any, Final
+
+from django.db.models import Prefetch
 
 from accounts.states import Mode
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
-from checkouts.dashboard.deliveries import ShownDelivery, deliveries_of
-from checkouts.dashboard.escrow import ShownEscrow, escrow_of
-from checkouts.dashboard.held_money import WaitingMoney, waiting_money
-from checkouts.dashboard.line_items import LineItems, line_items_of
-from checkouts.dashboard.timeline import History, Step, timeline_of
+from checkouts.dashboard.timeline import (
+    History,
+    ShownDelivery,
+    ShownEscrow,
+    Step,
+    deliveries_of,
+    escrow_of,
+    timeline_of,
+)
 from checkouts.dashboard.words import IN_DOUBT, TRANSFERS, status_badge
-from checkouts.inbox.words import VERDICTS
-from checkouts.lifecycle.cancellation import reason_against_cancelling
+from checkouts.inbox.rows import VERDICTS, ItemRow, item_row, pending
+from checkouts.inbox.service import acts_of
+from checkouts.inbox.suggestions import late_money
+from checkouts.lifecycle.endings import reason_against_cancelling, refundable
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.lifecycle.receipts import reason_against_receipt
-from checkouts.lifecycle.refunds import refundable
-from checkouts.models import AmountReservation, BuyerReport, Checkout
+from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.payloads import checkout_payload, checkout_url, confirmations_of, remaining_units
 from checkouts.rows import TransferRow, credited_transfers
-from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
+from checkouts.states import FINAL, CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core import json
 from gateway.core.email_masks import masked
 from gateway.core.money import from_units, readable, readable_units
@@ -31,6 +41,129 @@ from wallets.addresses import shown_address
 from wallets.networks import chain_spec
 from wallets.states import TransferState
 from webhooks.dashboard.words import Badge
+
+MOST: Final = 50
+_MOST_QUANTITY: Final = 1_000_000
+_PRICE: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class LineItem:
+    """A line: name, quantity, and price in USD formatted for people."""
+
+    name: str
+    quantity: int
+    unit_price: str
+    total: str
+
+
+@dataclass(frozen=True, slots=True)
+class LineItems:
+    """All lines, and their sum in USD. `is_exact` says that the sum is the checkout's amount."""
+
+    lines: tuple[LineItem, ...]
+    total: str
+    is_exact: bool
+
+
+def line_items_of(metadata: str, *, amount: Decimal) -> LineItems | None:
+    """Return the line items of metadata (JSON text); None if there are none, or one is malformed."""
+    found = json.loads(metadata.encode())
+    items = found.get("line_items") if isinstance(found, dict) else None
+    if not isinstance(items, list) or not 0 < len(items) <= MOST:
+        return None
+    read = [line for line in map(_read, items) if line is not None]
+    if len(read) != len(items):
+        return None
+    total = sum((cost for _, cost in read), Decimal(0))
+    lines = tuple(line for line, _ in read)
+    return LineItems(lines, readable(total), is_exact=total == amount)
+
+
+def _read(item: Any) -> tuple[LineItem, Decimal] | None:
+    """Return a line and its price; None if it is malformed."""
+    if not isinstance(item, Mapping):
+        return None
+    name, quantity = item.get("name"), item.get("quantity", 1)
+    price = item.get("unit_price")
+    if not isinstance(name, str) or not name.strip():
+        return None
+    # A boolean is an int too.
+    if type(quantity) is not int or not 0 < quantity <= _MOST_QUANTITY:
+        return None
+    if not isinstance(price, str) or not _PRICE.fullmatch(price):
+        return None
+    each = Decimal(price)
+    cost = each * quantity
+    return LineItem(name, quantity, readable(each), readable(cost)), cost
+
+
+_MOST_SHOWN: Final = 5
+# Crediting needs a choice of another checkout, which the item's own page offers.
+_LABELS: Final = (
+    (InboxAct.ACCEPT_LATE, "Accept late payment…"),
+    (InboxAct.REFUNDED, "Mark as refunded…"),
+    (InboxAct.DISMISS, "Dismiss…"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingMoney:
+    """An open inbox item of a checkout; with `is_lost`, money that its network took back. `acts` are values and labels; with `leads`, the first is the recommended one.
+
+    `doing` describes a decision that can still be undone; then there are no acts. `seen` is the newest decision's key.
+    """
+
+    item_id: int
+    amount: str
+    network: str
+    came_at: datetime
+    why: str
+    is_lost: bool
+    acts: tuple[tuple[str, str], ...]
+    leads: bool
+    doing: str
+    seen: int
+
+
+def waiting_money(checkout: Checkout, *, now: datetime) -> tuple[WaitingMoney, ...]:
+    """Return a checkout's open inbox items, the newest first, at most five."""
+    items = InboxItem.objects.filter(checkout=checkout, status=InboxStatus.OPEN)
+    decided = InboxDecision.objects.select_related("actor", "checkout")
+    found = items.select_related("transfer__payment", "checkout").prefetch_related(
+        Prefetch("decisions", decided.order_by("-pk"), to_attr="newest_first")
+    )
+    return tuple(_waiting(item, now) for item in found.order_by("-pk")[:_MOST_SHOWN])
+
+
+def _why(row: ItemRow) -> str:
+    """Return a sentence on why the money waits; for late money, only how late it came."""
+    explanation = row.explanation or f"{row.words.short}."
+    return f"It came {explanation}" if explanation[0].isdigit() else explanation
+
+
+def _waiting(item: InboxItem, now: datetime) -> WaitingMoney:
+    decisions: list[InboxDecision] = getattr(item, "newest_first", [])
+    row, waits = item_row(item), pending(decisions, now=now)
+    allowed = set() if waits else set(acts_of(item))
+    late = late_money(item) if InboxAct.ACCEPT_LATE in allowed else None
+    leads = late is not None and late.is_enough
+    if not leads:
+        allowed.discard(InboxAct.ACCEPT_LATE)
+    is_lost = item.reason == InboxReason.REVERSED
+    return WaitingMoney(
+        item_id=item.pk,
+        amount=f"{row.amount} {row.token}",
+        network=row.chain_title,
+        came_at=row.came_at,
+        why=row.words.meaning if is_lost else _why(row),
+        is_lost=is_lost,
+        acts=tuple((act.value, label) for act, label in _LABELS if act in allowed),
+        leads=leads,
+        doing=waits.what if waits else "",
+        seen=decisions[0].pk if decisions else 0,
+    )
+
 
 _PAUSE = 2
 _PAUSE_AFTER_END = 10

@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.creation.service import create_checkout
+from checkouts.dashboard.actions import note_context
 from checkouts.dashboard.checkout_list import (
     CSV_HEADER,
     SIZES,
@@ -22,12 +23,11 @@ from checkouts.dashboard.checkout_list import (
     parse_wanted,
     status_counts,
 )
-from checkouts.dashboard.deliveries import deliveries_to
 from checkouts.dashboard.details import detail_of, find_checkout
 from checkouts.dashboard.new_checkout import NewCheckoutForm, lacks_wallet
-from checkouts.dashboard.notes import note_context
+from checkouts.dashboard.timeline import deliveries_to
 from checkouts.dashboard.words import TABS
-from checkouts.lifecycle.cancellation import cancel_checkout
+from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code

@@ -1,27 +1,129 @@
-"""A checkout's history, assembled from the rows of each step."""
+"""A checkout's history, assembled from the rows of each step, with its webhook deliveries and its escrow."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from django.db.models import Q
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from accounts.states import Mode
 from accounts.team.access import Seat
-from checkouts.dashboard.deliveries import ShownDelivery
-from checkouts.dashboard.escrow import ShownEscrow
-from checkouts.inbox.rows import outcome_of
-from checkouts.inbox.words import REASONS, VERDICTS
+from checkouts.inbox.rows import REASONS, VERDICTS, outcome_of
 from checkouts.lifecycle.receipts import reason_against_receipt
 from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem, Payment, RefundNote
 from checkouts.payloads import checkout_url
 from checkouts.rows import TransferRow
-from checkouts.states import CheckoutStatus, InboxReason, RescueVerdict
+from checkouts.states import FINAL, CheckoutStatus, InboxReason, RescueVerdict
 from gateway.core.money import from_units, readable, readable_units
+from settlements.models import Hold
+from settlements.states import ReleasedBy
+from settlements.sweeps.escrow import holds_of
 from wallets.networks import chain_spec
-from webhooks.models import Event
+from webhooks.dashboard.words import DELIVERIES, Badge
+from webhooks.models import Attempt, Delivery, Event
 from webhooks.states import DeliveryStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDelivery:
+    """A delivery of an event. `last` is the endpoint's last answer: a status code or a kind of failure."""
+
+    public_id: str
+    event: str
+    url: str
+    badge: Badge
+    status: str
+    attempts: int
+    last: str
+    next_at: datetime | None
+    finished_at: datetime | None
+    can_repeat: bool
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a retry is due soon."""
+        return self.status == DeliveryStatus.PENDING
+
+
+def deliveries_to(checkout: Checkout) -> QuerySet[Delivery]:
+    """Return the deliveries of a checkout's events, in order, their event and endpoint loaded."""
+    of_events = Delivery.objects.filter(
+        event__merchant=checkout.merchant_id, event__mode=checkout.mode, event__subject_id=checkout.public_id
+    )
+    rows = of_events.select_related("event", "endpoint").order_by("pk")
+    # No bodies are shown here, and the page polls every two seconds.
+    return rows.defer("event__body")
+
+
+def deliveries_of(checkout: Checkout) -> tuple[ShownDelivery, ...]:
+    """Return the state of each delivery of a checkout's events."""
+    newest = Attempt.objects.filter(delivery=OuterRef("pk")).order_by("-pk")
+    rows = deliveries_to(checkout).annotate(
+        attempt_count=Count("attempts"),
+        last_code=Subquery(newest.values("status_code")[:1]),
+        last_error=Subquery(newest.values("error")[:1]),
+    )
+    return tuple(
+        ShownDelivery(
+            public_id=row.public_id,
+            event=row.event.type,
+            url=row.endpoint.url,
+            badge=DELIVERIES[DeliveryStatus(row.status)],
+            status=row.status,
+            attempts=row.attempt_count,
+            last=str(row.last_code or row.last_error or ""),
+            next_at=_next_at(row),
+            finished_at=row.finished_at,
+            can_repeat=row.endpoint.disabled_at is None,
+        )
+        for row in rows
+    )
+
+
+def _next_at(row: Delivery) -> datetime | None:
+    return row.next_attempt_at if row.status == DeliveryStatus.PENDING else None
+
+
+HELD: Final = Badge("Held in escrow", "warn")
+RELEASED: Final = Badge("Released from escrow", "ok")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEscrow:
+    """Money in escrow. `released_by` is empty, and `released_at` None, while it is held.
+
+    `is_outside` says that a third party's transaction sent it to the merchant's wallet.
+    """
+
+    badge: Badge
+    released_by: str
+    released_at: datetime | None
+    is_releasable: bool
+    is_outside: bool
+
+
+def escrow_of(checkout: Checkout) -> ShownEscrow | None:
+    """Return a checkout's escrow status; None if it has none."""
+    if not checkout.escrow:
+        return None
+    hold = holds_of([checkout.hold_subject])[checkout.hold_subject]
+    is_held = hold.released_at is None
+    return ShownEscrow(
+        badge=HELD if is_held else RELEASED,
+        released_by=_who(hold),
+        released_at=hold.released_at,
+        is_releasable=is_held and checkout.status in FINAL,
+        is_outside=hold.released_by == ReleasedBy.EXTERNAL,
+    )
+
+
+def _who(hold: Hold) -> str:
+    if hold.released_by == ReleasedBy.EXTERNAL:
+        return "a stranger, who paid the gas"
+    if hold.released_by == ReleasedBy.API:
+        return "an API key"
+    return hold.released_actor.email if hold.released_actor else ""
 
 
 class Link(NamedTuple):

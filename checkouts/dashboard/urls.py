@@ -2,8 +2,7 @@
 
 from django.urls import path
 
-from checkouts.dashboard import notes, pages, receipts, refunds
-from checkouts.inbox import buyer_reports, export
+from checkouts.dashboard import actions, pages
 from checkouts.inbox import pages as inbox
 
 urlpatterns = [
@@ -14,14 +13,14 @@ urlpatterns = [
     path("checkouts/<str:checkout_id>/live/", pages.live, name="dashboard_checkout_live"),
     path("checkouts/<str:checkout_id>/deliveries/<str:delivery_id>/resend/", pages.resend, name="dashboard_resend"),
     path("checkouts/<str:checkout_id>/cancel/", pages.cancel, name="dashboard_cancel"),
-    path("checkouts/<str:checkout_id>/note/", notes.write, name="dashboard_checkout_note"),
-    path("checkouts/<str:checkout_id>/receipt/", receipts.send, name="dashboard_send_receipt"),
-    path("checkouts/<str:checkout_id>/refund/", refunds.note, name="dashboard_note_refund"),
+    path("checkouts/<str:checkout_id>/note/", actions.note, name="dashboard_checkout_note"),
+    path("checkouts/<str:checkout_id>/receipt/", actions.receipt, name="dashboard_send_receipt"),
+    path("checkouts/<str:checkout_id>/refund/", actions.refund, name="dashboard_note_refund"),
     path("checkouts/<str:checkout_id>/release/", pages.release, name="dashboard_release"),
     path("inbox/", inbox.inbox, name="dashboard_inbox"),
-    path("inbox/export/", export.export, name="dashboard_inbox_export"),
-    path("inbox/reports/", buyer_reports.reports, name="dashboard_buyer_reports"),
-    path("inbox/reports/<int:report_id>/close/", buyer_reports.close, name="dashboard_close_report"),
+    path("inbox/export/", inbox.export, name="dashboard_inbox_export"),
+    path("inbox/reports/", inbox.reports, name="dashboard_buyer_reports"),
+    path("inbox/reports/<int:report_id>/close/", inbox.close, name="dashboard_close_report"),
     path("inbox/<int:item_id>/", inbox.item, name="dashboard_inbox_item"),
     path("inbox/<int:item_id>/decide/", inbox.decide, name="dashboard_inbox_decide"),
     path("inbox/<int:item_id>/decisions/<int:decision_id>/undo/", inbox.undo, name="dashboard_inbox_undo"),

@@ -1,15 +1,18 @@
-"""The inbox's pages: money that no rule could credit, and the decisions about it."""
+"""The inbox's pages: money that no rule could credit and the decisions about it, buyers' reports, and a file for spreadsheets."""
 
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from checkouts.inbox.evidence import confirmation_of, label_of, late_money, suggestion_of
 from checkouts.inbox.queries import (
     Tab,
     alarm_count,
@@ -22,23 +25,32 @@ from checkouts.inbox.queries import (
     open_count,
 )
 from checkouts.inbox.rows import (
+    DECIDED,
+    REASONS,
+    VERDICTS,
     Choice,
     explorer_url,
     found_choices,
     history,
     item_row,
     item_rows,
+    named,
     pending,
     ranked_choices,
 )
 from checkouts.inbox.service import UNDO_SPAN, acts_of, decide_item, undo_decision
-from checkouts.inbox.words import REASONS
-from checkouts.models import Checkout, InboxDecision, InboxItem
+from checkouts.inbox.suggestions import confirmation_of, label_of, late_money, suggestion_of
+from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
+from checkouts.rescue.answers import close_report
 from checkouts.selectors import open_reports
-from checkouts.states import InboxAct, InboxReason, InboxStatus
+from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.api.keyset import keyset_page
+from gateway.core.api.keyset import chunks_by_key, keyset_page
+from gateway.core.csv_files import csv_response
+from gateway.core.money import readable_units
+from gateway.core.times import iso
 from gateway.core.web.client_address import address_or_none
+from wallets.networks import chains
 
 _TAB_NAMES = {Tab.OPEN: "Open", Tab.DOING: "Being done", Tab.RESOLVED: "Resolved"}
 
@@ -259,3 +271,122 @@ def _is_free(found: InboxItem, decisions: list[InboxDecision]) -> bool:
 
 def _newest(decisions: list[InboxDecision]) -> int:
     return decisions[0].pk if decisions else 0
+
+
+_HEADER = (
+    "transfer",
+    "received_at",
+    "amount",
+    "token",
+    "chain",
+    "from",
+    "to",
+    "transaction",
+    "reason",
+    "explanation",
+    "probable_checkout",
+    "order_ref",
+    "status",
+    "decision",
+    "decided_by",
+    "decided_at",
+    "credited_checkout",
+    "refund_transaction",
+)
+
+
+@seated(get=Act.EXPORT)
+def export(request: SeatedRequest) -> HttpResponseBase:
+    """Send a tab of the inbox as a CSV file."""
+    seat, tab = request.seat, read_tab(request)
+    chunks = chunks_by_key(items_in(seat, tab, read_reason(request)))
+    name = f"inbox-{tab}-{seat.merchant.public_id}-{seat.mode}"
+    return csv_response(name, _HEADER, map(_cells, chain.from_iterable(chunks)))
+
+
+def _cells(item: InboxItem) -> list[object]:
+    [row] = item_rows([item])
+    transfer, checkout = item.transfer, item.checkout
+    return [
+        transfer.public_id,
+        iso(transfer.block_time),
+        Decimal(readable_units(transfer.units, transfer.decimals).replace(",", "")),
+        transfer.token,
+        transfer.chain,
+        transfer.sender,
+        transfer.recipient,
+        transfer.tx_hash,
+        row.words.short,
+        row.explanation,
+        checkout.public_id if checkout else None,
+        checkout.order_ref if checkout else None,
+        item.status,
+        *_decided(item),
+    ]
+
+
+def _decided(item: InboxItem) -> Iterator[object]:
+    standing = next(iter(getattr(item, "standing", ())), None)
+    if standing is None:
+        yield from [None] * 5
+        return
+    yield DECIDED[InboxAct(standing.act)]
+    yield named(standing.actor)
+    yield iso(standing.decided_at)
+    yield standing.checkout.public_id if standing.checkout else None
+    yield standing.refund_tx
+
+
+@seated(get=Act.SEE)
+def reports(request: SeatedRequest) -> HttpResponse:
+    """Show the open reports."""
+    seat = request.seat
+    found = open_reports(seat.merchant.pk, seat.mode)
+    page = keyset_page(found, request.GET.dict())
+    items = _items_about(page.rows)
+    context = {
+        "tabs": tabs_of(seat, None),
+        "rows": [(report, _words(report), items.get(report.pk)) for report in page.rows],
+        "pager": page,
+    }
+    return render(request, "dashboard/inbox/reports.html", context)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def close(request: SeatedRequest, *, report_id: int) -> HttpResponse:
+    """Close a report."""
+    seat = request.seat
+    mine = BuyerReport.objects.filter(merchant=seat.merchant, mode=seat.mode)
+    report = mine.select_related("merchant", "checkout").filter(pk=report_id).first()
+    if report is None:
+        raise Http404
+    closed = close_report(report, now=timezone.now(), actor=request.user, address=address_or_none(request))
+    said = "The report is closed." if closed else "Another team member closed it first."
+    messages.success(request, said)
+    return HttpResponseRedirect(seat.url("dashboard_buyer_reports"))
+
+
+def _words(report: BuyerReport) -> tuple[str, str, str]:
+    """Return the result, the amount, and the network."""
+    spec = chains().get(report.chain)
+    amount = str(report.details.get("amount", ""))
+    verdict = VERDICTS[RescueVerdict(report.verdict)]
+    return verdict, amount, spec.title if spec else ""
+
+
+def _items_about(rows: Sequence[BuyerReport]) -> dict[int, InboxItem]:
+    """Return, by report, the open item with its transaction."""
+    hashes = {_hash(report): report.pk for report in rows}
+    items = InboxItem.objects.filter(
+        transfer__chain__in={report.chain for report in rows},
+        transfer__tx_hash__in=hashes,
+        status=InboxStatus.OPEN,
+        merchant__in={report.merchant_id for report in rows},
+        mode__in={report.mode for report in rows},
+    ).select_related("transfer")
+    return {hashes[item.transfer.tx_hash]: item for item in items}
+
+
+def _hash(report: BuyerReport) -> str:
+    # One TON transaction may cause several transfers, each recorded under its own hash.
+    return str(report.details.get("tx_hash") or report.tx_hash)

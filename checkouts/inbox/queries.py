@@ -8,8 +8,8 @@ from typing import Final
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 
 from accounts.team.access import Seat
+from checkouts.amounts import MAX_AMOUNT
 from checkouts.models import AmountReservation, Checkout, CheckoutQuerySet, InboxDecision, InboxItem
-from checkouts.pricing import MAX_AMOUNT
 from checkouts.search import matching_keys
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.money import from_units, to_units

@@ -1,4 +1,4 @@
-"""Expires unpaid checkouts, once their chains were read far enough to be sure."""
+"""Expires unpaid checkouts, once their chains were read far enough to be sure; and releases wallets that another merchant has proven."""
 
 import secrets
 from collections.abc import Sequence
@@ -8,9 +8,12 @@ from typing import Any
 import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 
+from accounts.states import Mode
 from checkouts.lifecycle.moves import expire
-from checkouts.models import Checkout
+from checkouts.models import AmountReservation, Checkout
 from checkouts.states import GRACE
+from wallets.models import ReceivingWallet
+from wallets.receiving.claims import claims_to_release, release_claim
 
 log = structlog.get_logger(__name__)
 
@@ -19,7 +22,6 @@ BATCH = 500
 LOOKED_AT = 2_000
 # Buyers should not suffer from our outage, but at some point the merchant must get an outcome.
 PATIENCE = timedelta(hours=24)
-
 # A payment whose block time is within the grace still counts, so a live checkout expires only after each of its chains was
 # read, in a pass begun after the grace, up to a head its sources agree on. Where a chain is read account by account, the
 # account it was to be paid in counts. A test checkout has no chain to wait for, only the steps of its scenario.  Undecided
@@ -150,3 +152,25 @@ def _count_past(now: datetime, *, most: int | None = None) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_COUNT, {"now": now, "most": most})
         return int(cursor.fetchone()[0])
+
+
+def release_claims(*, now: datetime) -> int:
+    """Release each retired wallet that is claimed and that no checkout needs; return how many."""
+    idle = [wallet for wallet in claims_to_release(now=now) if not is_needed(wallet)]
+    return sum(release_claim(wallet, now=now) for wallet in idle)
+
+
+def is_needed(wallet: ReceivingWallet) -> bool:
+    """Whether a live or cooling checkout of the wallet's merchant offered it.
+
+    A checkout cools as long as its exact amount is reserved.
+    """
+    here = {f"offers__{wallet.chain}__wallet": wallet.address}
+    live = Checkout.objects.live().filter(merchant=wallet.merchant_id, mode=Mode.LIVE, **here)
+    cooling = AmountReservation.objects.filter(
+        merchant=wallet.merchant_id,
+        mode=Mode.LIVE,
+        released_at=None,
+        **{f"checkout__{name}": value for name, value in here.items()},
+    )
+    return live.exists() or cooling.exists()

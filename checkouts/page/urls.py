@@ -2,7 +2,7 @@
 
 from django.urls import re_path
 
-from checkouts.page import views, wallet_views
+from checkouts.page import views
 
 # Codes are Crockford base 32. Other paths need no database query.
 _CODE = r"(?P<code>[0-9a-hjkmnp-tv-z]{1,32})"
@@ -14,8 +14,8 @@ urlpatterns = [
     re_path(rf"^c/{_CODE}/find$", views.find_payment, name="checkout-find"),
     re_path(rf"^c/{_CODE}/receipt$", views.checkout_receipt, name="checkout-receipt"),
     re_path(rf"^c/{_CODE}/status$", views.checkout_status, name="checkout-status"),
-    re_path(rf"^c/{_CODE}/wallets$", wallet_views.wallet_buttons, name="checkout-wallets"),
-    re_path(rf"^c/{_CODE}/transaction$", wallet_views.transaction, name="checkout-transaction"),
-    re_path(rf"^c/{_CODE}/signed$", wallet_views.signed_transaction, name="checkout-signed"),
+    re_path(rf"^c/{_CODE}/wallets$", views.wallet_buttons, name="checkout-wallets"),
+    re_path(rf"^c/{_CODE}/transaction$", views.transaction, name="checkout-transaction"),
+    re_path(rf"^c/{_CODE}/signed$", views.signed_transaction, name="checkout-signed"),
     re_path(rf"^c/{_CODE}/stream$", views.no_stream, name="checkout-stream"),
 ]

@@ -1,7 +1,11 @@
-"""The hosted checkout page and its status. Views read the clock and translate; `checkouts.page.build` decides."""
+"""The hosted checkout page, its status, and what it asks for if the browser has a wallet.
 
+Views read the clock and translate; `checkouts.page.build` decides."""
+
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,25 +17,172 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.utils.translation import get_language
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from checkouts.creation.renewal import begin_again
-from checkouts.exact.reservations import choose_exact_amount
+from accounts.brand.facts import with_brand
+from accounts.states import Mode
+from checkouts.amounts import price_of
+from checkouts.creation.service import begin_again
 from checkouts.models import Checkout
-from checkouts.options import may_begin_again
+from checkouts.options import may_begin_again, takes_money
+from checkouts.page.build import Conditions, build_page
 from checkouts.page.limits import STATUS, count_exact_choice, count_search
 from checkouts.page.qr import qr_code
-from checkouts.page.requests import asked_page, error_answer, find_checkout, is_from_our_page, json_answer
-from checkouts.page.state import CheckoutPage, Stage, clock_of
-from checkouts.rescue.answers import UNREADABLE
+from checkouts.page.state import CheckoutPage, Choice, Stage, clock_of
+from checkouts.page.transactions import parse_signed, prepare_transaction, send_signed
+from checkouts.payloads import remaining_units
+from checkouts.rescue.answers import UNREADABLE, answer_for
 from checkouts.rescue.service import look_into
+from checkouts.reservations import choose_exact_amount, is_exhausted
+from checkouts.rows import credited_transfers
 from checkouts.selectors import has_late_money, reserved_amount
+from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
+from gateway.core.api.wire import JsonParser
 from gateway.core.web.compact import compact_page
-from gateway.core.web.languages import keep_language
+from gateway.core.web.languages import asked_language, keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
 from wallets.lookup import UnreadableHashError
+from wallets.selectors import chain_statuses, down_reasons
+
+
+def find_checkout(code: str) -> Checkout:
+    """Return the checkout of a page code, its merchant and brand loaded. Raises Http404."""
+    try:
+        return with_brand(Checkout.objects.all()).get(code=code)
+    except Checkout.DoesNotExist:
+        raise Http404 from None
+
+
+def asked_page(
+    request: HttpRequest, checkout: Checkout, now: datetime, *, asked: Mapping[str, str] | None = None
+) -> CheckoutPage:
+    """Build the page as of `now`, with the choice and the answer named by `asked`, the query string."""
+    asked = request.GET if asked is None else asked
+    found = asked.get("found", "")
+    transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
+    answer = answer_for(found, checkout, transfers)
+    # A buyer who asked about a payment sees its network.
+    paid_on = answer.chain if answer else ""
+    page = build_page(
+        checkout,
+        transfers=transfers,
+        choice=Choice(
+            chain=asked.get("chain", paid_on), token=asked.get("token", ""), language=asked_language(request)
+        ),
+        conditions=_conditions(checkout, now),
+        now=now,
+        answer=answer,
+    )
+    return replace(page, is_hash_unreadable=found == UNREADABLE)
+
+
+def _conditions(checkout: Checkout, now: datetime) -> Conditions:
+    if not takes_money(checkout, now=now):
+        return Conditions(has_late_money=has_late_money(checkout))
+    # Simulated money does not depend on the chains' state.
+    is_live = checkout.mode == Mode.LIVE
+    statuses, reasons = (chain_statuses(now=now), down_reasons(now=now)) if is_live else ({}, {})
+    reserved = reserved_amount(checkout, now=now)
+    price = price_of(remaining_units(checkout))
+    is_full = reserved is None and is_exhausted(
+        checkout.merchant_id, Mode(checkout.mode), price, now=now, for_links=checkout.is_from_link
+    )
+    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses, reasons=reasons)
+
+
+def is_from_our_page(request: HttpRequest) -> bool:
+    """Return whether the request's headers say that it comes from our own page. Old browsers send no such headers.
+
+    `Origin` is null, because our pages send no referrer.
+    """
+    return request.headers.get("Sec-Fetch-Site", "same-origin") == "same-origin"
+
+
+def json_answer(body: dict[str, Any], status: int = 200) -> HttpResponse:
+    """Return a JSON response that must not be cached."""
+    answer = HttpResponse(json.dumps(body), status=status, content_type="application/json")
+    return uncached(answer)
+
+
+def error_answer(error: errors.GatewayError) -> HttpResponse:
+    """Return an error in the API's format."""
+    return uncached(json_answer(error.body(), error.status), error.headers())
+
+
+WALLETS = Limit("checkout.wallets", 60)
+# Each costs our nodes two requests: limits per client for one checkout, and for all.
+TRANSACTION = Limit("checkout.transaction", 10)
+TRANSACTION_ANYWHERE = Limit("checkout.transaction.anywhere", 30)
+
+_MOST_BYTES = 4096
+
+Answer = Callable[[HttpRequest, str], HttpResponse]
+
+
+@compact_page
+@require_safe
+def wallet_buttons(request: HttpRequest, code: str) -> HttpResponse:
+    """Show the part of the page with a button for each wallet; empty if wallets cannot pay. Raises Http404."""
+    checkout = find_checkout(code)
+    try:
+        count_visit(request, WALLETS, code)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    page = asked_page(request, checkout, timezone.now())
+    payment = page.target.payment if page.target else None
+    words = {"wallet": payment.wallet if payment else None}
+    return uncached(render(request, "checkouts/_wallets.html", words))
+
+
+def _answers_json(view: Callable[[HttpRequest, str], dict[str, Any]]) -> Answer:
+    """Decorate a view: its result or error is JSON, for our own pages only."""
+
+    @require_POST
+    @wraps(view)
+    def answer(request: HttpRequest, code: str) -> HttpResponse:
+        try:
+            _count(request, code)
+            return json_answer(view(request, code))
+        except Http404:
+            return error_answer(errors.NotFoundError("There is no such checkout."))
+        except errors.GatewayError as error:
+            return error_answer(error)
+
+    return answer
+
+
+@_answers_json
+def transaction(request: HttpRequest, code: str) -> dict[str, Any]:
+    """Prepare the payment of `{chain, account}` for the buyer's wallet to sign."""
+    checkout, body = find_checkout(code), _body(request)
+    return prepare_transaction(checkout, body, now=timezone.now())
+
+
+@_answers_json
+def signed_transaction(request: HttpRequest, code: str) -> dict[str, Any]:
+    """Send the transaction that the buyer's wallet signed, from `{ticket, signature}`."""
+    checkout, signed = find_checkout(code), parse_signed(_body(request))
+    send_signed(checkout, signed, now=timezone.now())
+    return {}
+
+
+def _count(request: HttpRequest, code: str) -> None:
+    if not is_from_our_page(request):
+        raise errors.RoleError("Only the checkout's own page may ask for this.")
+    count_visit(request, TRANSACTION, code)
+    count_visit(request, TRANSACTION_ANYWHERE, "")
+
+
+def _body(request: HttpRequest) -> Mapping[str, Any]:
+    """Read a JSON object. Other sites' pages cannot send its media type without a preflight."""
+    if request.content_type != "application/json":
+        raise errors.MediaTypeError("Send application/json.")
+    if len(request.body) > _MOST_BYTES:
+        raise errors.BodyTooLargeError("The body is too large.")
+    return JsonParser().parse(request)
+
 
 PAGE = Limit("checkout.page", 60)
 CHOOSE = Limit("checkout.choose", 60)

@@ -1,10 +1,14 @@
-"""The answer to a buyer about a transaction: the recorded report, with later changes."""
+"""The answer to a buyer about a transaction: the recorded report with later changes, until the team has handled it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from django.db import transaction
+
+from accounts.audit.service import record
+from accounts.models import User
 from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout
 from checkouts.payloads import remaining_units
@@ -15,9 +19,29 @@ from wallets.addresses import shown_address
 from wallets.networks import chains
 from wallets.states import TransferState
 
+
+@transaction.atomic
+def close_report(report: BuyerReport, *, now: datetime, actor: User, address: str | None = None) -> bool:
+    """Close a report; return whether it was open. No money moves. `address` is the actor's, for the audit log.
+
+    It reopens if its buyer asks again and the result differs.
+    """
+    if not BuyerReport.objects.filter(pk=report.pk, closed_at=None).update(closed_at=now):
+        return False
+    record(
+        report.merchant,
+        action="report.closed",
+        actor=actor,
+        object_id=str(report.pk),
+        after={"checkout": report.checkout.public_id, "tx_hash": report.tx_hash},
+        address=address,
+        now=now,
+    )
+    return True
+
+
 UNREADABLE = "unreadable"
 """The value in the page's URL for a text that was not a transaction hash. No hash has this spelling."""
-
 # Answers about credited money apply only while it is credited.
 _CREDITED = {Case.CREDITED, Case.SHORT, Case.CONFIRMING}
 

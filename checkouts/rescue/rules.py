@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
+from checkouts.amounts import DUST_UNITS
 from checkouts.attribution.deposit_rules import is_older, lateness
-from checkouts.pricing import DUST_UNITS
 from checkouts.states import CheckoutStatus, InboxReason, RescueVerdict
 
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from django.db.models import TextChoices
 
 from accounts.models import User
-from checkouts.creation.fields import (
+from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
+from checkouts.creation.forms import (
     CURRENCY,
     amount_in,
     amount_of,
@@ -19,7 +20,6 @@ from checkouts.creation.fields import (
     webhook_url_in,
 )
 from checkouts.creation.references import reference_of
-from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from gateway.core import json
 from gateway.core.api.fields import missing, refuse, text_in
 from gateway.core.money import format_usd

@@ -12,7 +12,7 @@ from typing import Final
 
 from accounts.brand.facts import Brand, brand_of
 from accounts.states import Mode
-from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
+from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from links.models import PaymentLink, Subscription
 from links.selectors import LastPayment, invoice_payments, paid_moments, payable_chains, subscriber_payments
 from links.states import Interval, LinkStatus, LinkType, Standing

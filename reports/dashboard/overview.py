@@ -16,12 +16,10 @@ from django.utils import timezone
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from checkouts.dashboard.attention import notices_of
-from checkouts.dashboard.capacity import SHORT_FROM, capacities_of
+from checkouts.amounts import CAPACITY
+from checkouts.dashboard.attention import SHORT_FROM, capacities_of, notices_of
 from checkouts.dashboard.checkout_list import ListedCheckout, listed
-from checkouts.dashboard.figures import RANGES, Figures, Sums, change_of, figures_of
-from checkouts.dashboard.onboarding import onboarding_of
-from checkouts.exact_amounts import CAPACITY
+from checkouts.dashboard.overview import RANGES, Figures, Sums, change_of, figures_of, onboarding_of
 from checkouts.lifecycle.counts import day_of
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus

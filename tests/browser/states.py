@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from checkouts.exact.exhaustion import note_exhausted
 from checkouts.models import Checkout
+from checkouts.reservations import note_exhausted
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.factories import (
     EXACT_OFFERS,

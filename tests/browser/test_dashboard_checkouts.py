@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.states import Mode
 from checkouts.models import Checkout
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from mails.models import OutgoingMail
 from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from checkouts.states import CheckoutStatus
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from links.models import LinkTemplate, PaymentLink
 from links.states import LinkStatus, LinkType
 from tests.browser.conftest import PHONE

@@ -11,7 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import Checkout
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from links.models import PaymentLink, Subscription
 from links.page.qr_images import qr_svg
 from links.tokens import personal_url

@@ -8,7 +8,7 @@ from typing import Any
 import base58
 
 from accounts.models import Merchant
-from checkouts.exact_amounts import memo_of
+from checkouts.amounts import memo_of
 from checkouts.models import AmountReservation, Checkout, InboxItem, Payment
 from gateway.core.money import to_units
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher

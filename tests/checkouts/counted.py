@@ -8,7 +8,7 @@ from checkouts.creation.forms import parse_create
 from checkouts.creation.service import create_checkout
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from gateway.core.web_urls import url_policy
 from tests.factories import NOON
 

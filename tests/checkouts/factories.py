@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.exact.reservations import choose_exact_amount
 from checkouts.models import Checkout, Payment
+from checkouts.reservations import choose_exact_amount
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.money import from_units
 from tests.factories import make_checkout, make_live_chain, make_transfer

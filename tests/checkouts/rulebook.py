@@ -6,8 +6,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from checkouts.attribution.deposit_rules import Credit, ToInbox, TransferFacts
-from checkouts.attribution.evidence import Candidate, Known, Reserved, Verdict
-from checkouts.attribution.exact_rules import decide_exact
+from checkouts.attribution.exact_rules import Candidate, Known, Reserved, Verdict, decide_exact
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.factories import NOON
 

@@ -9,9 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkouts.exact_amounts import CAPACITY, best_free, exact_units, memo_of, price_of
+from checkouts.amounts import (
+    CAPACITY,
+    DUST_UNITS,
+    MAX_AMOUNT,
+    MIN_AMOUNT,
+    best_free,
+    exact_units,
+    memo_of,
+    needed_units,
+    overpaid_above_units,
+    price_of,
+    tolerance,
+)
 from checkouts.inputs import NewCheckout
-from checkouts.pricing import DUST_UNITS, MAX_AMOUNT, MIN_AMOUNT, needed_units, overpaid_above_units, tolerance
 from checkouts.scenarios import SHARES, TICK, Step, StepKind, steps_of
 from checkouts.states import FINAL, LIVE, MOVES, CheckoutStatus, Received, derive_status
 from checkouts.states import TestScenario as Scenario

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from accounts.models import AuditEntry
-from checkouts.lifecycle import cancellation
-from checkouts.lifecycle.cancellation import cancel_checkout
+from checkouts.lifecycle import endings
+from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.api.errors import ConflictError
@@ -56,7 +56,7 @@ def test_money_that_is_recorded_while_a_cancel_waits_is_credited():
 
 def test_without_the_look_under_the_lock_that_money_would_be_late(monkeypatch):
     """The negative control of the test above: who looks before it has the lock sees nothing."""
-    monkeypatch.setattr(cancellation, "reason_against_cancelling", lambda checkout: "")
+    monkeypatch.setattr(endings, "reason_against_cancelling", lambda checkout: "")
     checkout, outcome = cancelled_while_money_is_recorded()
     assert outcome == "cancelled"
     assert fresh(checkout).status == CheckoutStatus.EXPIRED

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from checkouts.attribution import decisions, queue
+from checkouts.attribution import queue
 from checkouts.attribution.queue import attribute_transfers
-from checkouts.exact.reservations import choose_exact_amount
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import AmountReservation, Checkout, InboxItem, Payment
+from checkouts.reservations import choose_exact_amount
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.checkouts.arrivals import Till, early, exact, payer_of
 from tests.checkouts.watcher import SOON, Watcher, attribute, credited, events_of, received, status_of
@@ -55,7 +55,7 @@ def test_two_workers_with_a_round_payment_each_pay_two_interchangeable_checkouts
 def decide_without_looking_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what was seen before the locks were taken stand."""
     monkeypatch.setattr(
-        decisions._Work, "_judge", lambda self, _around, arrivals: {a.pk: self._guessed[a.pk] for a in arrivals}
+        queue._Work, "_judge", lambda self, _around, arrivals: {a.pk: self._guessed[a.pk] for a in arrivals}
     )
 
 

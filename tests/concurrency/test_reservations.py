@@ -12,10 +12,10 @@ from django.db import connection
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.exact import reservations
-from checkouts.exact.reservations import choose_exact_amount, release_amounts
-from checkouts.exact_amounts import CAPACITY
+from checkouts import reservations
+from checkouts.amounts import CAPACITY
 from checkouts.models import AmountReservation, Checkout
+from checkouts.reservations import choose_exact_amount, release_amounts
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
 from tests.checkouts.crowds import PRICE, make_crowd, make_exact_checkout, make_holders

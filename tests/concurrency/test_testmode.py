@@ -11,7 +11,7 @@ from checkouts.models import Checkout, Payment, TestStep
 from checkouts.scenarios import steps_of
 from checkouts.states import CheckoutStatus
 from checkouts.states import TestScenario as Scenario
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from tests.checkouts.watcher import events_of, fresh
 from tests.concurrency.races import holding, together
 from tests.factories import NOON, checkout_counts, make_checkout, make_merchant

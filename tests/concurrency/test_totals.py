@@ -10,9 +10,9 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.creation.forms import parse_create
 from checkouts.creation.service import create_checkout
-from checkouts.lifecycle.totals import differences, fold_totals, rebuild
+from checkouts.lifecycle.counts import differences, fold_totals, rebuild
 from checkouts.models import CheckoutCount, DailyTotal
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from gateway.core import daily_totals
 from gateway.core.web_urls import url_policy
 from tests.concurrency.races import crew, holding, together

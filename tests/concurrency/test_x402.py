@@ -15,8 +15,7 @@ from tests.factories import NOON, make_merchant
 from tests.x402.recorded import make_machine_transfer, make_seller, request_for, verify_it
 from wallets.models import Transfer, TransferClaim
 from x402.models import KeptAnswer, X402Payment
-from x402.payments.books import read_books
-from x402.payments.claims import Caller, use_up
+from x402.payments.claims import Caller, read_books, use_up
 from x402.payments.rechecks import recheck_payments
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]

@@ -16,8 +16,8 @@ from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
 from wallets.chains.rpc.pool import RpcPool
-from x402.exact import authorizations, settlement, waiters
-from x402.exact.evm import broadcast, calls, rail
+from x402.exact import authorizations, settlement, waiting
+from x402.exact.evm import broadcast, contracts, rail
 from x402.exact.inputs import StandardRequest
 from x402.models import Authorization, X402Payment
 from x402.payments.claims import Caller
@@ -86,16 +86,16 @@ def all_claim(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
     """No lease lasts, and nothing is sent before `FEW` requests have claimed the authorisation and are about to send it."""
     about_to_send = Event()
     gathered = Barrier(FEW, action=about_to_send.set)
-    gas_for = calls.gas_for
+    gas_for = contracts.gas_for
 
-    def gather(pool: RpcPool, call: calls.Call) -> int:
+    def gather(pool: RpcPool, call: contracts.Call) -> int:
         gas = gas_for(pool, call)
         if not about_to_send.is_set():
             gathered.wait(SECONDS)
         return gas
 
     monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
-    monkeypatch.setattr(calls, "gas_for", gather)
+    monkeypatch.setattr(contracts, "gas_for", gather)
 
 
 @pytest.mark.usefixtures("all_claim")
@@ -119,7 +119,7 @@ def test_without_the_authorisations_one_reference_several_would_be_sent(
     monkeypatch.setattr(rail, "reference_of", reference_of)
     # A node that has the first one in a block would refuse the second one.
     base_node.set_automine(False)
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 2.0)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 2.0)
     body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     answers = settled_at_once(exact_seller, [body] * FEW)
     assert GasTransaction.objects.count() == FEW, answers

@@ -9,7 +9,7 @@ from accounts.models import Merchant
 from checkouts.creation import service
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from tests.contract.client import Answer, ApiClient
 from webhooks.models import Event
 

@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from accounts.states import Mode
 from checkouts.models import Checkout
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from tests.contract.client import client_of
 from tests.guides import Program, is_installed, run, running
 

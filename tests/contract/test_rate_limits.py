@@ -14,7 +14,7 @@ from accounts.keys.authentication import key_cache
 from accounts.keys.service import revoke_api_key
 from accounts.states import Mode
 from checkouts.page.limits import count_exact_choice, count_search
-from checkouts.page.streaming.admission import PER_ADDRESS, Admission
+from checkouts.page.streaming.application import PER_ADDRESS, Admission
 from gateway.core import valkey
 from gateway.core.api.errors import RateLimitError
 from gateway.core.api.rate_limits import Limit

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import Checkout
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from tests.contract.client import ApiClient
 from tests.demo.running import two_free_ports
 from tests.guides import RUNNERS, running, started

@@ -6,7 +6,7 @@ from enum import Enum
 import pytest
 
 from checkouts.dashboard.words import TRANSFERS
-from checkouts.inbox import words as inbox
+from checkouts.inbox import rows as inbox
 from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
 from links.dashboard.words import KINDS
 from links.states import LinkType

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from checkouts.amounts import memo_of
 from checkouts.attribution.queue import attribute_transfers
-from checkouts.exact_amounts import memo_of
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import AmountReservation, Checkout, Payment
 from checkouts.states import CheckoutStatus

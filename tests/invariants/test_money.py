@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checkouts.attribution import decisions
 from checkouts.attribution import queue as attribution
 from checkouts.lifecycle import expiry, moves
 from checkouts.states import CheckoutStatus, derive_status
@@ -52,7 +51,7 @@ def _forget_reorganisations(monkeypatch: pytest.MonkeyPatch) -> None:
 def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A transfer is decided each time its facts change, and nothing refuses a second claim and payment."""
     monkeypatch.setattr(queue, "_TAKE_OFF", queue._TAKE_OFF.replace("ELSE decided_at", "ELSE NULL"))
-    real = decisions.decide
+    real = attribution.decide
 
     def decide(transfers: Any) -> Any:
         return real([transfer._replace(decided_at=None) for transfer in transfers])

@@ -17,11 +17,11 @@ from tests.mutations.operators import Mutation, offered, units
 from tests.mutations.plugin import CHOSEN, ROOT, WORK, chosen, reached
 
 AREAS: Final = {
-    "attribution": (35, "checkouts/attribution checkouts/exact checkouts/exact_amounts.py checkouts/rescue"),
+    "attribution": (35, "checkouts/attribution checkouts/exact checkouts/amounts.py checkouts/rescue"),
     "states": (25, "checkouts/states.py checkouts/lifecycle x402/states.py"),
     "money": (
         25,
-        "gateway/core/money.py checkouts/pricing.py checkouts/creation checkouts/options.py links accounts/fees",
+        "gateway/core/money.py checkouts/amounts.py checkouts/creation checkouts/options.py links accounts/fees",
     ),
     "claims": (25, "x402/payments wallets/receiving wallets/transfers checkouts/inbox"),
     "x402 judging": (30, "x402/rules.py x402/byhash x402/exact"),

@@ -10,9 +10,9 @@ from enum import StrEnum
 from random import Random
 from typing import Final, NamedTuple
 
+from checkouts.amounts import CENT_UNITS, best_free
 from checkouts.attribution.deposit_rules import TransferFacts
-from checkouts.attribution.evidence import Candidate, Reserved
-from checkouts.exact_amounts import CENT_UNITS, best_free
+from checkouts.attribution.exact_rules import Candidate, Reserved
 from checkouts.states import CheckoutStatus
 from gateway.core.money import from_units
 

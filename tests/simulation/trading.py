@@ -10,8 +10,7 @@ from random import Random
 from typing import Final
 
 from checkouts.attribution.deposit_rules import Credit, TransferFacts
-from checkouts.attribution.evidence import Candidate, Known, Reserved, Verdict
-from checkouts.attribution.exact_rules import decide_exact
+from checkouts.attribution.exact_rules import Candidate, Known, Reserved, Verdict, decide_exact
 from checkouts.states import CheckoutStatus
 from tests.simulation.market import COOLING, LIFETIME, MINUTE, Market, Sale, Sent, Shop, Tally, Way, money
 

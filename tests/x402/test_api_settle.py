@@ -15,7 +15,7 @@ from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant
 from tests.x402.recorded import make_machine_transfer, make_seller
 from wallets.states import TransferState
-from x402.idempotency import idempotency_key
+from x402.api import idempotency_key
 
 pytestmark = pytest.mark.django_db
 PATH = "/x402/settle"

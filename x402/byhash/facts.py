@@ -15,12 +15,16 @@ from accounts.states import Mode
 from wallets.chains.base import FoundTransaction, TokenTransfer
 from wallets.lookup import Lookup, ask_on
 from wallets.networks import is_accepted
-from x402.errors import ProofUnknownError
 from x402.heads import HEADS
 from x402.inputs import Proof
 from x402.models import Authorization
 from x402.rules import IN_HAND, Candidate, Facts
 from x402.states import AuthorizationState
+
+
+class ProofUnknownError(Exception):
+    """No node answered about a transaction: that says nothing about the payment."""
+
 
 # Transactions that no node of their chain knew a moment ago. Chains that did not answer are not stored.
 _lately_unknown: Final[TTLCache[tuple[str, str], None]] = TTLCache(

@@ -1,7 +1,4 @@
-"""Parsers of the facilitator's requests by hash, checked character by character: they may be malicious.
-
-Each raises InvalidRequestError naming the parameter.
-"""
+"""Parsers of the facilitator's requests by hash, checked character by character, and payers' signatures: both may be malicious."""
 
 import hashlib
 import re
@@ -13,11 +10,51 @@ from gateway.core import json
 from gateway.core.api.fields import missing, refuse, text_in
 from gateway.core.money import TOKEN_DECIMALS, to_units
 from wallets.chains.base import AddressError
+from wallets.chains.evm.proofs import Types, typed_digest
 from wallets.networks import address_on, chain_spec, chains
 from wallets.transfers.hashes import UnreadableHashError, spellings
 from x402.inputs import FAILING, SCHEME, Proof, Requirements, VerifyRequest
 from x402.models import RESOURCE_LENGTH
 from x402.states import Reason
+
+_NAME: Final = "x402 payment proof"
+_TYPES: Final[Types] = {"Proof": {"transaction": "string", "payTo": "string", "resource": "string"}}
+
+
+def message_of(proof: Proof, wanted: Requirements) -> str:
+    """Return the message that a payer signs: transaction, recipient and resource. Five lines, no newline at the end."""
+    return "\n".join(
+        (
+            _NAME,
+            f"chain: {proof.chain}",
+            f"transaction: {proof.tx_hash}",
+            f"payTo: {proof.pay_to}",
+            f"resource: {wanted.resource}",
+        )
+    )
+
+
+def proof_digest(proof: Proof, wanted: Requirements, *, chain_id: int) -> bytes:
+    """Return the 32 bytes that EIP-712 signs for `Proof(string transaction,string payTo,string resource)`."""
+    return typed_digest(
+        _TYPES,
+        {"name": _NAME, "version": "1", "chainId": chain_id},
+        {"transaction": proof.tx_hash, "payTo": proof.pay_to, "resource": wanted.resource},
+    )
+
+
+def is_signed_by_payer(proof: Proof, wanted: Requirements) -> bool | None:
+    """Return whether the payer signed; None without a signature."""
+    if not proof.signature:
+        return None
+    spec = chain_spec(proof.chain)
+    digests = []
+    if spec.family.signs_typed_data and spec.chain_id is not None:
+        digests.append(proof_digest(proof, wanted, chain_id=spec.chain_id))
+    return spec.family.is_signed_by(
+        proof.payer, message_of(proof, wanted).encode(), proof.signature, public_key=proof.public_key, digests=digests
+    )
+
 
 _MOST_DIGITS: Final = 15
 _AMOUNT: Final = re.compile(r"(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?", re.ASCII)

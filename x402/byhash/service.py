@@ -1,32 +1,77 @@
-"""Verifies proofs by hash: checks our records, then the chain; an insert decides who used a payment.
-
-A payment that its watcher has recorded is decided from our database; for others a node is asked.
-"""
+"""Verifies proofs by hash: checks our records, then the chain; an insert decides who used a payment."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
+
+from django.db import connection
 
 from accounts.states import Mode
 from gateway.core.api.errors import UnavailableError
+from gateway.core.api.rate_limits import Limit, hit
+from wallets.chains.registry import facts_of
 from wallets.networks import chain_spec, is_accepted
 from x402 import rules
-from x402.byhash.facts import facts_from_chain
-from x402.byhash.sightings import note_sighting
-from x402.byhash.signatures import is_signed_by_payer
-from x402.byhash.testmode import asked_for, simulated
-from x402.errors import ProofUnknownError
-from x402.inputs import Proof, VerifyRequest
+from x402.byhash.facts import ProofUnknownError, facts_from_chain
+from x402.byhash.forms import is_signed_by_payer
+from x402.inputs import FAILING, Proof, VerifyRequest
 from x402.payloads import invalid_payload
 from x402.payments.addresses import expect_machines, is_paid_at
 from x402.payments.answers import kept_answer, note_unread, take_unread
-from x402.payments.books import read_books
-from x402.payments.claims import Caller, use_recorded, use_up
+from x402.payments.claims import Caller, read_books, use_recorded, use_up
 from x402.payments.large import awaits_second_node
 from x402.rules import Candidate, Facts, Verdict
 from x402.states import Reason
+
+PER_DAY: Final = Limit("x402.sightings", 10_000, seconds=86_400)
+"""How many are stored per merchant and day: strangers can make it ask about any hash. Further ones get no earlier age."""
+
+_NOTE: Final = """
+    INSERT INTO x402_sighting (merchant_id, chain, tx_hash, seen_at)
+    VALUES (%(merchant)s, %(chain)s, %(tx_hash)s, %(now)s::timestamptz)
+    ON CONFLICT (merchant_id, chain, tx_hash) DO NOTHING
+"""
+
+
+def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
+    """Store when a merchant first asked about a transaction; later calls change nothing."""
+    if hit(PER_DAY, str(merchant_id), now=now.timestamp()).exceeded:
+        return
+    parameters: dict[str, Any] = {"merchant": merchant_id, "chain": proof.chain, "tx_hash": proof.tx_hash, "now": now}
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTE, parameters)
+
+
+_MAY_CHANGE: Final = frozenset({Reason.NOT_FOUND, Reason.NOT_CONFIRMED})
+
+
+def asked_for(proof: Proof) -> Verdict | None:
+    """Return the verdict that a test's hash names; None if it names none."""
+    if not proof.tx_hash.startswith(FAILING):
+        return None
+    reason = Reason(proof.tx_hash.removeprefix(FAILING))
+    retry = 1 if reason in _MAY_CHANGE else None
+    return Verdict(reason=reason, message="A test asked for this.", retry_after=retry)
+
+
+def simulated(proof: Proof, *, now: datetime) -> Candidate:
+    """Return the chain's answer as if the claimed payment had been made."""
+    return Candidate(
+        tx_hash=proof.tx_hash,
+        position=0,
+        token=proof.token,
+        token_is_accepted=True,
+        units=proof.units,
+        sender=proof.payer,
+        recipient=proof.pay_to,
+        block_height=0,
+        block_time=now,
+        confirmations=facts_of(proof.chain).x402_confirmations,
+        is_used=False,
+    )
+
 
 __all__ = ["Caller", "verify"]
 

@@ -1,8 +1,14 @@
-"""The x402 pages: machines' payments, addresses, and requirements."""
+"""The x402 pages: machines' payments, the places where they pay, requirements, and examples for resource servers."""
 
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -14,19 +20,232 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.keyset import keyset_page
 from gateway.core.csv_files import csv_response
+from gateway.core.money import readable_units
 from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.rows import has_key
-from wallets.networks import accepted_tokens, chains
-from x402.dashboard.places import Place, places_of
-from x402.dashboard.rows import payment_rows
-from x402.dashboard.snippets import EXAMPLE_CHAIN, snippets, verify_call
+from wallets.chains.specs import ChainSpec
+from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
+from wallets.dashboard.watched.rows import shortened
+from wallets.models import ReceivingWallet
+from wallets.networks import accepted_tokens, chain_spec, chains
+from wallets.receiving.reviews import objected_wallets
+from wallets.selectors import receiving_wallets
+from wallets.states import ClaimKind
+from webhooks.dashboard.words import Badge
 from x402.dashboard.sums import machine_sums
-from x402.dashboard.words import STATUSES
+from x402.dashboard.words import PROTOCOLS, STATUSES
+from x402.models import X402Payment
 from x402.payloads import CSV_HEADER, csv_rows
-from x402.payments.addresses import known_pay_to, pay_to_everywhere
-from x402.payments.requirements import requires_signature, set_requirements
+from x402.payments.addresses import (
+    known_everywhere,
+    known_pay_to,
+    pay_to_everywhere,
+    payable_chains,
+    requires_signature,
+    set_requirements,
+    settles_directly,
+)
 from x402.selectors import PaymentFilter, payments_of
-from x402.states import PaymentStatus
+from x402.states import PaymentStatus, Protocol
+
+
+class Missing(StrEnum):
+    """Why machines cannot pay on a network."""
+
+    NOTHING = ""
+    # This installation has no node for it.
+    NODE = "node"
+    # Forwarders pay the merchant's receiving wallet, but none is set.
+    RECEIVING_WALLET = "receiving_wallet"
+    # The forwarder contracts are not deployed, or were not checked yet.
+    FACTORY = "factory"
+    # A wallet for machines only, on chains without forwarders.
+    WALLET = "wallet"
+    # Only a request for the address is missing: viewing creates none.
+    FORWARDER = "forwarder"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A network. `is_own_wallet` says that machines pay a wallet set by the merchant, not a forwarder."""
+
+    chain: str
+    title: str
+    tokens: str
+    address: MarkedAddress | None
+    explorer: str
+    is_own_wallet: bool
+    missing: Missing
+    # A proven wallet that waits for payments to others.
+    pending: PendingChange | None = None
+    # The wallet that its chain objects to, if no other replaced it.
+    objected: ReceivingWallet | None = None
+
+
+def places_of(seat: Seat) -> list[Place]:
+    """Return a line for each of the six networks, by priority."""
+    found = known_everywhere(seat.merchant.pk, seat.mode)
+    changes = newest_changes(seat.merchant, ClaimKind.X402)
+    objected = {wallet.chain: wallet for wallet in objected_wallets(seat.merchant.pk, ClaimKind.X402)}
+    return [
+        _place(seat, spec, found.get(name), pending_of(changes.get(name)), objected.get(name))
+        for name, spec in chains().items()
+    ]
+
+
+def _place(
+    seat: Seat, spec: ChainSpec, address: str | None, pending: PendingChange | None, objected: ReceivingWallet | None
+) -> Place:
+    missing = Missing.NOTHING if address else _missing(seat, spec)
+    explorer = spec.explorer_address if address and seat.mode == Mode.LIVE else None
+    return Place(
+        chain=spec.name,
+        title=spec.title,
+        tokens=" and ".join(token.symbol for token in spec.accepted_tokens),
+        address=marked(address) if address else None,
+        explorer=explorer.format(address=address) if explorer else "",
+        is_own_wallet=settles_directly(spec.name),
+        missing=missing,
+        pending=pending,
+        objected=objected,
+    )
+
+
+def _missing(seat: Seat, spec: ChainSpec) -> Missing:
+    if not spec.rpc_urls:
+        return Missing.NODE
+    if settles_directly(spec.name):
+        return Missing.WALLET
+    if spec.name not in receiving_wallets(seat.merchant.pk):
+        return Missing.RECEIVING_WALLET
+    has_factory = spec.name in payable_chains()
+    return Missing.FORWARDER if has_factory else Missing.FACTORY
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentRow:
+    """A payment. `explorer` is empty for simulated ones and on local networks."""
+
+    id: str
+    resource: str
+    amount: str
+    token: str
+    chain: str
+    chain_title: str
+    payer: str
+    payer_short: str
+    badge: Badge
+    protocol: str
+    is_signed: bool
+    tx_hash: str
+    tx_short: str
+    explorer: str
+    verified_at: datetime
+
+
+def payment_rows(payments: Iterable[X402Payment]) -> list[PaymentRow]:
+    """Return the rows of payments, in their order."""
+    return [_row(payment) for payment in payments]
+
+
+def _row(payment: X402Payment) -> PaymentRow:
+    spec, is_live = chain_spec(payment.chain), payment.mode == Mode.LIVE
+    explorer = spec.transaction_url(payment.tx_hash) if is_live else None
+    return PaymentRow(
+        id=payment.public_id,
+        resource=payment.resource,
+        amount=readable_units(int(payment.units)),
+        token=payment.token,
+        chain=payment.chain,
+        chain_title=spec.title,
+        payer=payment.payer,
+        payer_short=shortened(marked(payment.payer)),
+        badge=STATUSES[PaymentStatus(payment.status)],
+        protocol=PROTOCOLS[Protocol(payment.protocol)],
+        is_signed=payment.is_signed,
+        tx_hash=payment.tx_hash,
+        tx_short=shortened(marked(payment.tx_hash)),
+        explorer=explorer or "",
+        verified_at=payment.verified_at,
+    )
+
+
+class Snippet(NamedTuple):
+    """A title, and the code."""
+
+    label: str
+    code: str
+
+
+_CONFIG: Final = """\
+curl {api}/config \\
+  -H "Authorization: Bearer $FLORIN_KEY"
+"""
+
+_VERIFY: Final = """\
+curl {api}/verify \\
+  -H "Authorization: Bearer $FLORIN_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{{
+    "payment": {{
+      "txHash": "{tx_hash}",
+      "chain": "{chain}", "token": "{token}", "amount": "0.01",
+      "payerAddress": "{payer}",
+      "payTo": "{pay_to}"
+    }},
+    "requirements": {{
+      "scheme": "exact", "network": "{chain}", "maxAmountRequired": "0.01",
+      "asset": "{token}", "resource": "https://api.example.com/report"
+    }}
+  }}'
+"""
+
+_MIDDLEWARE: Final = """\
+# The package florin-x402: clients/python in Florin's repository.
+import os
+
+from florin_x402 import Config
+from florin_x402.asgi import X402Asgi  # for Django and WSGI too
+
+app = X402Asgi(
+    app,
+    Config(
+        url="{api}",
+        key=os.environ["FLORIN_KEY"],
+        prices={{"/report": "0.01"}},
+    ),
+)
+"""
+
+EXAMPLE_CHAIN: Final = "base"
+_PAYER: Final = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+_NOWHERE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+
+
+def verify_call(pay_to: str | None) -> str:
+    """Return the call that verifies a payment on Base; with a test key and a test address it works unchanged."""
+    return _VERIFY.format(
+        api=_api(),
+        # A random hash: a payment counts once, also in test mode.
+        tx_hash=f"0x{secrets.token_hex(32)}",
+        chain=EXAMPLE_CHAIN,
+        token="USDC",  # noqa: S106 - a token of money, no secret
+        payer=_PAYER,
+        pay_to=pay_to or _NOWHERE,
+    )
+
+
+def snippets(pay_to: str | None) -> tuple[Snippet, ...]:
+    """Return all examples; `pay_to` is where machines pay on Base."""
+    return (
+        Snippet("Where to pay", _CONFIG.format(api=_api())),
+        Snippet("Verify a payment", verify_call(pay_to)),
+        Snippet("Python middleware", _MIDDLEWARE.format(api=_api())),
+    )
+
+
+def _api() -> str:
+    return f"{settings.BASE_URL}/api/v1/x402"
 
 
 @seated(get=Act.SEE)

@@ -17,7 +17,7 @@ from wallets.chains.specs import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import Body, StandardRequest
-from x402.exact.networks import VERSIONS, chain_called
+from x402.exact.kinds import VERSIONS, chain_called
 from x402.exact.rails import rail_of
 from x402.inputs import SCHEME
 from x402.models import RESOURCE_LENGTH

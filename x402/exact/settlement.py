@@ -1,16 +1,16 @@
-"""Carries out signed authorisations, each once, despite repeated requests and crashes.
-
-The first request holds the authorisation; the others wait for its end. A process that dies leaves an expiring lease and
-perhaps a sent transaction, which the next request continues. Only one of these requests gets `success`: published
-middlewares serve each that does, and send no key that tells a retry from a copy.
-"""
+"""Carries out signed authorisations, each once, despite repeated requests and crashes; a sweep ends those that were left."""
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
+
+import structlog
 
 from accounts.states import Mode
-from x402.exact import answers
+from wallets.chains.base import ChainError
+from wallets.networks import chain_spec
+from x402.exact import answers, reasons
 from x402.exact.authorizations import (
     claim,
     claim_success,
@@ -18,21 +18,27 @@ from x402.exact.authorizations import (
     give_back_success,
     has_ended,
     is_same,
+    left_open,
     may_begin_anew,
+    mined_after_all,
     release,
+    step_back,
     take_over,
 )
 from x402.exact.checks import refuse_new, refuse_others
 from x402.exact.errors import RefusedPaymentError, TakenElsewhereError
 from x402.exact.forms import network_in, parse_standard
-from x402.exact.inputs import Body, Clock, StandardRequest
+from x402.exact.inputs import Body, Clock, Signed, StandardRequest
+from x402.exact.kinds import network_of
+from x402.exact.quotas import SETTLING, may_ask, refuse_failing
 from x402.exact.rails import rail_of
-from x402.exact.shares import SETTLING, may_ask, refuse_failing
+from x402.exact.records import fail_row
 from x402.exact.testmode import settle_simulated
-from x402.exact.waiters import CalledAgainError, Waiting, asking
+from x402.exact.waiting import CalledAgainError, Waiting, asking
 from x402.models import Authorization
 from x402.payments.claims import Caller
 from x402.payments.large import is_sold_out
+from x402.rules import IN_HAND
 
 Answer = dict[str, Any]
 
@@ -186,3 +192,71 @@ class _Settling:
                 release(row)
         self._is_in_hand = True
         return answers.pending(self._request, row.tx_hash)
+
+
+log = structlog.get_logger(__name__)
+
+_AT_ONCE: Final = 100
+
+
+def finish_open(*, clock: Callable[[], datetime]) -> int:
+    """End the authorisations whose transactions are in a block; return how many were checked."""
+    rows = list(left_open(now=clock())[:_AT_ONCE])
+    for row in rows:
+        if take_over(row, now=clock()):
+            _finish(row, clock)
+            step_back(row, now=clock())
+    for row in mined_after_all(now=clock())[:_AT_ONCE]:
+        _finish(row, clock)
+    return len(rows)
+
+
+def _finish(row: Authorization, clock: Callable[[], datetime]) -> None:
+    request = request_of(row)
+    try:
+        if _is_given_up(row, now=clock()):
+            failed = reasons.TRANSACTION_FAILED
+            fail_row(row, answers.failed(request, failed, tx_hash=row.tx_hash))
+            return
+        rail_of(request.spec.family).finish(row, request, clock=clock)
+    except TakenElsewhereError:
+        return
+    except ChainError as error:
+        log.warning("not finished", chain=row.chain, error=str(error))
+
+
+def _is_given_up(row: Authorization, *, now: datetime) -> bool:
+    """Whether a payment that a reorg removed is no longer waited for.
+
+    The ledger decides about our own transactions, or on Solana the nodes.
+    """
+    reversed_at = row.payment.reversed_at if row.payment is not None else None
+    is_old = reversed_at is not None and now - reversed_at > IN_HAND
+    return is_old and row.transaction_id is None and row.signed is None
+
+
+def request_of(row: Authorization) -> StandardRequest:
+    """Return the request as far as its end needs it."""
+    spec = chain_spec(row.chain)
+    version = int((row.pending or {}).get("version", 2))
+    return StandardRequest(
+        version=version,
+        network=network_of(spec, version) or "",
+        spec=spec,
+        token=row.token,
+        asset=spec.tokens[row.token].address,
+        pay_to=row.pay_to,
+        units=int(row.units),
+        resource=row.resource,
+        extra={},
+        signed=Signed(
+            payer=row.payer,
+            recipient=row.pay_to,
+            units=int(row.units),
+            valid_after=0,
+            valid_before=0,
+            nonce=row.nonce,
+            payload={},
+        ),
+        reasons=rail_of(spec.family).reasons,
+    )

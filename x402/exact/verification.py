@@ -9,10 +9,10 @@ from x402.exact.checks import refuse_new, refuse_others
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.forms import parse_standard
 from x402.exact.inputs import Body, Clock, StandardRequest
+from x402.exact.quotas import VERIFYING, may_ask, refuse_failing
 from x402.exact.rails import rail_of
-from x402.exact.shares import VERIFYING, may_ask, refuse_failing
 from x402.exact.testmode import verify_simulated
-from x402.exact.waiters import asking, has_place
+from x402.exact.waiting import asking, has_place
 from x402.payments.claims import Caller
 from x402.payments.large import is_sold_out
 

@@ -1,4 +1,4 @@
-"""Where a merchant's machines pay: forwarders or, on other chains, a wallet for machines."""
+"""Where a merchant's machines pay: forwarders or, on other chains, a wallet for machines; and what the merchant requires."""
 
 import secrets
 from collections.abc import Callable, Collection
@@ -12,7 +12,8 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 from django.urls import reverse
 
-from accounts.models import Merchant
+from accounts.audit.service import record
+from accounts.models import Merchant, User
 from accounts.states import Mode
 from wallets.chains.evm.address import address_key as evm_key
 from wallets.forwarders.addresses import checksum, deposit_key
@@ -21,7 +22,37 @@ from wallets.networks import chain_spec, chains, watched_chains
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
-from x402.models import Forwarder
+from x402.models import Forwarder, MachineSettings
+
+
+def requires_signature(merchant_id: int) -> bool:
+    """Return whether a proof by hash needs the payer's signature."""
+    rows = MachineSettings.objects.filter(merchant=merchant_id)
+    return bool(rows.values_list("requires_signature", flat=True).first())
+
+
+@transaction.atomic
+def set_requirements(
+    merchant: Merchant, *, requires_signature: bool, actor: User | None, now: datetime, client: str | None = None
+) -> None:
+    """Set whether payers must sign, from the next verification on. `client` is the caller's network address."""
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    settings, _ = MachineSettings.objects.get_or_create(merchant=merchant)
+    before = settings.requires_signature
+    if before == requires_signature:
+        return
+    settings.requires_signature = requires_signature
+    settings.save(update_fields=["requires_signature"])
+    record(
+        merchant,
+        action="x402.requirements_set",
+        actor=actor,
+        before={"requires_signature": before},
+        after={"requires_signature": requires_signature},
+        address=client,
+        now=now,
+    )
+
 
 _DAY: Final = timedelta(days=1)
 
@@ -32,7 +63,6 @@ _AGAIN_AFTER_SECONDS: Final = 60.0
 _MOST_REMEMBERED: Final = 10_000
 # By merchant and destination; a forwarder never changes.
 _forwarders: dict[tuple[int, bytes], str] = {}
-
 # The merchant's forwarder to a destination.
 _Find = Callable[[int, bytes], str | None]
 

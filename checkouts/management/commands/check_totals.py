@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from checkouts.lifecycle.counts import day_of
-from checkouts.lifecycle.totals import differences, rebuild
+from checkouts.lifecycle.counts import day_of, differences, rebuild
 from wallets.transfers.totals import day_differences, rebuild_days
 
 _DAY = timedelta(days=1)

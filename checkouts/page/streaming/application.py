@@ -2,35 +2,165 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 import structlog
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from checkouts.page.limits import STATUS
-from checkouts.page.streaming.admission import Admission
-from checkouts.page.streaming.facts import PageFacts, find_page, read_facts
-from checkouts.page.streaming.hub import Hub, Stream
-from checkouts.page.streaming.listener import listen
-from checkouts.page.streaming.requests import (
-    Receive,
-    Send,
-    StreamRequest,
-    body_message,
-    parse_request,
-    refuse,
-    start_message,
-)
+from checkouts.page.streaming.hub import Hub, PageFacts, Stream, find_page, listen, read_facts
 from gateway.core import json
 from gateway.core.api import errors
+from gateway.core.api.errors import GatewayError, RateLimitError
+from gateway.core.web.client_address import client_of, limited_as
 from gateway.core.web.pages import count_client
 
-log = structlog.get_logger(__name__)
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
+_ROUTE = re.compile(r"/c/([0-9a-hjkmnp-tv-z]{1,32})/stream")
+_EVERY_ANSWER = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Vary": "Origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class ForeignOriginError(errors.GatewayError):
+    """The request comes from a page of another origin."""
+
+    status = 403
+    type = "permission"
+    code = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRequest:
+    """The requested page and the client. `origin` is empty if page and stream share one."""
+
+    code: str
+    address: str
+    origin: str
+    is_head: bool
+
+
+def parse_request(scope: Mapping[str, Any]) -> StreamRequest:
+    """Read an ASGI scope. Raises NotFoundError, MethodNotAllowedError and ForeignOriginError."""
+    route = _ROUTE.fullmatch(scope["path"])
+    if route is None:
+        raise errors.NotFoundError("There is no such route.", code="route_missing")
+    if scope["method"] not in {"GET", "HEAD"}:
+        raise errors.MethodNotAllowedError("This route does not take that method.")
+    if _header(scope, b"origin") and not our_origin(scope):
+        raise ForeignOriginError("Only our own pages may follow a checkout.")
+    peer = scope.get("client") or ("unknown", 0)
+    forwarded = _header(scope, b"x-forwarded-for")
+    return StreamRequest(
+        code=route[1],
+        address=client_of(peer[0], forwarded),
+        origin=our_origin(scope),
+        is_head=scope["method"] == "HEAD",
+    )
+
+
+def _header(scope: Mapping[str, Any], name: bytes) -> str:
+    values = [value for key, value in scope["headers"] if key.lower() == name]
+    return b",".join(values).decode("latin-1")
+
+
+def our_origin(scope: Mapping[str, Any]) -> str:
+    """Return the requesting page's origin if it is one of ours; else empty."""
+    origin = _header(scope, b"origin")
+    parts = (urlsplit(base) for base in (settings.CHECKOUT_HOST, settings.BASE_URL))
+    return origin if origin in {f"{p.scheme}://{p.netloc}" for p in parts} else ""
+
+
+def start_message(status: int, headers: Mapping[str, str], *, origin: str = "") -> Message:
+    """Return the first message of a response; `origin` may read it from another origin."""
+    allowed = {"Access-Control-Allow-Origin": origin} if origin else {}
+    every = {**_EVERY_ANSWER, **allowed, **headers}
+    return {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in every.items()],
+    }
+
+
+def body_message(body: bytes, *, more: bool = False) -> Message:
+    """Return a message with a part of the body; the last one unless `more`."""
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def refuse(send: Send, scope: Mapping[str, Any], error: errors.GatewayError) -> None:
+    """Answer with an error envelope that our own pages may read."""
+    body = json.dumps(error.body())
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+    headers |= error.headers()
+    await send(start_message(error.status, headers, origin=our_origin(scope)))
+    await send(body_message(b"" if scope["method"] == "HEAD" else body))
+
+
+# A shop's or a mobile network's customers may share an address; a page is open in a few tabs at most.
+PER_ADDRESS = 100
+PER_PAGE = 10
+_RETRY_SECONDS = 60
+
+
+class StreamsFullError(GatewayError):
+    """This process has its maximum of streams. Pages poll instead."""
+
+    status = 503
+
+    def headers(self) -> dict[str, str]:
+        """Return Retry-After."""
+        return {"Retry-After": str(_RETRY_SECONDS)}
+
+
+class Admission:
+    """Counts the open streams of this process, at most `most`."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open = 0
+        # Keys are addresses and checkout ids, which never collide.
+        self._counts: Counter[str | int] = Counter()
+
+    @contextmanager
+    def admit(self, checkout_id: int, address: str) -> Iterator[None]:
+        """Count a stream while the block runs. Raises StreamsFullError and RateLimitError."""
+        limits: dict[str | int, int] = {checkout_id: PER_PAGE, limited_as(address): PER_ADDRESS}
+        if self._open >= self._most:
+            raise StreamsFullError("Too many pages are open.")
+        if any(self._counts[key] >= most for key, most in limits.items()):
+            raise RateLimitError(_RETRY_SECONDS)
+        self._open += 1
+        self._counts.update(limits.keys())
+        try:
+            yield
+        finally:
+            self._open -= 1
+            for key in limits:
+                self._leave(key)
+
+    def _leave(self, key: str | int) -> None:
+        self._counts[key] -= 1
+        if not self._counts[key]:
+            del self._counts[key]
+
+
+log = structlog.get_logger(__name__)
 # Proxies drop connections that are silent for longer, often after 30 or 60 s; the page gives up after forty.
 BEAT_SECONDS = 15.0
 # A client that reads nothing for this long has gone.
@@ -42,7 +172,6 @@ _STREAM_HEADERS = {
     # Otherwise proxies would buffer the whole response.
     "X-Accel-Buffering": "no",
 }
-
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,17 +1,120 @@
-"""The open pages, whose streams wake up when the page's facts change.
-
-Everything here runs in one event loop. Reads run one after the other: a bell during a read is answered by the next.
-"""
+"""The open pages, whose streams wake up when the page's facts change."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, TypeAlias
 
+import orjson
+import psycopg
 import structlog
-from django.db import DatabaseError, InterfaceError
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+from django.utils import timezone
+from psycopg.conninfo import make_conninfo
 
-from checkouts.page.streaming.facts import PageFacts
+from accounts.states import Mode
+from checkouts.lifecycle.bells import CHANNEL, rung_ids
+from checkouts.models import Checkout
+from checkouts.states import CheckoutStatus
+from wallets.networks import chain_spec
+from wallets.selectors import chain_statuses, down_reasons
+from wallets.states import ChainStatus, DownReason, TransferState
+from wallets.transfers.doubts import DOUBTED
+
+_FACTS = f"""
+    SELECT c.id, c.mode, c.status, c.exception, c.amount_received::text, c.expires_at,
+           ARRAY(SELECT jsonb_object_keys(c.offers)),
+           (SELECT max(r.id) FROM checkouts_amountreservation r
+            WHERE r.checkout_id = c.id AND r.released_at IS NULL),
+           (SELECT json_agg(json_build_array(t.id, t.state, t.chain, k.head - t.block_height + 1, COALESCE({DOUBTED}, false))
+                            ORDER BY t.id)::text
+            FROM checkouts_payment p
+            JOIN wallets_transfer t ON t.id = p.transfer_id
+            LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
+            WHERE p.checkout_id = c.id)
+    FROM checkouts_checkout c
+    WHERE c.id = ANY(%s::bigint[])
+"""  # noqa: S608 - a constant condition
+ChainState: TypeAlias = tuple[ChainStatus, DownReason | None]
+_TAKES_MONEY = {CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID}
+
+
+class SeenTransfer(NamedTuple):
+    """A credited transfer; its confirmations are capped at those required, as on the page."""
+
+    id: int
+    state: str
+    confirmations: int
+    required: int
+    is_doubted: bool
+
+
+class PageFacts(NamedTuple):
+    """Everything on a page that changes without the buyer's action. Equal facts render equal pages for equal choices."""
+
+    status: CheckoutStatus
+    exception: str
+    received: str
+    is_over: bool
+    reservation: int | None
+    transfers: tuple[SeenTransfer, ...]
+    chains: tuple[tuple[str, ChainStatus, DownReason | None], ...]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the page is final. A completed one is not: a network may reverse its payment."""
+        return self.status == CheckoutStatus.EXPIRED
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether each new block may change it."""
+        return any(
+            transfer.state == TransferState.DETECTED and transfer.confirmations < transfer.required
+            for transfer in self.transfers
+        )
+
+
+def find_page(code: str) -> tuple[int, bool] | None:
+    """Return a checkout's id and whether it is final; None for an unknown code."""
+    rows = Checkout.objects.filter(code=code).values_list("pk", "status")
+    return next(((pk, status == CheckoutStatus.EXPIRED) for pk, status in rows), None)
+
+
+def read_facts(checkout_ids: Sequence[int]) -> dict[int, PageFacts]:
+    """Return the current facts of these checkouts, by id. Raises DatabaseError."""
+    now = timezone.now()
+    statuses, reasons = chain_statuses(now=now), down_reasons(now=now)
+    states = {chain: (status, reasons[chain]) for chain, status in statuses.items()}
+    with connection.cursor() as cursor:
+        cursor.execute(_FACTS, [list(checkout_ids)])
+        return {row[0]: _facts(row, states, now) for row in cursor}
+
+
+def _facts(row: tuple[Any, ...], states: dict[str, ChainState], now: datetime) -> PageFacts:
+    _, mode, status, exception, received, expires_at, offered, reservation, seen = row
+    # Simulated money does not depend on the chains' state.
+    depends_on_chains = mode == Mode.LIVE and status in _TAKES_MONEY
+    return PageFacts(
+        status=CheckoutStatus(status),
+        exception=exception,
+        received=received,
+        is_over=now >= expires_at,
+        reservation=reservation,
+        transfers=tuple(_seen(*one) for one in orjson.loads(seen or b"[]")),
+        chains=tuple((chain, *states.get(chain, (ChainStatus.OK, None))) for chain in sorted(offered))
+        if depends_on_chains
+        else (),
+    )
+
+
+def _seen(transfer_id: int, state: str, chain: str, count: int | None, is_doubted: bool) -> SeenTransfer:
+    required = chain_spec(chain).confirmations
+    counted = min(max(count or 0, 0), required)
+    return SeenTransfer(transfer_id, state, counted, required, is_doubted)
+
 
 log = structlog.get_logger(__name__)
 
@@ -152,3 +255,31 @@ class Hub:
         page.facts = facts
         for stream in page.streams:
             stream.tell(facts)
+
+
+_RETRY_SECONDS = 1.0
+# A host that vanished is noticed within a minute; meanwhile the sweep finds changes.
+_KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+
+
+async def listen(hub: Hub) -> None:
+    """Pass every bell to the hub, and reconnect whenever the connection fails; until cancelled."""
+    while True:
+        try:
+            await _listen_once(hub)
+        except (psycopg.Error, OSError) as error:
+            log.warning("cannot hear the bell", error=type(error).__name__)
+        await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _listen_once(hub: Hub) -> None:
+    # The database name from Django's settings, which tests change.
+    where = make_conninfo(
+        settings.DATABASE_DIRECT_URL, dbname=connection.settings_dict["NAME"], connect_timeout=5, **_KEEPALIVES
+    )
+    async with await psycopg.AsyncConnection.connect(where, autocommit=True) as bell:
+        await bell.execute(f"LISTEN {CHANNEL}")
+        # Bells before now, or without a connection, were missed.
+        hub.ring_all()
+        async for notice in bell.notifies():
+            hub.ring(rung_ids(notice.payload))

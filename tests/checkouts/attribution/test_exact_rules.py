@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from checkouts.attribution.deposit_rules import ToInbox
-from checkouts.attribution.evidence import Reserved
-from checkouts.attribution.exact_rules import MOST_CANDIDATES
+from checkouts.attribution.exact_rules import MOST_CANDIDATES, Reserved
 from checkouts.states import InboxReason
 from tests.checkouts.rulebook import (
     AMBIGUOUS,

@@ -10,7 +10,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from checkouts.attribution import candidates, decisions, queue
+from checkouts.attribution import candidates, queue
 from checkouts.attribution.exact_rules import MOST_CANDIDATES
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
@@ -353,7 +353,7 @@ def test_a_rush_at_one_price_keeps_no_other_merchant_waiting(batches, capsys, si
             f"\nthe longest batches of 501 transfers among {size:,} checkouts of their price: {times} s;"
             f" {longest_calm:.2f} s among ten\n"
         )
-    most = MOST_TIMES_CALM * longest_calm + 2 * decisions._LOOKING_SECONDS
+    most = MOST_TIMES_CALM * longest_calm + 2 * queue._LOOKING_SECONDS
     assert min(longest) < most
 
 
@@ -385,7 +385,7 @@ def condition_of(index: str, statement: str, parameters: Any) -> str:
 
 
 def test_when_time_is_up_the_rest_stays_in_the_queue(monkeypatch, batches):
-    monkeypatch.setattr(decisions, "_LOOKING_SECONDS", 0)
+    monkeypatch.setattr(queue, "_LOOKING_SECONDS", 0)
     till = Till()
     wanted = [till.checkout(suffix=100 * number) for number in range(1, 61)]
     transfers = [till.sees(exact(checkout)) for checkout in wanted]

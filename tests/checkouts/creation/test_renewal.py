@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.exact.exhaustion import note_exhausted
 from checkouts.models import Checkout, TestStep
+from checkouts.reservations import note_exhausted
 from checkouts.states import CheckoutStatus
 from checkouts.states import TestScenario as Scenario
 from tests.checkouts.factories import (

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.states import Mode, Role
 from checkouts.dashboard.words import CANCELLED, status_badge
-from checkouts.lifecycle.totals import rebuild
+from checkouts.lifecycle.counts import rebuild
 from checkouts.models import Checkout, CheckoutCount
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.dashboard.opened import listed

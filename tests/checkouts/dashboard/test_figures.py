@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.states import Mode, Role
-from checkouts.dashboard.capacity import LINK_CAPACITY, PARITY, Capacity
-from checkouts.exact_amounts import CAPACITY, KEPT_FROM_LINKS
-from checkouts.lifecycle.totals import rebuild
+from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
+from checkouts.dashboard.attention import LINK_CAPACITY, PARITY, Capacity
+from checkouts.lifecycle.counts import rebuild
 from checkouts.models import AmountReservation, Checkout, CheckoutCount, DailyTotal, InboxItem
 from checkouts.states import InboxAct, InboxReason
 from tests.checkouts import watcher
@@ -351,7 +351,7 @@ def test_the_meter_shows_what_is_left_of_a_price_and_warns_before_it_runs_short(
     assert found == ("25.00", 3, 9_996, LINK_CAPACITY - 1)
     assert "9,996 of 9,999" in page.text
     assert "are left" not in page.text
-    monkeypatch.setattr("checkouts.dashboard.capacity.SHORT_FROM", 3)
+    monkeypatch.setattr("checkouts.dashboard.attention.SHORT_FROM", 3)
     page = desk.get("dashboard_overview")
     assert "9,996 exact amounts of 25.00 USD are left" in page.text
     assert "Running short" in page.text

@@ -8,9 +8,8 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from checkouts.dashboard.details import Detail
-from checkouts.dashboard.line_items import line_items_of
-from checkouts.lifecycle.refunds import note_refund, refundable
+from checkouts.dashboard.details import Detail, line_items_of
+from checkouts.lifecycle.endings import note_refund, refundable
 from checkouts.models import MOST_LETTERS, Checkout, RefundNote, TeamNote
 from checkouts.selectors import checkout_object, checkout_row
 from checkouts.states import CheckoutStatus

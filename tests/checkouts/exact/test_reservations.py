@@ -9,10 +9,9 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.exact.exhaustion import FOR_SECONDS, is_exhausted
-from checkouts.exact.reservations import choose_exact_amount, release_amounts
-from checkouts.exact_amounts import CAPACITY, KEPT_FROM_LINKS, memo_of
+from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS, memo_of
 from checkouts.models import AmountReservation, Checkout
+from checkouts.reservations import FOR_SECONDS, choose_exact_amount, is_exhausted, release_amounts
 from checkouts.selectors import reserved_amount
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
@@ -162,7 +161,7 @@ def test_a_released_amount_is_another_checkouts(merchant: Merchant) -> None:
 def test_a_price_that_runs_short_takes_back_what_ended_first_but_nothing_of_the_last_day(
     merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("checkouts.exact.reservations._EARLY_BATCH", 1)
+    monkeypatch.setattr("checkouts.reservations._EARLY_BATCH", 1)
     ended = CheckoutStatus.EXPIRED
     make_holders(merchant, EVERY[:-3])
     make_holders(merchant, [9_997], status=ended, expires_at=NOON - 25 * HOUR)

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import Merchant
-from checkouts.exact.reservations import choose_exact_amount
-from checkouts.exact_amounts import GIVEN_BEFORE_RESTORES, KEPT_FOR_RESTORES, KEPT_FROM_LINKS
+from checkouts.amounts import GIVEN_BEFORE_RESTORES, KEPT_FOR_RESTORES, KEPT_FROM_LINKS
 from checkouts.models import AmountReservation
+from checkouts.reservations import choose_exact_amount
 from gateway.core.api.errors import ConflictError
 from gateway.core.restores import Restore
 from tests.checkouts.crowds import make_exact_checkout, make_holders

@@ -8,10 +8,10 @@ from django.db import connection, transaction
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.inbox.evidence import suggestion_of
 from checkouts.inbox.queries import Tab, items_in, near_checkouts
 from checkouts.inbox.rows import choices_of
 from checkouts.inbox.service import acts_of
+from checkouts.inbox.suggestions import suggestion_of
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason

@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.inbox.queries import alarm_count, doing_count, open_count
-from checkouts.lifecycle.cancellation import cancel_checkout
+from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.keyset import PAGE_ROWS

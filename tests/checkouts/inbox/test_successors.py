@@ -7,8 +7,7 @@ import pytest
 from django.db import transaction
 
 from accounts.states import Mode
-from checkouts.inbox.service import apply_decisions
-from checkouts.inbox.successors import late_units
+from checkouts.inbox.service import apply_decisions, late_units
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem, Payment

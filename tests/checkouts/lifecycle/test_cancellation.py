@@ -8,13 +8,13 @@ import pytest
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from checkouts.inbox.service import apply_decisions
-from checkouts.lifecycle.cancellation import cancel_checkout
-from checkouts.lifecycle.totals import differences
+from checkouts.lifecycle.counts import differences
+from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.models import Checkout, InboxItem, TestStep
 from checkouts.options import may_begin_again
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from checkouts.states import TestScenario as Scenario
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from gateway.core.api.errors import ConflictError
 from tests.checkouts.arrivals import Till
 from tests.checkouts.inboxes import DONE, decide

@@ -11,10 +11,9 @@ from django.db.models import Max, Min
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.lifecycle import totals
-from checkouts.lifecycle.counts import CHECKOUT_COUNTS
+from checkouts.lifecycle import counts
+from checkouts.lifecycle.counts import CHECKOUT_COUNTS, check_yesterday, differences, fold_totals, rebuild
 from checkouts.lifecycle.moves import expire
-from checkouts.lifecycle.totals import check_yesterday, differences, fold_totals, rebuild
 from checkouts.models import Checkout, CheckoutCount, DailyTotal
 from checkouts.states import CheckoutStatus
 from tests.checkouts.counted import play
@@ -113,7 +112,7 @@ def test_a_table_that_cannot_be_folded_leaves_the_others_to_be_folded(monkeypatc
     for _ in range(2):
         play("completed", merchant)
     broken = replace(CHECKOUT_COUNTS, name="no_such_table")
-    monkeypatch.setattr(totals, "CHECKOUT_COUNTS", broken)
+    monkeypatch.setattr(counts, "CHECKOUT_COUNTS", broken)
     with pytest.raises(ProgrammingError, match="no_such_table"):
         fold_totals()
     kept_rows = DailyTotal.objects.filter(merchant=merchant).order_by("chain")

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from checkouts.creation.renewal import begin_again
+from checkouts.creation.service import begin_again
 from checkouts.inbox.service import apply_decisions
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus, InboxAct

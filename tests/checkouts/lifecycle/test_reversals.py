@@ -12,7 +12,7 @@ from django.db.models import Sum
 from accounts.models import Membership, Merchant
 from accounts.states import Mode, Role
 from checkouts.inbox.service import apply_decisions, decide_item
-from checkouts.lifecycle.totals import differences
+from checkouts.lifecycle.counts import differences
 from checkouts.models import Checkout, DailyTotal, InboxItem, Payment
 from checkouts.states import InboxAct, InboxStatus
 from mails.models import OutgoingMail

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from checkouts.lifecycle.wallet_claims import release_claims
+from checkouts.lifecycle.expiry import release_claims
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from checkouts.tasks import release_claims_task

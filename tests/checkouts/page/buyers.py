@@ -8,8 +8,8 @@ from django.utils import timezone
 from eth_keys.datatypes import PrivateKey
 from solders.keypair import Keypair
 
-from checkouts.exact.reservations import choose_exact_amount
 from checkouts.models import Checkout
+from checkouts.reservations import choose_exact_amount
 from demo.localnet.funding import payer
 from demo.localnet.tron import TronNode
 from tests.checkouts.shop import Shop

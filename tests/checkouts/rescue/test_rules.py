@@ -10,8 +10,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkouts.pricing import DUST_UNITS
-from checkouts.rescue.facts import Books, matched_rows
+from checkouts.amounts import DUST_UNITS
 from checkouts.rescue.rules import (
     UNDECIDED,
     VERDICTS,
@@ -24,6 +23,7 @@ from checkouts.rescue.rules import (
     Whose,
     find,
 )
+from checkouts.rescue.service import Books, matched_rows
 from checkouts.states import GRACE, CheckoutStatus, RescueVerdict
 from wallets.chains.base import PARTS_FROM, FoundMovement, FoundTransaction, TokenTransfer
 from wallets.models import Transfer

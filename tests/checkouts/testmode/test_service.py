@@ -14,7 +14,7 @@ from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout, Payment, TestStep
 from checkouts.states import CheckoutStatus, InboxReason
 from checkouts.states import TestScenario as Scenario
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from tests.checkouts.watcher import events_of, fresh, inbox_of, last_body, shown
 from tests.factories import NOON, checkout_counts, make_merchant, make_wallet
 from wallets.models import DepositAddress, Transfer
@@ -159,7 +159,7 @@ def test_a_step_is_played_once():
 
 
 def test_more_steps_than_a_batch_are_all_played(monkeypatch):
-    monkeypatch.setattr("checkouts.testmode.service.BATCH", 2)
+    monkeypatch.setattr("checkouts.testmode.BATCH", 2)
     merchant = make_merchant()
     checkouts = [make_trial(merchant=merchant) for _ in range(5)]
     assert play_due_steps(now=after(5)) == 5

@@ -16,11 +16,11 @@ from django.utils import timezone
 from accounts.brand.service import change_branding
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.exact.exhaustion import note_exhausted
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
+from checkouts.reservations import note_exhausted
 from checkouts.states import CheckoutStatus
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from demo.shop.logo import shop_logo
 from links.models import LinkCheckout, PaymentLink, Subscription
 from links.selectors import link_object

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
-from checkouts.testmode.service import play_due_steps
+from checkouts.testmode import play_due_steps
 from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
 from links.payloads import Takings
 from links.selectors import takings_of

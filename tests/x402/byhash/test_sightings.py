@@ -9,8 +9,8 @@ from django.utils import timezone
 from gateway.core.api.rate_limits import Limit
 from tests.factories import make_merchant
 from tests.x402.recorded import make_machine_transfer, make_seller, request_for, verify_it
-from x402.byhash import sightings
-from x402.byhash.sightings import note_sighting
+from x402.byhash import service
+from x402.byhash.service import note_sighting
 from x402.models import Sighting
 from x402.payments.answers import KEPT, forget_old
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def test_what_strangers_make_a_merchant_ask_about_is_not_all_written_down(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sightings, "PER_DAY", Limit("x402.sightings", 2, 86_400))
+    monkeypatch.setattr(service, "PER_DAY", Limit("x402.sightings", 2, 86_400))
     merchants = [make_merchant(), make_merchant("Another")]
     to = make_seller(merchants[0], settings)
     for merchant in (merchants[0], merchants[0], merchants[0], merchants[1]):

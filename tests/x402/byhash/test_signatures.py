@@ -15,7 +15,7 @@ from demo.localnet.ton.messages import TonWallet
 from tests.guides import running
 from wallets.chains.tron.keys import PrivateKey
 from wallets.networks import chain_spec
-from x402.byhash.signatures import is_signed_by_payer, message_of
+from x402.byhash.forms import is_signed_by_payer, message_of
 from x402.inputs import Proof, Requirements
 
 SECRET = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"

@@ -22,12 +22,12 @@ from tests.factories import make_merchant
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed, honest, methods_of
 from tests.waiting import wait_until
 from tests.x402.exact.calls import settle
-from x402.exact import authorizations, sweep, waiters
+from x402.exact import authorizations, settlement, waiting
 from x402.exact.errors import TakenElsewhereError
-from x402.exact.evm.nodes import pool_of
-from x402.exact.evm.outcome import conclude_elsewhere
+from x402.exact.evm.broadcast import pool_of
+from x402.exact.evm.rail import conclude_elsewhere
 from x402.exact.records import fail_row
-from x402.exact.sweep import request_of
+from x402.exact.settlement import request_of
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState, PaymentStatus, Protocol
 
@@ -139,7 +139,7 @@ def test_what_was_forgotten_meanwhile_is_not_sent(
 def test_who_was_held_up_does_not_end_what_another_request_sent(
     base_node: Anvil, exact_seller: ApiClient, signed_body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
     assert settle(exact_seller, signed_body)["errorReason"] == PENDING
     held_up_since = Authorization.objects.get()
@@ -195,7 +195,7 @@ def make_reversed(merchant: Merchant) -> Authorization:
 def test_of_a_transaction_on_solana_the_nodes_say_when_it_can_come_back_no_more(settings: Any) -> None:
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": "http://127.0.0.1:1"}
     row = make_reversed(make_merchant())
-    sweep.finish_open(clock=timezone.now)
+    settlement.finish_open(clock=timezone.now)
     row.refresh_from_db()
     assert (row.state, row.answer) == (AuthorizationState.SENT, None)
 
@@ -210,7 +210,7 @@ def shows_no_block_yet(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
 def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
     base_node: Anvil, exact_seller: ApiClient, signed_body: Body, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
     assert settle(exact_seller, signed_body)["errorReason"] == PENDING
     row = Authorization.objects.get()

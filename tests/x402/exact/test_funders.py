@@ -24,7 +24,7 @@ from tests.x402.exact.shop import connect_evm, open_shop
 from tests.x402.exact.solana import payers
 from tests.x402.exact.solana.payers import connect_solana, open_seller
 from tests.x402.payers import pay_to_of
-from x402.exact import funders, shares
+from x402.exact import quotas
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState
 
@@ -145,8 +145,8 @@ def fail(rail: Rail, *failing: Any, settings: Any, monkeypatch: pytest.MonkeyPat
     for payer in failing:
         assert rail.settle(rail.body(payer))
     Authorization.objects.update(state=AuthorizationState.FAILED)
-    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
-    funders._known.clear()
+    monkeypatch.setattr(quotas, "_of_a_day", quotas._of_a_day.__wrapped__)
+    quotas._known.clear()
     share = 100 * rail.cost()
     settings.GAS_MERCHANT_SHARE = "0.1"
     settings.GAS_DAILY_COINS = {rail.chain: f"{Decimal(10 * share) / rail.coin:f}"}
@@ -160,7 +160,7 @@ def test_failures_stop_their_payers_and_whom_the_same_account_funded(
     failing = [rail.payer(attacker)] * FAILURES if is_one_payer else [rail.payer(attacker) for _ in range(FAILURES)]
     known = rail.payer(attacker)
     assert pay(rail, known)
-    X402Payment.objects.update(verified_at=timezone.now() - shares.WINDOW - timedelta(seconds=1))
+    X402Payment.objects.update(verified_at=timezone.now() - quotas.WINDOW - timedelta(seconds=1))
     fail(rail, *failing, settings=settings, monkeypatch=monkeypatch)
     assert not pay(rail, failing[0])
     assert not pay(rail, rail.payer(attacker))

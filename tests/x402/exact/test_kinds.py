@@ -11,7 +11,7 @@ from tests.contract.client import ApiClient, client_of
 from tests.tree import ROOT
 from wallets.models import ChainCursor
 from wallets.networks import chain_spec
-from x402.exact.networks import chain_called, network_of, offered_chains
+from x402.exact.kinds import chain_called, network_of, offered_chains
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
-from x402.exact import promises, waiters
+from x402.exact import quotas, waiting
 from x402.exact.evm import broadcast
 from x402.models import Authorization, X402Payment
 
@@ -30,7 +30,7 @@ Body = dict[str, Any]
 def _waiting_briefly(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody wait long for a block, and nobody be sent away because others ask slowly."""
     settings.WEB_THREADS = 6 * MANY
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -127,13 +127,13 @@ def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
 ) -> None:
     """The negative control of the lock: both count while neither has sent anything."""
     counted = threading.Barrier(2)
-    refuse = promises.refuse_overdrawn
+    refuse = quotas.refuse_overdrawn
 
     def refuse_together(*asked: Any, **named: Any) -> None:
         refuse(*asked, **named)
         counted.wait(SECONDS)
 
-    monkeypatch.setattr(promises, "_lock", lambda _: None)
+    monkeypatch.setattr(quotas, "_lock", lambda _: None)
     monkeypatch.setattr(broadcast, "refuse_overdrawn", refuse_together)
     bodies = bodies_of(base_node, exact_seller, usdc, poor, 2)
     base_node.set_automine(False)

@@ -23,7 +23,7 @@ from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
 from x402.exact.inputs import Executed
 from x402.exact.records import settle_row
-from x402.exact.sweep import request_of
+from x402.exact.settlement import request_of
 from x402.models import Authorization, X402Payment
 from x402.payments.answers import KEPT
 from x402.states import AuthorizationState

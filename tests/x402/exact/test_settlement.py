@@ -16,7 +16,7 @@ from tests.x402.exact.bodies import RESOURCE, body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import claim_of, pay_to_of
 from wallets.models import WitnessRequest
-from x402.exact import waiters
+from x402.exact import waiting
 from x402.models import Authorization, X402Payment
 from x402.tasks import finish_authorizations_task
 
@@ -130,7 +130,7 @@ def test_a_payer_without_money_costs_no_gas_and_may_fill_up(
 def test_a_transaction_that_waits_for_its_block_is_pending_and_is_ended_later(
     base_node: Anvil, exact_seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch, asks_again: bool
 ) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     base_node.set_automine(False)
     first = settle(exact_seller, body)

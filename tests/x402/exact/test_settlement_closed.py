@@ -54,7 +54,7 @@ def settle_and_leave(seller: ApiClient, body: Body) -> None:
     """Settle over a connection that closes while the success is written."""
     looks = iter([False, True])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("x402.exact.api.is_client_gone", lambda _: next(looks))
+        patch.setattr("x402.api.is_client_gone", lambda _: next(looks))
         settle(seller, body)
 
 

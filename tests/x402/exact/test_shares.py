@@ -25,12 +25,12 @@ from tests.x402.payers import pay_to_of
 from wallets.chains.specs import Network
 from wallets.networks import chain_spec
 from wallets.selectors import forget
-from x402.exact import shares
+from x402.exact import quotas
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.forms import parse_standard
 from x402.exact.settlement import settle_standard
 from x402.exact.verification import verify_standard
-from x402.exact.waiters import longest_pause
+from x402.exact.waiting import longest_pause
 from x402.models import Authorization, X402Payment
 from x402.payments.claims import Caller
 from x402.states import AuthorizationState
@@ -46,7 +46,7 @@ def pay(node: Anvil, client: ApiClient, usdc: str) -> dict[str, Any]:
 def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
     base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
+    monkeypatch.setattr(quotas, "_of_a_day", quotas._of_a_day.__wrapped__)
     assert pay(base_node, exact_seller, usdc)["success"]
     settings.GAS_MERCHANT_SHARE = "0"
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
@@ -96,22 +96,22 @@ def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
     a_little = timedelta(seconds=1)
     if minutes:
         with pytest.raises(RefusedPaymentError):
-            shares.refuse_failing(request, now=now + timedelta(minutes=minutes) - a_little)
-    shares.refuse_failing(request, now=now + timedelta(minutes=minutes) + a_little)
+            quotas.refuse_failing(request, now=now + timedelta(minutes=minutes) - a_little)
+    quotas.refuse_failing(request, now=now + timedelta(minutes=minutes) + a_little)
 
 
 def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once(
     base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One payer's failure may be anybody's: the merchant's others are not to pay for many.
-    failures = shares.FAILED_LEAST + 1
+    failures = quotas.FAILED_LEAST + 1
     cost = attack(base_node, exact_seller, usdc, payers=failures)
-    share = cost * failures * shares.FAILED_PART
+    share = cost * failures * quotas.FAILED_PART
     give(settings, monkeypatch, share=share * 9 // 10)
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert GasTransaction.objects.count() == failures
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
-    GasTransaction.objects.update(created_at=timezone.now() - shares.WINDOW)
+    GasTransaction.objects.update(created_at=timezone.now() - quotas.WINDOW)
     assert pay(base_node, exact_seller, usdc)["success"]
 
 
@@ -120,7 +120,7 @@ def test_where_gas_is_dear_one_failed_payment_stops_no_other_and_leaves_no_queue
 ) -> None:
     """On Ethereum one payment may cost more than a 300th of a merchant's share."""
     cost = attack(base_node, exact_seller, usdc, payers=1)
-    give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
+    give(settings, monkeypatch, share=cost * quotas.FAILED_PART // 2)
     for _ in range(3):
         assert pay(base_node, exact_seller, usdc)["success"]
         on_their_way = Authorization.objects.exclude(state=AuthorizationState.FAILED)
@@ -142,7 +142,7 @@ def attack(node: Anvil, client: ApiClient, usdc: str, *, payers: int) -> int:
 
 def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     """Let the merchant spend so many wei a day."""
-    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
+    monkeypatch.setattr(quotas, "_of_a_day", quotas._of_a_day.__wrapped__)
     settings.GAS_MERCHANT_SHARE = "0.5"
     coins = Decimal(share * 2) / 10**18
     settings.GAS_DAILY_COINS = settings.GAS_DAILY_COINS | {"base": f"{coins:f}"}
@@ -155,7 +155,7 @@ def test_after_an_attack_of_failing_payers_an_honest_one_is_served_minutes_later
     cost = attack(base_node, exact_seller, usdc, payers=5)
     give(settings, monkeypatch, share=4 * cost)
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
-    long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
+    long_ago = timezone.now() - quotas.WINDOW - timedelta(seconds=1)
     GasTransaction.objects.update(created_at=long_ago)
     assert pay(base_node, exact_seller, usdc)["success"]
     assert pay(base_node, exact_seller, usdc)["success"]
@@ -166,10 +166,10 @@ def test_what_is_on_its_way_after_an_attack_counts_as_failed_until_it_did_not(
 ) -> None:
     """Else each wave could be as large as the first."""
     cost = attack(base_node, exact_seller, usdc, payers=3)
-    long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
+    long_ago = timezone.now() - quotas.WINDOW - timedelta(seconds=1)
     GasTransaction.objects.update(created_at=long_ago)
-    give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
-    for _ in range(shares.FAILED_LEAST + 1):
+    give(settings, monkeypatch, share=cost * quotas.FAILED_PART // 2)
+    for _ in range(quotas.FAILED_LEAST + 1):
         assert pay(base_node, exact_seller, usdc)["success"]
     open_ones = Authorization.objects.filter(state=AuthorizationState.SETTLED)
     open_ones.update(state=AuthorizationState.SENT)
@@ -184,7 +184,7 @@ def test_only_a_quarter_of_the_share_is_on_its_way_at_once(
     assert pay(base_node, exact_seller, usdc)["success"]
     cost = int(GasTransaction.objects.get().most_wei)
     GasTransaction.objects.update(cost_wei=cost)
-    give(settings, monkeypatch, share=cost * shares.OPEN_PART - 1)
+    give(settings, monkeypatch, share=cost * quotas.OPEN_PART - 1)
     Authorization.objects.update(state=AuthorizationState.SENT)
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
@@ -200,8 +200,8 @@ def failed_in_a_day(payment: int) -> int:
     failed: list[tuple[int, int]] = []
     for minute in range(24 * 60):
         spent = 0
-        window = minute - int(shares.WINDOW / timedelta(minutes=1))
-        costs = shares.FailedCosts(
+        window = minute - int(quotas.WINDOW / timedelta(minutes=1))
+        costs = quotas.FailedCosts(
             day=sum(cost for _, cost in failed),
             lately=sum(cost for at, cost in failed if at > window),
             open=0,
@@ -209,7 +209,7 @@ def failed_in_a_day(payment: int) -> int:
         )
         with suppress(NoGasError):
             while True:
-                shares.refuse_failed(replace(costs, open=spent), SHARE, "base")
+                quotas.refuse_failed(replace(costs, open=spent), SHARE, "base")
                 spent += payment
         failed.append((minute, spent))
     return sum(cost for _, cost in failed)
@@ -222,8 +222,8 @@ def test_failures_of_a_whole_day_cost_three_quarters_of_the_share_at_most() -> N
 @pytest.mark.parametrize("part", [50, 100, 300, 1_000])
 def test_where_gas_is_dear_they_cost_a_quarter_and_one_payment_in_ten_minutes(part: int) -> None:
     payment = int(SHARE) // part
-    windows = int(timedelta(days=1) / shares.WINDOW)
-    in_ten_minutes = SHARE / shares.FAILED_PART + payment
+    windows = int(timedelta(days=1) / quotas.WINDOW)
+    in_ten_minutes = SHARE / quotas.FAILED_PART + payment
     most = SHARE / 4 + payment + windows * in_ten_minutes
     assert failed_in_a_day(payment) <= most
 
@@ -277,13 +277,13 @@ def test_what_was_verified_can_be_settled_and_what_was_sent_can_be_asked_about(
     def paid() -> dict[str, Any]:
         return body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), public)
 
-    sharing_out = partial(shares.may_ask, merchant_id=caller.merchant_id, spec=spec, now=minute)
-    while sharing_out(shares.VERIFYING):
+    sharing_out = partial(quotas.may_ask, merchant_id=caller.merchant_id, spec=spec, now=minute)
+    while sharing_out(quotas.VERIFYING):
         pass
     first = paid()
     answer = ask(first)
     assert answer["success"], answer
-    while sharing_out(shares.SETTLING):
+    while sharing_out(quotas.SETTLING):
         pass
     later = paid()
     assert ask(later)["errorReason"] == "unexpected_settle_error"

@@ -15,9 +15,9 @@ from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
-from x402.exact import sweep
+from x402.exact import settlement
 from x402.exact.authorizations import LEASE
-from x402.exact.evm import calls
+from x402.exact.evm import contracts
 from x402.exact.evm.broadcast import reference_of
 from x402.exact.settlement import settle_standard
 from x402.models import Authorization, X402Payment
@@ -36,7 +36,7 @@ def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:
 
 
 def finish() -> None:
-    sweep.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
+    settlement.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_an_authorisation_whose_time_ran_out_while_nodes_were_asked_is_not_sent(
     end = int(now.timestamp()) + 60
     told = authorize(base_node, pay_to_of(exact_seller), UNITS, valid_before=end)
     late = [False]
-    ask = calls.gas_for
+    ask = contracts.gas_for
 
     def ask_slowly(*arguments: Any) -> int:
         late[0] = True
         return ask(*arguments)
 
-    monkeypatch.setattr(calls, "gas_for", ask_slowly)
+    monkeypatch.setattr(contracts, "gas_for", ask_slowly)
     assert exact_seller.merchant is not None
     answer = settle_standard(
         Caller(exact_seller.merchant.pk, Mode.LIVE),
@@ -118,7 +118,7 @@ def test_those_that_wait_do_not_keep_others_from_their_end(
     stuck = left_lying(base_node, exact_seller, usdc)
     other = left_lying(base_node, exact_seller, usdc)
     GasTransaction.objects.filter(reference=reference_of(other)).update(state=TransactionState.DROPPED)
-    monkeypatch.setattr(sweep, "_AT_ONCE", 1)
+    monkeypatch.setattr(settlement, "_AT_ONCE", 1)
     finish()
     finish()
     states = [Authorization.objects.get(pk=one.pk).state for one in (stuck, other)]

@@ -25,7 +25,7 @@ from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
 from webhooks.models import Event
-from x402.exact import sweep, waiters
+from x402.exact import settlement, waiting
 from x402.exact.authorizations import LEASE
 from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers
@@ -73,7 +73,7 @@ def send_again(later: timedelta) -> None:
 
 
 def finish(after: timedelta = 2 * LEASE) -> None:
-    sweep.finish_open(clock=lambda: timezone.now() + after)
+    settlement.finish_open(clock=lambda: timezone.now() + after)
 
 
 def pays_more(node: Anvil, told: Signed, usdc: str) -> None:
@@ -130,7 +130,7 @@ def test_what_a_fork_took_back_before_anybody_was_served_is_waited_for(
     told: Signed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     body = body_of(told, usdc)
     settle(exact_seller, body)
     # As where the process died before it could answer.

@@ -13,7 +13,7 @@ from tests.x402.exact.calls import verify
 from tests.x402.exact.cases import Case
 from tests.x402.exact.library import Library, check_same
 from tests.x402.exact.permits import permit_body
-from x402.exact.evm import calls, contracts
+from x402.exact.evm import contracts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -109,7 +109,7 @@ def test_a_token_that_is_not_there_is_found_out(
     library: Library, exact_seller: ApiClient, exact_case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the first version too, where the library does not look."""
-    monkeypatch.setattr(calls, "_deployed", set())
+    monkeypatch.setattr(contracts, "_deployed", set())
     told = cases.plain(exact_case)
     exact_case.node.rpc("anvil_setCode", exact_case.usdc, "0x")
     reason = check_same(library, exact_seller, exact_case, body_of(told, exact_case.usdc))

@@ -24,9 +24,8 @@ from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.processes import environment
 from tests.x402.payers import pay_to_of
-from x402.exact import waiters as waiting
-from x402.exact.blocks import next_block
-from x402.exact.waiters import Waiting, asking, has_place
+from x402.exact import waiting
+from x402.exact.waiting import Waiting, asking, has_place, next_block
 from x402.models import X402Payment
 
 UNITS = 10_000

@@ -23,12 +23,11 @@ from tests.x402.recorded import make_seller
 from wallets.models import DepositAddress, ReceivingWallet, WalletChange
 from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.receiving.service import set_receiving_wallet
-from x402.byhash.signatures import message_of
+from x402.byhash.forms import message_of
 from x402.inputs import Proof, Requirements
 from x402.models import X402Payment
 from x402.payments import addresses
-from x402.payments.addresses import expect_machines, is_paid_at, pay_to
-from x402.payments.requirements import requires_signature, set_requirements
+from x402.payments.addresses import expect_machines, is_paid_at, pay_to, requires_signature, set_requirements
 
 pytestmark = pytest.mark.django_db
 

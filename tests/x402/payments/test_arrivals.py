@@ -10,7 +10,7 @@ from tests.x402.recorded import UNITS, make_machine_transfer, make_seller, verif
 from wallets.models import DepositOutflow, Transfer
 from wallets.states import TransferState
 from x402.models import X402Payment
-from x402.payments.arrivals import note_arrivals
+from x402.payments.rechecks import note_arrivals
 from x402.payments.transfers import follow_transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_bells")]

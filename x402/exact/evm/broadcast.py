@@ -3,30 +3,70 @@
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Final
 
+from cachetools import TTLCache, cachedmethod
 from django.db import transaction
 
 from settlements.gas.balances import expect_gas
-from settlements.gas.fees import first_fees, gas_policy
+from settlements.gas.fees import Prices, first_fees, gas_policy
 from settlements.gas.ledger import GasCall, intend
 from settlements.gas.node import UNPAYABLE, GasNode, Receipt, broadcast, find_receipt
 from settlements.gas.upkeep import empty, has_expired, note_refusal, send_first
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import ChainSpec
 from x402.exact.authorizations import adopt, disown
 from x402.exact.checks import refuse_late
+from x402.exact.connections import KeptPerThread
 from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
-from x402.exact.evm import calls, contracts
-from x402.exact.evm.calls import Call
+from x402.exact.evm import contracts
+from x402.exact.evm.contracts import Call
 from x402.exact.evm.evidence import funder_of
-from x402.exact.evm.nodes import gas_node_of, pool_of
-from x402.exact.funders import Stranger
 from x402.exact.inputs import Clock, StandardRequest
-from x402.exact.promises import Balance, must_ask_balance, refuse_overdrawn
-from x402.exact.shares import refuse_greedy
+from x402.exact.quotas import Balance, Stranger, must_ask_balance, refuse_greedy, refuse_overdrawn
 from x402.models import Authorization
+
+# Attempts are signed for twice the base fee, which grows by an eighth a block at most.
+_PRICES_SECONDS: Final = 2.0
+# Keyed by node, shared by all threads.
+_prices: Final[TTLCache[tuple[str, ...], Prices]] = TTLCache(1_000, _PRICES_SECONDS)
+_lock: Final = Lock()
+
+
+class _SteadyNode(GasNode):
+    """A node whose gas prices are cached for a block's time."""
+
+    def __init__(self, spec: ChainSpec) -> None:
+        self.pool = open_pool(spec)
+        super().__init__(self.pool)
+        self._urls = spec.rpc_urls
+
+    def prices(self) -> Prices:
+        """Return gas prices, at most a block old."""
+        return self._cached_prices()
+
+    @cachedmethod(lambda _: _prices, key=lambda self: self._urls, lock=lambda _: _lock)
+    def _cached_prices(self) -> Prices:
+        return super().prices()
+
+
+_kept: Final = KeptPerThread(_SteadyNode)
+
+
+def pool_of(spec: ChainSpec) -> RpcPool:
+    """Return this thread's pool of a chain's nodes."""
+    return _kept.of(spec).pool
+
+
+def gas_node_of(spec: ChainSpec) -> GasNode:
+    """Return the same nodes for gas transactions."""
+    return _kept.of(spec)
+
 
 _FIRST_PAUSES: Final = (0.0, 0.005, 0.013)
 
@@ -38,7 +78,7 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
     NoGasError, ChainError: then nothing was sent. NoGasError too if the nodes refuse it for want of coin or fee.
     """
     spec = request.spec
-    gas = calls.gas_for(pool_of(spec), call)
+    gas = contracts.gas_for(pool_of(spec), call)
     node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas)
     # Asked for here, so that the ledger's transaction below waits for no node.
     fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
@@ -66,9 +106,9 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
 def expect_gas_for(merchant_id: int, request: StandardRequest, *, now: datetime) -> None:
     """Raise NoGasError if `send` would refuse a payment of this merchant for its gas. Raises ChainError."""
     spec, node = request.spec, gas_node_of(request.spec)
-    expect_gas(spec.name, calls.USUAL_GAS, node=node, now=now)
+    expect_gas(spec.name, contracts.USUAL_GAS, node=node, now=now)
     fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
-    most_wei = calls.USUAL_GAS * fees.max_fee if fees else 0
+    most_wei = contracts.USUAL_GAS * fees.max_fee if fees else 0
     refuse_greedy(_stranger(merchant_id, request), payment=most_wei, now=now)
 
 

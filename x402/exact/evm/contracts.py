@@ -1,20 +1,36 @@
-"""Calls contracts through nodes, and names those at the same address on all chains.
+"""Calls contracts through nodes, names those at the same address on all chains, and verifies key signatures as they do.
 
-A refusal carries the contract's own message.
-"""
+Our gas account may call our tokens and the standard's proxy only, with a gas limit."""
 
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from settlements.gas.keys import gas_keys
 from wallets.chains.base import MalformedAnswerError
+from wallets.chains.evm.contract_wallets import Signature, is_vouched_for, unwrapped
+from wallets.chains.evm.proofs import signer_of
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import ChainSpec
 from wallets.forwarders.addresses import keccak
-from x402.exact.errors import RevertedError
+from x402.exact.errors import RevertedError, TooMuchGasError
 
 if TYPE_CHECKING:
     from eth_abi.codec import ABICodec
+
+__all__ = ["KEY_BYTES", "Signature", "is_of_key", "is_vouched_for", "unwrapped"]
+
+KEY_BYTES: Final = 65
+"""The length of a key's signature: r, s and v."""
+
+
+def is_of_key(payer: str, signed: bytes, signature: bytes) -> bool:
+    """Whether the key of an account signed 32 bytes. Raises ValueError for an invalid `v`."""
+    if len(signature) != KEY_BYTES or signature[-1] not in (0, 1, 27, 28):
+        raise ValueError("no key signs so")
+    return signer_of(signed, signature) == bytes.fromhex(payer[2:])
+
 
 PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Moves tokens by its owner's signature. Source: Uniswap/permit2, PyPI x402 2.25."""
@@ -123,3 +139,54 @@ def _ask(node: Node, method: str, params: list[Any]) -> Any:
 
 def _call(to: str, data: bytes) -> dict[str, str]:
     return {"to": to, "data": "0x" + data.hex()}
+
+
+MOST_GAS: Final = 500_000
+"""A payer's smart wallet runs its own code with our gas."""
+
+USUAL_GAS: Final = 120_000
+"""The gas limit of a key's payment, before it is estimated."""
+
+_LEAST_GAS: Final = 21_000
+# The token's storage may have changed before the transaction runs.
+_SPARE_GAS: Final = 1.25
+# By node: deployed code stays.
+_deployed: set[tuple[tuple[str, ...], str]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a contract: `to` in EIP-55."""
+
+    to: str
+    data: bytes
+
+
+def has_code(pool: RpcPool, spec: ChainSpec, address: str) -> bool:
+    """Return whether a contract is deployed; it is checked until it is. Raises ChainError."""
+    place = (tuple(spec.rpc_urls), address)
+    if place not in _deployed and code_of(pool, address):
+        _deployed.add(place)
+    return place in _deployed
+
+
+def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
+    """Refuse calls of anything but our tokens and the standard's proxy. Raises RevertedError, ChainError.
+
+    A call to an address without code would succeed, move nothing, and cost gas.
+    """
+    if call.to not in {PROXY, *(token.address for token in spec.accepted_tokens)}:
+        raise RevertedError("reverted: this contract is none of ours")
+    if call.to == PROXY and not code_of(pool, PROXY):
+        raise RevertedError("reverted: there is no such contract")
+
+
+def gas_for(pool: RpcPool, call: Call) -> int:
+    """Return a call's gas limit. Raises RevertedError if the maximum is not enough, ChainError."""
+    sender = next(iter(gas_keys()), call.to)
+    gas = estimate(pool, call.to, call.data, sender=sender)
+    if gas < _LEAST_GAS:
+        raise MalformedAnswerError("an estimate is less than any call takes")
+    if gas > MOST_GAS:
+        raise TooMuchGasError("reverted: it takes more gas than is paid for here")
+    return min(int(gas * _SPARE_GAS), MOST_GAS)

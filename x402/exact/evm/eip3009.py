@@ -11,9 +11,8 @@ from wallets.chains.evm.proofs import Types, typed_digest
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import reasons
 from x402.exact.errors import RevertedError, TooMuchGasError
-from x402.exact.evm import calls, contracts, signatures
-from x402.exact.evm.calls import Call
-from x402.exact.evm.contracts import BALANCE_OF, Function
+from x402.exact.evm import contracts
+from x402.exact.evm.contracts import BALANCE_OF, Call, Function
 from x402.exact.inputs import StandardRequest
 
 _TYPES: Final[Types] = {
@@ -72,7 +71,7 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
         reason = _signature_refusal(pool, request)
     except ValueError:
         return reasons.UNREADABLE_SIGNATURE
-    if not reason and not calls.has_code(pool, request.spec, request.asset):
+    if not reason and not contracts.has_code(pool, request.spec, request.asset):
         return reasons.NOT_DEPLOYED
     return reason
 
@@ -83,7 +82,7 @@ def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
     try:
         if _payer_of(request) in _wallets:
             # A wallet's own check of its signature runs with our gas.
-            calls.gas_for(pool, call)
+            contracts.gas_for(pool, call)
         else:
             contracts.attempt(pool, call.to, call.data)
     except TooMuchGasError:
@@ -109,7 +108,7 @@ def call_of(request: StandardRequest) -> Call:
         bytes.fromhex(signed.nonce[2:]),
     )
     inner = _signature_of(request).inner
-    if len(inner) != signatures.KEY_BYTES:
+    if len(inner) != contracts.KEY_BYTES:
         return Call(request.asset, _BY_WALLET.call(*terms, inner))
     r, s, v = inner[:32], inner[32:64], inner[64]
     # Some wallets number the two points from 0.
@@ -136,7 +135,7 @@ def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
         digest, signature = _digest_of(request), _signature_of(request)
     except ValueError:
         return False
-    return signatures.is_vouched_for(pool, payer, digest, signature.inner)
+    return contracts.is_vouched_for(pool, payer, digest, signature.inner)
 
 
 def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -> bool:
@@ -153,9 +152,9 @@ def _payer_of(request: StandardRequest) -> tuple[str, str]:
     return request.spec.name, request.signed.payer
 
 
-def _signature_of(request: StandardRequest) -> signatures.Signature:
+def _signature_of(request: StandardRequest) -> contracts.Signature:
     told = request.signed.payload["signature"]
-    return signatures.unwrapped(bytes.fromhex(told[2:]))
+    return contracts.unwrapped(bytes.fromhex(told[2:]))
 
 
 def _signature_refusal(pool: RpcPool, request: StandardRequest) -> str:
@@ -171,10 +170,10 @@ def _signature_refusal(pool: RpcPool, request: StandardRequest) -> str:
     if signature.deploys:
         # Strangers' factories are not called.
         return reasons.FACTORY
-    if len(signature.inner) != signatures.KEY_BYTES:
+    if len(signature.inner) != contracts.KEY_BYTES:
         return reasons.NO_WALLET
     payer = request.signed.payer
-    is_good = signatures.is_of_key(payer, _digest_of(request), signature.inner)
+    is_good = contracts.is_of_key(payer, _digest_of(request), signature.inner)
     return "" if is_good else reasons.SIGNATURE
 
 

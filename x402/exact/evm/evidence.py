@@ -1,16 +1,226 @@
 """On-chain evidence of an authorisation: the transaction that used it, ours or a third party's."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from accounts.states import Mode
 from settlements.gas.node import GasNode, Receipt
-from wallets.chains.base import ChainUnavailableError
+from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
 from wallets.chains.evm import decode as evm_decode
+from wallets.chains.rpc.client import RefusedError
 from wallets.chains.rpc.pool import RpcPool
-from wallets.forwarders.addresses import keccak
-from x402.exact.evm import eip3009, logs, permit2, permit2_payments
+from wallets.forwarders.addresses import checksum, keccak
+from x402.exact.evm import contracts, eip3009, permit2
+from x402.exact.evm.contracts import PERMIT2, PROXY
+from x402.exact.evm.permit2 import SETTLE, is_used, number_of
 from x402.exact.inputs import Executed, StandardRequest
+from x402.models import X402Payment
+
+Log = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """Blocks from `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+
+def told_logs(receipt: Receipt) -> list[Log]:
+    """Return a receipt's logs in the chain's order; each has a list of topics.
+
+    Raises MalformedAnswerError for logs in another order, as transfers would get wrong positions.
+    """
+    evm_decode.check_order(receipt.logs)
+    return _with_topics(receipt.logs)
+
+
+def transfers(receipt: Receipt) -> Iterator[tuple[int, Log]]:
+    """Yield the transfers in a receipt, of any token, with their positions as watchers count them."""
+    yield from enumerate(evm_decode.transfer_entries({"logs": told_logs(receipt)}))
+
+
+def is_payment(log: Log, request: StandardRequest) -> bool:
+    """Whether a transfer has the signed token, payer, recipient and amount."""
+    signed = request.signed
+    return (
+        emitter(log) == request.asset
+        and log["topics"][1:] == [topic(signed.payer), topic(signed.recipient)]
+        and int(evm_decode.word(log.get("data")), 16) == signed.units
+    )
+
+
+def find_logs(pool: RpcPool, emitter: str, topics: Sequence[str | None], searched: Searched) -> list[Log]:
+    """Ask for a contract's logs by their topics; None is any. Raises ChainError."""
+    wanted = {
+        "address": emitter,
+        "topics": list(topics),
+        "fromBlock": hex(searched.first),
+        "toBlock": hex(searched.last),
+    }
+    logs = pool.call("eth_getLogs", [wanted])
+    if not isinstance(logs, list) or not all(isinstance(log, dict) for log in logs):
+        raise MalformedAnswerError("logs are no list")
+    return _with_topics(logs)
+
+
+def transaction_of(log: Log) -> str:
+    """Return the hash of a log's transaction."""
+    return evm_decode.word(log.get("transactionHash"))
+
+
+def emitter(log: Log) -> str:
+    """Return the contract that wrote a log, in EIP-55."""
+    return in_eip55(log.get("address"))
+
+
+def in_eip55(told: Any) -> str:
+    """Return a node's address in EIP-55."""
+    return checksum(bytes.fromhex(evm_decode.address(told)[2:]))
+
+
+def topic(address: str) -> str:
+    """Return an address in a topic's form."""
+    return evm_decode.PADDING + address[2:].lower()
+
+
+def _with_topics(logs: Sequence[Log]) -> list[Log]:
+    if not all(isinstance(log.get("topics"), list) for log in logs):
+        raise MalformedAnswerError("a log has no topics")
+    return list(logs)
+
+
+_OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
+_CALLS: Final = {
+    keccak(f"{name}({','.join(kinds)})".encode())[:4]: kinds
+    for name, kinds in (("settle", SETTLE.takes), ("settleWithPermit", (_OWN_PERMIT, *SETTLE.takes)))
+}
+_SETTLED: Final = [["0x" + keccak(event).hex()] for event in (b"Settled()", b"SettledWithPermit()")]
+_TAKEN_BACK: Final = "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)").hex()
+# The maximum of a payer's unexplained transfers of the same amount to the same merchant: each costs a request or more.
+_MOST_DOUBTED: Final = 20
+
+
+def find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, searched: Searched) -> Executed | None:
+    """Find the transfer of a used authorisation; None if none is certain. Raises ChainError."""
+    for tx_hash in _doubted(pool, request, searched):
+        told = _transaction(pool, tx_hash)
+        is_ours = told.to == PROXY and _is_call_of(request, told.data)
+        if told.to == PROXY and not is_ours:
+            continue
+        found = _payment_in(node.receipt(tx_hash), request)
+        if found and (is_ours or _was_used_in(pool, request, found.height)):
+            return found
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A transaction's call: `to` in EIP-55, "" if it creates a contract."""
+
+    to: str
+    data: bytes
+
+
+def _doubted(pool: RpcPool, request: StandardRequest, searched: Searched) -> list[str]:
+    """Return transactions with transfers like this one that have no use yet, newest first."""
+    signed = request.signed
+    topics = [evm_decode.TRANSFER, *map(topic, (signed.payer, signed.recipient))]
+    found = Counter(
+        transaction_of(log) for log in find_logs(pool, request.asset, topics, searched) if is_payment(log, request)
+    )
+    found.subtract(Counter(tx_hash for tx_hash, _ in _used(request, found)))
+    return [tx_hash for tx_hash in reversed(found) if found[tx_hash] > 0][:_MOST_DOUBTED]
+
+
+def _used(request: StandardRequest, tx_hashes: Collection[str]) -> Iterable[tuple[str, int]]:
+    """Return the used transfers in these transactions, by hash and position."""
+    used = X402Payment.objects.filter(mode=Mode.LIVE, chain=request.spec.name, tx_hash__in=list(tx_hashes))
+    alike = used.filter(payer=request.signed.payer, pay_to=request.pay_to)
+    return alike.values_list("tx_hash", "position")
+
+
+def _payment_in(receipt: Receipt | None, request: StandardRequest) -> Executed | None:
+    """Return the first unused transfer like this one in a receipt that the proxy made."""
+    if receipt is None or not receipt.succeeded:
+        return None
+    used = {position for _, position in _used(request, [receipt.tx_hash])}
+    for place in _settled(request, receipt):
+        if place not in used:
+            return Executed(receipt.tx_hash, place, receipt.height)
+    return None
+
+
+def _settled(request: StandardRequest, receipt: Receipt) -> Iterator[int]:
+    """Yield the positions of transfers like this one that the proxy made: its own event follows each of its transfers."""
+    places = {_index(log): place for place, log in transfers(receipt)}
+    last: int | None = None
+    for log in told_logs(receipt):
+        place = places.get(_index(log))
+        if place is not None:
+            last = place if is_payment(log, request) else None
+        elif last is not None and _is_settled(log):
+            yield last
+            last = None
+
+
+def _index(log: Log) -> int:
+    return evm_decode.quantity(log.get("logIndex"))
+
+
+def _is_settled(log: Log) -> bool:
+    return emitter(log) == PROXY and log["topics"] in _SETTLED
+
+
+def _was_used_in(pool: RpcPool, request: StandardRequest, height: int) -> bool:
+    """Whether an authorisation was used in this very block. A node without such old state cannot tell."""
+    before, here = hex(max(height - 1, 0)), hex(height)
+    try:
+        was_free = not is_used(pool, request, block=before)
+        is_taken = is_used(pool, request, block=here)
+    except RefusedError:
+        return False
+    return was_free and is_taken and not _was_taken_back_in(pool, request, height)
+
+
+def _was_taken_back_in(pool: RpcPool, request: StandardRequest, height: int) -> bool:
+    """Whether the payer cancelled nonces in the same block and in the same word of bits as this one."""
+    topics = [_TAKEN_BACK, topic(request.signed.payer)]
+    word = (number_of(request) // 256).to_bytes(32, "big")
+    found = find_logs(pool, PERMIT2, topics, Searched(height, height))
+    return any(contracts.hex_bytes(log.get("data"))[:32] == word for log in found)
+
+
+def _transaction(pool: RpcPool, tx_hash: str) -> _Told:
+    answer = pool.call("eth_getTransactionByHash", [tx_hash])
+    if not isinstance(answer, dict) or answer.get("hash") != tx_hash:
+        raise MalformedAnswerError("a transaction is not the one asked for")
+    to = answer.get("to")
+    return _Told(to=in_eip55(to) if to is not None else "", data=contracts.hex_bytes(answer.get("input")))
+
+
+def _is_call_of(request: StandardRequest, data: bytes) -> bool:
+    from eth_abi.exceptions import DecodingError
+
+    kinds = _CALLS.get(data[:4])
+    if kinds is None:
+        return False
+    try:
+        told = contracts.coder().decode(kinds, data[4:])
+        permit, owner, witness, _ = told[-len(SETTLE.takes) :]
+    except (DecodingError, OverflowError):
+        # A length beyond any calldata overflows.
+        return False
+    (token, units), nonce, _ = permit
+    signed = request.signed
+    wanted = (request.asset, signed.payer, signed.recipient)
+    return (units, nonce) == (signed.units, number_of(request)) and (token, owner, witness[0]) == tuple(
+        one.lower() for one in wanted
+    )
+
 
 # EIP-3009.
 _USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
@@ -35,9 +245,9 @@ def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
     if not receipt.succeeded:
         return None
     used_at = _used_at(receipt, request)
-    for position, log in logs.transfers(receipt):
+    for position, log in transfers(receipt):
         is_after = evm_decode.quantity(log.get("logIndex")) > used_at
-        if is_after and logs.is_payment(log, request):
+        if is_after and is_payment(log, request):
             return Executed(receipt.tx_hash, position, receipt.height)
     return None
 
@@ -56,7 +266,7 @@ def find_used(pool: RpcPool, request: StandardRequest, *, at_least: int = 0) -> 
     kind = permit2 if is_permit else eip3009
     if not kind.is_used(pool, request, block=hex(newest)):
         return Evidence(is_used=False)
-    find = permit2_payments.find_payment if is_permit else _find_payment
+    find = find_payment if is_permit else _find_payment
     for searched in _pieces(newest):
         if executed := find(pool, node, request, searched):
             return Evidence(is_used=True, executed=executed)
@@ -65,25 +275,25 @@ def find_used(pool: RpcPool, request: StandardRequest, *, at_least: int = 0) -> 
 
 def funder_of(pool: RpcPool, asset: str, payer: str) -> str:
     """Return who last sent an account a token, within about an hour; "" if nobody did. Raises ChainError."""
-    topics = [evm_decode.TRANSFER, None, logs.topic(payer)]
+    topics = [evm_decode.TRANSFER, None, topic(payer)]
     for searched in _pieces(GasNode(pool).height()):
-        found = logs.find_logs(pool, asset, topics, searched)
+        found = find_logs(pool, asset, topics, searched)
         if found and len(found[-1]["topics"]) == len(topics):
-            return logs.in_eip55("0x" + evm_decode.word(found[-1]["topics"][1])[-40:])
+            return in_eip55("0x" + evm_decode.word(found[-1]["topics"][1])[-40:])
     return ""
 
 
-def _pieces(newest: int) -> Iterator[logs.Searched]:
+def _pieces(newest: int) -> Iterator[Searched]:
     for piece in range(_PIECES):
         last = newest - piece * _BLOCKS
-        yield logs.Searched(max(last - _BLOCKS + 1, 0), last)
+        yield Searched(max(last - _BLOCKS + 1, 0), last)
         if last < _BLOCKS:
             return
 
 
-def _find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, searched: logs.Searched) -> Executed | None:
-    for log in logs.find_logs(pool, request.asset, _use_of(request), searched):
-        receipt = node.receipt(logs.transaction_of(log))
+def _find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, searched: Searched) -> Executed | None:
+    for log in find_logs(pool, request.asset, _use_of(request), searched):
+        receipt = node.receipt(transaction_of(log))
         if receipt and (found := transfer_in(receipt, request)):
             return found
     return None
@@ -91,12 +301,12 @@ def _find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, search
 
 def _use_of(request: StandardRequest) -> list[str]:
     signed = request.signed
-    return [_USED, logs.topic(signed.payer), signed.nonce]
+    return [_USED, topic(signed.payer), signed.nonce]
 
 
 def _used_at(receipt: Receipt, request: StandardRequest) -> int:
     """Return the position of the authorisation's own event; before all others if there is none (Permit2)."""
-    for log in logs.told_logs(receipt):
-        if logs.emitter(log) == request.asset and log["topics"] == _use_of(request):
+    for log in told_logs(receipt):
+        if emitter(log) == request.asset and log["topics"] == _use_of(request):
             return evm_decode.quantity(log.get("logIndex"))
     return -1

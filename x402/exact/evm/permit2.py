@@ -11,9 +11,8 @@ from wallets.chains.evm.proofs import Types, typed_digest
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import reasons
 from x402.exact.errors import RevertedError, TooMuchGasError
-from x402.exact.evm import calls, contracts, signatures
-from x402.exact.evm.calls import Call
-from x402.exact.evm.contracts import BALANCE_OF, PERMIT2, PROXY, Function
+from x402.exact.evm import contracts
+from x402.exact.evm.contracts import BALANCE_OF, PERMIT2, PROXY, Call, Function
 from x402.exact.inputs import PERMIT2_PREFIX, StandardRequest
 
 SETTLE: Final = Function("settle", ("((address,uint256),uint256,uint256)", "address", "(address,uint256)", "bytes"))
@@ -76,7 +75,7 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
         return reasons.PERMIT2_EARLY
     if not _is_signed(pool, request):
         return reasons.PERMIT2_SIGNATURE
-    if not calls.has_code(pool, request.spec, request.asset):
+    if not contracts.has_code(pool, request.spec, request.asset):
         return reasons.NOT_DEPLOYED
     reason = _funds_refusal(pool, request)
     # A third party's use of it consumed the payer's balance or allowance.
@@ -104,8 +103,8 @@ def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
     """Return the standard's reason why the payment fails if tried now; "" if it succeeds. Raises ChainError."""
     call = call_of(request)
     try:
-        calls.expect_ours(pool, request.spec, call)
-        calls.gas_for(pool, call)
+        contracts.expect_ours(pool, request.spec, call)
+        contracts.gas_for(pool, call)
     except TooMuchGasError:
         return reasons.UNEXPECTED_VERIFY
     except RevertedError:
@@ -138,8 +137,8 @@ def _is_signed(pool: RpcPool, request: StandardRequest) -> bool:
     try:
         signed = _digest_of(request)
         if contracts.code_of(pool, payer):
-            return signatures.is_vouched_for(pool, payer, signed, signature)
-        return signatures.is_of_key(payer, signed, signature)
+            return contracts.is_vouched_for(pool, payer, signed, signature)
+        return contracts.is_of_key(payer, signed, signature)
     except ValueError:
         return False
 

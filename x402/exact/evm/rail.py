@@ -1,6 +1,7 @@
-"""Carries out authorisations on EVM chains: their kind checks them, our gas account sends them."""
+"""Carries out authorisations on EVM chains: their kind checks them, our gas account sends them, the chain tells the result."""
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
@@ -11,10 +12,10 @@ import structlog
 from accounts.states import Mode
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys
-from settlements.gas.node import find_receipt
+from settlements.gas.node import Receipt, find_receipt
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
-from wallets.chains.base import ChainError
+from wallets.chains.base import ChainError, MalformedAnswerError
 from wallets.chains.evm.family import EVM_FAMILY
 from wallets.chains.evm.proofs import typed_digest
 from wallets.chains.family import ChainFamily
@@ -23,24 +24,98 @@ from x402.exact import answers, reasons
 from x402.exact.authorizations import adopt, release
 from x402.exact.checks import refuse_late
 from x402.exact.errors import OverdrawnError, ReceiptMissingError, RefusedPaymentError, RevertedError
-from x402.exact.evm import calls, contracts, eip3009, permit2, signatures
-from x402.exact.evm.broadcast import expect_gas_for, look, look_at_once, push, reference_of, send
-from x402.exact.evm.calls import Call
-from x402.exact.evm.nodes import gas_node_of, pool_of
-from x402.exact.evm.outcome import conclude, conclude_elsewhere, conclude_return, was_paid
+from x402.exact.evm import contracts, eip3009, permit2
+from x402.exact.evm.broadcast import expect_gas_for, gas_node_of, look, look_at_once, pool_of, push, reference_of, send
+from x402.exact.evm.contracts import Call
+from x402.exact.evm.evidence import Evidence, find_used, transfer_in
 from x402.exact.evm.payloads import read_domain, read_signed
-from x402.exact.inputs import Body, Clock, Signed, StandardRequest
-from x402.exact.records import fail_row
-from x402.models import Authorization
-
-log = structlog.get_logger(__name__)
+from x402.exact.inputs import Body, Clock, Executed, Signed, StandardRequest
+from x402.exact.records import fail_row, settle_row
+from x402.models import Authorization, X402Payment
 
 Answer = dict[str, Any]
 
+_LOOKS: Final = 3
+_PAUSE: Final = 0.5
+_USED = (
+    "The authorisation is already used or expired, and we found no unused payment by it."
+    " If there is one, prove it by its transaction's hash."
+)
+
+
+def conclude(
+    row: Authorization, request: StandardRequest, receipt: Receipt | None, *, pool: RpcPool, clock: Clock
+) -> Answer:
+    """Return the response for a transaction that was sent; without its receipt it is still in progress."""
+    if receipt is None:
+        release(row)
+        return answers.pending(request, row.tx_hash)
+    if not receipt.succeeded:
+        failed = reasons.TRANSACTION_FAILED
+        height = receipt.height
+        return conclude_elsewhere(row, request, failed, pool=pool, clock=clock, at_least=height)
+    try:
+        executed = transfer_in(receipt, request)
+    except MalformedAnswerError:
+        return conclude(row, request, None, pool=pool, clock=clock)
+    if executed is None:
+        mismatch = answers.failed(request, reasons.TRANSFER_MISMATCH, tx_hash=receipt.tx_hash)
+        return fail_row(row, mismatch)
+    return _settled(row, request, executed, clock)
+
+
+def conclude_elsewhere(
+    row: Authorization, request: StandardRequest, reason: str, *, pool: RpcPool, clock: Clock, at_least: int = 0
+) -> Answer:
+    """Return the response if ours moved nothing: a third party's transaction may have, else `reason` says why not."""
+    try:
+        evidence = _find_used(pool, request, at_least=at_least)
+    except ChainError:
+        release(row)
+        return answers.trouble(request)
+    if evidence.executed is not None:
+        return _settled(row, request, evidence.executed, clock)
+    if not evidence.is_used:
+        return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
+    used = answers.used_reason(request)
+    return fail_row(row, answers.failed(request, used, _USED, tx_hash=row.tx_hash))
+
+
+def _find_used(pool: RpcPool, request: StandardRequest, *, at_least: int) -> Evidence:
+    """Search a second and a third time for the use of an authorisation: nodes show a block's effects before its logs."""
+    for _ in range(_LOOKS - 1):
+        evidence = find_used(pool, request, at_least=at_least)
+        if evidence.executed is not None or not evidence.is_used:
+            return evidence
+        time.sleep(_PAUSE)
+    return find_used(pool, request, at_least=at_least)
+
+
+def conclude_return(row: Authorization, request: StandardRequest, *, pool: RpcPool, clock: Clock) -> None:
+    """Conclude a payment that a third party submitted and a reorg removed, if a third party did so again. Raises ChainError."""
+    evidence = find_used(pool, request)
+    if evidence.executed is not None:
+        _settled(row, request, evidence.executed, clock)
+    release(row)
+
+
+def was_paid(pool: RpcPool, request: StandardRequest) -> bool:
+    """Whether a third party carried out an authorisation, and the transfer has no use yet. Raises ChainError."""
+    executed = find_used(pool, request).executed
+    if executed is None:
+        return False
+    used = X402Payment.objects.filter(mode=Mode.LIVE, chain=request.spec.name)
+    return not used.filter(tx_hash=executed.tx_hash, position=executed.position).exists()
+
+
+def _settled(row: Authorization, request: StandardRequest, executed: Executed, clock: Clock) -> Answer:
+    return settle_row(row, request, executed, now=clock())
+
+
+log = structlog.get_logger(__name__)
 # Possibly used by a third party before us: then the merchant has the money. Of a failed simulation, version 1 knows no more
 # if the chain has no Multicall3.
 _PERHAPS_USED: Final = frozenset({reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED})
-
 
 _FAILING: Final = "0xfa11"
 
@@ -63,7 +138,7 @@ class EvmRail:
         address = next(iter(self.signers()))
         contracts.BALANCE_OF.call(address)
         digest = typed_digest({"Text": {"text": "string"}}, {"name": ""}, {"text": ""})
-        signatures.is_of_key(address, digest, bytes(64) + b"\x1b")
+        contracts.is_of_key(address, digest, bytes(64) + b"\x1b")
 
     def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
         """Return nothing: anyone may submit a signed authorisation."""
@@ -112,7 +187,7 @@ class EvmRail:
             if reason:
                 return answers.failed(request, reason)
             call = kind.call_of(request)
-            calls.expect_ours(pool, request.spec, call)
+            contracts.expect_ours(pool, request.spec, call)
         except RevertedError as error:
             return answers.failed(request, kind.reason_of(error))
         except ChainError:

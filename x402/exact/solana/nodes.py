@@ -14,7 +14,7 @@ from wallets.chains.solana.balances import held
 from wallets.chains.solana.questions import ask_finalized, ask_head
 from wallets.chains.specs import ChainSpec
 from x402.exact.connections import KeptPerThread
-from x402.exact.promises import Balance
+from x402.exact.quotas import Balance
 from x402.exact.solana.transfers import Transfer
 
 # Errors about our own account: too little balance, or none ever.

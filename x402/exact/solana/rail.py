@@ -1,45 +1,135 @@
-"""Settles payments on Solana: our account co-signs the payer's transaction as fee payer.
-
-The network accepts a transaction once and identifies it by its first signature, which is ours and deterministic. So the
-transaction is stored before it is sent, and resending it is safe.
-"""
+"""Settles payments on Solana: our account co-signs the payer's transaction as fee payer, within limits on our cost."""
 
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 import base58
 import structlog
+from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from accounts.states import Mode
 from settlements.errors import NoGasError
+from settlements.gas.fees import daily_coins
 from settlements.gas.keys import solana_gas_keys
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.family import ChainFamily
 from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.chains.solana.questions import token_account
 from x402.exact import answers
+from x402.exact import reasons as common
 from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
-from x402.exact.funders import Stranger
-from x402.exact.inputs import Body, Clock, Signed, StandardRequest
-from x402.exact.promises import Balance, must_ask_balance, refuse_overdrawn
-from x402.exact.records import fail_row
-from x402.exact.solana import payloads, reasons
-from x402.exact.solana.gas_limits import refuse_spending
+from x402.exact.inputs import Body, Clock, Executed, Signed, StandardRequest
+from x402.exact.quotas import (
+    WINDOW,
+    Balance,
+    FailedCosts,
+    Payer,
+    Stranger,
+    StrangersFailedError,
+    is_known_payer,
+    must_ask_balance,
+    refuse_failed,
+    refuse_known,
+    refuse_overdrawn,
+)
+from x402.exact.records import fail_row, settle_row
+from x402.exact.solana import reasons, transfers
 from x402.exact.solana.nodes import SolanaNodes, nodes_of
-from x402.exact.solana.outcome import conclude, conclude_expired
 from x402.exact.solana.transfers import Transfer, read_transfer
-from x402.models import Authorization
-
-log = structlog.get_logger(__name__)
+from x402.models import Authorization, X402Payment
+from x402.states import AuthorizationState
 
 Answer = dict[str, Any]
 
+
+def conclude(row: Authorization, request: StandardRequest, found: FoundTransaction | None, *, now: datetime) -> Answer:
+    """Return the response for a mined transaction."""
+    if found is None or not found.succeeded:
+        return _failed(row, request, common.TRANSACTION_FAILED)
+    executed = _executed(found, request)
+    if executed is None:
+        return _failed(row, request, common.TRANSACTION_FAILED)
+    return settle_row(row, request, executed, now=now)
+
+
+def conclude_expired(row: Authorization, request: StandardRequest) -> Answer:
+    """Return the response for a transaction that is in no block and never can be: it cost nothing."""
+    Authorization.objects.filter(pk=row.pk).update(network_fee=0)
+    return _failed(row, request, common.TRANSACTION_FAILED)
+
+
+def _executed(found: FoundTransaction, request: StandardRequest) -> Executed | None:
+    """Return where the money arrived. The transaction has exactly one movement."""
+    for one in found.transfers:
+        is_ours = one.recipient == request.pay_to and one.token == request.token
+        if is_ours and one.units == request.units:
+            return Executed(one.tx_hash, one.position, one.block_height)
+    return None
+
+
+def _failed(row: Authorization, request: StandardRequest, reason: str) -> Answer:
+    return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
+
+
+LAMPORTS: Final = 10**9
+_DAY: Final = timedelta(days=1)
+
+
+def refuse_spending(payer: Payer, cost: int, *, now: datetime) -> None:
+    """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
+    merchant_id, chain = payer.merchant_id, payer.request.spec.name
+    daily = daily_coins(chain) * LAMPORTS
+    rows = Authorization.objects.filter(chain=chain, network_fee__isnull=False, created_at__gt=now - _DAY)
+    own = Q(merchant=merchant_id)
+    failed = own & Q(state=AuthorizationState.FAILED)
+    spent = rows.aggregate(
+        all=Sum("network_fee", default=0),
+        good=_fees(own & ~Q(state=AuthorizationState.FAILED)),
+        failed=_fees(failed),
+        lately=_fees(failed & Q(created_at__gt=now - WINDOW)),
+        open=_fees(own & Q(state=AuthorizationState.SENT)),
+    )
+    if spent["all"] + cost > daily:
+        raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
+    share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
+    if spent["good"] + cost > share:
+        raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
+    costs = FailedCosts(spent["failed"], lately=spent["lately"], open=spent["open"], payment=cost)
+    try:
+        refuse_failed(costs, share, chain)
+    except StrangersFailedError:
+        if not is_known_payer(payer, now=now):
+            payer.refuse_related(costs, share, now=now)
+            return
+        refuse_known(_failed_of_known(rows.filter(failed)), share, chain)
+
+
+def _failed_of_known(failed: QuerySet[Authorization]) -> int:
+    """Return what failures of payers cost who had paid the merchant before."""
+    paid = X402Payment.objects.filter(
+        mode=Mode.LIVE,
+        payer=OuterRef("payer"),
+        merchant=OuterRef("merchant"),
+        chain=OuterRef("chain"),
+        verified_at__lt=OuterRef("created_at"),
+    )
+    fees = failed.filter(Exists(paid)).aggregate(sum=Sum("network_fee", default=0))
+    return int(fees["sum"])
+
+
+def _fees(which: Q) -> Sum:
+    return Sum("network_fee", default=0, filter=which)
+
+
+log = structlog.get_logger(__name__)
 # Local networks mine it at once.
 _FIRST_PAUSE: Final = 0.02
 # A blockhash is valid for 150 blocks, about a minute.
@@ -84,20 +174,20 @@ class SolanaRail:
 
     def simulates_failure(self, request: StandardRequest) -> bool:
         """Whether a memo begins with fail."""
-        memos = payloads.transfer_of(request.signed).memos
+        memos = transfers.transfer_of(request.signed).memos
         return any(memo.startswith(_FAILING_MEMO) for memo in memos)
 
     def read_extra(self, extra: Body) -> Mapping[str, Any]:
         """Return who pays for the network, and the memo."""
-        return payloads.read_extra(extra)
+        return transfers.read_extra(extra)
 
     def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> Signed:
         """Return the signed transfer in a payer's transaction."""
-        return payloads.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
+        return transfers.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
 
     def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:
         """Return the result of a node's simulation of the transaction, without our signature."""
-        payer, transfer = request.signed.payer, payloads.transfer_of(request.signed)
+        payer, transfer = request.signed.payer, transfers.transfer_of(request.signed)
         if transfer.fee_payer not in solana_gas_keys():
             return answers.invalid(reasons.FEE_PAYER_UNKNOWN, payer=payer)
         try:
@@ -148,7 +238,7 @@ class SolanaRail:
 
     def _carry_out(self, row: Authorization, request: StandardRequest, clock: Clock) -> Answer:
         """Sign the leased authorisation's transaction, and send it."""
-        transfer = payloads.transfer_of(request.signed)
+        transfer = transfers.transfer_of(request.signed)
         try:
             fee = transfer.network_fee
             refuse_spending(_stranger(row.merchant_id, request), fee, now=clock())
@@ -196,7 +286,7 @@ def _sign_within(row: Authorization, transfer: Transfer, balance: Balance | None
 
 
 def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
-    transfer = payloads.transfer_of(request.signed)
+    transfer = transfers.transfer_of(request.signed)
 
     def funded_by(payer: str) -> str:
         account = token_account(payer, mint=transfer.mint, program=transfer.program)
@@ -207,7 +297,7 @@ def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
 
 def _refusal(request: StandardRequest) -> Answer | None:
     """Return the response to a payment that cannot be settled now."""
-    transfer = payloads.transfer_of(request.signed)
+    transfer = transfers.transfer_of(request.signed)
     if transfer.fee_payer not in solana_gas_keys():
         return answers.failed(request, reasons.FEE_PAYER_UNKNOWN)
     try:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from checkouts.page.limits import STATUS
-from checkouts.page.streaming.admission import PER_PAGE
+from checkouts.page.streaming.application import PER_PAGE
 from gateway.core.api import rate_limits
 from tests.checkouts.factories import make_expired, make_page_checkout
 from tests.checkouts.page.streaming.servers import MOST_STREAMS, OUR_ORIGIN, Reader, StreamServer

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
-from checkouts.exact.reservations import choose_exact_amount
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.models import Checkout
+from checkouts.reservations import choose_exact_amount
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.factories import (
     ADDRESS,

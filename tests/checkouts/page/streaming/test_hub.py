@@ -9,10 +9,8 @@ import pytest
 from django.db import OperationalError
 
 from checkouts.page.streaming import application, hub
-from checkouts.page.streaming.admission import PER_ADDRESS, Admission, StreamsFullError
-from checkouts.page.streaming.application import _follow
-from checkouts.page.streaming.facts import PageFacts
-from checkouts.page.streaming.hub import Hub, Stream
+from checkouts.page.streaming.application import PER_ADDRESS, Admission, StreamsFullError, _follow
+from checkouts.page.streaming.hub import Hub, PageFacts, Stream
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import RateLimitError
 from tests.waiting import PATIENCE_SECONDS

@@ -12,7 +12,7 @@ from tests.nodes.proxy import Ask, RpcProxy, one_by_one
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
-from x402.exact.evm import calls
+from x402.exact.evm import contracts
 from x402.models import Authorization
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def test_a_nodes_odd_answer_refuses_nobody_for_good_and_sends_nothing(
     answer: dict[str, Any],
     version: int,
 ) -> None:
-    monkeypatch.setattr(calls, "_deployed", set())
+    monkeypatch.setattr(contracts, "_deployed", set())
     body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc, version=version)
 
     def lie(request: Any, ask: Ask) -> Any:

@@ -20,8 +20,8 @@ from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.cases import wrapped
 from tests.x402.exact.permits import permit_body
 from tests.x402.payers import pay_to_of
-from x402.exact import waiters
-from x402.exact.evm import calls
+from x402.exact import waiting
+from x402.exact.evm import contracts
 from x402.models import Authorization, X402Payment
 from x402.tasks import finish_authorizations_task
 
@@ -134,7 +134,7 @@ def test_a_wallet_that_thinks_for_too_long_gets_no_gas(
 def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
     base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str, monkeypatch: pytest.MonkeyPatch, turn: str
 ) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     body = body_of(signed(base_node, pay_to_of(exact_seller), wallet), usdc)
     base_node.set_automine(False)
     assert settle(exact_seller, body)["errorReason"] == "settlement_pending"
@@ -145,7 +145,7 @@ def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
     receipt = base_node.receipt(Authorization.objects.get().tx_hash)
     assert receipt["status"] == "0x0"
     limit = GasTransaction.objects.get().gas_limit
-    assert int(receipt["gasUsed"], 16) <= limit < calls.MOST_GAS
+    assert int(receipt["gasUsed"], 16) <= limit < contracts.MOST_GAS
     assert not X402Payment.objects.exists()
 
 

@@ -17,8 +17,8 @@ from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.evm.test_permit2 import UNITS, USED_UP, by_contract, by_proxy
 from tests.x402.exact.permits import Stall, permit_body
 from wallets.selectors import forget
-from x402.exact import waiters
-from x402.exact.evm import permit2_payments
+from x402.exact import waiting
+from x402.exact.evm import evidence
 from x402.models import X402Payment
 from x402.tasks import finish_authorizations_task
 
@@ -52,7 +52,7 @@ def test_a_permit_that_a_stranger_handed_in_is_paid_all_the_same(
 def test_who_is_overtaken_by_a_stranger_finds_the_strangers_transaction(
     stall: Stall, monkeypatch: pytest.MonkeyPatch, asks_again: bool
 ) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
     body = permit_body(told, 1)
     stall.node.set_automine(False)
@@ -85,7 +85,7 @@ def with_a_transfer_before(*, is_reversed: bool) -> faults.Fault:
 def test_logs_out_of_order_give_a_payment_no_position(
     stall: Stall, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.5)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.5)
     body = permit_body(permit(stall.node, stall.usdt, stall.pay_to, UNITS), 1)
     with RpcProxy(stall.node.url) as proxy:
         settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": proxy.url}
@@ -150,7 +150,7 @@ def test_without_a_look_at_the_bit_another_payment_would_be_taken(
     told, other = (permit(node, usdt, to, UNITS) for _ in range(2))
     take_back(node, told)
     by_contract(node, other)
-    monkeypatch.setattr(permit2_payments, "_was_used_in", lambda *asked: True)
+    monkeypatch.setattr(evidence, "_was_used_in", lambda *asked: True)
     assert settle(stall.client, permit_body(told, 1))["success"]
 
 

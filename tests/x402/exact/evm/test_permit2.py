@@ -25,9 +25,9 @@ from wallets.chains.base import ChainUnavailableError
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import chain_spec
 from x402.exact.errors import RevertedError
-from x402.exact.evm import calls, permit2, permit2_payments
+from x402.exact.evm import contracts, evidence, permit2
+from x402.exact.evm.broadcast import pool_of
 from x402.exact.evm.evidence import find_used
-from x402.exact.evm.nodes import pool_of
 from x402.exact.forms import parse_standard
 from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers
@@ -149,7 +149,7 @@ def test_the_standards_first_version_has_no_permits(stall: Stall) -> None:
 def test_nothing_is_called_but_our_tokens_and_the_proxy(stall: Stall) -> None:
     spec = chain_spec("ethereum")
     with pytest.raises(RevertedError):
-        calls.expect_ours(pool_of(spec), spec, calls.Call(PERMIT2, b"settle"))
+        contracts.expect_ours(pool_of(spec), spec, contracts.Call(PERMIT2, b"settle"))
 
 
 def test_a_node_without_old_states_is_no_witness_for_a_contracts_call(stall: Stall, settings: Any) -> None:
@@ -220,11 +220,11 @@ def test_calldata_that_is_none_is_no_call_of_the_proxy(stall: Stall) -> None:
     request = parse_standard(permit_body(told, 1), Mode.LIVE)
     data = permit2.call_of(request).data
     assert data == told.call()
-    assert permit2_payments._is_call_of(request, data)
+    assert evidence._is_call_of(request, data)
     # Token, amount, number, payer and recipient; then where the signature is, and how long.
     for word in (0, 1, 2, 4, 5, 7, 8):
         place = 4 + 32 * word
         broken = data[:place] + b"\xff" * 32 + data[place + 32 :]
-        assert not permit2_payments._is_call_of(request, broken)
-    assert not permit2_payments._is_call_of(request, data[:4])
-    assert not permit2_payments._is_call_of(request, b"\0\0\0\0" + data[4:])
+        assert not evidence._is_call_of(request, broken)
+    assert not evidence._is_call_of(request, data[:4])
+    assert not evidence._is_call_of(request, b"\0\0\0\0" + data[4:])

@@ -19,11 +19,11 @@ from tests.x402.exact.calls import settle
 from tests.x402.exact.solana.forgeries import sealed, signed_again
 from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from wallets.models import Transfer, TransferClaim
-from x402.exact import waiters
+from x402.exact import waiting
 from x402.exact.authorizations import LEASE
 from x402.exact.forms import parse_standard
+from x402.exact.settlement import finish_open
 from x402.exact.solana import rail
-from x402.exact.sweep import finish_open
 from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers
 from x402.states import AuthorizationState
@@ -38,7 +38,7 @@ OVER = 151 + 33
 @pytest.fixture
 def proxy(solana_stall: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Stands between the gateway and the node; nobody waits long for a block."""
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.2)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.2)
     with RpcProxy(solana_stall.node.url) as between:
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": between.url}
         yield between

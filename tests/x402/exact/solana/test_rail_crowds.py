@@ -17,7 +17,7 @@ from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from x402.exact import authorizations
 from x402.exact import settlement as standard_settling
 from x402.exact.authorizations import claim
-from x402.exact.solana import payloads
+from x402.exact.solana import transfers
 from x402.exact.solana.transfers import Transfer, read_transfer
 from x402.models import Authorization, X402Payment
 
@@ -61,7 +61,7 @@ def test_without_one_name_for_a_message_several_would_begin_and_one_is_paid(
         gathered.wait(SECONDS)
         return row
 
-    monkeypatch.setattr(payloads, "read_transfer", read)
+    monkeypatch.setattr(transfers, "read_transfer", read)
     monkeypatch.setattr(standard_settling, "claim", claim_together)
     answers = settled_at_once(solana_stall, solana_seller, solana_stall.body(solana_stall.draft().signed()))
     assert Authorization.objects.count() == MANY

@@ -12,7 +12,7 @@ from tests.nodes.proxy import RpcProxy, honest
 from tests.x402.exact.calls import settle
 from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from tests.x402.exact.solana.test_outcome import loses_what_is_sent
-from x402.exact import waiters
+from x402.exact import waiting
 from x402.exact.solana import rail
 from x402.models import Authorization
 
@@ -25,7 +25,7 @@ OVERDRAWN = "transaction_simulation_failed"
 @pytest.fixture(autouse=True)
 def losing(solana_stall: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[RpcProxy]:
     """A node that loses what it is sent, so that it stays on its way; nobody waits long for it."""
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.2)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.2)
     settings.WEB_THREADS = 6 * MANY
     with RpcProxy(solana_stall.node.url) as proxy:
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": proxy.url}

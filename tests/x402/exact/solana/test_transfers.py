@@ -22,7 +22,7 @@ from tests.x402.exact.solana.forgeries import OURS, PAYER, SHOP, changed, draft,
 from tests.x402.exact.solana.payers import LIGHTHOUSE, MEMO, UNITS, Draft
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import Signed
-from x402.exact.solana import payloads, reasons
+from x402.exact.solana import reasons, transfers
 from x402.exact.solana.transfers import MOST_PRIORITY_FEE, read_transfer
 
 ACCOUNT = token_account(SHOP.pubkey(), Pubkey.from_string(USDC), TOKEN)
@@ -37,7 +37,7 @@ def read(
     """What is read of the payload for a payment to the shop."""
     text = signed if isinstance(signed, str) else base64.b64encode(signed).decode()
     wanted = extra or {"feePayer": str(OURS.pubkey())}
-    return payloads.read_signed({"transaction": text}, asset=asset, pay_to=pay_to, extra=wanted)
+    return transfers.read_signed({"transaction": text}, asset=asset, pay_to=pay_to, extra=wanted)
 
 
 def refusal(signed: bytes | str, **wanted: Any) -> str:
@@ -61,7 +61,7 @@ def test_an_honest_transfer_is_read(extra: list[Instruction]) -> None:
     sent = draft(extra=extra)
     signed = read(sent.signed())
     assert (signed.payer, signed.units) == (str(PAYER.pubkey()), UNITS)
-    transfer = payloads.transfer_of(signed)
+    transfer = transfers.transfer_of(signed)
     assert (transfer.mint, transfer.decimals) == (USDC, 6)
     assert transfer.destination == str(ACCOUNT)
     assert transfer.blockhash == sent.blockhash
@@ -304,7 +304,7 @@ def test_a_refusal_names_who_claims_to_pay() -> None:
 @pytest.mark.parametrize("payload", [{}, {"transaction": 5}, {"transaction": None}])
 def test_a_payload_without_a_transaction_is_refused(payload: dict[str, Any]) -> None:
     with pytest.raises(RefusedPaymentError) as caught:
-        payloads.read_signed(payload, asset=USDC, pay_to="", extra={"feePayer": str(OURS.pubkey())})
+        transfers.read_signed(payload, asset=USDC, pay_to="", extra={"feePayer": str(OURS.pubkey())})
     assert caught.value.reason == reasons.UNDECODABLE
 
 
@@ -321,11 +321,11 @@ def test_a_payload_without_a_transaction_is_refused(payload: dict[str, Any]) -> 
 )
 def test_requirements_that_cannot_be_met_are_refused(extra: dict[str, Any], reason: str) -> None:
     with pytest.raises(RefusedPaymentError) as caught:
-        payloads.read_extra(extra)
+        transfers.read_extra(extra)
     assert caught.value.reason == reason
 
 
 def test_an_empty_memo_asks_for_none() -> None:
-    assert payloads.read_extra({"feePayer": "x", "memo": ""}) == {"feePayer": "x"}
+    assert transfers.read_extra({"feePayer": "x", "memo": ""}) == {"feePayer": "x"}
     longest = {"feePayer": "x", "memo": "ä" * 128}
-    assert payloads.read_extra(longest) == longest
+    assert transfers.read_extra(longest) == longest

@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.inbox.rows import Choice, choices_of
-from checkouts.inbox.successors import late_items, late_units
+from checkouts.inbox.service import late_items, late_units
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import remaining_units
-from checkouts.pricing import needed_units, overpaid_above_units
 from checkouts.states import InboxAct, InboxReason
 from gateway.core.money import readable_units, to_units
 from wallets.models import Transfer

@@ -1,7 +1,6 @@
-"""Exact amounts: a price plus digits below one cent that identify a payment. Pure arithmetic on integers.
+"""What a checkout asks for: its price, when it counts as paid, and the exact amount that identifies a payment.
 
-Prices are whole cents and suffixes less than one, so two prices never share an amount.
-"""
+Pure arithmetic on exact Decimals and integer base units. An exact amount is a price plus digits below one cent."""
 
 import base64
 from collections.abc import Iterable
@@ -9,7 +8,31 @@ from decimal import Decimal
 from typing import Final
 
 from gateway.core.ids import ALPHABET
-from gateway.core.money import from_units, round_up_to_cent, to_units
+from gateway.core.money import CENT, from_units, round_up_to_cent, to_units
+
+# Below ten cents the tolerance would exceed a useful share of the price.
+MIN_AMOUNT = Decimal("0.10")
+MAX_AMOUNT = Decimal("1000000.00")
+_TOLERANCE_RATE = Decimal("0.01")
+_MIN_TOLERANCE = Decimal("0.05")
+# Smaller transfers are recorded but never matched: they are usually spam.
+DUST_UNITS = to_units(CENT)
+
+
+def tolerance(amount: Decimal) -> Decimal:
+    """Return how far from `amount` USD a payment may be: the larger of 1 % and 5 cents."""
+    return max(amount * _TOLERANCE_RATE, _MIN_TOLERANCE)
+
+
+def needed_units(amount: Decimal) -> int:
+    """Return the base units at which a checkout of `amount` USD counts as paid."""
+    return to_units(amount - tolerance(amount))
+
+
+def overpaid_above_units(amount: Decimal) -> int:
+    """Return the base units above which a checkout of `amount` USD is overpaid."""
+    return to_units(amount + tolerance(amount))
+
 
 CAPACITY: Final = 9_999
 """The number of exact amounts per price: suffixes of 1 .. 9999 base units of a token with six decimals."""

@@ -1,5 +1,8 @@
-"""Limits on one merchant's use of our gas, and of the chains' nodes, which all merchants share."""
+"""Limits on one merchant's use of our gas and of the chains' nodes, and on a payer's open payments.
 
+Failures count against payers, and the accounts that fund them, before they count against the merchant."""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -9,18 +12,89 @@ from typing import Any, Final, Protocol
 from cachetools import TTLCache, cached
 from django.conf import settings
 from django.db import connection
+from django.db.models import Q
 
 from accounts.states import Mode
 from gateway.core.api.rate_limits import Limit, hit
 from settlements.errors import NoGasError
 from settlements.gas.fees import gas_policy
 from settlements.gas.ledger import COSTS
+from wallets.chains.base import ChainError
 from wallets.chains.specs import ChainSpec
 from x402.exact import reasons
-from x402.exact.errors import RefusedPaymentError
+from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
 from x402.exact.inputs import StandardRequest
-from x402.models import X402Payment
-from x402.states import PaymentStatus
+from x402.models import Authorization, X402Payment
+from x402.states import AuthorizationState, PaymentStatus
+
+# Older settlements are included in every node's balance.
+_FRESH: Final = timedelta(minutes=1)
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 402))"
+# The payer's sent payments in the same token that its balance may not include yet, and what those above a height take.
+# Those in no block are above any. In two parts, each with its index: a machine may have paid a million times.
+_OTHERS: Final = """
+    SELECT count(*), COALESCE(sum(other.units) FILTER (WHERE other.height > %(height)s), 0)::text
+    FROM (
+        SELECT z.id, z.units, 9223372036854775807 AS height FROM x402_authorization z
+        WHERE z.mode = 'live' AND z.chain = %(chain)s AND z.token = %(token)s AND z.payer = %(payer)s AND z.state = 'sent'
+        UNION ALL
+        SELECT z.id, z.units, p.block_height FROM x402_payment p JOIN x402_authorization z ON z.payment_id = p.id
+        WHERE p.mode = 'live' AND p.chain = %(chain)s AND p.payer = %(payer)s AND p.verified_at > %(since)s::timestamptz
+          AND z.token = %(token)s AND z.state = 'settled'
+    ) other
+    WHERE other.id <> %(own)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """A payer's balance of a token, in base units, at a block's height (on Solana a slot)."""
+
+    units: int
+    height: int
+
+
+def must_ask_balance(row: Authorization, *, now: datetime) -> bool:
+    """Whether a payer has other open payments in the same token, so that its balance must be read."""
+    return _others(row, now, 0)[0] > 0
+
+
+def refuse_overdrawn(row: Authorization, balance: Balance | None, *, now: datetime) -> None:
+    """Raise OverdrawnError if a payer's balance does not cover an authorisation beside the open ones.
+
+    Call it in the transaction that stores what is sent: a lock on payer and token lets a second request see the first
+    one's. Raises BalanceUnknownError if there are open ones and the balance was not read.
+    """
+    _lock(row)
+    number, promised = _others(row, now, balance.height if balance else 0)
+    if balance is None:
+        if number:
+            raise BalanceUnknownError
+        return
+    if promised + row.units > balance.units:
+        raise OverdrawnError
+
+
+def _lock(row: Authorization) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, [f"{row.chain}:{row.token}:{row.payer}"])
+
+
+def _others(row: Authorization, now: datetime, height: int) -> tuple[int, int]:
+    """Return the number of such payments, and the base units that a balance at this height does not include."""
+    parameters: dict[str, Any] = {
+        "height": height,
+        "chain": row.chain,
+        "token": row.token,
+        "payer": row.payer,
+        "since": now - _FRESH,
+        "own": row.pk,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_OTHERS, parameters)
+        number, promised = cursor.fetchone()
+    return number, int(promised)
+
 
 FREE_FAILURES: Final = 1
 """How many of a payer's authorisations may fail on the chain per hour, at our cost, before the payer has to wait."""
@@ -70,7 +144,6 @@ _KNOWN_FAILED: Final = f"""{_FAILED} AND EXISTS (
       AND p.verified_at < z.created_at
 )"""  # noqa: S608 - only our own text is put in
 _Asked = tuple[str, datetime]
-
 # Dropped and cancelled ones were not the payer's fault.
 _FAILED_AT: Final = """
     SELECT z.created_at
@@ -84,7 +157,7 @@ _FAILED_AT: Final = """
 
 
 class Payer(Protocol):
-    """The payer of a payment (`x402.exact.funders.Stranger`)."""
+    """The payer of a payment (`x402.exact.quotas.Stranger`)."""
 
     @property
     def merchant_id(self) -> int: ...
@@ -232,3 +305,62 @@ def _sums(merchant_id: int, chain: str, asked: tuple[_Asked, _Asked]) -> tuple[i
         cursor.execute(f"SELECT ({first}), ({second})", parameters)
         one, other = cursor.fetchone()
     return int(one), int(other)
+
+
+FundedBy = Callable[[str], str]
+"""Returns the account that last sent a payer the token, within about an hour; "" if none did. Raises ChainError."""
+
+STRANGERS_PART: Final = 2
+"""Strangers are let through until a day's failures cost this fraction of the merchant's share."""
+_MOST_COMPARED: Final = 20
+_MOST_READ: Final = 200
+
+_known: Final[TTLCache[tuple[int, str, str, str], str]] = TTLCache(10_000, 600.0)
+_CACHE_LOCK: Final = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """The payer of a payment of this merchant, and how to ask who funded an account."""
+
+    merchant_id: int
+    request: StandardRequest
+    funded_by: FundedBy
+
+    def refuse_related(self, costs: FailedCosts, share: Decimal, *, now: datetime) -> None:
+        """Raise StrangersFailedError if the payer is related to those that just failed, or failures cost much of the share."""
+        if (costs.day + costs.open) * STRANGERS_PART > share:
+            raise StrangersFailedError("failures cost half of the merchant's share")
+        payer = self.request.signed.payer
+        failed = _failed_payers(self.merchant_id, self.request, now)
+        try:
+            own = self._circle(payer)
+            related = payer in failed or any(own & self._circle(one) for one in failed)
+        except ChainError as error:
+            raise StrangersFailedError("no node says who funded a payer") from error
+        if related:
+            raise StrangersFailedError("payments of a related payer failed just now")
+
+    def _circle(self, payer: str) -> set[str]:
+        key = (self.merchant_id, self.request.spec.name, self.request.token, payer)
+        with _CACHE_LOCK:
+            funder = _known.get(key)
+        if funder is None:
+            funder = self.funded_by(payer)
+            with _CACHE_LOCK:
+                _known[key] = funder
+        return {payer, funder} - {""}
+
+
+def _failed_payers(merchant_id: int, request: StandardRequest, now: datetime) -> Sequence[str]:
+    """Return the payers whose payments to a merchant failed at our cost within an hour, the newest first."""
+    rows = Authorization.objects.filter(
+        Q(transaction__isnull=False) | Q(network_fee__gt=0),
+        mode=Mode.LIVE,
+        merchant=merchant_id,
+        chain=request.spec.name,
+        state=AuthorizationState.FAILED,
+        created_at__gt=now - _HOUR,
+    )
+    payers = rows.order_by("-created_at").values_list("payer", flat=True)[:_MOST_READ]
+    return list(dict.fromkeys(payers))[:_MOST_COMPARED]

@@ -1,26 +1,21 @@
-"""Reserves exact amounts: the digits below a cent that identify a checkout's payment.
-
-The checkout's row is locked throughout, as by all its writers. So a choice sees it either live or final, a top-up changes
-the price before or after it, and two choices at once give the same answer. The unique constraint alone decides who gets an
-amount. No lock covers a price: a buyer waits only for a concurrent insert of the same amount.
-
-Anyone can open payment links' pages, so checkouts of links draw from one half of a price's amounts. A flood of them cannot
-use up the other half, which is for checkouts created with a key. This needs no counter.
-"""
+"""Reserves exact amounts: the digits below a cent that identify a checkout's payment; and knows which prices have none left."""
 
 import secrets
 import struct
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from decimal import Decimal
+from threading import Lock
+from typing import Any, Final, cast
 
+import redis
+from cachetools import TTLCache, cached
 from django.conf import settings
 from django.db import connection, transaction
 
 from accounts.brand.facts import with_brand
 from accounts.states import Mode
-from checkouts.exact.exhaustion import note_exhausted
-from checkouts.exact_amounts import (
+from checkouts.amounts import (
     CAPACITY,
     GIVEN_BEFORE_RESTORES,
     KEPT_FOR_RESTORES,
@@ -34,8 +29,60 @@ from checkouts.lifecycle.bells import ring_pages
 from checkouts.models import AmountReservation, Checkout
 from checkouts.options import refuse_payment, takes_money
 from checkouts.payloads import remaining_units
+from gateway.core import valkey
 from gateway.core.api.errors import ConflictError
+from gateway.core.money import format_usd
 from wallets.receiving.service import expect_payments
+
+# Seconds until an entry expires: cooling amounts may be free by then.
+FOR_SECONDS: Final = 60
+_CACHE_SECONDS: Final = 1.0
+
+
+def note_exhausted(merchant_id: int, mode: str, price: Decimal, *, now: datetime, for_links: bool = False) -> None:
+    """Note that a price has no amount left, or `for_links` none that a payment link may take.
+
+    For a minute, new checkouts (or only those of links) are created without exact-amount chains.
+    """
+    entry = {_entry(merchant_id, mode, price, for_links): now.timestamp() + FOR_SECONDS}
+    valkey.attempt(lambda client: _write(client, entry, now))
+    _exhausted.cache_clear()
+
+
+def is_exhausted(merchant_id: int, mode: Mode, price: Decimal, *, now: datetime, for_links: bool = False) -> bool:
+    """Return whether a price had no amount left within the last minute, or `for_links` none for a payment link."""
+    known = _exhausted(now)
+    if not known:
+        return False
+    kinds = {False, for_links}
+    return any(_entry(merchant_id, mode, price, kind) in known for kind in kinds)
+
+
+@cached(TTLCache(1, _CACHE_SECONDS), key=lambda now: None, lock=Lock())
+def _exhausted(now: datetime) -> frozenset[str]:
+    """Return the entries of the list; none while Valkey is down."""
+    return valkey.attempt(lambda client: _read(client, now)) or frozenset()
+
+
+def _entry(merchant_id: int, mode: str, price: Decimal, for_links: bool) -> str:
+    entry = f"{merchant_id}:{mode}:{format_usd(price)}"
+    return f"{entry}:links" if for_links else entry
+
+
+def _key() -> str:
+    return f"{settings.KEY_PREFIX}:exhausted-prices"
+
+
+def _read(client: redis.Redis, now: datetime) -> frozenset[str]:
+    entries = client.zrangebyscore(_key(), f"({now.timestamp()}", "+inf")
+    return frozenset(entry.decode() for entry in cast("list[bytes]", entries))
+
+
+def _write(client: redis.Redis, entry: dict[str, float], now: datetime) -> None:
+    client.zremrangebyscore(_key(), "-inf", now.timestamp())
+    client.zadd(_key(), entry)
+    client.expire(_key(), FOR_SECONDS)
+
 
 # Each lost try means that another checkout got an amount, so this limit is not reached even for the last amounts.
 _TRIES = 100

@@ -1,0 +1,244 @@
+"""Acts on a checkout's page: the team's note, a receipt by mail, a refund that the merchant sent."""
+
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.db import transaction
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.audit.service import record
+from accounts.models import User
+from accounts.team.access import SeatedRequest, seated
+from accounts.team.permissions import Act
+from checkouts.dashboard.details import find_checkout
+from checkouts.errors import MailLimitError
+from checkouts.lifecycle.endings import note_refund, refundable
+from checkouts.lifecycle.receipts import reason_against_receipt, send_receipt
+from checkouts.models import MOST_LETTERS, Checkout, TeamNote
+from checkouts.rows import credited_transfers
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.money import readable
+from gateway.core.web.client_address import address_or_none
+from gateway.core.web.form_errors import add_refusal
+from mails.addresses import writable
+
+
+class NoteForm(forms.Form):
+    """The text of a note; an empty one removes it."""
+
+    text = forms.CharField(
+        label="Note",
+        required=False,
+        max_length=MOST_LETTERS,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Only your team sees it. Leave it empty to remove it.",
+    )
+
+    def clean_text(self) -> str:
+        """Normalise line breaks, which differ by browser."""
+        text: str = self.cleaned_data["text"]
+        return text.replace("\r\n", "\n")
+
+
+def note_context(checkout: Checkout) -> dict[str, Any]:
+    """Return what the note's template needs: the note or None, and its form."""
+    note = TeamNote.objects.select_related("author").filter(checkout=checkout).first()
+    return {"note": note, "form": NoteForm({"text": note.text}) if note else NoteForm()}
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def note(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Save, change or remove the team's note about a checkout."""
+    checkout = find_checkout(request.seat, checkout_id)
+    if checkout is None:
+        raise Http404
+    form = NoteForm(request.POST)
+    if form.is_valid():
+        text = form.cleaned_data["text"]
+        write_note(checkout, text, actor=request.user, address=address_or_none(request), now=timezone.now())
+        messages.success(request, "Note saved." if text else "Note removed.")
+    else:
+        messages.error(request, f"Note: {form.errors['text'][0]}")
+    url = request.seat.url("dashboard_checkout", checkout_id=checkout_id)
+    return HttpResponseRedirect(url)
+
+
+@transaction.atomic
+def write_note(checkout: Checkout, text: str, *, actor: User, address: str | None, now: datetime) -> bool:
+    """Replace the team's note, or remove it if `text` is empty; return whether anything changed.
+
+    The audit log records the author and both texts. `text` has at most `MOST_LETTERS` characters.
+    """
+    # Locks the checkout, so that of two concurrent writers, the second one's audit entry has the first one's text.
+    Checkout.objects.locked().get(pk=checkout.pk)
+    known = TeamNote.objects.filter(checkout=checkout).first()
+    before = known.text if known else ""
+    if text == before:
+        return False
+    if text:
+        values = {"text": text, "author": actor, "written_at": now}
+        TeamNote.objects.update_or_create(checkout=checkout, defaults=values)
+    else:
+        TeamNote.objects.filter(checkout=checkout).delete()
+    record(
+        checkout.merchant,
+        action="checkout.note_written",
+        actor=actor,
+        object_id=checkout.public_id,
+        before={"note": before},
+        after={"note": text},
+        address=address,
+        now=now,
+    )
+    return True
+
+
+_USED_ONCE = "The address is used for this e-mail only. The checkout does not keep it."
+_TEST = "In test mode, enter the address of a team member."
+
+
+class ReceiptForm(forms.Form):
+    """The address for a receipt. `nonce` detects a double click."""
+
+    nonce = forms.UUIDField(initial=uuid4, widget=forms.HiddenInput)
+    # No e-mail input: browsers refuse letters that internationalised addresses have.
+    email = forms.CharField(
+        label="E-mail address of the buyer",
+        max_length=254,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "email"}),
+    )
+
+    def __init__(self, *args: Any, is_test: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].help_text = _TEST if is_test else _USED_ONCE
+
+    def clean_email(self) -> str:
+        """Validate the address. Raises ValidationError."""
+        if not (email := writable(self.cleaned_data["email"])):
+            raise forms.ValidationError("Enter a valid email address.")
+        return email
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def receipt(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Ask for the address of a checkout's receipt, and send it."""
+    seat = request.seat
+    checkout = find_checkout(seat, checkout_id)
+    if checkout is None:
+        raise Http404
+    back = HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))
+    if refusal := reason_against_receipt(checkout, credited_transfers([checkout.pk]).get(checkout.pk, [])):
+        messages.error(request, refusal)
+        return back
+    is_test = seat.mode == "test"
+    if request.method != "POST":
+        known = {"email": checkout.customer_email}
+        return _receipt_form(request, checkout, ReceiptForm(initial=known, is_test=is_test))
+    form = ReceiptForm(request.POST, is_test=is_test)
+    if status := _send(request, checkout, form):
+        return _receipt_form(request, checkout, form, status)
+    return back
+
+
+def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
+    """Send the receipt; return 0, or the status of the response that shows an error."""
+    is_valid = form.is_valid()
+    if "nonce" in form.errors:
+        raise BadRequest("A form of ours has a nonce.")
+    if not is_valid:
+        return 422
+    email = form.cleaned_data["email"]
+    try:
+        is_first = send_receipt(
+            checkout,
+            email,
+            nonce=form.cleaned_data["nonce"],
+            actor=request.user,
+            address=address_or_none(request),
+            now=timezone.now(),
+        )
+    except InvalidRequestError as error:
+        add_refusal(form, error)
+        return 422
+    except MailLimitError as error:
+        form.add_error(None, str(error))
+        return 429
+    words = "is on its way" if is_first else "was already sent"
+    messages.success(request, f"The receipt {words} to {email}.")
+    return 0
+
+
+def _receipt_form(request: SeatedRequest, checkout: Checkout, form: ReceiptForm, status: int = 200) -> HttpResponse:
+    context = {"form": form, "checkout": checkout, "price": readable(checkout.amount)}
+    name = "dashboard/checkouts/send_receipt.html"
+    return render(request, name, context, status=status)
+
+
+class RefundForm(forms.Form):
+    """The refund's transaction."""
+
+    refund_tx = forms.CharField(
+        label="Transaction hash of the refund",
+        max_length=200,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text="Copy it from your wallet or an explorer.",
+    )
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def refund(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Ask for the transaction of a refund, and record it."""
+    seat = request.seat
+    checkout = find_checkout(seat, checkout_id)
+    if checkout is None:
+        raise Http404
+    form = RefundForm(request.POST or None)
+    back = HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))
+    if hasattr(checkout, "refund_note") or not refundable(checkout):
+        messages.error(request, "There is no refund to record for this checkout.")
+        return back
+    if request.method == "POST":
+        if not _store_refund(request, checkout, form):
+            return _refund_page(request, checkout, form, status=422)
+        return back
+    return _refund_page(request, checkout, form)
+
+
+def _store_refund(request: SeatedRequest, checkout: Checkout, form: RefundForm) -> bool:
+    """Record the refund; return whether that succeeded."""
+    if not form.is_valid():
+        return False
+    try:
+        note_refund(
+            checkout,
+            form.cleaned_data["refund_tx"],
+            actor=request.user,
+            address=address_or_none(request),
+            now=timezone.now(),
+        )
+    except InvalidRequestError as error:
+        add_refusal(form, error)
+        return False
+    except ConflictError as error:
+        # A double click, or two people at once.
+        messages.error(request, error.message)
+        return True
+    messages.success(request, "Refund noted.")
+    return True
+
+
+def _refund_page(request: SeatedRequest, checkout: Checkout, form: RefundForm, status: int = 200) -> HttpResponse:
+    context = {
+        "form": form,
+        "checkout": checkout,
+        "price": readable(checkout.amount),
+        "amount": readable(refundable(checkout)),
+    }
+    name = "dashboard/checkouts/note_refund.html"
+    return render(request, name, context, status=status)

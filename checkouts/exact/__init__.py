@@ -1,1 +1,0 @@
-"""Reserved exact amounts: the digits below a cent that identify a buyer's payment."""

@@ -1,1 +1,0 @@
-"""Test mode: simulated payments of test checkouts."""
