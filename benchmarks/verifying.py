@@ -18,7 +18,7 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer, prepare_chain
 from demo.localnet.tokens import token_address, transfer
 from tests.nodes.proxy import Answer, Ask, RpcProxy, honest
-from wallets.chains.evm.questions import receipt_of
+from wallets.chains.evm.find import receipt_of
 from wallets.chains.rpc.client import Node
 
 CLIENTS = (4, 16)

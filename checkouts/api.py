@@ -30,9 +30,9 @@ from gateway.core.api.pagination import list_body
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
+from gateway.core.outbound import url_policy
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.client_address import address_or_none
-from gateway.core.web_urls import url_policy
 from settlements.sweeps.escrow import Releaser
 
 CREATE = Limit("checkouts.create", 60)

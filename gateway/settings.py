@@ -8,8 +8,8 @@ from gateway.core.embedded import celery_url, running_urls
 from gateway.core.logging import logging_config
 from gateway.core.postgres.addresses import databases
 from gateway.environment import read_environment
-from gateway.logins import *  # noqa: F403
 from gateway.processes.timetable import TIMETABLE
+from gateway.settings_login import *  # noqa: F403
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = read_environment()
@@ -74,7 +74,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "gateway.core.web.request_times.RequestTimesMiddleware",
     "gateway.core.web.middleware.ApiMiddleware",
-    "gateway.core.web.hosts.PresentHostMiddleware",
+    "gateway.core.web.middleware.PresentHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "gateway.core.web.middleware.PagePolicyMiddleware",
@@ -197,8 +197,8 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": BASE_URL, "description": "This installation"}],
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
-    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "gateway.pages.api_description.finish"],
-    "WEBHOOKS": "gateway.pages.api_description.WEBHOOKS",
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "gateway.pages.api_document.finish"],
+    "WEBHOOKS": "gateway.pages.api_document.WEBHOOKS",
     # Generated clients have classes of these names.
     "ENUM_SUFFIX": "",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,

@@ -3,7 +3,7 @@
 from django.urls import include, path, re_path
 
 from gateway.core.api.views import RouteMissing
-from gateway.operator.registry import site as operator
+from gateway.operator.tables import site as operator
 from gateway.pages import health
 from gateway.pages.api_document import OpenApiDocumentView
 from gateway.pages.home import home

@@ -16,8 +16,8 @@ from gateway.core.api.pagination import list_body, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
+from gateway.core.outbound import url_policy
 from gateway.core.web.client_address import address_or_none
-from gateway.core.web_urls import url_policy
 from links import schemas
 from links.editing.forms import (
     Person,

@@ -12,11 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
-from gateway.core.api.keyset import chunks_by_key
-from gateway.core.api.pagination import list_body, parse_format, parse_page
+from gateway.core.api.pagination import chunks_by_key, list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
-from gateway.core.csv_files import csv_response
+from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from reports import schemas
 from reports.entries import report_page, report_rows

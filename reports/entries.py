@@ -13,15 +13,14 @@ from accounts.models import FeeEntry
 from accounts.states import Mode
 from checkouts.models import Payment
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.api.keyset import CHUNK_ROWS, chunks_by_key
-from gateway.core.api.pagination import Page
+from gateway.core.api.pagination import CHUNK_ROWS, Page, chunks_by_key
 from reports.inputs import ReportFilter
 from reports.selectors import movements_wanted, transfers_wanted
 from reports.totals import ReportTotals
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import is_accepted
 from wallets.states import Direction
-from wallets.transfers.block_pages import NEWEST_FIRST, older_than
+from wallets.transfers.selectors import NEWEST_FIRST, older_than
 
 # The table of a row.
 _TRANSFER: Final = 0

@@ -11,7 +11,7 @@ from wallets.chains.base import AddressError
 from wallets.models import WatchedWallet
 from wallets.networks import address_on, chains
 from wallets.states import Direction
-from wallets.transfers.filters import Query, parse_chain, parse_direction, parse_span, parse_token
+from wallets.transfers.selectors import Query, parse_chain, parse_direction, parse_span, parse_token
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from django.db.models.lookups import Exact
 
 from accounts.models import FeeEntry
 from accounts.states import FeeKind
-from gateway.core.api.keyset import CHUNK_ROWS
+from gateway.core.api.pagination import CHUNK_ROWS
 from gateway.core.money import EXACT, round_to_cent
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])", re.ASCII)

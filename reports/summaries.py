@@ -13,7 +13,7 @@ from django.db.models import Aggregate, Count, Expression, F, Q, QuerySet, Sum, 
 from accounts.models import FeeDay, FeeEntry
 from accounts.states import Mode
 from gateway.core.money import EXACT, round_to_cent
-from gateway.core.postgres.snapshot import snapshot
+from gateway.core.postgres.replica import snapshot
 from reports.inputs import ReportFilter
 from reports.selectors import all_movements, transfers_wanted, watched_wallets
 from reports.totals import Cover, Part, Span, cover_of, span_of

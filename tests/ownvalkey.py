@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from gateway.core.embedded.binaries import find_binaries
+from gateway.core.embedded.engines import Valkey, find_binaries
 from gateway.core.embedded.layout import Layout
 from gateway.core.embedded.processes import Keeper
-from gateway.core.embedded.valkey import Valkey
 from tests.waiting import wait_until
 
 START_SECONDS = 60.0

@@ -17,8 +17,7 @@ from urllib.parse import quote
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from gateway.core.embedded.account import Account, give
-from gateway.core.embedded.errors import EnginesError
+from gateway.core.embedded.account import Account, EnginesError, give
 from gateway.core.embedded.processes import Command, spawn
 
 ASKED_BY: Final = "FLORIN_TEST_PGBOUNCER"

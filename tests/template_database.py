@@ -23,7 +23,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 
-from gateway.core.embedded.binaries import find_binaries
+from gateway.core.embedded.engines import find_binaries
 from gateway.core.embedded.layout import Layout
 from gateway.core.postgres.base import LIMIT_PAUSES
 from tests.tree import ROOT

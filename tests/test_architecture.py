@@ -12,10 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.tree import ROOT, python_sources, relative, repository_files
+from tests.tree import ROOT, modules, python_sources, relative, repository_files
 
 MOST_LINES_OF_A_FILE = 600
 MOST_LINES_OF_A_FUNCTION = 50
+# A module below this is no job of its own (docs/adr/0024), unless it has several importers, or is one of these.
+LEAST_LINES_OF_A_JOB = 60
+FILES_OF_THEIR_OWN = {"apps", "checks", "errors", "export", "facts", "schemas", "states", "tasks", "urls"}
+FOLDERS_OF_FILES = {"commands", "models", "templatetags"}
+# A domain's service knows no HTTP, and its only importer is a view.
+SERVICES_OF_VIEWS = {"accounts.waitlist.service"}
 
 # What a strict Content-Security-Policy would refuse, or would have to be loosened for.
 INLINE_CODE = re.compile(
@@ -48,6 +54,37 @@ def long_functions(source: str) -> Iterator[tuple[str, int]]:
                 yield node.name, length
 
 
+def importers(sources: dict[str, str]) -> dict[str, set[str]]:
+    """The modules that import each module, or name it in a string as settings do."""
+    found: dict[str, set[str]] = {name: set() for name in sources}
+    for name, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            named: list[str] = []
+            if isinstance(node, ast.ImportFrom):
+                named = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named = [node.value, node.value.rpartition(".")[0]]
+            for one in named:
+                if one in found and one != name:
+                    found[one].add(name)
+    return found
+
+
+def steps(sources: dict[str, str]) -> list[str]:
+    """Small modules that one module of their own package alone uses."""
+    used_by = importers(sources)
+    small = [name for name, source in sources.items() if len(source.splitlines()) < LEAST_LINES_OF_A_JOB]
+    return [
+        name
+        for name in small
+        if name.rpartition(".")[2] not in FILES_OF_THEIR_OWN
+        and name not in SERVICES_OF_VIEWS
+        and not FOLDERS_OF_FILES & set(name.split("."))
+        and len(used_by[name]) == 1
+        and used_by[name].pop().rpartition(".")[0] == name.rpartition(".")[0]
+    ]
+
+
 def mail_imports(source: str) -> Iterator[int]:
     """Line numbers of imports of what can send mail."""
     for node in ast.walk(ast.parse(source)):
@@ -77,6 +114,22 @@ def test_no_file_is_longer_than_a_reader_can_hold() -> None:
     sources = [*python_sources(), *repository_files(".js", ".css", ".html", ".vy")]
     lengths = {relative(path): len(path.read_text().splitlines()) for path in sources}
     assert {name: length for name, length in lengths.items() if length > MOST_LINES_OF_A_FILE} == {}
+
+
+def test_a_module_is_a_job_and_not_a_step_of_one() -> None:
+    sources = {relative(path).removesuffix(".py").replace("/", "."): path.read_text() for path in modules()}
+    assert steps(sources) == []
+
+
+def test_the_rule_of_modules_sees_a_step() -> None:
+    sources = {
+        "shop.price": "x = 1",
+        "shop.urls": "x = 1",
+        "shop.cart": "from shop.price import x\nfrom shop.till import y\nfrom shop import urls",
+        "shop.till": "y = 1\n" * LEAST_LINES_OF_A_JOB,
+        "street.view": "from shop.cart import z",
+    }
+    assert steps(sources) == ["shop.price"]
 
 
 def test_no_function_is_longer_than_a_screen() -> None:

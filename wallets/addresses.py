@@ -1,6 +1,6 @@
 """Addresses in the form that wallets show, for any chain.
 
-Each family parses its own addresses (`wallets.chains`). `wallets.receiving.traps` checks whether an address is safe to receive money.
+Each family parses its own addresses (`wallets.chains`). `wallets.receiving.service` checks whether an address is safe to receive money.
 """
 
 from wallets.chains import registry

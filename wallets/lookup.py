@@ -1,12 +1,14 @@
 """Looks up a transaction by its hash on every possible chain, for buyers' and machines' questions.
 
-Nothing is credited here: watchers' records are authoritative, and transactions that they missed are read again
-(`wallets.reconciliation.missed`).
-"""
+A token is never known by its name; names that imitate a genuine token's only word an answer."""
 
+import re
 import threading
 import time
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import structlog
@@ -15,13 +17,82 @@ from accounts.states import Mode
 from gateway.core.api.rate_limits import Limit, RateState, hit
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainAdapter, ChainError, FoundTransaction
-from wallets.chains.names import is_imitation
 from wallets.chains.registry import CHAINS
 from wallets.chains.specs import ChainSpec
 from wallets.models import Transfer
 from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.missed import ask_again
 from wallets.transfers.hashes import UnreadableHashError, spellings
+
+# Names that issuers gave their tokens, beside the symbols in the facts.
+_NAMES: Final = (
+    "USD Coin",
+    "USD Base Coin",
+    "Tether",
+    "Tether USD",
+    "USDT0",
+    "Euro Coin",
+    "Dai Stablecoin",
+    "USDS Stablecoin",
+    "PayPal USD",
+    "First Digital USD",
+    "TrueUSD",
+    "Global Dollar",
+    "Ripple USD",
+    "Pax Dollar",
+    "Ethena USDe",
+    "Decentralized USD",
+    "World Liberty Financial USD",
+    "Gemini dollar",
+    "Binance USD",
+    "Frax USD",
+    "LUSD Stablecoin",
+    "Curve.Fi USD Stablecoin",
+    "Tether EUR",
+)
+# Letters of other scripts, and signs, by the Latin letters that they look like.
+_ALIKE: Final = {
+    "a": "аɑαᴀᎪꭺꓮ",
+    "b": "вʙβᏴᗷꓐ",
+    "c": "сϲᴄ₵¢Ꮯꮯᑕⲥꓚƈ",  # noqa: RUF001
+    "d": "ԁժᴅđðɗɖᎠꭰᗪꓓ",
+    "e": "еєεᴇᎬꭼꓰ",
+    "g": "ɡցԍᏀꮐꓖ",
+    "h": "һհнᎻꮋꓧ",
+    "i": "іιıɪӏ",  # noqa: RUF001
+    "l": "ⅼļᏞꮮꓡ",
+    "n": "ոռɴꓠ",
+    "o": "оοօσ0ᴏⲟꓳ",  # noqa: RUF001
+    "p": "рρᴘᏢꮲⲣꓑ",
+    "r": "гʀᎡꭱꓣ",
+    "s": "ѕꜱ$տᏚꮪᔕꓢ",  # noqa: RUF001
+    "t": "тτᴛ₮₸†ƭʈŧᎢꭲⲧꓔ",
+    "u": "υսᴜцμᑌꓴ𐓶",
+    "y": "уүγʏꓬ",  # noqa: RUF001
+}
+_LATIN: Final = str.maketrans({sign: letter for letter, signs in _ALIKE.items() for sign in signs})
+_PADDING: Final = re.compile(r"[^a-z0-9]")
+_LONGEST: Final = 200
+
+
+def is_imitation(names: Iterable[str]) -> bool:
+    """Return whether one of an unlisted token's names is a genuine token's, in other letters or with padding too."""
+    # A dollar sign may stand for a letter, or around the name.
+    asked = (text for name in names for text in (name, name.replace("$", "")))
+    return any(_plain(text[:_LONGEST]) in _genuine() for text in asked)
+
+
+@cache
+def _genuine() -> frozenset[str]:
+    symbols = (symbol for facts in CHAINS for symbol in (*facts.symbols, *facts.mainnet.wrong_tokens))
+    return frozenset(map(_plain, (*symbols, *_NAMES)))
+
+
+def _plain(name: str) -> str:
+    """Return a name's Latin letters and digits; marks, blanks, signs and invisible characters are left out."""
+    letters = unicodedata.normalize("NFKD", name).casefold().translate(_LATIN)
+    return _PADDING.sub("", letters)
+
 
 __all__ = [
     "Asked",
@@ -44,7 +115,6 @@ DEADLINE_SECONDS: Final = 8.0
 
 MOST_AT_ONCE: Final = 4
 """How many requests to one chain a process waits for at once: a chain with hanging nodes must not take the others' places."""
-
 # Watchers need most of what a chain's nodes allow. A look-up sends each of them two to five requests.
 _BUYERS_SHARE: Final = 5
 _BUYERS_SCOPE: Final = "lookup"
@@ -52,7 +122,6 @@ _MACHINES_SHARE: Final = 4
 # A separate share, so that repeated confirmations use nothing of the share of machines' look-ups.
 _HEADS_SHARE: Final = 10
 _LEAST_A_MINUTE: Final = 6
-
 # Nodes close connections that are idle for long.
 _IDLE_SECONDS: Final = 5.0
 

@@ -20,7 +20,7 @@ from wallets.chains.rpc.notices import Notices
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
 from wallets.networks import poll_seconds, reads_accounts
-from wallets.reconciliation.process import audit_chain
+from wallets.reconciliation.passes import audit_chain
 from wallets.watchers.accounts import AccountWatcher
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.leases import LeaseLostError

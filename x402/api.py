@@ -18,9 +18,9 @@ from gateway.core.api.pagination import list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
-from gateway.core.csv_files import csv_response
+from gateway.core.exports import csv_response
 from gateway.core.web.client_address import address_or_none
-from gateway.core.web.visits import call_again, is_client_gone, visit_of, watch_client
+from gateway.core.web.parked_views import call_again, is_client_gone, visit_of, watch_client
 from settlements.payloads import settlement_payload
 from settlements.sweeps.requests import Asker, settle_now
 from x402 import schemas

@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models import QuerySet
 
 from accounts.states import Mode
-from gateway.core.api.keyset import chunks_by_key
+from gateway.core.api.pagination import chunks_by_key
 from gateway.core.money import format_units, from_units
 from gateway.core.times import iso, iso_or_none
 from wallets.networks import chain_spec

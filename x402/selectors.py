@@ -10,7 +10,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.pagination import Page, parse_text, parse_time
 from wallets.networks import accepted_tokens
-from wallets.transfers.filters import parse_chain, parse_token
+from wallets.transfers.selectors import parse_chain, parse_token
 from x402.models import X402Payment
 from x402.states import PaymentStatus
 

@@ -18,7 +18,7 @@ from accounts.audit.service import record
 from accounts.brand.colours import is_colour
 from accounts.models import Branding, Merchant, User
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.web_urls import check_url, url_policy
+from gateway.core.outbound import check_url, url_policy
 
 MAX_UPLOAD_BYTES: Final = 2 * 1024 * 1024
 # Decoded, a pixel takes four bytes, and drawing needs about three copies: 120 MB at most.

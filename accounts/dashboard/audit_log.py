@@ -18,8 +18,8 @@ from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from accounts.team.selectors import team_of
 from gateway.core import json as core_json
-from gateway.core.api.keyset import chunks_by_key, keyset_page
-from gateway.core.csv_files import csv_response
+from gateway.core.api.pagination import chunks_by_key, keyset_page
+from gateway.core.exports import csv_response
 from gateway.core.times import iso
 
 ACTIONS: Final[Mapping[str, str]] = MappingProxyType(

@@ -32,7 +32,7 @@ from checkouts.rows import CheckoutRow  # noqa: E402
 from checkouts.selectors import checkout_object  # noqa: E402
 from gateway.core.api import rate_limits  # noqa: E402
 from gateway.core.api.errors import AuthenticationError, GatewayError  # noqa: E402
-from gateway.core.web_urls import url_policy  # noqa: E402
+from gateway.core.outbound import url_policy  # noqa: E402
 from wallets.selectors import Offerable, offerable_chains  # noqa: E402
 
 _KEPT_SECONDS = 3

@@ -13,8 +13,8 @@ from checkouts.states import TestScenario
 from gateway.core import json
 from gateway.core.api.fields import is_blank, missing, refuse, text_in
 from gateway.core.money import format_usd, parse_usd
-from gateway.core.web_urls import MAX_LENGTH as MAX_URL
-from gateway.core.web_urls import UrlPolicy, check_destination, check_url
+from gateway.core.outbound import MAX_LENGTH as MAX_URL
+from gateway.core.outbound import UrlPolicy, check_destination, check_url
 from mails.addresses import writable
 
 MAX_METADATA_BYTES = 4096

@@ -15,7 +15,7 @@ from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
 from checkouts.rows import doubted_checkouts
 from checkouts.search import matching_keys
 from checkouts.states import CheckoutStatus, EscrowStatus
-from gateway.core.api.keyset import chunks_by_key, keyset_page
+from gateway.core.api.pagination import chunks_by_key, keyset_page
 from gateway.core.money import format_token, format_usd, readable
 from gateway.core.times import iso, iso_or_none
 from settlements.models import Hold

@@ -35,8 +35,8 @@ from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import FINAL, CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core import json
 from gateway.core.email_masks import masked
+from gateway.core.json import indented
 from gateway.core.money import from_units, readable, readable_units
-from gateway.core.pretty_json import indented
 from wallets.addresses import shown_address
 from wallets.networks import chain_spec
 from wallets.states import TransferState

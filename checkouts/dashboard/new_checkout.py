@@ -12,8 +12,8 @@ from checkouts.dashboard.words import SCENARIOS
 from checkouts.inputs import NewCheckout
 from checkouts.states import TestScenario
 from gateway.core.api.errors import InvalidRequestError
+from gateway.core.outbound import url_policy
 from gateway.core.web.form_errors import add_refusal
-from gateway.core.web_urls import url_policy
 from wallets.models import ReceivingWallet
 
 _EXPIRIES: Final = (

@@ -33,7 +33,7 @@ from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
 from checkouts.search import MOST_FOUND
 from gateway.core.api.errors import ConflictError
-from gateway.core.csv_files import csv_response
+from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.client_address import address_or_none
 from settlements.sweeps.escrow import Releaser

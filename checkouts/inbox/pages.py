@@ -45,8 +45,8 @@ from checkouts.rescue.answers import close_report
 from checkouts.selectors import open_reports
 from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.api.keyset import chunks_by_key, keyset_page
-from gateway.core.csv_files import csv_response
+from gateway.core.api.pagination import chunks_by_key, keyset_page
+from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.times import iso
 from gateway.core.web.client_address import address_or_none

@@ -1,12 +1,8 @@
-"""JSON reader that keeps the spelling of numbers, and a fast writer.
-
-A buyer's metadata must come back equal in value, so floats and integers past 64 bits are never turned into machine numbers:
-they travel as `Number`s holding their own text.
-"""
+"""JSON reader that keeps the spelling of numbers, a fast writer, and a formatter for people."""
 
 import json
 import re
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -85,3 +81,29 @@ def number_text(value: Any) -> str | None:
     if isinstance(value, int):
         return str(value)
     return value.text if isinstance(value, Number) else None
+
+
+_PIECES: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},:]|[^\[\]{},:"\s]++')
+_BEGINS: Final = {"{", "["}
+_ENDS: Final = {"}", "]"}
+_EMPTY: Final = {"{}", "[]"}
+_INDENT: Final = "  "
+
+
+def indented(text: str) -> str:
+    """Return valid JSON, indented."""
+    written: list[str] = []
+    depth, before = 0, ""
+    for piece in _PIECES.findall(text):
+        depth -= piece in _ENDS
+        written += (_gap(before, piece, depth), piece)
+        depth += piece in _BEGINS
+        before = piece
+    return "".join(written)
+
+
+def _gap(before: str, piece: str, depth: int) -> str:
+    if before == ":":
+        return " "
+    begins_line = before == "," or before in _BEGINS or piece in _ENDS
+    return "\n" + _INDENT * depth if begins_line and before + piece not in _EMPTY else ""

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from gateway.pages.api_description import TAGS
-from gateway.pages.api_document import document
+from gateway.pages.api_document import TAGS, document
 
 REFERENCE = {"api/" + tag["name"].lower().replace(" ", "-"): tag["name"] for tag in TAGS}
 _SCALARS = {"string", "integer", "number", "boolean", "null"}

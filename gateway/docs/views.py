@@ -1,19 +1,81 @@
-"""The documentation as HTML, as Markdown, and as one file for language models."""
+"""The documentation as HTML, as Markdown, as one file for language models, and its changelog as an Atom feed."""
 
 import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from csp.constants import NONCE
 from csp.decorators import csp_update
+from django import shortcuts
 from django.conf import settings
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
+from django.utils.feedgenerator import Atom1Feed
 
-from gateway.docs.changes import changelog_feed
-from gateway.docs.pages import Page, neighbours, pages, sections
+from gateway.docs.pages import Page, address_of, neighbours, pages, sections
+from gateway.docs.rendering import anchor_of, render
+
+_CHANGELOG: Path = settings.BASE_DIR / "CHANGELOG.md"
+_RELEASE = re.compile(r"^## ((\S+) \(([^()]+)\))\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release: its version, its heading in the changelog, when it was made, and its changes as Markdown."""
+
+    version: str
+    heading: str
+    made_at: datetime
+    text: str
+
+
+@cache
+def changelog_feed() -> str:
+    """Return the feed as XML."""
+    page = pages()["changelog"]
+    address = settings.BASE_URL + page.url
+    feed = Atom1Feed(
+        title="Florin releases",
+        link=address,
+        description="What changes in Florin",
+        feed_url=f"{settings.BASE_URL}/docs/changelog.xml",
+        language="en",
+    )
+    for release in releases(_CHANGELOG.read_text()):
+        html = render(release.text, link=_absolute).html
+        feed.add_item(
+            title=f"Florin {release.heading}",
+            link=f"{address}#{anchor_of(release.heading, taken=set())}",
+            description=html,
+            unique_id=f"{address}#{release.version}",
+            pubdate=release.made_at,
+            updateddate=release.made_at,
+        )
+    return feed.writeString("utf-8")
+
+
+def releases(text: str) -> Iterator[Release]:
+    """Read the releases of a changelog, newest first. A release without a date gets that of the file."""
+    for heading, version, date, changes in _RELEASE.findall(text):
+        if date == "unreleased":
+            made_at = datetime.fromtimestamp(_CHANGELOG.stat().st_mtime, UTC)
+        else:
+            made_at = datetime.fromisoformat(date).replace(tzinfo=UTC)
+        yield Release(version, heading, made_at, changes)
+
+
+def _absolute(target: str) -> str | None:
+    address = address_of(pages()["changelog"], target)
+    if address is None or not address.startswith("/"):
+        return address
+    return str(settings.BASE_URL) + address
+
 
 IMAGES: Final = settings.BASE_DIR / "docs" / "images"
 _MARKDOWN = "text/markdown; charset=utf-8"
@@ -27,7 +89,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     else:
         before, after = neighbours(found)
         with translation.override("en"):
-            answer = render(
+            answer = shortcuts.render(
                 request,
                 "docs/page.html",
                 {"page_shown": found, "content": found.rendered(), "before": before, "after": after, **_shared()},
@@ -42,7 +104,7 @@ def index(request: HttpRequest) -> HttpResponse:
         answer = HttpResponse(llms_text(), content_type=_MARKDOWN)
     else:
         with translation.override("en"):
-            answer = render(request, "docs/index.html", _shared())
+            answer = shortcuts.render(request, "docs/index.html", _shared())
     patch_vary_headers(answer, ["Accept"])
     return answer
 
@@ -67,7 +129,7 @@ def changelog(_request: HttpRequest) -> HttpResponse:
 def explorer(request: HttpRequest) -> HttpResponse:
     """Show the OpenAPI document in Redoc, which writes its styles into the page and therefore gets a nonce."""
     with translation.override("en"):
-        return render(request, "docs/explorer.html", _shared())
+        return shortcuts.render(request, "docs/explorer.html", _shared())
 
 
 def image(_request: HttpRequest, name: str) -> FileResponse:

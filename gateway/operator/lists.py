@@ -6,7 +6,7 @@ from django.contrib.admin import ModelAdmin
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse
 
-from gateway.operator.areas import title_at
+from gateway.operator.site import title_at
 
 if TYPE_CHECKING:  # generic for the type checker alone
     _Admin = ModelAdmin[Model]

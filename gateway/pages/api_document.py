@@ -1,18 +1,204 @@
-"""The OpenAPI document, built once per process: building it takes a second of computing, and it is public."""
+"""The OpenAPI document, built once per process, with tags, webhooks and examples beside its operations."""
 
 import threading
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.utils import translation
 from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiWebhook, extend_schema
+from rest_framework import serializers as s
 from rest_framework.request import Request
 
+from checkouts.schemas import Checkout
 from gateway.core import json
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiView
+from webhooks.api import EventBody
+from x402.schemas import X402Payment
+
+# Written by tests/contract/test_examples.py, from requests that it sends and answers that it gets.
+_EXAMPLES = Path(__file__).with_name("api_examples.json")
+_METHODS = {"get", "post", "put", "patch", "delete"}
+
+TAGS = [
+    {"name": "Checkouts", "description": "Requests for one payment each, with a hosted page."},
+    {"name": "Payment links", "description": "Addresses to share. Each payment through one is a checkout."},
+    {"name": "Events", "description": "What was sent to webhooks, to catch up."},
+    {"name": "Webhooks", "description": "What Florin sends to your server."},
+    {"name": "x402", "description": "Verify and settle payments by machines for a paid API."},
+    {"name": "Reports", "description": "Totals and transactions, as JSON or CSV."},
+    {"name": "Watched wallets", "description": "Balances and transfers of addresses that you name."},
+    {"name": "Chains", "description": "Supported chains, tokens and their status."},
+    {"name": "Waitlist", "description": "Register interest in card payments, which do not exist yet."},
+]
+
+
+class CheckoutEvent(EventBody):
+    """What is sent about a checkout."""
+
+    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
+        """Add the checkout, as GET returned it when the event happened."""
+        return super().get_fields() | {"data": Checkout()}
+
+
+class X402PaymentEvent(EventBody):
+    """What is sent about a payment by a machine. `checkout_id` is the payment's id."""
+
+    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
+        """Add the payment, as the list of payments returned it when the event happened."""
+        return super().get_fields() | {"data": X402Payment()}
+
+
+class GatewayRestore(s.Serializer[Any]):
+    """The time whose changes a restore of the database may have lost."""
+
+    lost_from = s.DateTimeField()
+    restored_at = s.DateTimeField()
+
+
+class GatewayRestoredEvent(EventBody):
+    """What is sent after a restore. `checkout_id` is empty."""
+
+    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
+        """Add the lost time."""
+        return super().get_fields() | {"data": GatewayRestore()}
+
+
+_DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
+    "checkout.completed": (CheckoutEvent, "A checkout was paid", "The payment is final. Deliver the order."),
+    "checkout.expired": (
+        CheckoutEvent,
+        "A checkout expired",
+        "It was not paid in time, or you cancelled it. Then `cancelled` is true.",
+    ),
+    "checkout.underpaid": (
+        CheckoutEvent,
+        "A checkout was underpaid",
+        "The transfers are final and too small. Sent again after each top-up that is still too small.",
+    ),
+    "checkout.reversed": (
+        CheckoutEvent,
+        "A completed checkout's payment was reversed",
+        "A reorg removed a transfer after completion. Hold the order. Sent again if a further transfer is removed.",
+    ),
+    "checkout.restored": (
+        CheckoutEvent,
+        "A reversed checkout is paid again",
+        "All its money is back and final. You can deliver.",
+    ),
+    "x402.payment.reversed": (
+        X402PaymentEvent,
+        "An x402 payment was reversed",
+        "A reorg removed the transaction, or it never became final.",
+    ),
+    "x402.payment.returned": (
+        X402PaymentEvent,
+        "A reversed x402 payment returned",
+        "The transaction is on the chain again.",
+    ),
+    "gateway.restored": (
+        GatewayRestoredEvent,
+        "The gateway was restored from a backup",
+        "What happened in the time named may be missing. Compare your orders with GET /checkouts.",
+    ),
+}
+
+WEBHOOKS = [
+    OpenApiWebhook(
+        name,
+        extend_schema(
+            operation_id=name,
+            summary=summary,
+            description=f"{description} Verify `X-Service-Signature` before you read the body.",
+            tags=["Webhooks"],
+            request=body,
+            responses={"2XX": None},
+        ),
+    )
+    for name, (body, summary, description) in _DESCRIPTIONS.items()
+]
+
+_SERVER_ERRORS = {
+    "500": "A fault of ours. Try again: with the same `order_ref` or `Idempotency-Key` nothing happens twice.",
+    "503": "A chain does not answer, or the server is overloaded. Try again.",
+}
+
+
+def _header(kind: str, description: str, example: object) -> dict[str, Any]:
+    return {"description": description, "required": True, "schema": {"type": kind}, "example": example}
+
+
+_HEADERS = {
+    "X-RateLimit-Limit": _header("integer", "Requests allowed in the window.", 60),
+    "X-RateLimit-Remaining": _header("integer", "Requests left in the window.", 59),
+    "X-RateLimit-Reset": _header("integer", "The Unix time at which the window ends.", 1764158460),
+    "X-Request-Id": _header("string", "Name it when you ask about a request.", "req_1f0c9b7a4e5d4c3b"),
+    "X-Service-Version": _header("string", "The release that answered.", settings.SERVICE_VERSION),
+    "Retry-After": _header("integer", "Wait for so many seconds.", 30),
+}
+_EVERYWHERE = [name for name in _HEADERS if name != "Retry-After"]
+
+
+def finish(result: dict[str, Any], **_others: Any) -> dict[str, Any]:
+    """Add examples to a generated document, write null as a type, and name the public operations. A hook of drf-spectacular."""
+    examples = json.loads(_EXAMPLES.read_bytes())
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            if method not in _METHODS:
+                continue
+            operation.setdefault("security", [])
+            _add_server_answers(operation)
+            found = examples.get(f"{method.upper()} {path.removeprefix('/api/v1')}", {})
+            _add_examples(operation, found)
+    for name, operations in result["webhooks"].items():
+        operations["post"]["security"] = []
+        _add_examples(operations["post"], examples.get(name, {}))
+    result["tags"] = TAGS
+    result["components"]["headers"] = _HEADERS
+    for name in ("Blank", "Null"):
+        result["components"]["schemas"].pop(name, None)
+    finished: dict[str, Any] = _with_null_types(result)
+    return finished
+
+
+def _add_server_answers(operation: dict[str, Any]) -> None:
+    """Describe what any request may be answered, and the headers of every answer."""
+    answers = operation["responses"]
+    for status, description in _SERVER_ERRORS.items():
+        answers.setdefault(
+            status,
+            {
+                "description": description,
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}},
+            },
+        )
+    for status, answer in answers.items():
+        names = [*_EVERYWHERE, "Retry-After"] if status == "429" else _EVERYWHERE
+        answer["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _add_examples(operation: dict[str, Any], found: dict[str, Any]) -> None:
+    if "request" in found:
+        operation["requestBody"]["content"]["application/json"]["example"] = found["request"]
+    for status, body in found.get("answers", {}).items():
+        operation["responses"][status]["content"]["application/json"]["example"] = body
+
+
+def _with_null_types(part: Any) -> Any:
+    """Return the part with `{"type": "null"}` for references to the components of empty choices."""
+    if isinstance(part, list):
+        kept = [each for each in part if each != {"$ref": "#/components/schemas/Blank"}]
+        return [_with_null_types(each) for each in kept]
+    if isinstance(part, dict):
+        if part == {"$ref": "#/components/schemas/Null"}:
+            return {"type": "null"}
+        return {key: _with_null_types(value) for key, value in part.items()}
+    return part
+
 
 _MEDIA_TYPE = "application/vnd.oai.openapi+json"
 _building = threading.Lock()

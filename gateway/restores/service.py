@@ -1,5 +1,7 @@
-"""Records a restore and notifies merchants."""
+"""After a restore: records it, notifies merchants, recovers lost addresses, rescans blocks, and lists who has access."""
 
+import re
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,15 +10,154 @@ from django.db import transaction
 from django.db.models import F
 
 from accounts.audit.service import record
-from accounts.models import Merchant
+from accounts.models import ApiKey, Membership, Merchant
 from accounts.states import Mode
 from accounts.team.owners import mail_owners
+from checkouts.models import Checkout
 from gateway.core import json
 from gateway.core.restores import LONGEST_CHECKOUT, Restore
+from gateway.core.secrets import derivations
 from gateway.core.times import iso
 from settlements.gas.ledger import forget_numbers
+from wallets.chains.base import ChainError
+from wallets.chains.specs import ChainSpec
+from wallets.forwarders.addresses import deposit_key
+from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, WalletChange
+from wallets.networks import chains, watched_chains
+from wallets.reconciliation.rescan import RescanError, Say, rescan
+from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 from webhooks.models import EventCounter
 from webhooks.outbox.events import NewEvent, publish
+
+YOUNGER = "  (younger than the lost time)"
+
+
+def access_lines(lost_from: datetime) -> Iterator[str]:
+    """Yield a line for each API key, person, receiving wallet and pending wallet change, grouped by merchant."""
+    lines = [*_keys(lost_from), *_people(lost_from), *_wallets(lost_from)]
+    lines += _changes(lost_from)
+    last = ""
+    for merchant, line in sorted(lines, key=lambda pair: pair[0]):
+        if merchant != last:
+            yield merchant
+        last = merchant
+        yield f"  {line}"
+
+
+def _named(name: str, public_id: str) -> str:
+    return f"{name} ({public_id})"
+
+
+def _marked(line: str, at: datetime, lost_from: datetime) -> str:
+    return line + YOUNGER if at >= lost_from else line
+
+
+def _keys(lost_from: datetime) -> Iterator[tuple[str, str]]:
+    alive = ApiKey.objects.filter(revoked_at=None).select_related("merchant")
+    for key in alive.order_by("pk"):
+        line = f"API key {key.public_id} {key} {key.name}".rstrip()
+        merchant = _named(key.merchant.name, key.merchant.public_id)
+        yield merchant, _marked(line, key.created_at, lost_from)
+
+
+def _people(lost_from: datetime) -> Iterator[tuple[str, str]]:
+    seats = Membership.objects.filter(user__is_active=True)
+    for seat in seats.select_related("merchant", "user").order_by("pk"):
+        line = f"{seat.role} {seat.user.email}"
+        merchant = _named(seat.merchant.name, seat.merchant.public_id)
+        yield merchant, _marked(line, seat.created_at, lost_from)
+
+
+def _wallets(lost_from: datetime) -> Iterator[tuple[str, str]]:
+    present = ReceivingWallet.objects.filter(retired_at=None)
+    for wallet in present.select_related("merchant").order_by("pk"):
+        line = f"receiving wallet {wallet.chain} {wallet.address} ({wallet.purpose})"
+        merchant = _named(wallet.merchant.name, wallet.merchant.public_id)
+        yield merchant, _marked(line, wallet.created_at, lost_from)
+
+
+def _changes(lost_from: datetime) -> Iterator[tuple[str, str]]:
+    waiting = WalletChange.objects.filter(WalletChange.OPEN)
+    for change in waiting.select_related("merchant").order_by("pk"):
+        line = f"waiting wallet change {change.chain} {change.address}, due {change.effective_at:%Y-%m-%d %H:%M}"
+        merchant = _named(change.merchant.name, change.merchant.public_id)
+        yield merchant, _marked(line, change.requested_at, lost_from)
+
+
+_LIVE_ID: Final = re.compile(r"chk_live_[0-9a-z]{26}")
+_EARLIER: Final = timedelta(hours=1)
+# A margin, because blocks sometimes come faster than their nominal pace.
+_CROWDED: Final = 2
+
+
+def recover_addresses(merchant: Merchant, public_ids: Iterable[str], *, now: datetime) -> int:
+    """Recover the deposit addresses of a merchant's lost checkouts, so that they are watched; return how many are new.
+
+    An address follows from the id, our keys and the merchant's wallet. If a wallet or a key was changed, several possible
+    addresses are watched for an id; the wrong ones receive no payments. Ids of test mode and of checkouts that are here are
+    passed over. Raises ValueError for an invalid id.
+    """
+    wallets = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant)
+    destinations = {bytes(wallet.key) for wallet in wallets if not chains()[wallet.chain].exact_amount_required}
+    rows = [
+        DepositAddress(
+            key=deposit_key(destination, nonce),
+            destination=destination,
+            nonce=nonce,
+            merchant=merchant,
+            mode=Mode.LIVE,
+            created_at=now,
+            watched_until=now + LONGEST_CHECKOUT + WATCH_AFTER_EXPIRY,
+        )
+        for public_id in _lost(public_ids)
+        for nonce in derivations(f"deposit:{public_id}")
+        for destination in sorted(destinations)
+    ]
+    before = DepositAddress.objects.count()
+    DepositAddress.objects.bulk_create(rows, ignore_conflicts=True)
+    return DepositAddress.objects.count() - before
+
+
+def _lost(public_ids: Iterable[str]) -> list[str]:
+    wanted = dict.fromkeys(public_ids)
+    strange = [one for one in wanted if not one.startswith("chk_test_")]
+    strange = [one for one in strange if not _LIVE_ID.fullmatch(one)]
+    if strange:
+        raise ValueError(f"{strange[0]!r} is no checkout's id.")
+    known = Checkout.objects.filter(public_id__in=wanted)
+    here = set(known.values_list("public_id", flat=True))
+    return [one for one in wanted if one not in here and _LIVE_ID.fullmatch(one)]
+
+
+def rescan_chains(lost_from: datetime, *, now: datetime, say: Say) -> list[str]:
+    """Rescan every chain that has a node, from an hour before the loss to its cursor; return the errors.
+
+    Watchers continue from the cursor.
+    """
+    failures = []
+    for spec in watched_chains():
+        cursor = ChainCursor.objects.filter(chain=spec.name).first()
+        if cursor is None or cursor.height is None:
+            continue
+        first = _height_before(cursor, spec, lost_from)
+        try:
+            found = rescan(spec, first=first, last=None, now=now, say=say)
+        except (RescanError, ChainError) as error:
+            failures.append(f"{spec.title}: {error}")
+            continue
+        say(f"{spec.name}: {len(found.new)} transfers were new")
+        failures += [f"{spec.title}: {one}" for one in found.failures]
+    return failures
+
+
+def _height_before(cursor: ChainCursor, spec: ChainSpec, moment: datetime) -> int:
+    """Return a height certainly reached before a time, estimated from the newest block's time and the pace of blocks."""
+    height = cursor.height or 0
+    newest = cursor.head_time or moment
+    since = max(newest - moment, timedelta()) + _EARLIER
+    blocks = int(since.total_seconds() / spec.block_seconds * _CROWDED)
+    return max(height - blocks, cursor.first_height or 0, 0)
+
 
 RESTORED: Final = "gateway.restored"
 SEQUENCES_SKIPPED: Final = 1_000_000

@@ -1,8 +1,4 @@
-"""Reads request bodies before a thread is taken: with a deadline, a maximum length, and a count of slow ones.
-
-A request holds the bytes that it has sent, not those that it announces, until it is answered. All that a process and one client
-hold is limited.
-"""
+"""Reads request bodies before a thread is taken: with a deadline, a maximum length, and a count of slow ones."""
 
 import asyncio
 import time
@@ -26,7 +22,7 @@ from gateway.core.api.errors import (
 from gateway.core.api.rate_limits import Limit
 from gateway.core.web.client_address import client_of, limited_as
 from gateway.core.web.uploads import MOST_BYTES
-from gateway.server.environ import Environ
+from gateway.server.requests import Environ
 
 BODY_SECONDS: Final = 10.0
 """Seconds after which a request without its whole body is refused."""

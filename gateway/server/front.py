@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol
 
 from django.http.response import HttpResponseBase
 
-from gateway.core.web.visits import GONE, REFUSAL, VISIT, WATCH, Visit, later_of
+from gateway.core.web.parked_views import GONE, REFUSAL, VISIT, WATCH, Visit, later_of
 from gateway.server.bodies import Bodies, Incoming, RefusedBodyError
-from gateway.server.environ import Environ, Scope, add_body, environ_of
+from gateway.server.requests import Environ, Scope, add_body, environ_of
 from gateway.server.sending import PIECE_BYTES, Sendings, Transport, set_deadline
 from gateway.server.threads import Threads
 

@@ -1,16 +1,126 @@
-"""The status page and its JSON. Both are public."""
+"""The state of the installation for people outside it: the page and its JSON. Both are public, without data of a merchant."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Condition
+from typing import Any, Final
 
+from cachetools import TTLCache, cached
 from django.db import DatabaseError
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from gateway.status.report import CACHE_SECONDS, as_json, current_report
+from gateway.core.times import iso, iso_or_none
+from gateway.status.incidents import Trouble, find_troubles
+from gateway.status.models import Incident, IncidentKind
 from wallets.networks import chains
-from wallets.states import ChainStatus
+from wallets.selectors import ChainHealth, chain_health
+from wallets.states import ChainStatus, DownReason
+from webhooks.selectors import usual_delivery_seconds
+
+CACHE_SECONDS: Final = 5
+SHOWN: Final = timedelta(days=30)
+_MOST_INCIDENTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """What the page shows. `webhook_seconds` is the median of the last hour, None after few webhooks."""
+
+    checked_at: datetime
+    chains: Sequence[ChainHealth]
+    troubles: Sequence[Trouble]
+    webhook_seconds: float | None
+    incidents: Sequence[Incident]
+
+    @property
+    def overall(self) -> ChainStatus:
+        """Return the worst state of any part."""
+        states = {chain.status for chain in self.chains}
+        if ChainStatus.DOWN in states:
+            return ChainStatus.DOWN
+        is_well = not self.troubles and states <= {ChainStatus.OK}
+        return ChainStatus.OK if is_well else ChainStatus.DELAYED
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Return whether what is known of some chain may be wrong."""
+        return any(chain.reason == DownReason.HALTED or chain.disagreeing_since for chain in self.chains)
+
+    @property
+    def is_halted(self) -> bool:
+        """Return whether a chain was stopped, because it contradicts what was read."""
+        return any(chain.reason == DownReason.HALTED for chain in self.chains)
+
+    @property
+    def credits_since(self) -> datetime | None:
+        """Return since when payments wait to be credited; None if they do not."""
+        return self._since(IncidentKind.CREDITS)
+
+    @property
+    def webhooks_since(self) -> datetime | None:
+        """Return since when a due webhook waits; None if none does."""
+        return self._since(IncidentKind.WEBHOOKS)
+
+    def _since(self, kind: IncidentKind) -> datetime | None:
+        return next((each.since for each in self.troubles if each.kind == kind), None)
+
+
+def make_report(*, now: datetime) -> StatusReport:
+    """Read the state from the database."""
+    lately = Q(ended_at=None) | Q(ended_at__gte=now - SHOWN)
+    incidents = Incident.objects.filter(lately).order_by("-began_at", "-pk")
+    chains = chain_health(now=now)
+    return StatusReport(
+        checked_at=now,
+        chains=chains,
+        troubles=find_troubles(chains, now=now),
+        webhook_seconds=usual_delivery_seconds(now=now),
+        incidents=list(incidents[:_MOST_INCIDENTS]),
+    )
+
+
+@cached(TTLCache(1, CACHE_SECONDS), condition=Condition())
+def current_report() -> StatusReport:
+    """Return a report that is some seconds old at most. Requests that come together wait for one."""
+    return make_report(now=timezone.now())
+
+
+def as_json(report: StatusReport) -> dict[str, Any]:
+    """Return the report as the JSON answer has it."""
+    return {
+        "status": report.overall,
+        "checked_at": iso(report.checked_at),
+        "chains": [
+            {
+                "chain": chain.chain,
+                "status": chain.status,
+                "reason": chain.reason,
+                "blocks_behind": chain.blocks_behind,
+                "known_until": iso_or_none(chain.known_until),
+                "sources_disagree_since": iso_or_none(chain.disagreeing_since),
+            }
+            for chain in report.chains
+        ],
+        "credits": {"late_since": iso_or_none(report.credits_since)},
+        "webhooks": {"late_since": iso_or_none(report.webhooks_since), "median_seconds": report.webhook_seconds},
+        "incidents": [
+            {
+                "kind": incident.kind,
+                "chain": incident.chain or None,
+                "stopped": incident.stopped,
+                "halted": incident.halted,
+                "began_at": iso(incident.began_at),
+                "ended_at": iso_or_none(incident.ended_at),
+            }
+            for incident in report.incidents
+        ],
+    }
 
 
 @require_safe

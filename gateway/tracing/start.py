@@ -1,12 +1,17 @@
-"""Starts tracing in a process."""
+"""Starts tracing in a process. Payments' steps are spans, whose traces' ids follow from what they are about."""
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Final
 
 from django.conf import settings
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.instrumentation.aiohttp_client import AioHttpClientInstrumentor
 from opentelemetry.instrumentation.celery import CeleryInstrumentor
@@ -15,10 +20,89 @@ from opentelemetry.instrumentation.urllib3 import URLLib3Instrumentor
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Sampler, SamplingResult
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, TraceFlags
 
 from gateway.core.tracing import record_with
 from gateway.tracing.export import LateProcessor, RedactingExporter
-from gateway.tracing.steps import PaymentSampler, PaymentSteps, StepIds
+
+_SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
+_first: ContextVar[SpanContext | None] = ContextVar("first step", default=None)
+
+
+def first_step_of(subject: str) -> SpanContext:
+    """Return the ids of a subject's trace and of its first span. They do not reveal the subject."""
+    digest = sha256(f"florin {subject}".encode()).digest()
+    return SpanContext(
+        trace_id=int.from_bytes(digest[:16]),
+        span_id=int.from_bytes(digest[16:24]),
+        is_remote=True,
+        trace_flags=_SAMPLED,
+    )
+
+
+class PaymentSteps:
+    """Writes steps as spans of a provider that takes its ids from `StepIds`."""
+
+    def __init__(self, provider: TracerProvider) -> None:
+        self._tracer = provider.get_tracer("florin")
+
+    @contextmanager
+    def step(self, name: str, subject: str, *, began: datetime | None, is_first: bool, after: str) -> Iterator[None]:
+        """Write a span in the trace of `subject`, with links to what this process does now and to `after`."""
+        first = first_step_of(subject)
+        here = trace.get_current_span()
+        here.add_link(first)
+        causes = [here.get_span_context(), *([first_step_of(after)] if after else [])]
+        token = _first.set(first if is_first else None)
+        parent = Context() if is_first else trace.set_span_in_context(NonRecordingSpan(first), Context())
+        try:
+            span = self._tracer.start_span(
+                name,
+                context=parent,
+                links=[Link(cause) for cause in causes if cause.is_valid],
+                start_time=_nanoseconds(began) if began else None,
+            )
+        finally:
+            _first.reset(token)
+        with trace.use_span(span, end_on_exit=True):
+            yield
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000) * 1_000
+
+
+class StepIds(RandomIdGenerator):
+    """Gives a first step the ids of its subject, and other spans random ones."""
+
+    def generate_trace_id(self) -> int:
+        """Return the id of a new trace."""
+        first = _first.get()
+        return first.trace_id if first else super().generate_trace_id()
+
+    def generate_span_id(self) -> int:
+        """Return the id of a new span."""
+        first = _first.get()
+        return first.span_id if first else super().generate_span_id()
+
+
+class PaymentSampler(Sampler):
+    """Keeps each payment whole, and samples other traces as usual."""
+
+    def __init__(self, usual: Sampler) -> None:
+        self._usual = usual
+
+    def should_sample(self, *arguments: Any, **named: Any) -> SamplingResult:
+        """Return whether a span is kept. Later steps follow their first one, which is always kept."""
+        sampler = self._usual if _first.get() is None else ALWAYS_ON
+        return sampler.should_sample(*arguments, **named)
+
+    def get_description(self) -> str:
+        """Return a name for logs."""
+        return f"PaymentSampler({self._usual.get_description()})"
+
 
 _NAMES: Final = {
     "run_watchers": "florin-watchers",

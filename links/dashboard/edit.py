@@ -16,9 +16,9 @@ from checkouts.creation.references import MAX_LENGTH
 from checkouts.dashboard.new_checkout import lacks_wallet
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.pretty_json import indented
+from gateway.core.json import indented
+from gateway.core.outbound import url_policy
 from gateway.core.web.form_errors import add_refusal
-from gateway.core.web_urls import url_policy
 from links.dashboard.link_page import found_link, found_template, person_of
 from links.dashboard.words import KINDS, Kind, price_of
 from links.editing.forms import MOST_SUGGESTIONS, LinkFields, TemplateFields, parse_changes, parse_link

@@ -12,7 +12,7 @@ from django.shortcuts import render
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from gateway.core.api.keyset import keyset_page
+from gateway.core.api.pagination import keyset_page
 from gateway.core.money import readable
 from links.dashboard.words import ALL, KINDS, TABS, interval_of, link_badge, price_of, range_of
 from links.models import TITLE_LENGTH, PaymentLink

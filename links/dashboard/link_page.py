@@ -18,10 +18,10 @@ from checkouts.dashboard.checkout_list import ListedCheckout, listed
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
-from gateway.core.api.keyset import keyset_page
+from gateway.core.api.pagination import keyset_page
 from gateway.core.email_masks import masked
+from gateway.core.json import indented
 from gateway.core.money import readable
-from gateway.core.pretty_json import indented
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.language_tags import utc
 from links.dashboard.words import KINDS, STANDINGS, Kind, interval_of, link_badge, price_of, range_of

@@ -23,7 +23,7 @@ from checkouts.creation.references import reference_of
 from gateway.core import json
 from gateway.core.api.fields import missing, refuse, text_in
 from gateway.core.money import format_usd
-from gateway.core.web_urls import UrlPolicy
+from gateway.core.outbound import UrlPolicy
 from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH, LinkTemplate, PaymentLink, Subscription
 from links.states import Interval, LinkStatus, LinkType
 

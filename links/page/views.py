@@ -18,8 +18,8 @@ from checkouts.payloads import checkout_url
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
 from gateway.core.web.compact import compact_page
-from gateway.core.web.hosts import PermanentRedirect
 from gateway.core.web.languages import keep_language
+from gateway.core.web.middleware import PermanentRedirect
 from gateway.core.web.pages import count_visit, too_many, uncached
 from links.editing.forms import PayIntent, parse_donation
 from links.models import EMAIL_LENGTH, PaymentLink, Subscription

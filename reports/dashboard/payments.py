@@ -19,8 +19,8 @@ from accounts.team.permissions import Act
 from checkouts.dashboard.words import TRANSFERS
 from checkouts.inbox.rows import explorer_url
 from checkouts.models import InboxItem
-from gateway.core.api.keyset import PAGE_ROWS, KeysetPage, page_ahead, page_behind
-from gateway.core.csv_files import csv_response
+from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, page_ahead, page_behind
+from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.postgres.replica import reads_replica
 from reports.entries import transfer_rows
@@ -31,7 +31,7 @@ from wallets.addresses import shown_address
 from wallets.models import Transfer
 from wallets.networks import chain_spec, chains
 from wallets.states import ClaimKind, TransferState
-from wallets.transfers.block_pages import newest_page
+from wallets.transfers.selectors import newest_page
 from webhooks.dashboard.words import Badge
 from x402.dashboard.words import STATUSES
 from x402.models import X402Payment

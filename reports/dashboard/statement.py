@@ -15,7 +15,7 @@ from accounts.models import FeeEntry, Merchant
 from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from gateway.core.csv_files import csv_response
+from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import iso
 from reports.statements import Line, Month, bookings, month_of, month_totals, parse_month, statement_of

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from gateway.core.csv_files import csv_response
+from gateway.core.exports import csv_response
 from gateway.core.money import from_units
 from gateway.core.postgres.replica import reads_replica
 from reports.entries import report_rows

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from gateway.core.api.keyset import chunks_by_key, keyset_page
-from gateway.core.csv_files import csv_response
+from gateway.core.api.pagination import chunks_by_key, keyset_page
+from gateway.core.exports import csv_response
 from settlements.dashboard.forms import IntervalsForm
 from settlements.dashboard.rows import PURPOSES, STATUSES, gas_rows, has_key, item_rows, settlement_row, settlement_rows
 from settlements.dashboard.sums import sums_of

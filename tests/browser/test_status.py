@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from gateway.status.models import Incident, IncidentKind
-from gateway.status.report import current_report
+from gateway.status.views import current_report
 from tests.browser.test_screenshots import faults
 from tests.factories import make_checkout, make_live_chain, make_transfer
 

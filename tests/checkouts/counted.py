@@ -9,7 +9,7 @@ from checkouts.creation.service import create_checkout
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
 from checkouts.testmode import play_due_steps
-from gateway.core.web_urls import url_policy
+from gateway.core.outbound import url_policy
 from tests.factories import NOON
 
 

@@ -18,7 +18,7 @@ from accounts.states import Mode
 from checkouts.models import Checkout, CheckoutCount, TestStep
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
-from gateway.core.web_urls import url_policy
+from gateway.core.outbound import url_policy
 from links.editing.forms import PayIntent, parse_changes, parse_link
 from links.editing.service import change_link, create_link, delete_template
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, SubscriberMail, Subscription

@@ -14,7 +14,7 @@ from checkouts.lifecycle.counts import differences, fold_totals, rebuild
 from checkouts.models import CheckoutCount, DailyTotal
 from checkouts.testmode import play_due_steps
 from gateway.core import daily_totals
-from gateway.core.web_urls import url_policy
+from gateway.core.outbound import url_policy
 from tests.concurrency.races import crew, holding, together
 from tests.factories import NOON, make_merchant
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from django.conf import settings
 
-from gateway.pages import api_description
+from gateway.pages import api_document
 from tests.contract.client import Answer
 from wallets.networks import chains
 
-FILE = Path(api_description.__file__).with_name("api_examples.json")
+FILE = Path(api_document.__file__).with_name("api_examples.json")
 # Ids, deposit addresses, transaction hashes and keys are random: each becomes a fixed one of its kind.
 _RANDOM = re.compile(
     r"(?P<id>/[cp]/|\b[a-z0-9]{2,6}_(?:live_|test_)?)(?P<rest>[0-9A-Za-z]{16,})\b"

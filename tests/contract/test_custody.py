@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from accounts.states import Mode
-from gateway.core.web_urls import url_policy
+from gateway.core.outbound import url_policy
 from links.editing.forms import parse_link
 from links.editing.service import change_link
 from links.models import PaymentLink

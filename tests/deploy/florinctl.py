@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from gateway.core.embedded.account import Account
-from gateway.core.embedded.binaries import find_binaries
+from gateway.core.embedded.engines import find_binaries
 from tests.tree import ROOT
 
 PROGRAM = ROOT / "deploy" / "florinctl"

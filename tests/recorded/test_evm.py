@@ -10,7 +10,7 @@ from tests.recorded.stages import ARBITRUM_ID, ARBITRUM_USDT, ETHEREUM_ID, evm_h
 from wallets.chains.base import ChainUnavailableError, Head, Hint, RangeTooLargeError, Reading
 from wallets.chains.evm import decode
 from wallets.chains.evm.adapter import EvmAdapter
-from wallets.chains.evm.questions import by_number
+from wallets.chains.evm.find import by_number
 from wallets.chains.rpc.client import Node
 from wallets.chains.specs import ChainSpec
 

@@ -24,8 +24,8 @@ from wallets.chains.rpc.client import Node
 from wallets.chains.solana import decode as solana_decode
 from wallets.chains.solana.changes import read_strangers, read_transaction
 from wallets.chains.ton import decode as ton_decode
-from wallets.chains.ton.traces import lone_transactions
-from wallets.chains.tron import grid_decode as trongrid_decode
+from wallets.chains.ton.questions import lone_transactions
+from wallets.chains.tron import grid as trongrid_decode
 
 Shape = Mapping[str, frozenset[str]]
 """The JSON types found at each path."""
@@ -207,7 +207,7 @@ def test_the_tron_emulators_listing_is_like_the_derived_one(tron_node: TronNode)
     node = Node(tron_node.grid_url)
     emulated = node.get(path, [("only_confirmed", "true")])
     node.close()
-    assert_alike(trongrid_decode.page, [told], [emulated])
+    assert_alike(trongrid_decode.page_of, [told], [emulated])
     assert set(shape_of(told)) <= set(shape_of(emulated))
 
 

@@ -16,8 +16,7 @@ from wallets.chains.ton.adapter import TonAdapter
 from wallets.chains.ton.cells import Slice, read_cells
 from wallets.chains.ton.decode import body_bytes
 from wallets.chains.ton.family import TON_FAMILY
-from wallets.chains.ton.questions import ask_head, list_receipts, list_transfers
-from wallets.chains.ton.traces import lone_transactions
+from wallets.chains.ton.questions import ask_head, list_receipts, list_transfers, lone_transactions
 
 MASTERCHAIN = sample("ton_v3_masterchainInfo").response
 USDT_LISTING = sample("ton_v3_jetton_transfers.usdt_2024").response

@@ -13,7 +13,7 @@ from wallets.chains.base import BlockRef, MalformedAnswerError
 from wallets.chains.evm.decode import sided_logs
 from wallets.chains.tron.family import TRON_FAMILY
 from wallets.chains.tron.grid import TronGridSource
-from wallets.chains.tron.transactions import Anchor, ContractCall
+from wallets.chains.tron.unsigned_payment import Anchor, ContractCall
 
 HISTORY = sample("tron_v1_trc20_history.usdt_derived").response
 DETAIL = sample("tron_gettransactioninfobyid.usdt_transfer").response

@@ -12,7 +12,7 @@ import pytest
 
 from accounts.models import FeeEntry, Merchant
 from accounts.states import FeeKind, Mode
-from gateway.core.csv_files import csv_pieces
+from gateway.core.exports import csv_pieces
 from reports import entries
 from reports.entries import report_rows
 from reports.inputs import ReportFilter

@@ -26,7 +26,7 @@ from tests.reports.takings import copy, days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import Transfer, WatchedWallet
 from wallets.states import Direction, TransferState
-from wallets.transfers.block_pages import NEWEST_FIRST, older_than
+from wallets.transfers.selectors import NEWEST_FIRST, older_than
 from wallets.transfers.totals import fold_days
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]

@@ -20,7 +20,7 @@ from tests.wallets.paying import transfer
 from wallets import lookup
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.family import EvmFamily
-from wallets.chains.rpc import deadlines
+from wallets.chains.rpc import client
 from wallets.lookup import UnreadableHashError, look_up, recorded
 from wallets.models import Transfer
 
@@ -120,7 +120,7 @@ def test_one_deadline_stands_over_all_chains(
     proxy: RpcProxy, base_node: Anvil, polygon_node: Anvil, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Or the nodes' silence would end it as soon.
-    monkeypatch.setattr(deadlines, "SILENT_SECONDS", 60.0)
+    monkeypatch.setattr(client, "SILENT_SECONDS", 60.0)
     configure(settings, **evm_settings("POLYGON", polygon_node.url))
     with RpcProxy(base_node.url) as silent:
         silent.fault = hangs

@@ -12,8 +12,7 @@ from gateway.core.api.errors import ConflictError
 from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.proofs import CHECKOUT_PAGES, ask_for_proof, look_up, refuse_without_factor
-from wallets.dashboard.rows import marked, wallet_rows
-from wallets.dashboard.words import told_of
+from wallets.dashboard.rows import marked, told_of, wallet_rows
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
 from wallets.receiving.changes import cancel_change, request_wallet

@@ -18,8 +18,7 @@ from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
-from wallets.dashboard.rows import marked
-from wallets.dashboard.words import told_of
+from wallets.dashboard.rows import marked, told_of
 from wallets.models import ReceivingWallet, Transfer, WalletProof
 from wallets.networks import chain_spec, chains
 from wallets.receiving.forms import ProofForm, WalletForm

@@ -1,17 +1,39 @@
-"""The rows of the page of receiving wallets, one per chain."""
+"""The rows of the page of receiving wallets, one per chain, and its messages to owners."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from django.utils import timezone
+
 from accounts.models import Merchant
 from wallets.addresses import shown_address
 from wallets.chains.specs import ChainSpec
-from wallets.dashboard.words import waits_for_others
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
+from wallets.receiving.claims import is_awaited
 from wallets.receiving.reviews import objected_wallets
 from wallets.states import ClaimKind
+
+
+def told_of(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> str:
+    """Return the message about the result of a request."""
+    if isinstance(answer, WalletChange) and answer.is_open:
+        when = f"on {answer.effective_at:%-d %b %Y, %H:%M} UTC"
+        if waits_for_others(answer):
+            when = "once earlier payments to it have run out"
+        return f"The new {spec.title} wallet takes effect {when}. All owners were told by mail."
+    if answer.purpose == ClaimKind.X402:
+        return f"Machines pay this wallet on {spec.title} now. All owners were told by mail."
+    return f"You receive on {spec.title} at {answer.address} now. All owners were told by mail."
+
+
+def waits_for_others(change: WalletChange) -> bool:
+    """Whether an open change was proven and waits for payments to others."""
+    return change.proof_id is not None and is_awaited(
+        change.merchant, chain=change.chain, address=change.address, now=timezone.now()
+    )
+
 
 # As many characters as people compare; look-alike addresses that match at both ends are hard to forge.
 _COMPARED: Final = 6

@@ -3,7 +3,8 @@
 from django.urls import path
 
 from wallets.dashboard import pages, proofs
-from wallets.dashboard.watched import detail, edit, wallet_list
+from wallets.dashboard.watched import edit
+from wallets.dashboard.watched import pages as watched
 
 urlpatterns = [
     path("receiving-wallets/", pages.wallets, name="dashboard_receiving_wallets"),
@@ -12,12 +13,12 @@ urlpatterns = [
     path("receiving-wallets/proofs/<int:proof_id>/", proofs.prove, name="dashboard_prove_receiving_wallet"),
     path("receiving-wallets/<str:chain>/", pages.wallet, name="dashboard_receiving_wallet"),
     path("receiving-wallets/<str:chain>/set/", pages.set_wallet, name="dashboard_set_receiving_wallet"),
-    path("watched-wallets/", wallet_list.wallets, name="dashboard_watched_wallets"),
+    path("watched-wallets/", watched.wallets, name="dashboard_watched_wallets"),
     path("watched-wallets/new/", edit.watch, name="dashboard_watch_wallet"),
-    path("watched-wallets/live/", wallet_list.live, name="dashboard_watched_wallets_live"),
-    path("watched-wallets/<str:wallet_id>/", detail.wallet, name="dashboard_watched_wallet"),
-    path("watched-wallets/<str:wallet_id>/live/", detail.live, name="dashboard_watched_wallet_live"),
-    path("watched-wallets/<str:wallet_id>/export/", detail.export, name="dashboard_watched_wallet_csv"),
+    path("watched-wallets/live/", watched.wallets_live, name="dashboard_watched_wallets_live"),
+    path("watched-wallets/<str:wallet_id>/", watched.wallet, name="dashboard_watched_wallet"),
+    path("watched-wallets/<str:wallet_id>/live/", watched.wallet_live, name="dashboard_watched_wallet_live"),
+    path("watched-wallets/<str:wallet_id>/export/", watched.export, name="dashboard_watched_wallet_csv"),
     path("watched-wallets/<str:wallet_id>/edit/", edit.edit, name="dashboard_edit_watched_wallet"),
     path("watched-wallets/<str:wallet_id>/remove/", edit.unwatch, name="dashboard_unwatch_wallet"),
 ]

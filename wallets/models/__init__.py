@@ -5,10 +5,12 @@ transfers by that.
 """
 
 from wallets.models.cursors import EPOCH, AccountCursor, Block, ChainCursor
-from wallets.models.deposits import DepositAddress, DepositBalance, DepositOutflow, DepositTotal
-from wallets.models.proofs import SIGNATURE_LENGTH, WalletProof
-from wallets.models.receiving import ReceivingWallet, WalletChange
+from wallets.models.receiving import SIGNATURE_LENGTH, ReceivingWallet, WalletChange, WalletProof
 from wallets.models.transfers import (
+    DepositAddress,
+    DepositBalance,
+    DepositOutflow,
+    DepositTotal,
     SourceDifference,
     Transfer,
     TransferClaim,

@@ -11,7 +11,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.ids import new_id
 from gateway.core.money import TOKEN_DIGITS
-from wallets.models.facts import ChainFact, fresh_id
+from wallets.models.transfers import ChainFact, fresh_id
 from wallets.states import Direction, TransferState, WatchStatus
 
 MOST_TAGS = 20

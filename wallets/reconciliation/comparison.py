@@ -21,9 +21,9 @@ from wallets.selectors import watched_keys
 from wallets.states import DifferenceKind, TransferState
 from wallets.transfers.movements import NewMovement, record_movements
 from wallets.transfers.service import NewTransfer, record_transfers
+from wallets.watchers.blocks import stored_hash
 from wallets.watchers.leases import LeaseLostError, is_held
 from wallets.watchers.owners import Owners
-from wallets.watchers.reorgs import stored_hash
 
 SPAN: Final = timedelta(hours=1)
 """How far back every pass compares."""

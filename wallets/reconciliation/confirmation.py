@@ -22,9 +22,9 @@ from wallets.models import Transfer
 from wallets.reconciliation.differences import note_differences
 from wallets.reconciliation.sources import Witness, witnesses
 from wallets.states import ClaimKind, DifferenceKind, TransferState
-from wallets.transfers.bells import ring_after_commit
+from wallets.transfers.service import ring_after_commit
 from wallets.watchers.leases import is_held
-from wallets.watchers.recorded import as_told
+from wallets.watchers.owners import as_told
 
 log = structlog.get_logger(__name__)
 

@@ -22,9 +22,9 @@ from wallets.reconciliation.comparison import check_identity, since_given
 from wallets.reconciliation.differences import in_other_reading, key_of, note_differences
 from wallets.states import DifferenceKind, TransferState
 from wallets.transfers.service import NewTransfer, record_transfers
+from wallets.watchers.blocks import stored_hash
 from wallets.watchers.leases import LeaseLostError, is_held
 from wallets.watchers.owners import Owners
-from wallets.watchers.reorgs import stored_hash
 
 log = structlog.get_logger(__name__)
 

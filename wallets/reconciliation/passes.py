@@ -1,5 +1,6 @@
-"""Reconciles a chain in small steps, so that it never takes the nodes from the watcher."""
+"""Reconciles a chain in small steps, beside its watcher: it never blocks the watcher and never takes the nodes from it."""
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -9,13 +10,16 @@ from functools import partial
 from typing import Final
 
 import structlog
-from django.db import transaction
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import connection, transaction
 from django.db.models import Value
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from wallets.chains.base import ChainAdapter, ChainError, ChainMismatchError, ChainUnavailableError
 from wallets.chains.specs import ChainSpec
-from wallets.models import ChainCursor
+from wallets.models import ChainCursor, ReceivingWallet
 from wallets.networks import reads_accounts
 from wallets.reconciliation.comparison import (
     SPAN,
@@ -26,6 +30,8 @@ from wallets.reconciliation.comparison import (
     compare_ledger,
     compare_node,
 )
+from wallets.reconciliation.confirmation import LargeAmounts
+from wallets.reconciliation.missed import MissedTransfers
 from wallets.reconciliation.sources import (
     AccountNode,
     BlockNode,
@@ -35,8 +41,37 @@ from wallets.reconciliation.sources import (
     ledgers,
     source_count,
 )
-from wallets.reconciliation.turns import Turns
-from wallets.watchers.leases import is_held
+from wallets.watched.passes import WatchedWallets
+from wallets.watchers.leases import LeaseLostError, is_held
+
+
+class Turns:
+    """Turns of one chain's wallets: most places for those with expected payments, some for the others."""
+
+    def __init__(self, chain: str) -> None:
+        self._chain = chain
+        self._round = 0
+        # By wallet: the round of its last turn.
+        self._served: dict[bytes, int] = {}
+
+    def take(self, places: int, *, expected_since: datetime) -> list[bytes]:
+        """Return the keys of up to `places` wallets, those with the oldest last turn first."""
+        self._round += 1
+        rows = ReceivingWallet.objects.filter(chain=self._chain)
+        expected, quiet = set[bytes](), set[bytes]()
+        for key, until in rows.values_list("key", "expected_until"):
+            is_expected = until is not None and until >= expected_since
+            (expected if is_expected else quiet).add(bytes(key))
+        kept_free = min(len(quiet - expected), -(-places // 4))
+        chosen = self._longest_ago(expected, places - kept_free)
+        chosen += self._longest_ago(quiet - expected, places - len(chosen))
+        self._served |= dict.fromkeys(chosen, self._round)
+        return chosen
+
+    def _longest_ago(self, keys: set[bytes], places: int) -> list[bytes]:
+        in_turn = sorted(keys, key=lambda key: (self._served.get(key, 0), key))
+        return in_turn[: max(places, 0)]
+
 
 log = structlog.get_logger(__name__)
 
@@ -237,3 +272,39 @@ class Reconciler:
 def _parts(keys: list[bytes], size: int) -> Iterator[list[bytes]]:
     for start in range(0, len(keys), size):
         yield keys[start : start + size]
+
+
+BEAT_SECONDS = 1.0
+
+
+def audit_chain(spec: ChainSpec, *, owner: str, stop: threading.Event) -> None:
+    """Run until `stop` is set, in the process of the watcher `owner` and under its lease. Survives any error."""
+    large = LargeAmounts(spec, owner=owner)
+    every = settings.RECONCILE_SECONDS
+    reconciler = Reconciler(spec, owner=owner, every=every)
+    missed = MissedTransfers(spec, owner=owner)
+    watched = WatchedWallets(spec, owner=owner)
+    try:
+        while not stop.wait(BEAT_SECONDS):
+            _beat(spec, large.tick, reconciler.tick, missed.tick, watched.tick)
+    finally:
+        for looker in (large, reconciler, missed, watched):
+            looker.close()
+        connection.close()
+
+
+def _beat(spec: ChainSpec, *looks: Callable[..., object]) -> None:
+    for look in looks:
+        try:
+            look(now=timezone.now())
+        except LeaseLostError:
+            continue
+        except ChainError as error:
+            log.warning("no second look", chain=spec.name, error=str(error))
+        except DatabaseError as error:
+            # The server may have restarted: the next heartbeat opens another connection.
+            connection.close()
+            log.warning("database failed", chain=spec.name, error=type(error).__name__)
+        except Exception:
+            log.exception("second look failed", chain=spec.name)
+            connection.close()

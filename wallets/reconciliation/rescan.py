@@ -28,10 +28,9 @@ from wallets.reconciliation.comparison import since_given
 from wallets.selectors import watched_keys
 from wallets.transfers.service import NewTransfer, record_transfers
 from wallets.watchers.account_ingest import account_facts
+from wallets.watchers.blocks import LARGEST_WINDOW, WindowSize, read_window, window_end
 from wallets.watchers.budget import Budget
 from wallets.watchers.owners import Facts, Owners, record_facts
-from wallets.watchers.readings import read_window
-from wallets.watchers.windows import LARGEST_WINDOW, WindowSize, window_end
 
 Say = Callable[[str], None]
 _LONG_BLOCKS: Final = 10

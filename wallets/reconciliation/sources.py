@@ -19,7 +19,7 @@ from wallets.chains.base import (
 )
 from wallets.chains.rpc.client import Node
 from wallets.chains.specs import ChainSpec
-from wallets.watchers.windows import LARGEST_WINDOW, WindowSize, window_end
+from wallets.watchers.blocks import LARGEST_WINDOW, WindowSize, window_end
 
 
 class Ledger(Protocol):

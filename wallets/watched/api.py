@@ -1,29 +1,234 @@
 """The API of watched wallets. Services decide."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers as s
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
 from accounts.models import Merchant
+from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, NotFoundError
-from gateway.core.api.pagination import list_body, parse_page
+from gateway.core.api.fields import missing, refuse
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
+from gateway.core.api.pagination import list_body, parse_page, parse_text
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from gateway.core.web.client_address import address_or_none
-from wallets.models import WatchedWallet
-from wallets.transfers.movement_selectors import movement_page, movement_total
-from wallets.watched import schemas
-from wallets.watched.lists import wallet_page, wallets_wanted, watched_wallet
+from wallets import models
+from wallets.models.watched import MOST_TAGS, TAG_LENGTH
+from wallets.networks import accepted_tokens
+from wallets.states import Direction, TransferState, WatchStatus
+from wallets.transfers.selectors import (
+    MovementFilter,
+    Query,
+    movement_page,
+    movement_total,
+    parse_chain,
+    parse_direction,
+    parse_span,
+    parse_token,
+)
 from wallets.watched.payloads import movement_payload, wallet_payload
-from wallets.watched.queries import parse_changes, parse_movement_filter, parse_wallet_filter, parse_watch
-from wallets.watched.selectors import balances_of
-from wallets.watched.service import change_watched_wallet, remove_watched_wallet, watch_wallet
+from wallets.watched.selectors import WalletFilter, balances_of, wallet_page, wallets_wanted, watched_wallet
+from wallets.watched.service import LABEL_LENGTH, change_watched_wallet, remove_watched_wallet, watch_wallet
+
+__all__ = [
+    "MOVEMENT_PARAMETERS",
+    "WALLET_PARAMETERS",
+    "MovementList",
+    "NewWatchedWallet",
+    "WatchedWallet",
+    "WatchedWalletChanges",
+    "WatchedWalletList",
+    "errors",
+]
+
+WALLET_PARAMETERS = [
+    OpenApiParameter("chain", str),
+    OpenApiParameter("tag", str, description="Exactly one of the wallet's tags."),
+    *PAGE_PARAMETERS,
+]
+MOVEMENT_PARAMETERS = [
+    OpenApiParameter("token", str),
+    OpenApiParameter("direction", str, enum=list(Direction.values)),
+    OpenApiParameter("from", str, description="ISO 8601, inclusive; by block time. UTC."),
+    OpenApiParameter("to", str, description="ISO 8601, exclusive; a date is its midnight."),
+    *PAGE_PARAMETERS,
+]
+
+
+class WatchedWalletChanges(s.Serializer[None]):
+    """Body of `PATCH /wallets/{id}`: what is absent stays. Chain and address cannot be changed."""
+
+    tags = s.ListField(
+        child=s.CharField(max_length=TAG_LENGTH),
+        required=False,
+        allow_null=True,
+        max_length=MOST_TAGS,
+        help_text="Two that differ in case only count as one.",
+    )
+
+    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+        """Return the fields, of which one is named like what every field has."""
+        label = s.CharField(required=False, allow_null=True, max_length=LABEL_LENGTH)
+        return {"label": label, **super().get_fields()}
+
+
+class NewWatchedWallet(WatchedWalletChanges):
+    """Body of `POST /wallets`."""
+
+    chain = s.CharField()
+    address = s.CharField(help_text="Checked by the chain's own checksum, and answered in its canonical form.")
+
+
+class Balances(s.Serializer[None]):
+    """What a wallet held when its chain was last asked, with six decimals."""
+
+    USDC = s.CharField(allow_null=True, help_text="Null where the chain has no such token, or was not asked yet.")
+    USDT = s.CharField(allow_null=True)
+
+
+class History(s.Serializer[None]):
+    """How much is known of a wallet's past."""
+
+    progress = s.IntegerField(min_value=0, max_value=100, help_text="Per cent; 100 once all of it is read.")
+    since = s.DateTimeField(help_text="From when on movements are known once progress is 100.")
+    error = s.CharField(allow_null=True, help_text="Why it does not go on, in words; it is tried again.")
+
+
+class WatchedWallet(s.Serializer[None]):
+    """An address whose movements are recorded. Nothing is ever credited because of it."""
+
+    id = s.CharField()
+    chain = s.CharField()
+    address = s.CharField()
+    tags = s.ListField(child=s.CharField())
+    status = s.ChoiceField(choices=WatchStatus.choices)
+    balances = Balances()
+    history = History()
+    livemode = s.BooleanField()
+    created_at = s.DateTimeField()
+
+    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+        """Return the fields, of which one is named like what every field has."""
+        return {"label": s.CharField(allow_blank=True), **super().get_fields()}
+
+
+class Movement(s.Serializer[None]):
+    """A token movement into or out of a watched wallet."""
+
+    id = s.CharField()
+    direction = s.ChoiceField(choices=Direction.choices)
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField(help_text="Never negative; six decimals.")
+    tx_hash = s.CharField()
+    position = s.IntegerField()
+    counterparty_address = s.CharField(help_text="Where it came from, or where it went.")
+    status = s.ChoiceField(choices=TransferState.choices)
+    block_time = s.DateTimeField()
+    confirmed_at = s.DateTimeField(allow_null=True)
+
+
+WatchedWalletList = paginated("WatchedWalletList", WatchedWallet)
+MovementList = paginated("MovementList", Movement)
+
+
+Body = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NewWatch:
+    """Body of `POST /wallets`, its texts as they were typed."""
+
+    chain: str
+    address: str
+    label: str
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchChanges:
+    """Body of `PATCH /wallets/{id}`; None stays as it is."""
+
+    label: str | None
+    tags: tuple[str, ...] | None
+
+
+def parse_watch(body: Body) -> NewWatch:
+    """Parse the address to watch."""
+    return NewWatch(
+        chain=_required(body, "chain"), address=_required(body, "address"), label=_label(body), tags=_tags(body)
+    )
+
+
+def parse_changes(wallet: models.WatchedWallet, body: Body) -> WatchChanges:
+    """Parse changes: null clears a label or the tags; an absent field stays."""
+    for name, present in (("chain", wallet.chain), ("address", wallet.address)):
+        if body.get(name) not in (None, present):
+            raise refuse(name, f"{name} cannot be changed; watch another wallet.")
+    return WatchChanges(label=_label(body) if "label" in body else None, tags=_tags(body) if "tags" in body else None)
+
+
+def parse_wallet_filter(merchant_id: int, mode: Mode, query: Query) -> WalletFilter:
+    """Parse the filters of a list of wallets."""
+    tag = parse_text(query, "tag") or ""
+    return WalletFilter(merchant_id, mode, chain=parse_chain(query), tag=tag)
+
+
+def parse_movement_filter(query: Query) -> MovementFilter:
+    """Parse the filters of a list of movements."""
+    since, until = parse_span(query)
+    return MovementFilter(
+        token=parse_token(query, known=accepted_tokens()), direction=parse_direction(query), since=since, until=until
+    )
+
+
+def _required(body: Body, name: str) -> str:
+    value = body.get(name)
+    if value is None:
+        raise missing(name)
+    if not isinstance(value, str):
+        raise refuse(name, f"{name} must be a string.")
+    return value
+
+
+def _label(body: Body) -> str:
+    label = body.get("label")
+    if label is None:
+        return ""
+    if not isinstance(label, str):
+        raise refuse("label", "label must be a string.")
+    return _short("label", label, LABEL_LENGTH)
+
+
+def _tags(body: Body) -> tuple[str, ...]:
+    tags = body.get("tags")
+    if tags is None:
+        return ()
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise refuse("tags", "tags must be a list of strings.")
+    if any("," in tag for tag in tags):
+        # The form separates tags by commas, which would split such a tag.
+        raise refuse("tags", "No tag may have a comma in it.")
+    return tuple(_short("tags", tag, TAG_LENGTH) for tag in tags)
+
+
+def _short(name: str, text: str, most: int) -> str:
+    if len(text) > most:
+        what = "Each of tags" if name == "tags" else name
+        message = f"{what} must be at most {most} characters."
+        raise refuse(name, message, "parameter_too_long")
+    return text
+
 
 WALLETS = Limit("wallets", 60)
 
@@ -37,12 +242,8 @@ class WatchedWalletViewSet(ApiViewSet):
     @extend_schema(
         operation_id="watchWallet",
         tags=["Watched wallets"],
-        request=schemas.NewWatchedWallet,
-        responses={
-            201: schemas.WatchedWallet,
-            200: schemas.WatchedWallet,
-            **schemas.errors(400, 401, 409, 413, 415, 429),
-        },
+        request=NewWatchedWallet,
+        responses={201: WatchedWallet, 200: WatchedWallet, **errors(400, 401, 409, 413, 415, 429)},
     )
     def create(self, request: Request) -> Response:
         """Watch a wallet.
@@ -66,8 +267,8 @@ class WatchedWalletViewSet(ApiViewSet):
     @extend_schema(
         operation_id="listWatchedWallets",
         tags=["Watched wallets"],
-        parameters=schemas.WALLET_PARAMETERS,
-        responses={200: schemas.WatchedWalletList, **schemas.errors(400, 401, 429)},
+        parameters=WALLET_PARAMETERS,
+        responses={200: WatchedWalletList, **errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
         """List watched wallets.
@@ -86,7 +287,7 @@ class WatchedWalletViewSet(ApiViewSet):
     @extend_schema(
         operation_id="getWatchedWallet",
         tags=["Watched wallets"],
-        responses={200: schemas.WatchedWallet, **schemas.errors(401, 404, 429)},
+        responses={200: WatchedWallet, **errors(401, 404, 429)},
     )
     def retrieve(self, request: Request, wallet_id: str) -> Response:
         """Get a watched wallet.
@@ -98,8 +299,8 @@ class WatchedWalletViewSet(ApiViewSet):
     @extend_schema(
         operation_id="changeWatchedWallet",
         tags=["Watched wallets"],
-        request=schemas.WatchedWalletChanges,
-        responses={200: schemas.WatchedWallet, **schemas.errors(400, 401, 404, 413, 415, 429)},
+        request=WatchedWalletChanges,
+        responses={200: WatchedWallet, **errors(400, 401, 404, 413, 415, 429)},
     )
     def partial_update(self, request: Request, wallet_id: str) -> Response:
         """Update a watched wallet.
@@ -117,7 +318,7 @@ class WatchedWalletViewSet(ApiViewSet):
         return Response(_wallet_object(changed))
 
     @extend_schema(
-        operation_id="unwatchWallet", tags=["Watched wallets"], responses={204: None, **schemas.errors(401, 404, 429)}
+        operation_id="unwatchWallet", tags=["Watched wallets"], responses={204: None, **errors(401, 404, 429)}
     )
     def destroy(self, request: Request, wallet_id: str) -> Response:
         """Stop watching a wallet.
@@ -134,8 +335,8 @@ class WatchedWalletViewSet(ApiViewSet):
     @extend_schema(
         operation_id="listWatchedWalletTransactions",
         tags=["Watched wallets"],
-        parameters=schemas.MOVEMENT_PARAMETERS,
-        responses={200: schemas.MovementList, **schemas.errors(400, 401, 404, 429)},
+        parameters=MOVEMENT_PARAMETERS,
+        responses={200: MovementList, **errors(400, 401, 404, 429)},
     )
     @action(detail=True)
     def transactions(self, request: Request, wallet_id: str) -> Response:
@@ -150,12 +351,12 @@ class WatchedWalletViewSet(ApiViewSet):
         return Response(list_body(data, page, total))
 
 
-def _wallet(request: Request, wallet_id: str) -> WatchedWallet:
+def _wallet(request: Request, wallet_id: str) -> models.WatchedWallet:
     principal = principal_of_request(request)
     return watched_wallet(principal.merchant_id, principal.mode, wallet_id)
 
 
-def _wallet_object(wallet: WatchedWallet) -> dict[str, Any]:
+def _wallet_object(wallet: models.WatchedWallet) -> dict[str, Any]:
     return wallet_payload(wallet, balances_of([wallet])[wallet.pk])
 
 

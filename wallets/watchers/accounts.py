@@ -1,35 +1,81 @@
-"""Watches a chain that is read by account, in both directions and within a budget.
-
-Accounts with expected payments come first, then other receiving accounts, then watched-only ones.
-"""
+"""Watches a chain that is read by account, in both directions and within a budget."""
 
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Final
 
 import structlog
 
-from wallets.chains.base import Account, AccountAdapter, Head
+from wallets.chains.base import (
+    Account,
+    AccountAdapter,
+    BlockRef,
+    ChainUnavailableError,
+    Head,
+    HeadCheck,
+    MalformedAnswerError,
+    any_head,
+)
 from wallets.chains.rpc.client import Call
 from wallets.chains.rpc.notices import MOST
 from wallets.chains.specs import ChainSpec
 from wallets.watchers.account_forks import AccountForks
 from wallets.watchers.account_ingest import commit_accounts, lacks_accounts, lacks_watched, note_turns, open_accounts
 from wallets.watchers.account_reads import AccountReader, AccountReads
-from wallets.watchers.account_turns import DueAccount, Turn, due_accounts
 from wallets.watchers.budget import Budget
 from wallets.watchers.demand import is_expected, pause_seconds
-from wallets.watchers.heads import check_not_far_behind, head_check
+from wallets.watchers.due_accounts import DueAccount, Turn, due_accounts
 from wallets.watchers.ingest import Pulse
 from wallets.watchers.leases import Lease, fenced
 from wallets.watchers.passes import ChainWatcher, Outcome
 
-log = structlog.get_logger(__name__)
+_MOST_AHEAD: Final = timedelta(minutes=10)
+"""How far a block's time may be ahead of our clock, which may be wrong too."""
 
+_MOST_PACE: Final = 10
+"""How much faster than usual a chain may make blocks."""
+# Blocks' times are whole seconds.
+_SLACK: Final = timedelta(seconds=5)
+# About as much as is listed again below an account's cursor.
+_MOST_BEHIND: Final = timedelta(minutes=1)
+
+
+def head_check(spec: ChainSpec, lease: Lease, *, now: datetime) -> HeadCheck:
+    """Return the check of a chain's newest block against our clock, and against the last head that was read.
+
+    It allows any pause, and anything on a local chain, which mines at once.
+    """
+    if spec.is_local:
+        return any_head
+
+    def check(block: BlockRef) -> None:
+        if block.time - now > _MOST_AHEAD:
+            raise MalformedAnswerError("a node's newest block is of the future")
+        if lease.head is None or lease.head_time is None:
+            return
+        passed = max(block.time - lease.head_time, timedelta()) + _SLACK
+        if block.height - lease.head > _blocks_in(passed, spec) * _MOST_PACE:
+            raise MalformedAnswerError(f"a node's newest block {block.height} is too far above {lease.head}")
+
+    return check
+
+
+def check_not_far_behind(spec: ChainSpec, lease: Lease, block: BlockRef) -> None:
+    """Raise ChainUnavailableError for a newest block far below the cursor: if it is true, nothing is read any more."""
+    behind = (lease.height or 0) - block.height
+    if behind > _blocks_in(_MOST_BEHIND, spec):
+        raise ChainUnavailableError(f"the nodes' newest block {block.height} is {behind} below the last one read")
+
+
+def _blocks_in(time: timedelta, spec: ChainSpec) -> int:
+    return time // timedelta(seconds=spec.block_seconds)
+
+
+log = structlog.get_logger(__name__)
 # A reset local chain is soon as long as the old one.
 _LOCAL_IDENTITY_SECONDS: Final = 5.0
 _WATCHED_SECONDS: Final = 5.0

@@ -1,7 +1,7 @@
 """Watches a chain block by block. A pass does one thing and writes it in one transaction, or nothing."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -11,10 +11,13 @@ from wallets.chains.base import (
     BlockAdapter,
     ChainUnavailableError,
     Head,
+    Hint,
     RangeTooLargeError,
     Reading,
     ReorgDuringReadError,
+    TokenTransfer,
 )
+from wallets.chains.evm.adapter import NEAR_TIP
 from wallets.chains.specs import ChainSpec
 from wallets.forwarders.factory import FactoryError, Rpc, check_factory
 from wallets.models import Block
@@ -24,9 +27,107 @@ from wallets.watchers.demand import pause_seconds
 from wallets.watchers.leases import Lease
 from wallets.watchers.owners import Owners
 from wallets.watchers.passes import ChainWatcher, Outcome
-from wallets.watchers.readings import read_window
-from wallets.watchers.reorgs import find_fork, reaches_down_to, stored_hash
-from wallets.watchers.windows import WindowSize, window_end
+
+_STEP = 16
+
+
+def find_fork(adapter: BlockAdapter, chain: str, *, below: int) -> Block | None:
+    """Return the newest block at or below a height that we read and the chain still has; None if there is none.
+
+    Raises ChainError.
+    """
+    stored = list(Block.objects.filter(chain=chain, height__lte=below).order_by("-height"))
+    for start in range(0, len(stored), _STEP):
+        part = stored[start : start + _STEP]
+        present = adapter.blocks([block.height for block in part])
+        for ours, theirs in zip(part, present, strict=True):
+            if ours.hash == theirs.hash:
+                return ours
+    return None
+
+
+def reaches_down_to(chain: str, height: int) -> bool:
+    """Return whether the hash of any block at or below a height is stored."""
+    return Block.objects.filter(chain=chain, height__lte=height).exists()
+
+
+def stored_hash(chain: str, height: int) -> str | None:
+    """Return the stored hash of a block; None if there is none."""
+    return Block.objects.filter(chain=chain, height=height).values_list("hash", flat=True).first()
+
+
+LARGEST_WINDOW: Final = 2_000
+# After this many whole windows, a provider's limit is tested again.
+_CEILING_LIFE: Final = 100
+
+
+class WindowSize:
+    """Halves when a provider refuses a window, and doubles up to the known limit."""
+
+    def __init__(self) -> None:
+        self._ceiling = LARGEST_WINDOW
+        self._windows_since = 0
+
+    def after_refusal(self, window: int) -> int:
+        """Return how many blocks to ask for instead of `window`, which was refused."""
+        self._ceiling, self._windows_since = window // 2, 0
+        return self._ceiling
+
+    def after_success(self, window: int, *, read: int) -> int:
+        """Return how many blocks to ask for after `read` of a `window` were answered."""
+        if read < window:
+            return window
+        self._windows_since += 1
+        if self._windows_since >= _CEILING_LIFE:
+            self._ceiling, self._windows_since = LARGEST_WINDOW, 0
+        return min(window * 2, self._ceiling)
+
+
+def window_end(first: int, window: int, *, head_height: int) -> int:
+    """Return where a window ends: far from the head, it stops before the range that is read block by block."""
+    if head_height - first >= NEAR_TIP:
+        return min(first + window - 1, head_height - NEAR_TIP)
+    return min(first + min(window, NEAR_TIP) - 1, head_height)
+
+
+def read_window(
+    adapter: BlockAdapter, first: int, last: int, *, head: Head, hint: Hint | None, owners: Owners
+) -> Reading:
+    """Read a window whole. Raises ChainError.
+
+    The hint names as senders only addresses that were paid before. A deposit address paid in this window may also have been
+    flushed in it; if so, the window is read once more for its outflows.
+    """
+    reading = adapter.read(first, last, head=head, hint=hint, ours=owners.ours)
+    if hint is None:
+        return reading
+    told = reading.transfers
+    fresh = owners.deposits_among({one.recipient_key for one in told} - hint.senders)
+    if not fresh:
+        return reading
+    since = min(one.block_height for one in told if one.recipient_key in fresh)
+    # By both sides: a header shows that an address is in its block, but not on which side.
+    passed_on = adapter.read(since, last, head=head, hint=Hint(fresh, fresh), ours=owners.ours)
+    return _merged(reading, passed_on)
+
+
+def _merged(reading: Reading, more: Reading) -> Reading:
+    if reading.blocks[-1].hash != more.blocks[-1].hash:
+        raise ReorgDuringReadError("the chain forked while a window was read")
+    blocks = {block.height: block for block in (*reading.blocks, *more.blocks)}
+    return Reading(
+        first=reading.first,
+        last=reading.last,
+        parent_hash=reading.parent_hash,
+        blocks=[blocks[height] for height in sorted(blocks)],
+        transfers=_once(reading.transfers, more.transfers),
+    )
+
+
+def _once(transfers: Sequence[TokenTransfer], more: Sequence[TokenTransfer]) -> list[TokenTransfer]:
+    known = {(one.tx_hash, one.position) for one in transfers}
+    return [*transfers, *(one for one in more if (one.tx_hash, one.position) not in known)]
+
 
 log = structlog.get_logger(__name__)
 

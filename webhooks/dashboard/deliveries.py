@@ -15,8 +15,8 @@ from django.utils import timezone
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
+from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
-from gateway.core.pretty_json import indented
 from gateway.core.web.client_address import address_or_none
 from webhooks.dashboard.forms import RangeForm
 from webhooks.dashboard.words import DELIVERIES, TABS, Badge, result_of, trouble_of

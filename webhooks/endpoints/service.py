@@ -11,7 +11,7 @@ from accounts.models import Merchant, User
 from accounts.states import Mode
 from accounts.team.owners import mail_owners
 from gateway.core import bell
-from gateway.core.web_urls import check_destination, url_policy
+from gateway.core.outbound import check_destination, url_policy
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import Delivery, Endpoint
 from webhooks.outbox.events import BELL, lock_stream

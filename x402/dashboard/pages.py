@@ -18,8 +18,8 @@ from django.utils import timezone
 from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from gateway.core.api.keyset import keyset_page
-from gateway.core.csv_files import csv_response
+from gateway.core.api.pagination import keyset_page
+from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.rows import has_key

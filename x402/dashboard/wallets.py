@@ -15,8 +15,7 @@ from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.pages import cancel_here
 from wallets.dashboard.proofs import ProofPages, ask_for_proof, look_up, proof_page, refuse_without_factor
-from wallets.dashboard.rows import marked
-from wallets.dashboard.words import told_of
+from wallets.dashboard.rows import marked, told_of
 from wallets.networks import chains
 from wallets.receiving.changes import request_wallet
 from wallets.receiving.claims import ProofRequiredError

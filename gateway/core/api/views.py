@@ -18,7 +18,7 @@ from gateway.core.api import errors, rate_limits
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.wire import JsonRenderer
 from gateway.core.web.client_address import client_address, limited_as
-from gateway.core.web.visits import counted_before
+from gateway.core.web.parked_views import counted_before
 
 log = structlog.get_logger(__name__)
 

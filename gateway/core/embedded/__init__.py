@@ -3,8 +3,7 @@
 Not used in production, which sets `DATABASE_URL` and `REDIS_URL` instead.
 """
 
-from gateway.core.embedded.errors import EnginesBusyError, EnginesError
-from gateway.core.embedded.supervisor import Engines, running_urls
-from gateway.core.embedded.urls import EngineUrls, celery_url
+from gateway.core.embedded.account import EnginesBusyError, EnginesError
+from gateway.core.embedded.supervisor import Engines, EngineUrls, celery_url, running_urls
 
 __all__ = ["EngineUrls", "Engines", "EnginesBusyError", "EnginesError", "celery_url", "running_urls"]

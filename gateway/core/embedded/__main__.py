@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from gateway.core.embedded.errors import EnginesError
+from gateway.core.embedded.account import EnginesError
 from gateway.core.embedded.supervisor import Engines
 
 

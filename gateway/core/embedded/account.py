@@ -1,14 +1,19 @@
-"""The system account the engines run under, and what it can reach.
-
-PostgreSQL refuses to run as root, so a root-started supervisor hands the engines
-to an unprivileged uid, one per home: two projects never share files or signals.
-"""
+"""The system account the engines run under, and what it can reach."""
 
 import os
 import pwd
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+
+
+class EnginesError(Exception):
+    """The engines cannot be prepared, started or stopped; the message says why."""
+
+
+class EnginesBusyError(EnginesError):
+    """Another supervisor holds this home."""
+
 
 # Between the uids of people (from 1000) and systemd's dynamic ones (from 61184).
 FIRST_UID, UID_COUNT = 40_000, 20_000

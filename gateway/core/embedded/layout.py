@@ -6,8 +6,7 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from gateway.core.embedded.account import Account, engine_account, give, reachable
-from gateway.core.embedded.errors import EnginesError
+from gateway.core.embedded.account import Account, EnginesError, engine_account, give, reachable
 
 # Where root keeps the files that the engines' account must reach, when the home lies in a private folder (a checkout under
 # /root).

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.core.embedded.account import Account
-from gateway.core.embedded.errors import EnginesError
+from gateway.core.embedded.account import Account, EnginesError
 
 LINUX = sys.platform.startswith("linux")
 PR_SET_PDEATHSIG = 1  # prctl(2)

@@ -1,4 +1,4 @@
-"""The supervisor of one home: PostgreSQL and Valkey, kept running."""
+"""The supervisor of one home: PostgreSQL and Valkey, kept running, and their connection URLs."""
 
 import fcntl
 import json
@@ -6,18 +6,42 @@ import logging
 import os
 import shutil
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO
+from urllib.parse import parse_qs, urlsplit
 
-from gateway.core.embedded.binaries import find_binaries
-from gateway.core.embedded.errors import EnginesBusyError, EnginesError
+from gateway.core.embedded.account import EnginesBusyError, EnginesError
+from gateway.core.embedded.engines import Postgres, Valkey, clear_leftovers, find_binaries
 from gateway.core.embedded.layout import Layout, write_private
-from gateway.core.embedded.leftovers import clear_leftovers
-from gateway.core.embedded.postgres import Postgres
 from gateway.core.embedded.processes import Keeper
-from gateway.core.embedded.urls import EngineUrls
-from gateway.core.embedded.valkey import Valkey
+
+
+@dataclass(frozen=True)
+class EngineUrls:
+    """Connection URLs. They contain passwords, so never log one.
+
+    `database_url` is a libpq URI whose host is a socket folder (parse it with
+    `psycopg.conninfo`); `redis_url` is in redis-py's form (`unix://`).
+    """
+
+    database_url: str = field(repr=False)
+    redis_url: str = field(repr=False)
+
+
+def celery_url(redis_url: str) -> str:
+    """Return the URL of the same server in the form that kombu and Celery accept.
+
+    redis-py writes a socket as `unix://:pw@/path?db=0`, kombu as `redis+socket://:pw@/path?virtual_host=0`; other URLs are
+    returned unchanged.
+    """
+    if not redis_url.startswith("unix://"):
+        return redis_url
+    parts = urlsplit(redis_url)
+    database = parse_qs(parts.query).get("db", ["0"])[0]
+    return f"redis+socket://{parts.netloc}{parts.path}?virtual_host={database}"
+
 
 logger = logging.getLogger(__name__)
 

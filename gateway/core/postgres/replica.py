@@ -1,8 +1,4 @@
-"""Reads that may be some seconds old: reports and lists ask a streaming replica, as long as it keeps up.
-
-Only a view that is marked with `reads_replica` reads it, and only while it answers a GET. Everything else, all decisions about
-money among it, reads the primary. What is kept in a process's cache is read `from_primary`, because decisions find it there.
-"""
+"""Reads that may be some seconds old ask a streaming replica, as long as it keeps up; several reads can be of one moment."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +9,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import structlog
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections
+from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections, transaction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -163,3 +159,21 @@ def _note(lag: float, arguments: Iterable[object]) -> None:
     for one in arguments:
         if isinstance(one, HttpRequest):
             one.data_lag = lag  # type: ignore[attr-defined]
+
+
+_ONE: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Let all reads in the block see the same rows, on the replica where that is read. They can write nothing.
+
+    Within a transaction that has begun already, as tests have one, that one's rules apply.
+    """
+    connection = connections[read_alias()]
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        cursor.execute(_ONE)
+        yield

@@ -1,10 +1,12 @@
-"""Middleware for headers and error envelopes, including requests that reach no view."""
+"""Middleware for headers, error envelopes and old addresses, including requests that reach no view."""
 
 from collections.abc import Callable
+from typing import Final
 
 import structlog
 from csp.middleware import CSPMiddleware
 from django.conf import settings
+from django.core.exceptions import MiddlewareNotUsed
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -12,7 +14,44 @@ from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.api.views import count_address
 from gateway.core.ids import new_code
-from gateway.core.web.visits import REFUSAL
+from gateway.core.web.parked_views import REFUSAL
+
+
+class PermanentRedirect(HttpResponse):
+    """308 (RFC 9110, 15.4.9): the browser repeats a POST, unlike after a 301. The target is always on our own host."""
+
+    status_code = 308
+
+    def __init__(self, location: str) -> None:
+        super().__init__(headers={"Location": location})
+
+
+class PresentHostMiddleware:
+    """Redirects pages requested on a legacy host to the current host. It costs nothing where no legacy host is set."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        if not settings.LEGACY_HOSTS:
+            raise MiddlewareNotUsed
+        self.get_response = get_response
+        self.legacy: Final = frozenset(host.lower() for host in settings.LEGACY_HOSTS)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        # Not get_host(): it refuses hosts missing from ALLOWED_HOSTS, which the redirect to https must not name.
+        host = request.META.get("HTTP_HOST", "").lower()
+        present = _present_host(request.path_info) if host in self.legacy else None
+        if present is None:
+            return self.get_response(request)
+        return PermanentRedirect(present + request.get_full_path())
+
+
+def _present_host(path: str) -> str | None:
+    """Return where a page is served now; None if the path is not a page."""
+    if path.startswith("/c/"):
+        return str(settings.CHECKOUT_HOST)
+    # The current host redirects old paths itself.
+    return str(settings.LINK_HOST) if path.startswith(("/p/", "/pay/")) else None
+
 
 API_PREFIX = "/api/"
 

@@ -9,9 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from accounts.models import Merchant
-from gateway.restores.access import access_lines
-from gateway.restores.chains import recover_addresses, rescan_chains
-from gateway.restores.service import note_restore
+from gateway.restores.service import access_lines, note_restore, recover_addresses, rescan_chains
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.states import TestScenario as Scenario
 from gateway.core import json
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.web_urls import UrlPolicy
+from gateway.core.outbound import UrlPolicy
 
 STRICT = UrlPolicy(https_only=True, loopback_allowed=False)
 LENIENT = UrlPolicy(https_only=False, loopback_allowed=True)

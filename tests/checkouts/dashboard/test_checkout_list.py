@@ -75,7 +75,7 @@ def test_a_merchant_without_checkouts_is_shown_how_to_make_one(owner: Desk, view
 
 
 def test_a_file_has_every_checkout_of_the_list(viewer: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.core.api.keyset.CHUNK_ROWS", 2)
+    monkeypatch.setattr("gateway.core.api.pagination.CHUNK_ROWS", 2)
     made = [make_page_checkout(viewer.merchant) for _ in range(5)]
     make_page_checkout(viewer.merchant, status=CheckoutStatus.EXPIRED)
     answer = viewer.get("dashboard_checkouts_csv", "?status=pending")

@@ -15,7 +15,7 @@ from checkouts.inbox.suggestions import suggestion_of
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
-from gateway.core.api.keyset import PAGE_ROWS
+from gateway.core.api.pagination import PAGE_ROWS
 from tests.checkouts.inboxes import LATER, extra_item, late_item
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute
 from tests.dashboard.inboxes import DECIDE, ITEM

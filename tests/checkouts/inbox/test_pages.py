@@ -14,7 +14,7 @@ from checkouts.inbox.queries import alarm_count, doing_count, open_count
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
-from gateway.core.api.keyset import PAGE_ROWS
+from gateway.core.api.pagination import PAGE_ROWS
 from tests.checkouts.inboxes import REFUND, extra_item, late_for, late_item
 from tests.checkouts.watcher import DOLLAR, SOON, pay, status_of
 from tests.dashboard.inboxes import (

@@ -25,7 +25,7 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import prepare_chain
 from demo.localnet.tokens import token_address
 from gateway.core.embedded.account import Account, give, initdb_account
-from gateway.core.embedded.binaries import find_binaries
+from gateway.core.embedded.engines import find_binaries
 from gateway.processes.stack import CELERY, HOST, web_arguments
 from tests.clerks import Clerk
 from tests.database import Database

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from gateway.core.csv_files import ROWS_AT_ONCE, csv_pieces, csv_response, harmless
+from gateway.core.exports import ROWS_AT_ONCE, csv_pieces, csv_response, harmless
 
 FORMULAS = "=+-@＝＋－＠"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.core.pretty_json import indented
+from gateway.core.json import indented
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -12,9 +12,8 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from gateway.docs.changes import releases
 from gateway.docs.pages import Page, pages, sections
-from gateway.docs.views import IMAGES
+from gateway.docs.views import IMAGES, releases
 from tests.tree import ROOT
 
 pytestmark = pytest.mark.django_db

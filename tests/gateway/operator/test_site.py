@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from accounts.models import User
-from gateway.operator.areas import areas_at, title_at
-from gateway.operator.registry import site
+from gateway.operator.site import areas_at, title_at
+from gateway.operator.tables import site
 from tests.accounts.logins import totp_code
 from tests.dashboard.people import log_in, make_member
 from tests.factories import make_merchant

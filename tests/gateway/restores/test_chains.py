@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from checkouts.models import Checkout
 from gateway.core.ids import new_id
-from gateway.restores.chains import recover_addresses
+from gateway.restores.service import recover_addresses
 from tests.contract.client import ApiClient
 from tests.factories import LOCAL_NODES, make_key, make_live_chain, make_merchant, make_wallet
 from wallets.models import DepositAddress

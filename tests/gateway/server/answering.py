@@ -7,8 +7,8 @@ from typing import Any
 from django.http import HttpResponse, StreamingHttpResponse
 
 from gateway.server import sending
-from gateway.server.environ import Environ
 from gateway.server.front import Front
+from gateway.server.requests import Environ
 
 DEADLINE_SECONDS = 3.0
 MOST_OF_ALL = 1024 * 1024

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 
-from gateway.server.environ import Environ, Headers
 from gateway.server.front import Front
+from gateway.server.requests import Environ, Headers
 
 
 @dataclass

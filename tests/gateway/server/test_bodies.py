@@ -9,10 +9,10 @@ import pytest
 from django.http import HttpResponse
 
 from gateway.core.api.errors import BodyTooLargeError, InvalidRequestError, UnavailableError
-from gateway.core.web.visits import REFUSAL
+from gateway.core.web.parked_views import REFUSAL
 from gateway.server import bodies
-from gateway.server.environ import Environ
 from gateway.server.front import Front
+from gateway.server.requests import Environ
 from tests.gateway.server.exchanges import Asked, Exchange, Lines, served
 
 

@@ -2,7 +2,7 @@
 
 from django.http import QueryDict
 
-from gateway.server.environ import environ_of
+from gateway.server.requests import environ_of
 from tests.gateway.server.exchanges import Asked, Lines
 
 

@@ -4,8 +4,8 @@ from concurrent.futures import Future
 
 from django.http import HttpResponse, StreamingHttpResponse
 
-from gateway.core.web.visits import VISIT
-from gateway.server.environ import Environ
+from gateway.core.web.parked_views import VISIT
+from gateway.server.requests import Environ
 from tests.gateway.server.exchanges import Asked, Exchange, Lines, served
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.status.models import Incident, IncidentKind
-from gateway.status.report import SHOWN, as_json, current_report, make_report
+from gateway.status.views import SHOWN, as_json, current_report, make_report
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from wallets.states import ChainStatus

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from gateway.status import views
 from gateway.status.models import Incident, IncidentKind
-from gateway.status.report import current_report
+from gateway.status.views import current_report
 from tests.factories import LOCAL_NODES, NOON, make_checkout, make_live_chain, make_transfer
 from tests.webhooks.factories import make_deliveries, make_endpoint
 

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
 
 from gateway.core.tracing import mark, record_with, step
-from gateway.tracing.steps import PaymentSampler, PaymentSteps, StepIds, first_step_of
+from gateway.tracing.start import PaymentSampler, PaymentSteps, StepIds, first_step_of
 from tests.factories import NOON
 from tests.tree import ROOT
 

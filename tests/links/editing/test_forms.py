@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
-from gateway.core.web_urls import url_policy
+from gateway.core.outbound import url_policy
 from links.editing.forms import parse_link
 from links.editing.service import create_link, delete_template
 from links.models import LinkTemplate, PaymentLink

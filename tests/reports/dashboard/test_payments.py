@@ -8,7 +8,7 @@ import pytest
 
 from accounts.states import Mode
 from checkouts.models import InboxItem
-from gateway.core.api.keyset import PAGE_ROWS
+from gateway.core.api.pagination import PAGE_ROWS
 from reports.dashboard.payments import Source, mixed_page
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.machines import make_machine_payment

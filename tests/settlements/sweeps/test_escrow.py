@@ -18,7 +18,7 @@ from checkouts.states import CheckoutStatus
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import balance_of, token_address
-from gateway.core.web_urls import url_policy
+from gateway.core.outbound import url_policy
 from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
 from settlements.models import Hold

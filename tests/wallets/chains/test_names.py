@@ -2,7 +2,7 @@
 
 import pytest
 
-from wallets.chains.names import is_imitation
+from wallets.lookup import is_imitation
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from tests.factories import NOON, make_merchant, make_wallet
 from tests.wallets.wallet_changes import ask_for_change, make_owned_merchant
 from wallets.chains.registry import load_chains
-from wallets.dashboard.words import told_of
+from wallets.dashboard.rows import told_of
 from wallets.models import ReceivingWallet
 from wallets.states import ClaimKind
 

@@ -15,8 +15,7 @@ from wallets.chains.base import AddressError
 from wallets.chains.registry import load_chains
 from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum
 from wallets.models import ReceivingWallet
-from wallets.receiving.service import set_receiving_wallet
-from wallets.receiving.traps import refuse_traps
+from wallets.receiving.service import refuse_traps, set_receiving_wallet
 from wallets.selectors import receiving_wallets
 
 pytestmark = pytest.mark.django_db

@@ -17,9 +17,9 @@ from tests.wallets.factories import address_of, local_spec, make_deposit, read_a
 from tests.wallets.paying import transfer
 from wallets.chains.adapters import open_pool
 from wallets.models import Transfer
-from wallets.reconciliation import process as auditing
+from wallets.reconciliation import passes as auditing
 from wallets.reconciliation.missed import ask_again
-from wallets.reconciliation.process import audit_chain
+from wallets.reconciliation.passes import audit_chain
 from wallets.watcher_process import open_watcher
 from wallets.watchers.passes import ChainWatcher
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.factories import NOON, make_merchant
 from wallets.models import ReceivingWallet
-from wallets.reconciliation.turns import Turns
+from wallets.reconciliation.passes import Turns
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ import pytest
 from tests.factories import NOON
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import WatchedMovement
-from wallets.transfers.block_pages import newest_page
+from wallets.transfers.selectors import newest_page
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ import pytest
 from gateway.core.api.errors import InvalidRequestError
 from tests.factories import NOON
 from wallets.states import Direction
-from wallets.transfers.filters import parse_chain, parse_direction, parse_span, parse_token
+from wallets.transfers.selectors import parse_chain, parse_direction, parse_span, parse_token
 
 
 def test_what_is_not_named_leaves_nothing_out() -> None:

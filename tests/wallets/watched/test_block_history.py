@@ -13,7 +13,7 @@ from tests.wallets.watched.bench import SHOP, Bench, gives_at_most
 from tests.wallets.watching import Beside, moved, watch
 from wallets.models import EPOCH, ChainCursor, WatchedMovement, WatchedWallet
 from wallets.states import TransferState, WatchStatus
-from wallets.watched.openings import Openings
+from wallets.watched.history import Openings
 from wallets.watched.selectors import history_progress
 from wallets.watched.service import remove_watched_wallet
 

@@ -10,8 +10,8 @@ from tests.wallets.factories import read_all
 from tests.wallets.watched.bench import SHOP, Bench, gives_at_most
 from tests.wallets.watching import Beside, moved, watch
 from wallets.chains.base import ChainError
+from wallets.watched.history import UNAVAILABLE, UNSOUND
 from wallets.watched.selectors import history_progress
-from wallets.watched.turns import UNAVAILABLE, UNSOUND
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
 

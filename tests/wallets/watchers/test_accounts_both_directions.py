@@ -16,7 +16,7 @@ from tests.wallets.ledger import Ledger, no_answer
 from wallets.chains.base import Account
 from wallets.models import AccountCursor, ChainCursor, Transfer, WatchedMovement, WatchedWallet
 from wallets.states import TransferState
-from wallets.watched.account_history import AccountHistory
+from wallets.watched.history import AccountHistory
 from wallets.watched.service import remove_watched_wallet
 
 pytestmark = pytest.mark.django_db

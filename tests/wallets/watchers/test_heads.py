@@ -7,7 +7,7 @@ import pytest
 from tests.wallets.accounts import NOW, solana_spec
 from wallets.chains.base import BlockRef, ChainUnavailableError, MalformedAnswerError
 from wallets.models import ChainCursor
-from wallets.watchers.heads import check_not_far_behind, head_check
+from wallets.watchers.accounts import check_not_far_behind, head_check
 
 PUBLIC = solana_spec(NETWORK="mainnet")
 READ = ChainCursor(chain="solana", height=1_000, head=1_000, head_time=NOW)

@@ -17,7 +17,7 @@ from tests.wallets.paying import mint, transfer
 from wallets.chains.base import BlockAdapter
 from wallets.models import EPOCH, Block, ChainCursor, Transfer
 from wallets.states import TransferState
-from wallets.watchers import blocks, leases, readings
+from wallets.watchers import blocks, leases
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.leases import LeaseLostError, release_lease, take_lease
 from wallets.watchers.passes import Outcome
@@ -37,7 +37,7 @@ class PausedWatcher:
     def __init__(self, node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
         self.watcher = make_watcher(node.url, owner="paused")
         self.while_paused: Callable[[], Any] = lambda: None
-        read = readings.read_window
+        read = blocks.read_window
 
         def read_and_pause(adapter: BlockAdapter, *args: Any, **options: Any) -> Any:
             reading = read(adapter, *args, **options)

@@ -17,9 +17,8 @@ from tests.wallets.watchers.test_accounts_nodes import read, watch
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import PARTS_FROM
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.solana.labels import Labels
-from wallets.chains.solana.parts import Parts
-from wallets.chains.solana.sums import Credit, Debit
+from wallets.chains.solana.instructions import Labels
+from wallets.chains.solana.parts import Credit, Debit, Parts
 from wallets.models import EPOCH, ReceivingWallet, SourceDifference, Transfer, WatchedMovement
 from wallets.reconciliation.comparison import Compared, compare_accounts
 from wallets.reconciliation.missed import ask_again

@@ -12,10 +12,9 @@ from wallets.forwarders.addresses import checksum
 from wallets.models import DepositOutflow, Transfer, WatchedMovement
 from wallets.selectors import watched_keys
 from wallets.states import TransferState
-from wallets.watchers.blocks import Watcher
+from wallets.watchers.blocks import Watcher, read_window
 from wallets.watchers.ingest import resume
 from wallets.watchers.owners import Owners
-from wallets.watchers.readings import read_window
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState

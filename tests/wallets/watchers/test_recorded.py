@@ -12,7 +12,7 @@ from wallets.chains.evm.family import EVM_FAMILY
 from wallets.models import Transfer
 from wallets.states import Direction
 from wallets.transfers.service import record_transfers
-from wallets.watchers.recorded import as_told, movement_as_told
+from wallets.watchers.owners import as_told, movement_as_told
 
 pytestmark = pytest.mark.django_db
 

@@ -1,7 +1,7 @@
 """How many blocks to ask a node for at once."""
 
 from wallets.chains.evm.adapter import NEAR_TIP
-from wallets.watchers.windows import LARGEST_WINDOW, WindowSize, window_end
+from wallets.watchers.blocks import LARGEST_WINDOW, WindowSize, window_end
 
 
 def test_what_is_refused_is_halved_and_not_asked_for_again() -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.models import DailyTotal
-from gateway.core.api.keyset import PAGE_ROWS
+from gateway.core.api.pagination import PAGE_ROWS
 from tests.contract.client import client_of
 from tests.dashboard.machines import make_machine_payment, of_transfer
 from tests.dashboard.people import Desk

@@ -22,8 +22,8 @@ from wallets.chains.base import (
 from wallets.chains.evm import decode
 from wallets.chains.evm.decode import SidedLog, ToldTransfer, TransferLog
 from wallets.chains.evm.dialect import ETHEREUM, Dialect
-from wallets.chains.evm.find import Finder
-from wallets.chains.evm.questions import (
+from wallets.chains.evm.find import (
+    Finder,
     LogsQuestion,
     by_number,
     headers,

@@ -1,16 +1,76 @@
 """JSON-RPC and plain JSON over HTTP to one node. Its answers may be wrong, late, huge or malicious."""
 
+import http.client
+import io
 import re
+import socket
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 import orjson
 import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError, RangeTooLargeError
-from wallets.chains.rpc import deadlines
+
+SILENT_SECONDS: Final = 5.0
+"""No server needs longer for its next byte."""
+
+
+class _Bounded(io.RawIOBase):
+    """A socket's input until a deadline; TimeoutError after it."""
+
+    def __init__(self, received: io.RawIOBase, sock: socket.socket) -> None:
+        self._received = received
+        self._socket = sock
+        self._deadline = time.monotonic() + (sock.gettimeout() or 0.0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer does not come to an end")
+        self._socket.settimeout(min(left, SILENT_SECONDS))
+        count: int | None = self._received.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        # The socket stays open as long as this object: the connection may have released it already.
+        self._received.close()
+        super().close()
+
+
+class _BoundedAnswer(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp = io.BufferedReader(_Bounded(self.fp.detach(), sock))
+
+
+class _Connection(HTTPConnection):
+    response_class = _BoundedAnswer
+
+
+class _TlsConnection(HTTPSConnection):
+    response_class = _BoundedAnswer
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+POOLS: Final[Mapping[str, type[HTTPConnectionPool]]] = MappingProxyType({"http": _Pool, "https": _TlsPool})
+"""For `PoolManager.pool_classes_by_scheme`."""
+
 
 CONNECT_SECONDS: Final = 2.0
 TOTAL_SECONDS: Final = 10.0
@@ -21,7 +81,6 @@ MOST_IN_BATCH: Final = 100
 _PIECE_BYTES: Final = 256 * 1024
 _LONGEST_MESSAGE: Final = 120
 _WHOLE_BATCH: Final = "a batch"
-
 # Error texts of Alchemy, Ankr, drpc, Infura, java-tron, publicnode and QuickNode for a range that is too large.
 _RANGE: Final = re.compile(
     r"\brange|more than \d+ (?:results|logs)|too many (?:results|logs)|response size|query (?:timeout|exceeds)"
@@ -40,7 +99,6 @@ _REVERT: Final = re.compile(
 _REVERT_CODE: Final = 3
 
 Call = tuple[str, list[Any]]
-
 # Error codes of servers that support no batches, or no large ones; go-ethereum's and others'.
 _NO_BATCH_STATUSES: Final = frozenset({400, 405, 411, 413, 415, 422, 500, 501})
 _NO_BATCH_CODES: Final = frozenset({-32700, -32600, -32601, -32602})
@@ -107,7 +165,7 @@ class Node:
         self.requests = 0
         # Batch limits that callers found out.
         self.most_in_batch = MOST_IN_BATCH
-        self._http.pool_classes_by_scheme = dict(deadlines.POOLS)
+        self._http.pool_classes_by_scheme = dict(POOLS)
 
     def call(self, method: str, params: list[Any], *, seconds: float = TOTAL_SECONDS) -> Any:
         """Make one call within `seconds` in total, and return its result. Raises ChainUnavailableError, RangeTooLargeError, MalformedAnswerError."""

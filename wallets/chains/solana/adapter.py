@@ -1,13 +1,11 @@
-"""Reads token transfers from Solana nodes, account by account, at commitment `confirmed`.
-
-Two thirds of the stake have voted for a confirmed block, and none was ever undone. The adapter watches the owners'
-associated token accounts, to which wallets pay. The balances before and after each transaction show what moved.
-"""
+"""Reads token transfers from Solana nodes, account by account, at commitment `confirmed`."""
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
+
+from cachetools import LRUCache
 
 from wallets.chains.base import (
     Account,
@@ -23,14 +21,17 @@ from wallets.chains.base import (
     any_head,
 )
 from wallets.chains.others import REACH_SECONDS, OtherTokens
+from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana import decode
 from wallets.chains.solana.changes import ReadTransaction, read_transaction
+from wallets.chains.solana.decode import from_base58
 from wallets.chains.solana.find import Finder
-from wallets.chains.solana.listing import MOST_PAGES, Listing
-from wallets.chains.solana.memory import TransactionMemory
-from wallets.chains.solana.others import OtherAccounts
+from wallets.chains.solana.parts import Credit, Debit
 from wallets.chains.solana.questions import (
+    MOST_PAGES,
+    Listing,
     ask_finalized,
     ask_genesis,
     ask_head,
@@ -43,8 +44,144 @@ from wallets.chains.solana.questions import (
     slot_name,
     token_account,
 )
-from wallets.chains.solana.transfers import Teller
 from wallets.chains.specs import ChainSpec, Network
+
+MOST_REMEMBERED: Final = 10_000
+
+
+class TransactionMemory:
+    """Transactions that were read, by signature and slot. The least recently used are dropped first.
+
+    What a transaction did in the block that two thirds voted for does not change; if a fork takes it to another slot, it
+    is another entry.
+    """
+
+    def __init__(self) -> None:
+        self._known: LRUCache[tuple[str, int], ReadTransaction] = LRUCache(MOST_REMEMBERED)
+
+    def recall(self, wanted: Mapping[str, int]) -> dict[str, ReadTransaction]:
+        """Return the cached transactions of these signatures in these slots."""
+        return {place[0]: self._known[place] for place in wanted.items() if place in self._known}
+
+    def keep(self, name: str, read: ReadTransaction) -> None:
+        """Cache a transaction by its signature."""
+        self._known[name, read.slot] = read
+
+
+_AT_ONCE: Final = 100  # a node's limit of accounts per request
+
+
+class OtherAccounts:
+    """Asks which owners have an account of another token, a hundred accounts a request."""
+
+    def __init__(self, spec: ChainSpec) -> None:
+        self._mints = [t.address for t in spec.tokens.values() if not t.accepted]
+        self._programs: dict[str, str] = {}
+
+    def ask(self, node: Node, accounts: Sequence[Account]) -> dict[bytes, list[str]]:
+        """Return the owners' existing token accounts, by the owner's key."""
+        self._learn(node)
+        places = [
+            (one.key, token_account(one.address, mint=mint, program=program))
+            for one in accounts
+            for mint, program in self._programs.items()
+        ]
+        there = _programs_of(node, [place for _, place in places])
+        found: dict[bytes, list[str]] = {one.key: [] for one in accounts}
+        for (key, place), program in zip(places, there, strict=True):
+            if program in decode.TOKEN_PROGRAMS:
+                found[key].append(place)
+        return found
+
+    def _learn(self, node: Node) -> None:
+        """Ask for the programs that keep the mints; one that does not exist yet, as on a local chain, is asked for again."""
+        missing = [mint for mint in self._mints if mint not in self._programs]
+        programs = zip(missing, _programs_of(node, missing), strict=True)
+        self._programs |= {mint: program for mint, program in programs if program in decode.TOKEN_PROGRAMS}
+
+
+def _programs_of(node: Node, keys: Sequence[str]) -> list[str]:
+    """Return the program that owns each account; empty for one that does not exist."""
+    options = {"commitment": "confirmed", "encoding": "base64", "dataSlice": {"offset": 0, "length": 0}}
+    calls: list[Call] = [
+        ("getMultipleAccounts", [keys[start : start + _AT_ONCE], options]) for start in range(0, len(keys), _AT_ONCE)
+    ]
+    return [
+        program
+        for call, answer in zip(calls, ask_all(node, calls), strict=True)
+        for program in _told(answer, asked=len(call[1][0]))
+    ]
+
+
+def _told(answer: Any, *, asked: int) -> Iterator[str]:
+    _, accounts = decode.in_context(answer)
+    if len(decode.items(accounts)) != asked:
+        decode.refuse("as many accounts came as were not asked for")
+    for account in accounts:
+        yield "" if account is None else decode.key(decode.field(account, "owner"))
+
+
+class Teller:
+    """Converts effects for the tokens of one chain's spec."""
+
+    def __init__(self, spec: ChainSpec) -> None:
+        self._chain = spec.name
+        self._tokens = {token.address: token for token in spec.tokens.values()}
+
+    def both_ways(self, signature: str, read: ReadTransaction, owner: str) -> Iterator[TokenTransfer]:
+        """Return a transaction's transfers to an owner and from it."""
+        for credit in read.credits:
+            if credit.owner == owner:
+                yield self.arrived(signature, read, credit)
+        for debit in read.debits:
+            if debit.owner == owner:
+                yield self.left(signature, read, debit)
+
+    def arrived(self, signature: str, read: ReadTransaction, credit: Credit) -> TokenTransfer:
+        """Return an owner's incoming transfer."""
+        told = _as_paid(credit)
+        sender_key = from_base58(told.owner) if told in read.debits else b""
+        keys = sender_key, from_base58(told.recipient)
+        return self._told(signature, read, told, keys, credit)
+
+    def left(self, signature: str, read: ReadTransaction, debit: Debit) -> TokenTransfer:
+        """Return an owner's outgoing transfer; without a recipient if it reached none."""
+        alike = (credit for credit in read.credits if _as_paid(credit) == debit)
+        credit = next(alike, None)
+        recipient_key = from_base58(debit.recipient) if credit is not None else b""
+        keys = from_base58(debit.owner), recipient_key
+        return self._told(signature, read, debit, keys, credit)
+
+    def _told(
+        self, signature: str, read: ReadTransaction, moved: Debit, keys: tuple[bytes, bytes], credit: Credit | None
+    ) -> TokenTransfer:
+        token = self._tokens[moved.mint]
+        sender_key, recipient_key = keys
+        return TokenTransfer(
+            chain=self._chain,
+            tx_hash=signature,
+            position=moved.position,
+            token=token.symbol,
+            token_address=token.address,
+            units=moved.units,
+            sender=moved.owner,
+            recipient_key=recipient_key,
+            recipient=moved.recipient,
+            block_height=read.slot,
+            block_hash=slot_name(read.slot),
+            block_time=read.time,
+            labels=credit.labels if credit is not None else (),
+            sender_key=sender_key,
+            is_sum=credit is not None and credit.is_sum,
+        )
+
+
+def _as_paid(credit: Credit) -> Debit:
+    """Return the credit as if its sender had paid all of it."""
+    return Debit(
+        owner=credit.sender, mint=credit.mint, units=credit.units, position=credit.position, recipient=credit.owner
+    )
+
 
 GENESIS: Final[Mapping[Network, str]] = {
     Network.MAINNET: "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
@@ -63,7 +200,6 @@ OVERLAP: Final = 150
 
 Nodes' index of transactions lags behind their head, and transactions not finalized (32 slots) may still move.
 """
-
 # An hour: every node keeps that much, unless it restarted from a snapshot.
 _SURELY_KEPT: Final = 9_000
 _ACCOUNTS_AT_ONCE: Final = 25

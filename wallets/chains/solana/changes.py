@@ -14,10 +14,8 @@ from typing import Any, Final
 
 from wallets.chains.base import ChainUnavailableError
 from wallets.chains.solana.decode import field, integer, items, key, optional, refuse, signature, slot, time
-from wallets.chains.solana.instructions import read_flows, read_steps
-from wallets.chains.solana.labels import BALANCES, Accounts, Labels
-from wallets.chains.solana.parts import Parts
-from wallets.chains.solana.sums import MOST_ACCOUNTS, Balances, Credit, Debit, Holding, sum_credits, sum_debits
+from wallets.chains.solana.instructions import BALANCES, Accounts, Labels, read_flows, read_steps
+from wallets.chains.solana.parts import MOST_ACCOUNTS, Balances, Credit, Debit, Holding, Parts, sum_credits, sum_debits
 
 NEWEST_VERSION: Final = 127
 """A transaction's version has seven bits. Future versions are read like the others, or refused."""

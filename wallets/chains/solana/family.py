@@ -1,25 +1,173 @@
 """The Solana family: accounts are keys, with token accounts beside them; signatures identify transactions."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from urllib.parse import quote
 
 import base58
 
+from gateway.core.money import format_units
 from wallets.chains.accounts import AccountKind
+from wallets.chains.base import BlockRef
 from wallets.chains.family import ChainFamily
 from wallets.chains.payments import PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana import accounts, links, proofs
 from wallets.chains.solana import address as addresses
+from wallets.chains.solana import decode, proofs
 from wallets.chains.solana.adapter import SolanaAdapter, has_genesis
 from wallets.chains.solana.balances import SolanaHoldings
-from wallets.chains.solana.cashier import SolanaCashier
-from wallets.chains.solana.names import ask_names
-from wallets.chains.solana.times import SolanaTimes
-from wallets.chains.solana.transactions import is_wallet
+from wallets.chains.solana.questions import ask_head, slot_name
+from wallets.chains.solana.unsigned_payment import SolanaCashier, is_wallet
 from wallets.chains.specs import ChainSpec, Network
+
+# Percent-encoded bytes: a QR code grows with each, and phones must still read it.
+_LONGEST_LABEL: Final = 32
+_LONGEST_MESSAGE: Final = 48
+
+
+def payment_uri(request: PaymentRequest) -> str:
+    """Return `solana:<owner>?amount=<decimal>&spl-token=<mint>&reference=<base58>&label=&message=` (Solana Pay 1.1)."""
+    query = {"amount": format_units(request.units), "spl-token": request.token_address}
+    if request.reference:
+        query["reference"] = base58.b58encode(request.reference).decode()
+    parts = [f"{name}={value}" for name, value in query.items()]
+    if label := _capped(request.label, _LONGEST_LABEL):
+        parts.append(f"label={label}")
+    if message := _capped(request.message, _LONGEST_MESSAGE):
+        parts.append(f"message={message}")
+    return f"solana:{request.address}?{'&'.join(parts)}"
+
+
+def wallet_links(request: PaymentRequest) -> list[WalletLink]:
+    """Return the link into Phantom."""
+    return [WalletLink("Phantom", payment_uri(request))]
+
+
+def _capped(text: str, most: int) -> str:
+    """Percent-encode as much of `text` as fits, never half a character."""
+    encoded = ""
+    for character in text:
+        piece = quote(character, safe="", errors="ignore")
+        if len(encoded) + len(piece) > most:
+            break
+        encoded += piece
+    return encoded
+
+
+# https://developers.metaplex.com/token-metadata: an account derived from the mint. A byte, two keys, then texts.
+_METAPLEX: Final = "metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s"
+_METAPLEX_TEXTS: Final = 1 + 32 + 32
+# The extensions of a mint come behind 165 bytes and a kind: entries of type, length and value (Token-2022's source).
+_EXTENSIONS: Final = 166
+_TOKEN_METADATA: Final = 19
+_TEXTS: Final = 32 + 32
+_LONGEST: Final = 200
+
+
+def ask_names(node: Node, mint: str) -> list[str]:
+    """Return a token's name and symbol as far as they can be read."""
+    options = {"commitment": "confirmed", "encoding": "base64"}
+    keys = [_metadata_account(mint), mint]
+    _, accounts = decode.in_context(node.call("getMultipleAccounts", [keys, options]))
+    metadata, own = (_data(account) for account in decode.items(accounts))
+    return [*_texts(metadata[_METAPLEX_TEXTS:]), *_extension(own)]
+
+
+def _metadata_account(mint: str) -> str:
+    # Slow to import, and few names are asked for.
+    from solders.pubkey import Pubkey
+
+    program = Pubkey.from_string(_METAPLEX)
+    seeds = [b"metadata", bytes(program), bytes(Pubkey.from_string(mint))]
+    return str(Pubkey.find_program_address(seeds, program)[0])
+
+
+def _data(account: Any) -> bytes:
+    return b"" if account is None else decode.account_data(account)
+
+
+def _extension(mint: bytes) -> Iterator[str]:
+    left = mint[_EXTENSIONS:]
+    while len(left) > 4:
+        kind, length = (int.from_bytes(left[at : at + 2], "little") for at in (0, 2))
+        if kind == _TOKEN_METADATA:
+            yield from _texts(left[4 : 4 + length][_TEXTS:])
+        left = left[4 + length :]
+
+
+def _texts(data: bytes) -> Iterator[str]:
+    """Yield the name and the symbol, each behind its length and filled up with zeros."""
+    for _ in range(2):
+        length = int.from_bytes(data[:4], "little")
+        if not 0 < length <= min(_LONGEST, len(data) - 4):
+            return
+        yield data[4 : 4 + length].decode(errors="ignore").strip("\0")
+        data = data[4 + length :]
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class SolanaTimes:
+    """Estimates slots by time: Solana lists accounts by slots alone, so an estimate is enough."""
+
+    def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
+        self._pool = pool
+        self._slot = timedelta(seconds=spec.block_seconds)
+
+    def before(self, time: datetime) -> BlockRef:
+        """Return a slot before a time, counted back from the newest at the nominal pace. Raises ChainError."""
+        head = self._pool.run(ask_head)
+        return self.at(max(head.height - (head.time - time) // self._slot, 0))
+
+    def at(self, height: int) -> BlockRef:
+        """Return the slot as a block."""
+        return BlockRef(height, slot_name(height), "", _EPOCH)
+
+
+_SYSTEM: Final = "1" * 32
+# The layouts are in the source of the SPL token programs: a mint has 82 bytes, a token account 165, a multisig 355. With
+# extensions (Token-2022) a byte after the first 165 says which it is.
+_MINT_LENGTH: Final = 82
+_BASE_LENGTH: Final = 165
+_MULTISIG_LENGTH: Final = 355
+_MINT_TYPE: Final = 1
+
+
+def ask_kind(node: Node, address: str) -> AccountKind:
+    """Return what is at an address. Raises ChainError."""
+    options = {"commitment": "confirmed", "encoding": "base64"}
+    _, account = decode.in_context(node.call("getAccountInfo", [address, options]))
+    return _kind(account, has_key=is_wallet(address))
+
+
+def _kind(account: Any, *, has_key: bool) -> AccountKind:
+    if account is None:
+        return AccountKind.WALLET if has_key else AccountKind.EMPTY
+    owner = decode.key(decode.field(account, "owner"))
+    is_program = decode.field(account, "executable")
+    if type(is_program) is not bool:
+        decode.refuse("whether an account is a program is neither true nor false")
+    if is_program:
+        return AccountKind.PROGRAM
+    if owner in decode.TOKEN_PROGRAMS:
+        return _token_kind(decode.account_data(account))
+    if owner != _SYSTEM:
+        return AccountKind.PROGRAM
+    # A vault is a plain account at an address that a program derives, and signs for.
+    return AccountKind.WALLET if has_key else AccountKind.CONTRACT_WALLET
+
+
+def _token_kind(data: bytes) -> AccountKind:
+    if len(data) == _MULTISIG_LENGTH:
+        return AccountKind.CONTRACT_WALLET
+    if len(data) == _MINT_LENGTH or data[_BASE_LENGTH : _BASE_LENGTH + 1] == bytes([_MINT_TYPE]):
+        return AccountKind.TOKEN
+    return AccountKind.TOKEN_ACCOUNT
+
 
 _SIGNATURE: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{64,88}", re.ASCII)
 _SIGNATURE_BYTES: Final = 64
@@ -55,7 +203,7 @@ class SolanaFamily(ChainFamily):
 
     def ask_kind(self, node: Node, address: str) -> AccountKind:
         """Return what the account at an address says it is. Raises ChainError."""
-        return accounts.ask_kind(node, address)
+        return ask_kind(node, address)
 
     def transaction_hash(self, text: str) -> str | None:
         """Return the signature in base58, 64 bytes long."""
@@ -103,11 +251,11 @@ class SolanaFamily(ChainFamily):
 
     def payment_uri(self, request: PaymentRequest) -> str | None:
         """Return the link of Solana Pay."""
-        return links.payment_uri(request)
+        return payment_uri(request)
 
     def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
         """Return the link into Phantom."""
-        return links.wallet_links(request)
+        return wallet_links(request)
 
     def wallets_chain_id(self, spec: ChainSpec) -> str | None:
         """Return the Wallet Standard's name of the network, if we can prepare the transfer."""

@@ -1,19 +1,105 @@
-"""A Solana transaction's movements of watched tokens: one for each instruction, where its instructions explain the balances.
-
-If they explain all changes of an owner's balance, and move its token more than once, each is a movement of its own, net of nothing.
-If they do not (a fee that a mint keeps back, an account that changes hands, an unknown instruction), the owner has one
-movement by balance, which says that it is a sum. So has an owner who got and gave without signing: a payer may let money pass
-through an account of its own, as often as it likes, and give the empty account to the owner in the end.
-"""
+"""A Solana transaction's movements of watched tokens: one for each instruction, where these explain the sums of its changes."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
-from wallets.chains.solana.instructions import Flow
-from wallets.chains.solana.labels import Labels
-from wallets.chains.solana.sums import Balances, Credit, Debit, Holding
+from wallets.chains.solana.instructions import Flow, Labels
+
+MOST_ACCOUNTS: Final = 256
+"""An account's place in its transaction is one byte."""
+
+NOWHERE: Final = MOST_ACCOUNTS
+"""Added to an account's position for a debit without a recipient: no account has such a position."""
+
+Holding = tuple[str, str]
+"""An owner and a mint."""
+
+Balances = Mapping[Holding, Mapping[int, int]]
+"""The changes of each holding's token accounts, by the account's place in the transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """An owner got `units` base units of a token.
+
+    `position` is the place, among the transaction's accounts, of the token account that rose (the first one, if several
+    did), or that of the instruction, if the transaction moved this owner's token several times. The payer signed both orders, so
+    it is the same at every node and for any set of watched tokens. `is_sum` says that no instruction is known that moved
+    just this: it may be several payments.
+    """
+
+    owner: str
+    mint: str
+    units: int
+    position: int
+    sender: str
+    labels: tuple[str, ...] = ()
+    is_sum: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Debit:
+    """An owner gave `units` base units of a token to a recipient.
+
+    `position` is that of the recipient's Credit, so that both sides identify the same movement. If there is no
+    recipient (burned, or withheld as a fee), `recipient` is empty and `position` is NOWHERE plus the place of the
+    first token account that fell.
+    """
+
+    owner: str
+    mint: str
+    units: int
+    position: int
+    recipient: str
+
+
+def sum_credits(balances: Balances, *, fee_payer: str, labels: tuple[str, ...] = ()) -> Iterator[Credit]:
+    """Yield what each holding gained, from whom lost most."""
+    totals = {holding: sum(places.values()) for holding, places in balances.items()}
+    for (owner, mint), units in totals.items():
+        if units <= 0:
+            continue
+        falls = [(total, who) for (who, what), total in totals.items() if what == mint]
+        fall, sender = min(falls)
+        yield Credit(
+            owner=owner,
+            mint=mint,
+            units=units,
+            position=_first_risen(balances[owner, mint]),
+            # Another program may have minted it, or moved it from where no balance is reported.
+            sender=sender if fall < 0 else fee_payer,
+            labels=labels,
+        )
+
+
+def sum_debits(balances: Balances, credits_: Sequence[Credit]) -> Iterator[Debit]:
+    """Assign the credits to debits, the largest debit first, so that a single payer paid everything."""
+    falls = sorted((total, holding) for holding, places in balances.items() if (total := sum(places.values())) < 0)
+    risen = sorted(credits_, key=lambda credit: credit.position)
+    left = {credit.position: credit.units for credit in risen}
+    for fall, (owner, mint) in falls:
+        unpaid = -fall
+        for credit in risen:
+            units = min(unpaid, left[credit.position])
+            if credit.mint != mint or not units:
+                continue
+            left[credit.position] -= units
+            unpaid -= units
+            yield Debit(owner, mint, units, credit.position, credit.owner)
+        if unpaid:
+            place = NOWHERE + _first_fallen(balances[owner, mint])
+            yield Debit(owner, mint, unpaid, place, "")
+
+
+def _first_fallen(places: Mapping[int, int]) -> int:
+    return min(place for place, change in places.items() if change < 0)
+
+
+def _first_risen(places: Mapping[int, int]) -> int:
+    return min(place for place, change in places.items() if change > 0)
+
 
 _Told = TypeVar("_Told", Credit, Debit)
 

@@ -1,16 +1,11 @@
-"""Reads jetton transfers from TON through toncenter's HTTP interface, version 3.
-
-A transfer passes four contracts: the payer's wallet, the payer's jetton wallet, our jetton wallet, and its owner. An index
-lists it by the second one. It counts if the third one accepted it. The notification of the fourth one
-(`transfer_notification`) does not matter: wallets attach one nanoton to it, which is too little to run a contract.
-
-A transfer's hash is the third contract's transaction and its position is 0, whichever side is read
-(wallets.chains.ton.departures). The index does not list burns and mints as transfers, so they are not reported.
-"""
+"""Reads jetton transfers from TON through toncenter's HTTP interface, version 3."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
+
+from cachetools import LRUCache
 
 from wallets.chains.base import (
     Account,
@@ -30,12 +25,8 @@ from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec, Network
 from wallets.chains.ton import decode
 from wallets.chains.ton.address import address_key
-from wallets.chains.ton.causes import by_hour, identity, matched, read_message
-from wallets.chains.ton.decode import Listed, Place, Receipt
-from wallets.chains.ton.departures import first_of, taken
-from wallets.chains.ton.find import Finder
-from wallets.chains.ton.memory import TonMemory
-from wallets.chains.ton.progress import earliest, held_since, late_since, listed_since, moved, new_since, through
+from wallets.chains.ton.decode import Listed, Place, Receipt, block_name, moment
+from wallets.chains.ton.find import Finder, by_hour, first_of, identity, matched, read_message, taken
 from wallets.chains.ton.questions import (
     AT_ONCE,
     PAGE,
@@ -53,9 +44,123 @@ from wallets.chains.ton.questions import (
     written_address,
 )
 
+MOST_REMEMBERED: Final = 10_000
+
+
+class TonMemory:
+    """Results of listed transfers, and addresses of jetton wallets. The least recently used are dropped first."""
+
+    def __init__(self) -> None:
+        self._settled: LRUCache[tuple[str, str], TokenTransfer | None] = LRUCache(MOST_REMEMBERED)
+        self._wallets: LRUCache[tuple[str, Place], bytes] = LRUCache(MOST_REMEMBERED)
+
+    def recall(self, node: str, listed: Iterable[Listed]) -> dict[str, TokenTransfer | None]:
+        """Return the cached results of transfers, by listed hash; None if nothing was received."""
+        names = [row.tx_hash for row in listed]
+        return {name: self._settled[node, name] for name in names if (node, name) in self._settled}
+
+    def keep(self, node: str, settled: Mapping[str, TokenTransfer | None]) -> None:
+        """Cache the results of transfers."""
+        for name, transfer in settled.items():
+            self._settled[node, name] = transfer
+
+    def wallets(self, node: str, places: Collection[Place]) -> dict[Place, bytes]:
+        """Return the cached jetton wallets."""
+        return {place: self._wallets[node, place] for place in places if (node, place) in self._wallets}
+
+    def keep_wallets(self, node: str, found: Mapping[Place, bytes]) -> None:
+        """Cache jetton wallets: their addresses follow from their owners."""
+        for place, wallet in found.items():
+            self._wallets[node, place] = wallet
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._settled.clear()
+        self._wallets.clear()
+
+
+OVERLAP_SECONDS: Final = 120
+"""How far before the known transfers a listing starts again.
+
+A transfer is listed with the time of the sender's block, which is older than the one that has its receipt, by seconds or,
+in a busy network, by a minute; and an index may write it down later than the block.
+"""
+
+PENDING_SECONDS: Final = 600
+"""How long a listed transfer without a receipt delays its account.
+
+Messages arrive within seconds, and a lagging index is recognised by its newest block. A transfer without a receipt after
+this time may never get one, and must not stop an account's reading.
+"""
+
+LATE_SECONDS: Final = 3_600
+"""How long a listed transfer's missing receipt is searched for, while its account is read on.
+
+In an overloaded network, a message between shards may take longer than PENDING_SECONDS.
+"""
+
+Known = Mapping[str, TokenTransfer | None]
+"""Results of transfers, by listed hash; None if nothing was received."""
+
+
+def listed_since(account: Account) -> int:
+    """Return the time from which on an account's transfers are listed."""
+    return max(seconds(account.time) - OVERLAP_SECONDS, 0)
+
+
+def new_since(row: Listed, since: Mapping[bytes, int]) -> int:
+    """Return from when on a transfer is new to one of its two sides."""
+    return min(since[owner] for owner in (row.sender, row.recipient) if owner in since)
+
+
+def held_since(listed: Sequence[Listed], known: Known, *, head: BlockRef, end: BlockRef) -> dict[bytes, int]:
+    """Return by owner the time of the oldest transfer up to `end` that still waits for its receipt."""
+    oldest, newest = seconds(head.time) - PENDING_SECONDS, seconds(end.time)
+    return _oldest(row for row in listed if row.tx_hash not in known and oldest < row.time <= newest)
+
+
+def late_since(listed: Sequence[Listed], known: Known, *, head: BlockRef) -> dict[bytes, int]:
+    """Return by owner the time of the oldest transfer without a receipt that is still searched for."""
+    since = seconds(head.time) - LATE_SECONDS
+    return _oldest(row for row in listed if row.tx_hash not in known and row.time > since)
+
+
+def _oldest(listed: Iterable[Listed]) -> dict[bytes, int]:
+    """Return by owner (of either side) the time of the oldest transfer."""
+    oldest: dict[bytes, int] = {}
+    for row in listed:
+        for owner in (row.sender, row.recipient):
+            oldest[owner] = min(row.time, oldest.get(owner, row.time))
+    return oldest
+
+
+def moved(account: Account, listed: Sequence[Listed], known: Known, *, head: BlockRef) -> list[TokenTransfer]:
+    """Return an account's transfers in both directions up to the head; cached ones may be of blocks that were undone since."""
+    own = [known.get(row.tx_hash) for row in listed if account.key in (row.sender, row.recipient)]
+    found = {
+        each.tx_hash: each for each in own if each is not None and account.key in (each.sender_key, each.recipient_key)
+    }
+    return [each for each in found.values() if each.block_height <= head.height]
+
+
+def through(account: Account, limit: BlockRef | None, *, head: BlockRef, late: int | None) -> BlockRef:
+    """Return how far an account is known: a block, or as far as before, never beyond the head.
+
+    Its time is `late` where a transfer of that time may still get its receipt, so that it is listed again.
+    """
+    own = BlockRef(height=account.height, hash=block_name(account.height), parent_hash="", time=account.time)
+    furthest = max((own, limit or own), key=lambda block: block.height)
+    block = min((head, furthest), key=lambda block: block.height)
+    return block if late is None else replace(block, time=min(block.time, moment(late)))
+
+
+def earliest(*times: int | None) -> int | None:
+    """Return the earliest of the given times, or None."""
+    return min((time for time in times if time is not None), default=None)
+
+
 NETWORK_IDS: Final = {Network.MAINNET: -239, Network.TESTNET: -3}
 """`global_id` of every block; configuration parameter 19 of the network."""
-
 # Receipts come later than their transfers; if there are very many, they are read up to some time.
 _RECEIPT_SECONDS: Final = 60
 _SURVEY_EVERY: Final = 5.0

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from wallets.chains.base import AddressError, BlockRef, MalformedAnswerError
 from wallets.chains.ton.address import address_key
-from wallets.chains.ton.messages import OP_INTERNAL_TRANSFER
+from wallets.chains.ton.cells import OP_INTERNAL_TRANSFER
 
 _MASTERCHAIN: Final = -1
 _NUMBER: Final = re.compile("[0-9]{1,20}", re.ASCII)

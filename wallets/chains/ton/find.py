@@ -1,10 +1,7 @@
-"""Looks up a TON transaction by its hash or its message's: everything it moved, for any recipient.
+"""Matches receipts with the transfers that caused them, and looks up a TON transaction: everything it moved, for any recipient."""
 
-Wallets show the hash of what they signed, explorers that of the first transaction; what a watcher records is the last one,
-by which a jetton wallet received. All of them are of one trace, so the whole trace is read.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,10 +15,99 @@ from wallets.chains.base import (
 from wallets.chains.rpc.client import Node
 from wallets.chains.specs import ChainSpec, TokenSpec
 from wallets.chains.ton import decode
-from wallets.chains.ton.causes import read_message
-from wallets.chains.ton.decode import Place, Receipt
-from wallets.chains.ton.questions import ask_owners, ask_trace
-from wallets.chains.ton.traces import CoinTransfer, Trace, TraceStep
+from wallets.chains.ton.address import address_key
+from wallets.chains.ton.cells import CellError, InternalTransfer, read_internal_transfer
+from wallets.chains.ton.decode import Listed, Place, Receipt
+from wallets.chains.ton.questions import CoinTransfer, Trace, TraceStep, ask_owners, ask_trace
+
+# A transaction sends at most this many messages (the network's limit of actions).
+_MOST_MESSAGES: Final = 255
+_HOUR: Final = 3_600
+
+
+class Causes:
+    """Finds the transfer that caused a receipt.
+
+    A contract numbers its messages from its transaction's logical time on, and begins its next transaction above them.
+    """
+
+    def __init__(self, listed: Iterable[Listed]) -> None:
+        self._by_wallet: dict[bytes, list[Listed]] = {}
+        for row in sorted(listed, key=lambda row: row.lt):
+            self._by_wallet.setdefault(row.wallet, []).append(row)
+
+    def of(self, receipt: Receipt) -> Listed | None:
+        """Return the transfer; None if it is not listed."""
+        rows = self._by_wallet.get(receipt.source, [])
+        before = bisect_left(rows, receipt.sent_lt, key=lambda row: row.lt)
+        if not before or receipt.sent_lt - rows[before - 1].lt > _MOST_MESSAGES:
+            return None
+        return rows[before - 1]
+
+
+def matched(
+    listed: Sequence[Listed], receipts: Mapping[Place, Sequence[Receipt]]
+) -> Iterator[tuple[Place, Listed, Receipt]]:
+    """Pair each receipt with the transfer that caused it."""
+    causes = Causes(listed)
+    for place, some in receipts.items():
+        for receipt in some:
+            row = causes.of(receipt)
+            if row is not None and place == (row.recipient, row.master):
+                yield place, row, receipt
+
+
+def read_message(receipt: Receipt) -> InternalTransfer:
+    """Read the internal transfer that a successful receipt accepted. Raises MalformedAnswerError."""
+    try:
+        return read_internal_transfer(decode.body_bytes(receipt.body or ""))
+    except CellError as error:
+        # The jetton wallet accepted it, so the node's copy must be damaged.
+        raise MalformedAnswerError(f"an unreadable message: {error}") from error
+
+
+def identity(transfer: TokenTransfer) -> tuple[Place, str]:
+    """Return a transfer's identity: its owner and its receipt's hash."""
+    master = address_key(transfer.token_address)
+    return (transfer.recipient_key, master), transfer.tx_hash
+
+
+def by_hour(transfers: Sequence[TokenTransfer]) -> list[list[TokenTransfer]]:
+    """Return transfers in order of time, in groups that span an hour at most."""
+    groups: list[list[TokenTransfer]] = []
+    for transfer in sorted(transfers, key=lambda one: one.block_time):
+        first = groups[-1][0].block_time if groups else None
+        if first and (transfer.block_time - first).total_seconds() <= _HOUR:
+            groups[-1].append(transfer)
+        else:
+            groups.append([transfer])
+    return groups
+
+
+MOST_TRACES: Final = 100
+"""How many transfers to strangers a reading looks up; the others wait for the next reading."""
+
+
+def first_of(rows: Sequence[Listed], *, most: int = MOST_TRACES) -> tuple[list[Listed], int | None]:
+    """Return the oldest rows, complete for each second, and the time from which some are left out."""
+    ordered = sorted(rows, key=lambda row: row.time)
+    left = [row.time for row in ordered[most:] if row.time > ordered[0].time]
+    if not left:
+        return ordered, None
+    return [row for row in ordered if row.time < left[0]], left[0]
+
+
+def taken(listed: Iterable[Listed], receipts: Iterable[Receipt | None]) -> Iterator[tuple[Place, Listed, Receipt]]:
+    """Pair receipts of any jetton wallets with the transfers that caused them.
+
+    The index names the recipient's wallet's owner: the sender's wallet verified that.
+    """
+    causes = Causes(listed)
+    for receipt in receipts:
+        row = causes.of(receipt) if receipt is not None else None
+        if receipt is not None and row is not None:
+            yield (row.recipient, row.master), row, receipt
+
 
 MOST_RECEIPTS: Final = 500
 """An exchange's batch payout has half as many; more would take too many requests."""

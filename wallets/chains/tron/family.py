@@ -1,24 +1,40 @@
 """The Tron family: Ethereum's contracts and logs, with its own addresses, finality and wallets."""
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from wallets.chains.accounts import AccountKind
-from wallets.chains.evm.accounts import ask_kind
+from wallets.chains.evm import proofs
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.address import refuse_contract
 from wallets.chains.evm.balances import EvmHoldings
-from wallets.chains.evm.family import HASH
-from wallets.chains.evm.names import ask_names
+from wallets.chains.evm.family import HASH, ask_kind, ask_names
 from wallets.chains.family import ChainFamily
 from wallets.chains.payments import PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
 from wallets.chains.specs import ChainSpec
 from wallets.chains.tron import address as addresses
-from wallets.chains.tron import grid, links, proofs
-from wallets.chains.tron.cashier import TronCashier
+from wallets.chains.tron import grid
 from wallets.chains.tron.dialect import KEY_HEADER, TRON
+from wallets.chains.tron.unsigned_payment import TronCashier
+
+
+def wallet_links(page_url: str) -> list[WalletLink]:
+    """Return the link that opens the page in TronLink's browser: TronLink has no payment links."""
+    call = {"url": page_url, "action": "open", "protocol": "tronlink", "version": "1.0"}
+    param = quote(json.dumps(call, separators=(",", ":")), safe="")
+    return [WalletLink("TronLink", f"tronlinkoutside://pull.activity?param={param}")]
+
+
+_PREFIX: Final = b"\x19TRON Signed Message:\n"
+
+
+def is_signed(key: bytes, message: bytes, signature: str) -> bool:
+    """Whether the account of these 20 bytes signed a message; `signature` is hexadecimal."""
+    return proofs.is_signed(key, message, signature, prefix=_PREFIX)
 
 
 class TronFamily(ChainFamily):
@@ -56,7 +72,7 @@ class TronFamily(ChainFamily):
         self, address: str, message: bytes, signature: str, *, public_key: str = "", digests: Sequence[bytes] = ()
     ) -> bool:
         """Whether the account signed a TRON message; in hexadecimal."""
-        return proofs.is_signed(self.address_key(address), message, signature)
+        return is_signed(self.address_key(address), message, signature)
 
     def token_names(self, pool: RpcPool, token: str) -> list[str]:
         """Ask the contract for its symbol and name."""
@@ -88,7 +104,7 @@ class TronFamily(ChainFamily):
 
     def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
         """Return the link that opens the page in TronLink."""
-        return links.wallet_links(page_url)
+        return wallet_links(page_url)
 
     def wallets_chain_id(self, spec: ChainSpec) -> str | None:
         """Return the chain id in hexadecimal, if we can prepare the transfer."""

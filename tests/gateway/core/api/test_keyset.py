@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import Merchant
-from gateway.core.api.keyset import chunks_by_key, keyset_page
+from gateway.core.api.pagination import chunks_by_key, keyset_page
 from tests.factories import make_merchant
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ def test_a_key_that_is_none_is_the_first_page(key: str) -> None:
 
 
 def test_a_walk_has_every_row_once_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.core.api.keyset.CHUNK_ROWS", 2)
+    monkeypatch.setattr("gateway.core.api.pagination.CHUNK_ROWS", 2)
     newest = [make_merchant() for _ in range(5)][::-1]
     chunks = list(chunks_by_key(Merchant.objects.all()))
     assert [len(chunk) for chunk in chunks] == [2, 2, 1]

@@ -3,7 +3,7 @@
 import fcntl
 from pathlib import Path
 
-from gateway.core.embedded.leftovers import exists
+from gateway.core.embedded.engines import exists
 from tests.gateway.core.embedded.servers import postmaster, start_apart
 
 

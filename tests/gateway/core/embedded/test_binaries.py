@@ -5,7 +5,7 @@ import sysconfig
 from pathlib import Path
 
 from gateway.core.embedded.account import Account, reachable
-from gateway.core.embedded.binaries import stage_binaries
+from gateway.core.embedded.engines import stage_binaries
 
 STRANGER = Account(uid=47_123, gid=47_123, switches=True)
 

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from gateway.core.embedded import Engines, EnginesBusyError, EnginesError, running_urls
-from gateway.core.embedded.leftovers import exists
+from gateway.core.embedded.engines import exists
 from gateway.core.embedded.processes import command_line
 from tests.gateway.core.embedded.servers import answers, rows, valkey
 from tests.waiting import wait_until

@@ -4,7 +4,7 @@ import pytest
 from django.db import InternalError, transaction
 
 from accounts.models import Merchant
-from gateway.core.postgres.snapshot import snapshot
+from gateway.core.postgres.replica import snapshot
 from tests.concurrency.races import crew
 from tests.factories import make_merchant
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import RequestFactory
 
-from gateway.core.web.visits import VISIT, call_again, counted_before, later_of, visit_of
+from gateway.core.web.parked_views import VISIT, call_again, counted_before, later_of, visit_of
 
 
 def test_a_view_that_is_called_again_was_counted_before() -> None:

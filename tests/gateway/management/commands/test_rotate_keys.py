@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant
 from gateway.core.secrets import SecretUnreadableError
-from gateway.restores.chains import recover_addresses
+from gateway.restores.service import recover_addresses
 from settlements.gas.keys import gas_keys
 from settlements.models import GasAccount
 from tests.contract.client import ApiClient

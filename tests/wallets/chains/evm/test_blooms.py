@@ -17,8 +17,7 @@ from tests.nodes.proxy import Answer, Ask, Fault, Request, RpcProxy, as_if_busy,
 from tests.wallets.evmkin import opened, spec_of
 from wallets.chains.base import BlockRef, Hint, MalformedAnswerError
 from wallets.chains.evm.adapter import EvmAdapter
-from wallets.chains.evm.blooms import SILENT, bits_of, is_telling, may_hold, read_bloom
-from wallets.chains.evm.decode import PADDING, TRANSFER
+from wallets.chains.evm.decode import PADDING, SILENT, TRANSFER, bits_of, is_telling, may_hold, read_bloom
 from wallets.chains.rpc.client import MOST_BYTES
 
 USDC = token_address("USDC")

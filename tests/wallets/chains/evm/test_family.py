@@ -8,7 +8,7 @@ from tests.wallets.chains.examples import EVM
 from tests.wallets.chains.requests import request_on
 from tests.wallets.signing import SEED, Signer
 from wallets.chains.base import AddressError
-from wallets.chains.evm import links
+from wallets.chains.evm import family
 from wallets.chains.evm.address import address_key as evm_key
 from wallets.chains.evm.family import EVM_FAMILY
 from wallets.chains.evm.proofs import from_hex, is_signed, typed_digest
@@ -86,14 +86,14 @@ def test_a_contract_of_ours_is_a_trap() -> None:
 def test_both_links_ask_for_the_same_transfer(chain: str, number: int) -> None:
     request = request_on(chain, EVM)
     transfer = f"{request.token_address}@{number}/transfer?address={EVM}&uint256=49000137"
-    assert links.payment_uri(request) == f"ethereum:{transfer}"
-    [metamask] = links.wallet_links(request)
+    assert family.payment_uri(request) == f"ethereum:{transfer}"
+    [metamask] = family.wallet_links(request)
     assert metamask.url == f"https://link.metamask.io/send/{transfer}"
 
 
 def test_a_token_that_the_settings_do_not_name_has_no_link() -> None:
     with pytest.raises(KeyError):
-        links.payment_uri(request_on("base", EVM, token="DOGE"))
+        family.payment_uri(request_on("base", EVM, token="DOGE"))
 
 
 ME = Signer("base")

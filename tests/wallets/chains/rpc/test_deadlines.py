@@ -11,7 +11,7 @@ import pytest
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from wallets.chains.base import ChainUnavailableError
-from wallets.chains.rpc import deadlines
+from wallets.chains.rpc import client
 from wallets.chains.rpc.client import Node
 
 
@@ -60,7 +60,7 @@ def test_a_node_that_hangs_costs_its_time_and_no_more(
     base_proxy: RpcProxy, rpc_node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Or its silence would end the call as soon.
-    monkeypatch.setattr(deadlines, "SILENT_SECONDS", 60.0)
+    monkeypatch.setattr(client, "SILENT_SECONDS", 60.0)
     base_proxy.fault = faults.hangs
     started = time.monotonic()
     with pytest.raises(ChainUnavailableError):

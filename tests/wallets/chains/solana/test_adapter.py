@@ -15,7 +15,7 @@ from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.solana.reading import account_of, new_owner, read_one, units_of
 from wallets.chains.base import LABEL_LENGTH, ChainUnavailableError
 from wallets.chains.solana.adapter import OVERLAP, SolanaAdapter
-from wallets.chains.solana.listing import FIRST_PAGE
+from wallets.chains.solana.questions import FIRST_PAGE
 
 
 def test_a_payment_is_read_with_all_that_the_chain_tells_of_it(

@@ -13,7 +13,7 @@ from tests.wallets.chains.rpc.test_pool import Clock
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
 from wallets.chains.payments import NotEnoughError, PaymentOrder
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana.cashier import BLOCKHASH_SECONDS, SolanaCashier
+from wallets.chains.solana.unsigned_payment import BLOCKHASH_SECONDS, SolanaCashier
 from wallets.chains.specs import TokenSpec
 
 BUYER, MERCHANT = str(Keypair().pubkey()), str(Keypair().pubkey())

@@ -9,7 +9,7 @@ from hypothesis import given
 from tests.wallets.chains.solana.reading import JSON, new_owner
 from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.solana import decode
-from wallets.chains.solana.listing import Listing
+from wallets.chains.solana.questions import Listing
 
 ACCOUNT, PAYER, SIGNATURE = new_owner(), new_owner(), "5" * 87
 

@@ -14,7 +14,7 @@ from tests.wallets.chains.requests import REFERENCE, request_on
 from tests.wallets.signing import Signer
 from wallets.chains.base import AddressError
 from wallets.chains.registry import load_chains
-from wallets.chains.solana import links
+from wallets.chains.solana import family
 from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.chains.solana.proofs import is_signed, verifies
 
@@ -69,23 +69,23 @@ def query_of(uri: str) -> dict[str, list[str]]:
 
 def test_a_link_names_amount_mint_and_reference() -> None:
     request = request_on("solana", SOLANA)
-    uri = links.payment_uri(request)
+    uri = family.payment_uri(request)
     assert uri.startswith(f"solana:{SOLANA}?")
     assert query_of(uri) == {
         "amount": ["49.000137"],
         "spl-token": [request.token_address],
         "reference": [base58.b58encode(REFERENCE).decode()],
     }
-    assert [link.url for link in links.wallet_links(request)] == [uri]
+    assert [link.url for link in family.wallet_links(request)] == [uri]
 
 
 def test_without_a_reference_none_is_named() -> None:
-    uri = links.payment_uri(request_on("solana", SOLANA, reference=b""))
+    uri = family.payment_uri(request_on("solana", SOLANA, reference=b""))
     assert "reference" not in query_of(uri)
 
 
 def test_a_long_text_is_cut_between_two_characters() -> None:
-    uri = links.payment_uri(request_on("solana", SOLANA, label="Käse" * 20, message="€" * 20))
+    uri = family.payment_uri(request_on("solana", SOLANA, label="Käse" * 20, message="€" * 20))
     query = query_of(uri)
     # 32 and 48 percent-encoded bytes: "ä" takes six of them, "€" nine.
     assert query["label"] == ["Käse" * 3 + "K"]

@@ -8,7 +8,7 @@ from solders.signature import Signature
 
 from tests.wallets.chains.solana.test_decode import ACCOUNT, SIGNATURE
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
-from wallets.chains.solana.listing import MOST_PAGES, Listing
+from wallets.chains.solana.questions import MOST_PAGES, Listing
 
 HUGE = 10**400
 

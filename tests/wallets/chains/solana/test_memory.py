@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
+from wallets.chains.solana.adapter import MOST_REMEMBERED, TransactionMemory
 from wallets.chains.solana.changes import Effects, ReadTransaction
-from wallets.chains.solana.memory import MOST_REMEMBERED, TransactionMemory
 
 
 def test_what_is_remembered_is_bounded_and_the_longest_unused_goes_first() -> None:

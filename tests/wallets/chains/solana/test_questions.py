@@ -4,7 +4,7 @@ import pytest
 
 from tests.wallets.receiving.test_service import OWNER, TOKEN_PROGRAM, USDC_MINT, set_wallet
 from wallets.chains.solana.questions import token_account
-from wallets.chains.solana.transactions import is_wallet
+from wallets.chains.solana.unsigned_payment import is_wallet
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ from demo.localnet.solana.node import SolanaNode
 from tests.wallets.chains.solana.reading import open_reader
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import load_chains
-from wallets.chains.solana.times import SolanaTimes
+from wallets.chains.solana.family import SolanaTimes
 
 
 def test_slots_are_counted_as_if_none_took_longer(solana_node: SolanaNode) -> None:

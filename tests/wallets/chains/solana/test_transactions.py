@@ -14,7 +14,7 @@ from solders.transaction import Transaction
 
 from demo.localnet.solana import programs
 from demo.localnet.solana.node import SolanaNode
-from wallets.chains.solana.transactions import TokenPayment, is_wallet, unsigned_payment
+from wallets.chains.solana.unsigned_payment import TokenPayment, is_wallet, unsigned_payment
 
 PAYER, MERCHANT, REFERENCE = (Keypair().pubkey() for _ in range(3))
 MINT = Pubkey.from_string("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")

@@ -15,11 +15,10 @@ from tests.chains import OpenReader
 from tests.wallets.chains.solana.reading import new_owner, read, solana_spec
 from tests.wallets.chains.solana.test_changes import SIGNATURE, balance, payment
 from wallets.chains.base import TokenTransfer
-from wallets.chains.solana.adapter import SolanaAdapter
+from wallets.chains.solana.adapter import SolanaAdapter, Teller
 from wallets.chains.solana.changes import read_transaction
 from wallets.chains.solana.decode import from_base58
-from wallets.chains.solana.sums import NOWHERE
-from wallets.chains.solana.transfers import Teller
+from wallets.chains.solana.parts import NOWHERE
 
 OWNERS = [new_owner() for _ in range(6)]
 

@@ -10,8 +10,7 @@ from demo.localnet.ton.messages import snake as cells_of
 from demo.localnet.ton.node import TonNode
 from tests.wallets.tonlab import account_at, later, open_ton, read_on
 from wallets.chains.base import Account, AccountReading
-from wallets.chains.ton.adapter import TonAdapter
-from wallets.chains.ton.progress import OVERLAP_SECONDS, PENDING_SECONDS
+from wallets.chains.ton.adapter import OVERLAP_SECONDS, PENDING_SECONDS, TonAdapter
 from wallets.chains.ton.questions import AT_ONCE
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.wallets.transfers.told import told_transfer
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.ton.causes import Causes, by_hour, matched, read_message
 from wallets.chains.ton.decode import Listed, Receipt
+from wallets.chains.ton.find import Causes, by_hour, matched, read_message
 
 WALLET, OTHER = b"\x01" * 33, b"\x02" * 33
 PLACE = (b"\x03" * 33, b"\x04" * 33)

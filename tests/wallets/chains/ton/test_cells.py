@@ -11,8 +11,15 @@ from tonsdk.utils import Address
 
 from demo.localnet.ton.messages import snake
 from wallets.chains.base import LABEL_LENGTH
-from wallets.chains.ton.cells import MOST_BYTES, Cell, CellError, Slice, read_cells
-from wallets.chains.ton.messages import OP_INTERNAL_TRANSFER, read_internal_transfer
+from wallets.chains.ton.cells import (
+    MOST_BYTES,
+    OP_INTERNAL_TRANSFER,
+    Cell,
+    CellError,
+    Slice,
+    read_cells,
+    read_internal_transfer,
+)
 
 SENDER = bytes([0]) + bytes(range(32))
 

@@ -10,7 +10,7 @@ from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import HttpProxy, honest
 from tests.wallets.tonlab import account_at, changing, changing_rows, open_ton, read_on
 from wallets.chains.base import Account, AccountReading
-from wallets.chains.ton import departures as ton_leaving
+from wallets.chains.ton import find as ton_leaving
 from wallets.chains.ton.adapter import TonAdapter
 
 

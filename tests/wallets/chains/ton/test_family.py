@@ -10,11 +10,9 @@ from tests.wallets.chains.examples import EVM, TON, TON_RAW
 from tests.wallets.chains.requests import request_on
 from tests.wallets.signing import SEED, Signer
 from wallets.chains.base import AddressError
-from wallets.chains.ton import links
+from wallets.chains.ton import family
 from wallets.chains.ton.address import address_key, shown_address
-from wallets.chains.ton.family import TON_FAMILY
-from wallets.chains.ton.proofs import is_signed
-from wallets.chains.ton.wallets import standard_wallets
+from wallets.chains.ton.family import TON_FAMILY, is_signed, standard_wallets
 
 TON_UQ = "UQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_p0p"
 
@@ -124,7 +122,7 @@ def test_the_masterchain_holds_no_tokens() -> None:
 
 def test_a_link_names_jetton_units_and_comment() -> None:
     request = request_on("ton", TON)
-    uri = urlsplit(links.payment_uri(request))
+    uri = urlsplit(family.payment_uri(request))
     assert (uri.scheme, uri.netloc) == ("ton", "transfer")
     # People's wallets show addresses without the mark of a contract.
     assert uri.path == f"/{shown_address(TON)}"
@@ -133,13 +131,13 @@ def test_a_link_names_jetton_units_and_comment() -> None:
         "amount": ["49000137"],
         "text": ["0123456789abcdef"],
     }
-    tonkeeper, mytonwallet = links.wallet_links(request)
+    tonkeeper, mytonwallet = family.wallet_links(request)
     assert tonkeeper.url.endswith(f"/transfer{uri.path}?{uri.query}")
     assert mytonwallet.url == f"https://my.tt/transfer{uri.path}?{uri.query}"
 
 
 def test_without_a_memo_no_comment_is_asked_for() -> None:
-    assert "text" not in links.payment_uri(request_on("ton", TON, memo=""))
+    assert "text" not in family.payment_uri(request_on("ton", TON, memo=""))
 
 
 ME, OTHER = Signer("ton"), Signer("ton", SEED[::-1])

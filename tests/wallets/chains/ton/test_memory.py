@@ -3,9 +3,9 @@
 import pytest
 
 from tests.wallets.transfers.told import told_transfer
-from wallets.chains.ton import memory
+from wallets.chains.ton import adapter
+from wallets.chains.ton.adapter import TonMemory
 from wallets.chains.ton.decode import Listed
-from wallets.chains.ton.memory import TonMemory
 
 PLACE = (b"\x01" * 33, b"\x02" * 33)
 
@@ -36,7 +36,7 @@ def test_what_is_forgotten_is_not_known() -> None:
 
 
 def test_the_longest_unused_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(adapter, "MOST_REMEMBERED", 2)
     known = TonMemory()
     known.keep("one", {"a": None, "b": None})
     known.recall("one", [listed("a")])

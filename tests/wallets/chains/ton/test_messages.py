@@ -11,8 +11,7 @@ from tonsdk.utils import Address
 from demo.localnet.ton.messages import snake
 from tests.wallets.chains.ton.test_cells import SENDER, message, written
 from wallets.chains.base import LABEL_LENGTH
-from wallets.chains.ton.cells import CellError
-from wallets.chains.ton.messages import OP_INTERNAL_TRANSFER, InternalTransfer, read_internal_transfer
+from wallets.chains.ton.cells import OP_INTERNAL_TRANSFER, CellError, InternalTransfer, read_internal_transfer
 
 
 def comment_of(payload: bytes, *, by_ref: bool) -> str | None:

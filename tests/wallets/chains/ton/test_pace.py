@@ -4,7 +4,7 @@ import pytest
 
 from demo.localnet.ton.node import TonNode
 from wallets.chains.base import ChainUnavailableError
-from wallets.chains.ton.pace import PAUSE_SECONDS, PacedNode, open_node
+from wallets.chains.ton.family import PAUSE_SECONDS, PacedNode, open_node
 
 
 def test_without_a_key_the_public_node_is_asked_once_a_second(ton_node: TonNode) -> None:

@@ -5,8 +5,7 @@ from dataclasses import replace
 from demo.localnet.ton.node import TonNode
 from tests.wallets.tonlab import read_on
 from wallets.chains.base import Account, AccountReading
-from wallets.chains.ton.adapter import TonAdapter
-from wallets.chains.ton.progress import LATE_SECONDS, PENDING_SECONDS
+from wallets.chains.ton.adapter import LATE_SECONDS, PENDING_SECONDS, TonAdapter
 
 
 def units_of(reading: AccountReading) -> list[int]:

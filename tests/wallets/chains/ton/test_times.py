@@ -10,7 +10,7 @@ from tests.wallets.tonlab import ton_spec
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainUnavailableError
 from wallets.chains.ton.adapter import TonAdapter
-from wallets.chains.ton.times import TonTimes
+from wallets.chains.ton.family import TonTimes
 
 
 @pytest.fixture

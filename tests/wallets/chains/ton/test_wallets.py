@@ -5,8 +5,7 @@ import base64
 import pytest
 from nacl.signing import SigningKey
 
-from wallets.chains.ton.family import TON_FAMILY
-from wallets.chains.ton.wallets import standard_wallets
+from wallets.chains.ton.family import TON_FAMILY, standard_wallets
 
 # What WalletContractV5R1 of @ton/ton 16.3.0 makes of a key of equal bytes, on mainnet and on testnet.
 V5R1 = [

@@ -17,7 +17,7 @@ from wallets.chains.payments import PaymentOrder, TransactionRefusedError
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import TokenSpec
-from wallets.chains.tron.cashier import TronCashier
+from wallets.chains.tron.unsigned_payment import TronCashier
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

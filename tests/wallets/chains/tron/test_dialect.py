@@ -13,7 +13,7 @@ from tests.wallets.evmkin import opened, read_whole, spec_of
 from wallets.chains.base import ChainUnavailableError, Hint, RangeTooLargeError
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.decode import PADDING
-from wallets.chains.evm.questions import LogsQuestion
+from wallets.chains.evm.find import LogsQuestion
 from wallets.chains.tron.dialect import TRON, contract, write_address
 from wallets.chains.tron.family import TRON_FAMILY
 

@@ -17,9 +17,7 @@ from wallets.chains.adapters import open_pool
 from wallets.chains.base import AddressError
 from wallets.chains.evm import proofs as evm_proofs
 from wallets.chains.tron.address import address_key
-from wallets.chains.tron.family import TRON_FAMILY
-from wallets.chains.tron.links import wallet_links
-from wallets.chains.tron.proofs import is_signed
+from wallets.chains.tron.family import TRON_FAMILY, is_signed, wallet_links
 from wallets.forwarders.addresses import create2_address, keccak
 
 TRON_HEX = "41a614f803b6fd780986a42c78ec9c7f77e6ded13c"

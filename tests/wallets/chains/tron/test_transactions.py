@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from demo.localnet.tron.transactions import fields_of
 from wallets.chains.tron.dialect import write_address
-from wallets.chains.tron.transactions import Anchor, ContractCall, signed, transfer_data
+from wallets.chains.tron.unsigned_payment import Anchor, ContractCall, signed, transfer_data
 
 # A transfer of USDT on the main network, as it was signed; its id is the hash of these bytes.
 ON_CHAIN = (

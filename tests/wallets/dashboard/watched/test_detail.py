@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
-from gateway.core.api.keyset import PAGE_ROWS
+from gateway.core.api.pagination import PAGE_ROWS
 from tests.dashboard.people import Desk
 from tests.factories import NOON, make_merchant
 from tests.wallets.dashboard.watched.test_wallet_list import NEW, opened

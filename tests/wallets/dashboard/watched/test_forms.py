@@ -1,6 +1,6 @@
 """What people type about watched wallets: tags on lines or with commas, and which chains there are."""
 
-from wallets.dashboard.watched.forms import EditForm, WatchForm
+from wallets.dashboard.watched.edit import EditForm, WatchForm
 from wallets.models.watched import MOST_TAGS
 from wallets.networks import chains
 

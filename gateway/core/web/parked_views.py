@@ -1,8 +1,4 @@
-"""Views that wait without a thread: the web front calls them again when the event they wait for may have happened.
-
-A request has a visit, which keeps its view's state between calls. Without a visit, as in tests and under other servers, a
-view waits in its thread.
-"""
+"""Views that wait without a thread: the web front calls them again when the event they wait for may have happened."""
 
 from concurrent.futures import Future
 from typing import Any, Final

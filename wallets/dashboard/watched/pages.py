@@ -1,0 +1,236 @@
+"""The pages of watched wallets: the list, and one wallet with its balances and movements."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date
+from decimal import Decimal
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.team.access import Seat, SeatedRequest, seated
+from accounts.team.permissions import Act
+from gateway.core.api.errors import NotFoundError
+from gateway.core.api.pagination import PAGE_ROWS, keyset_page
+from gateway.core.exports import csv_response
+from gateway.core.money import from_units
+from wallets.dashboard.watched.rows import WatchedRow, movement_rows, watched_rows
+from wallets.models import WatchedWallet
+from wallets.networks import accepted_tokens, chains
+from wallets.states import Direction
+from wallets.transfers import selectors
+from wallets.transfers.selectors import MovementFilter, movement_total, movements_wanted, newest_page
+from wallets.watched.payloads import CSV_HEADER, csv_cells
+from wallets.watched.selectors import WalletFilter, balance_days, tags_of, wallets_wanted, watched_wallet
+
+DAY_WIDTH: Final = 10
+HEIGHT: Final = 1000
+# The highest step stays below the edge, which would cut off half of its line.
+_TOP: Final = 40
+
+Held = Sequence[tuple[date, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One token: `path` draws its steps, `area` the area below. `last` is its current balance."""
+
+    token: str
+    path: str
+    area: str
+    last: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The balances at the end of a day (UTC), by token, in the order of the lines."""
+
+    day: date
+    held: tuple[tuple[str, Decimal], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing `width` wide and `HEIGHT` high; its lines, and their days, oldest first."""
+
+    lines: tuple[Line, ...]
+    days: tuple[Day, ...]
+    highest: Decimal
+
+    @property
+    def width(self) -> int:
+        """Return the drawing's width, in its own unit."""
+        return len(self.days) * DAY_WIDTH
+
+    @property
+    def since(self) -> date:
+        """Return the first day."""
+        return self.days[0].day
+
+    @property
+    def until(self) -> date:
+        """Return the last day."""
+        return self.days[-1].day
+
+
+def chart_of(history: Mapping[str, Held]) -> Chart:
+    """Draw each token's balance at the end of each day, in base units: the same days for each, oldest first."""
+    highest = max(units for held in history.values() for _, units in held)
+    lines = [_line(token, held, highest) for token, held in history.items()]
+    days = [
+        Day(day, tuple((token, from_units(history[token][at][1])) for token in history))
+        for at, (day, _) in enumerate(next(iter(history.values())))
+    ]
+    return Chart(tuple(lines), tuple(days), from_units(highest))
+
+
+def _line(token: str, held: Held, highest: int) -> Line:
+    heights = [_height(units, highest) for _, units in held]
+    steps = "".join(f"V{height}h{DAY_WIDTH}" for height in heights)
+    return Line(
+        token=token, path=f"M0 {heights[0]}{steps}", area=f"M0 {HEIGHT}{steps}V{HEIGHT}z", last=from_units(held[-1][1])
+    )
+
+
+def _height(units: int, highest: int) -> int:
+    """Return a step's distance from the top: in SVG, y grows downwards."""
+    return HEIGHT - (units * (HEIGHT - _TOP) // highest if highest else 0)
+
+
+@seated(get=Act.SEE)
+def wallets(request: SeatedRequest) -> HttpResponse:
+    """List watched wallets, newest first."""
+    seat = request.seat
+    wanted = _parse_wanted(seat, request.GET)
+    page = keyset_page(wallets_wanted(wanted), request.GET.dict())
+    rows = watched_rows(page.rows)
+    context = {
+        "wanted": wanted,
+        "rows": rows,
+        "pager": page,
+        "chains": [(spec.name, spec.title) for spec in chains().values()],
+        "tags": [(tag, tag) for tag in tags_of(seat.merchant.pk, seat.mode)],
+        "importing": _still_importing(rows),
+    }
+    return render(request, "dashboard/watched/list.html", context)
+
+
+@seated(get=Act.SEE)
+def wallets_live(request: SeatedRequest) -> HttpResponse:
+    """Return the progress and balances of a page's wallets."""
+    seat = request.seat
+    named = [name for name in request.GET.getlist("id") if "\x00" not in name]
+    everything = wallets_wanted(WalletFilter(seat.merchant.pk, seat.mode))
+    shown = everything.filter(public_id__in=named[:PAGE_ROWS])
+    rows = watched_rows(shown.order_by("-pk"))
+    context = {
+        "rows": rows,
+        "importing": _still_importing(rows),
+        "done": [row.title for row in rows if not row.is_importing],
+    }
+    return render(request, "dashboard/watched/_live.html", context)
+
+
+def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> WalletFilter:
+    """Parse a query string from an untrusted client; invalid filters are ignored."""
+    chain, tag = query.get("chain", ""), query.get("tag", "")
+    return WalletFilter(
+        seat.merchant.pk, seat.mode, chain=chain if chain in chains() else "", tag="" if "\x00" in tag else tag
+    )
+
+
+def _still_importing(rows: Iterable[WatchedRow]) -> str:
+    """Return the query string of the wallets to poll for; empty if there are none."""
+    return urlencode([("id", row.id) for row in rows if row.is_importing])
+
+
+RANGES: Final = ((30, "30 days"), (90, "90 days"), (365, "1 year"))
+_USUAL_DAYS: Final = 30
+_DIRECTIONS: Final = ((Direction.IN, "In"), (Direction.OUT, "Out"))
+
+
+def find_wallet(seat: Seat, wallet_id: str) -> WatchedWallet:
+    """Return a wallet of the merchant and mode. Raises Http404."""
+    try:
+        return watched_wallet(seat.merchant.pk, seat.mode, wallet_id)
+    except NotFoundError as error:
+        raise Http404 from error
+
+
+@seated(get=Act.SEE)
+def wallet(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
+    """Show a wallet, its balance day by day, and a page of its movements."""
+    found = find_wallet(request.seat, wallet_id)
+    query = request.GET.dict()
+    wanted, days = _parse_movements(query), _parse_days(query)
+    page = newest_page(movements_wanted(found, wanted), query)
+    today = timezone.now().astimezone(UTC).date()
+    context = _now(found) | {
+        "chart": _chart(found, days=days, today=today),
+        "days": days,
+        "ranges": RANGES,
+        "wanted": wanted,
+        "is_narrowed": wanted != MovementFilter(),
+        "tokens": [(name, name) for name in accepted_tokens()],
+        "directions": _DIRECTIONS,
+        "movements": movement_rows(page.rows),
+        "pager": page,
+        "file_query": _query_of(wanted),
+    }
+    return render(request, "dashboard/watched/detail.html", context)
+
+
+@seated(get=Act.SEE)
+def wallet_live(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
+    """Return the progress of a wallet's history; once it is read, reload the page."""
+    context = _now(find_wallet(request.seat, wallet_id)) | {"is_update": True}
+    if not context["row"].is_importing:  # type: ignore[attr-defined]
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    if request.GET.get("seen") == context["digest"]:
+        return HttpResponse(status=204)
+    return render(request, "dashboard/watched/_progress.html", context)
+
+
+@seated(get=Act.EXPORT)
+def export(request: SeatedRequest, *, wallet_id: str) -> HttpResponseBase:
+    """Send a wallet's movements as CSV."""
+    found = find_wallet(request.seat, wallet_id)
+    wanted = _parse_movements(request.GET)
+    cells = csv_cells(selectors.movement_rows(found, wanted))
+    return csv_response(f"movements-{found.public_id}", CSV_HEADER, cells)
+
+
+def _now(found: WatchedWallet) -> dict[str, object]:
+    """Return the live part of the page: progress of the history, its results, and balances."""
+    [row], count = watched_rows([found]), movement_total(found, MovementFilter())
+    held = "-".join(amount for _, amount in row.balances)
+    return {"row": row, "count": count, "digest": f"{row.progress}-{count}-{held}-{row.error}"}
+
+
+def _chart(found: WatchedWallet, *, days: int, today: date) -> Chart | None:
+    """Return the chart; None before any balance is known."""
+    held = balance_days(found, days=days, today=today)
+    return chart_of(held) if held else None
+
+
+def _parse_movements(query: Mapping[str, str]) -> MovementFilter:
+    """Parse a query string from an untrusted client; invalid filters are ignored."""
+    token, direction = query.get("token", ""), query.get("direction", "")
+    return MovementFilter(
+        token=token if token in accepted_tokens() else "",
+        direction=Direction(direction) if direction in Direction.values else None,
+    )
+
+
+def _parse_days(query: Mapping[str, str]) -> int:
+    asked = query.get("days", "")
+    return int(asked) if asked in {str(days) for days, _ in RANGES} else _USUAL_DAYS
+
+
+def _query_of(wanted: MovementFilter) -> str:
+    named = {"token": wanted.token, "direction": wanted.direction or ""}
+    return urlencode({name: value for name, value in named.items() if value})
