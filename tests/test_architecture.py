@@ -55,18 +55,19 @@ def long_functions(source: str) -> Iterator[tuple[str, int]]:
 
 
 def importers(sources: dict[str, str]) -> dict[str, set[str]]:
-    """The modules that import each module, or name it in a string as settings do."""
+    """The modules that import each module; "by name" is one that names it in a string, as settings do."""
     found: dict[str, set[str]] = {name: set() for name in sources}
     for name, source in sources.items():
         for node in ast.walk(ast.parse(source)):
             named: list[str] = []
+            importer = name
             if isinstance(node, ast.ImportFrom):
                 named = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                named = [node.value, node.value.rpartition(".")[0]]
+                named, importer = [node.value, node.value.rpartition(".")[0]], "by name"
             for one in named:
                 if one in found and one != name:
-                    found[one].add(name)
+                    found[one].add(importer)
     return found
 
 
@@ -117,7 +118,8 @@ def test_no_file_is_longer_than_a_reader_can_hold() -> None:
 
 
 def test_a_module_is_a_job_and_not_a_step_of_one() -> None:
-    sources = {relative(path).removesuffix(".py").replace("/", "."): path.read_text() for path in modules()}
+    product = [path for path in modules() if path.parts[0] != "demo"]
+    sources = {path.as_posix().removesuffix(".py").replace("/", "."): (ROOT / path).read_text() for path in product}
     assert steps(sources) == []
 
 

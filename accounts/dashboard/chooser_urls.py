@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from accounts.dashboard import chooser
+from accounts.dashboard import pages
 
 urlpatterns = [
-    path("", chooser.choose, name="dashboard"),
-    path("new/", chooser.new_merchant, name="dashboard_new_merchant"),
+    path("", pages.choose, name="dashboard"),
+    path("new/", pages.new_merchant, name="dashboard_new_merchant"),
 ]

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from accounts.brand import views
-from accounts.dashboard import audit_log, exports
+from accounts.dashboard import audit_log, pages
 from accounts.keys import views as keys
 from accounts.team import views as team
 
@@ -24,6 +24,6 @@ urlpatterns = [
     path("audit-log/", audit_log.audit_log, name="dashboard_audit_log"),
     path("audit-log/export/", audit_log.export, name="dashboard_audit_log_csv"),
     path("audit-log/check/", audit_log.check, name="dashboard_audit_log_check"),
-    path("data-export/", exports.data_export, name="dashboard_data_export"),
-    path("data-export/download/", exports.download, name="dashboard_download_data"),
+    path("data-export/", pages.data_export, name="dashboard_data_export"),
+    path("data-export/download/", pages.download, name="dashboard_download_data"),
 ]

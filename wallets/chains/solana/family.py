@@ -10,18 +10,50 @@ import base58
 
 from gateway.core.money import format_units
 from wallets.chains.accounts import AccountKind
-from wallets.chains.base import BlockRef
+from wallets.chains.base import AddressError, BlockRef
 from wallets.chains.family import ChainFamily
 from wallets.chains.payments import PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana import address as addresses
 from wallets.chains.solana import decode, proofs
 from wallets.chains.solana.adapter import SolanaAdapter, has_genesis
 from wallets.chains.solana.balances import SolanaHoldings
 from wallets.chains.solana.questions import ask_head, slot_name
 from wallets.chains.solana.unsigned_payment import SolanaCashier, is_wallet
 from wallets.chains.specs import ChainSpec, Network
+
+_WRITTEN: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}", re.ASCII)
+_KEY_BYTES: Final = 32
+# Solana's own programs and sysvars spell their purpose and are filled with 1: Stake111..., SysvarC1ock111...
+_NATIVE: Final = re.compile("1{8}")
+_PROGRAMS: Final = {
+    "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
+    "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb",
+    "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL",
+    "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr",
+    "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo",
+}
+
+
+def canonical_address(text: str) -> str:
+    """Return an address; it has only one spelling. Raises AddressError."""
+    address_key(text)
+    return text
+
+
+def address_key(text: str) -> bytes:
+    """Return the 32 bytes of the public key. Raises AddressError."""
+    key = base58.b58decode(text) if _WRITTEN.fullmatch(text) else b""
+    if len(key) != _KEY_BYTES:
+        raise AddressError("must be a Solana address: 32 bytes in base58.")
+    return key
+
+
+def refuse_program(address: str) -> None:
+    """Raise AddressError for Solana's own programs."""
+    if address in _PROGRAMS or _NATIVE.search(address):
+        raise AddressError("must not be a program of Solana: money sent there is lost.")
+
 
 # Percent-encoded bytes: a QR code grows with each, and phones must still read it.
 _LONGEST_LABEL: Final = 32
@@ -191,15 +223,15 @@ class SolanaFamily(ChainFamily):
 
     def canonical_address(self, text: str, *, is_testnet: bool = False) -> str:
         """Return the address in base58. Raises AddressError."""
-        return addresses.canonical_address(text)
+        return canonical_address(text)
 
     def address_key(self, text: str) -> bytes:
         """Return the 32 bytes of the public key. Raises AddressError."""
-        return addresses.address_key(text)
+        return address_key(text)
 
     def refuse_trap(self, address: str) -> None:
         """Raise AddressError for Solana's own programs."""
-        addresses.refuse_program(address)
+        refuse_program(address)
 
     def ask_kind(self, node: Node, address: str) -> AccountKind:
         """Return what the account at an address says it is. Raises ChainError."""

@@ -1,16 +1,24 @@
-"""The dashboard's entry page: redirects to a merchant, or creates one."""
+"""The dashboard's entry page, which leads to a merchant or creates one, and the export page of all its data."""
 
+from collections.abc import Iterator
+
+from django.conf import settings
 from django.http import HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
+from accounts.audit.service import record
 from accounts.merchants.service import create_merchant
 from accounts.models import Merchant
 from accounts.states import Mode
-from accounts.team.access import PersonRequest, signed_in
+from accounts.team.access import PersonRequest, SeatedRequest, seated, signed_in
 from accounts.team.forms import MerchantForm
+from accounts.team.permissions import Act
 from accounts.team.selectors import merchants_of
+from gateway.core.exports import ExportTable, zip_response
 from gateway.core.web.client_address import address_or_none
 
 
@@ -39,3 +47,29 @@ def new_merchant(request: PersonRequest) -> HttpResponse:
 def _to_merchant(merchant: Merchant) -> HttpResponse:
     path = {"mer_id": merchant.public_id, "mode": Mode.LIVE}
     return HttpResponseRedirect(reverse("dashboard_overview", kwargs=path))
+
+
+@seated(get=Act.SEE)
+def data_export(request: SeatedRequest) -> HttpResponse:
+    """Show what an export contains."""
+    return render(request, "dashboard/export.html")
+
+
+@seated(post=Act.CLOSE, fresh=True)
+def download(request: SeatedRequest) -> HttpResponseBase:
+    """Send the export, after auditing it."""
+    merchant = request.seat.merchant
+    record(
+        merchant,
+        action="merchant.data_exported",
+        actor=request.user,
+        object_id=merchant.public_id,
+        address=address_or_none(request),
+        now=timezone.now(),
+    )
+    return zip_response(f"florin-{merchant.public_id}", _tables(merchant))
+
+
+def _tables(merchant: Merchant) -> Iterator[ExportTable]:
+    for name in settings.DATA_EXPORTS:
+        yield from import_string(name)(merchant)
