@@ -39,7 +39,7 @@ RUN_BY = {
     ("docs/guide/webhooks.md", "ts"): "tests/webhooks/test_signatures_guides.py",
     ("docs/guide/x402-clients.md", "js"): "tests/clients/test_documentation.py",
     ("docs/guide/x402-clients.md", "python"): "tests/clients/test_documentation.py",
-    ("docs/guide/x402.md", "python"): "tests/x402/byhash/test_signatures.py",
+    ("docs/guide/x402.md", "python"): "tests/x402/byhash/test_forms.py",
     **{
         ("docs/guide/quickstart.md", language): "tests/contract/test_quickstart.py"
         for language in ("sh", "python", "ts", "php", "go")

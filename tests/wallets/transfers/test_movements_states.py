@@ -9,7 +9,7 @@ from demo.localnet.anvil import Anvil
 from tests.wallets.directions import flushed, pay, shop, states
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import send_raw
-from tests.wallets.watchers.test_reorgs import fork, signed_transfer
+from tests.wallets.watchers.test_blocks_reorgs import fork, signed_transfer
 from tests.wallets.watching import watch
 from wallets.models import ChainCursor, DepositOutflow, WatchedMovement
 from wallets.states import TransferState

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from tests.wallets.watched.test_balances import SHOP, USDC
+from tests.wallets.watched.test_passes import SHOP, USDC
 from tests.wallets.watching import watch
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState

@@ -1,4 +1,4 @@
-"""A proof by hash on a real node: what pays, what does not, and what does not yet."""
+"""What somebody asked about, and no watcher has recorded."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -14,19 +14,125 @@ from demo.localnet.abi import encode_call
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import FAKE, deploy_token, execute, mint, token_address, transfer, transfer_many
+from gateway.core.api.rate_limits import Limit
 from tests.chains import connect
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.factories import make_watcher, read_all
-from tests.x402.calls import ask, verdict
+from tests.x402.calls import Claim, ask, verdict
 from tests.x402.payers import UNITS, claim_of, paid, pay_to_of
+from tests.x402.recorded import make_machine_transfer, make_seller, request_for, verify_it
 from wallets.models import Transfer
+from wallets.networks import chains
 from wallets.receiving.service import set_receiving_wallet
 from wallets.selectors import forget
+from x402.byhash import service
+from x402.byhash.service import note_sighting
 from x402.models import Authorization, Sighting, X402Payment
 from x402.payments.addresses import pay_to
+from x402.payments.answers import KEPT, forget_old
+from x402.states import Reason
 
 pytestmark = pytest.mark.django_db
+
+
+def test_what_strangers_make_a_merchant_ask_about_is_not_all_written_down(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "PER_DAY", Limit("x402.sightings", 2, 86_400))
+    merchants = [make_merchant(), make_merchant("Another")]
+    to = make_seller(merchants[0], settings)
+    for merchant in (merchants[0], merchants[0], merchants[0], merchants[1]):
+        proof = request_for(make_machine_transfer(merchants[0], to)).proof
+        note_sighting(merchant.pk, proof, now=timezone.now())
+    counts = [Sighting.objects.filter(merchant=one).count() for one in merchants]
+    assert counts == [2, 1]
+
+
+def test_a_forgotten_sighting_makes_no_payment_younger(settings: Any) -> None:
+    merchant = make_merchant()
+    now = timezone.now()
+    paid_at = now - KEPT - timedelta(hours=2)
+    transfer = make_machine_transfer(merchant, make_seller(merchant, settings), block_time=paid_at)
+    proof = request_for(transfer).proof
+    note_sighting(merchant.pk, proof, now=paid_at + timedelta(minutes=1))
+    forget_old(now=paid_at + KEPT)
+    assert Sighting.objects.exists()
+    forget_old(now=now)
+    assert not Sighting.objects.exists()
+    assert verify_it(transfer, now=now)["reason"] == "too_old"
+
+
+HASHES = {
+    "base": "0x" + "5a" * 32,
+    "polygon": "0x" + "5a" * 32,
+    "ethereum": "0x" + "5a" * 32,
+    "ton": "5a" * 32,
+    "tron": "5a" * 32,
+}
+
+
+def claim_on(client: ApiClient, chain: str) -> Claim:
+    to = client.get("/x402/config").body["payTo"][chain]
+    token = client.get("/x402/config").body["assets"][chain][0]
+    tx_hash = "5" * 87 + "2" if chain == "solana" else HASHES[chain]
+    return Claim(chain, token, tx_hash, to, to)
+
+
+def test_every_chain_can_be_tried_without_a_wallet_or_a_node(tester: ApiClient) -> None:
+    config = tester.get("/x402/config").body
+    assert config["networks"] == list(chains())
+    for chain in config["networks"]:
+        claim = claim_on(tester, chain)
+        answer = ask(tester, claim)
+        assert answer.body["valid"] is True, answer.body
+        assert verdict(tester, claim) == "already_used"
+    listed = tester.get("/x402/payments").body
+    assert listed["total"] == len(chains())
+    assert {one["livemode"] for one in listed["data"]} == {False}
+    assert not FeeEntry.objects.exists()
+
+
+@pytest.mark.parametrize("reason", Reason.values)
+def test_a_hash_may_name_the_reason_it_wants(tester: ApiClient, reason: str) -> None:
+    claim = replace(claim_on(tester, "base"), tx_hash=f"fail_{reason}")
+    answer = ask(tester, claim)
+    assert (answer.body["valid"], answer.body["reason"]) == (False, reason)
+    assert answer.body["txHash"] == f"fail_{reason}"
+    may_change = reason in {"not_found", "not_confirmed"}
+    assert (answer.body["retryAfter"] is not None) is may_change
+
+
+def test_what_does_not_meet_its_requirements_is_refused_in_test_mode_too(tester: ApiClient) -> None:
+    claim = claim_on(tester, "base")
+    stranger = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+    assert verdict(tester, claim, price="0.51") == "insufficient_amount"
+    assert verdict(tester, claim, network="polygon") == "wrong_chain"
+    assert verdict(tester, claim, pay_to=stranger) == "wrong_recipient"
+    forged = (("signature", "0x" + "11" * 65),)
+    assert verdict(tester, claim, extra=forged) == "wrong_payer"
+    assert not X402Payment.objects.exists()
+
+
+@pytest.mark.parametrize(("chain", "token"), [("base", "DOGE"), ("base", "USDT"), ("solana", "USDT"), ("tron", "USDC")])
+def test_a_token_that_the_chain_does_not_take_is_refused_as_with_real_money(
+    tester: ApiClient, chain: str, token: str
+) -> None:
+    claim = replace(claim_on(tester, chain), token=token)
+    assert verdict(tester, claim) == "wrong_token"
+    assert not X402Payment.objects.exists()
+
+
+def test_keys_work_as_with_real_money_and_merchants_do_not_disturb_each_other(tester: ApiClient) -> None:
+    claim = claim_on(tester, "base")
+    first = ask(tester, claim, key="k")
+    assert first.body["valid"] is True
+    assert ask(tester, claim, key="k").body == first.body
+    assert ask(tester, claim, key="k", resource="x").code == "duplicate"
+    assert verdict(client_of(), claim) == "valid"
+    bad = ask(tester, claim, key="k" * 256)
+    assert bad.refusal == (400, "parameter_invalid", "Idempotency-Key")
+
 
 OTHER_WALLET = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 

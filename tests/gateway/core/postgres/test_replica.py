@@ -1,7 +1,6 @@
 """Which reads may come from the replica: those of views that are marked, and none that decides about money.
 
-`tests/deploy/test_replica.py` has a replica that really lags.
-"""
+`tests/deploy/test_replica.py` has a replica that really lags."""
 
 import ast
 from collections.abc import Iterator
@@ -9,15 +8,17 @@ from math import inf
 from typing import Any
 
 import pytest
-from django.db import OperationalError, router
+from django.db import InternalError, OperationalError, router, transaction
 from django.http import HttpRequest, HttpResponse
 from prometheus_client.parser import text_string_to_metric_families
 
+from accounts.models import Merchant
 from checkouts.models import Checkout
 from gateway.core.postgres import replica as module
 from gateway.core.postgres.addresses import REPLICA
-from gateway.core.postgres.replica import HEADER, read_alias, reads_replica, replica
+from gateway.core.postgres.replica import HEADER, read_alias, reads_replica, replica, snapshot
 from gateway.pages.metrics import measure
+from tests.concurrency.races import crew
 from tests.factories import NOON, make_merchant, make_wallet
 from tests.tree import python_sources, relative
 from wallets.selectors import chain_statuses, forget, receiving_wallets
@@ -217,3 +218,41 @@ def test_the_metric_is_the_lag_and_infinite_while_the_replica_is_silent(
 @pytest.mark.django_db
 def test_there_is_no_metric_without_a_replica_in_the_settings() -> None:
     assert lag_of_a_scrape() == []
+
+
+def count_twice() -> list[int]:
+    """How many merchants there are, before and after another connection makes one."""
+    before = Merchant.objects.count()
+    with crew() as threads:
+        threads.start(make_merchant).result()
+    return [before, Merchant.objects.count()]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_in_a_snapshot_nothing_comes_or_goes() -> None:
+    with snapshot():
+        assert count_twice() == [0, 0]
+    assert Merchant.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_usual_transaction_sees_what_others_commit() -> None:
+    with transaction.atomic():
+        assert count_twice() == [0, 1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_written_in_a_snapshot() -> None:
+    with pytest.raises(InternalError, match="read-only"), snapshot():
+        make_merchant()
+    make_merchant()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_in_a_transaction_it_changes_nothing() -> None:
+    with transaction.atomic():
+        make_merchant()
+        with snapshot():
+            assert Merchant.objects.count() == 1
+            make_merchant()
+    assert Merchant.objects.count() == 2

@@ -1,5 +1,6 @@
-"""Addresses, hashes, links and signatures on Solana."""
+"""Slots of Solana are reckoned back from the newest one."""
 
+from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import base58
@@ -9,14 +10,33 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 
+from demo.localnet.solana.node import SolanaNode
 from tests.wallets.chains.examples import EVM, SOLANA
 from tests.wallets.chains.requests import REFERENCE, request_on
+from tests.wallets.chains.solana.reading import open_reader
 from tests.wallets.signing import Signer
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import AddressError
 from wallets.chains.registry import load_chains
 from wallets.chains.solana import family
-from wallets.chains.solana.family import SOLANA_FAMILY
+from wallets.chains.solana.family import SOLANA_FAMILY, SolanaTimes
 from wallets.chains.solana.proofs import is_signed, verifies
+
+
+def test_slots_are_counted_as_if_none_took_longer(solana_node: SolanaNode) -> None:
+    spec = load_chains("local", {"SOLANA_RPC_URLS": solana_node.url})["solana"]
+    pool = open_pool(spec)
+    times = SolanaTimes(spec, pool)
+    reader = open_reader(solana_node.url)
+    low = reader.head().block
+    back = times.before(low.time - timedelta(seconds=4))
+    high = reader.head().block
+    # Four tenths of a second each; the head may have moved on while it was asked for, and its time by a second.
+    assert max(low.height - 13, 0) <= back.height <= max(high.height, 0)
+    assert back == times.at(back.height)
+    assert times.before(low.time - timedelta(days=9_000)).height == 0
+    reader.close()
+    pool.close()
 
 
 @pytest.mark.parametrize("text", [SOLANA, "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"])

@@ -1,4 +1,4 @@
-"""Reading TON: what was received is told exactly, once, with its comment."""
+"""What is remembered of TON's nodes is kept by node, and bounded."""
 
 import base64
 from dataclasses import replace
@@ -9,9 +9,48 @@ from demo.localnet.ton.messages import ATTACHED_NANOTONS, NANOTONS, Envelope, Pa
 from demo.localnet.ton.messages import snake as cells_of
 from demo.localnet.ton.node import TonNode
 from tests.wallets.tonlab import account_at, later, open_ton, read_on
+from tests.wallets.transfers.told import told_transfer
 from wallets.chains.base import Account, AccountReading
-from wallets.chains.ton.adapter import OVERLAP_SECONDS, PENDING_SECONDS, TonAdapter
+from wallets.chains.ton import adapter
+from wallets.chains.ton.adapter import LATE_SECONDS, OVERLAP_SECONDS, PENDING_SECONDS, TonAdapter, TonMemory
+from wallets.chains.ton.decode import Listed
 from wallets.chains.ton.questions import AT_ONCE
+
+PLACE = (b"\x01" * 33, b"\x02" * 33)
+
+
+def listed(name: str) -> Listed:
+    return Listed(name, b"", *PLACE, b"", 1, 1)
+
+
+def test_what_one_node_told_does_not_answer_for_another() -> None:
+    known, transfer = TonMemory(), told_transfer()
+    known.keep("one", {"a": transfer, "b": None})
+    known.keep_wallets("one", {PLACE: b"\x03" * 33})
+    asked = [listed("a"), listed("b"), listed("c")]
+    # None: nothing was received, which is known too.
+    assert known.recall("one", asked) == {"a": transfer, "b": None}
+    assert known.recall("two", asked) == {}
+    assert known.wallets("one", [PLACE]) == {PLACE: b"\x03" * 33}
+    assert known.wallets("two", [PLACE]) == {}
+
+
+def test_what_is_forgotten_is_not_known() -> None:
+    known = TonMemory()
+    known.keep("one", {"a": None})
+    known.keep_wallets("one", {PLACE: b"\x03" * 33})
+    known.clear()
+    assert known.recall("one", [listed("a")]) == {}
+    assert known.wallets("one", [PLACE]) == {}
+
+
+def test_the_longest_unused_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "MOST_REMEMBERED", 2)
+    known = TonMemory()
+    known.keep("one", {"a": None, "b": None})
+    known.recall("one", [listed("a")])
+    known.keep("one", {"c": None})
+    assert known.recall("one", map(listed, "abc")).keys() == {"a", "c"}
 
 
 def units_of(reading: AccountReading) -> list[int]:
@@ -21,6 +60,46 @@ def units_of(reading: AccountReading) -> list[int]:
 def on_from(account: Account, reading: AccountReading) -> Account:
     """The account, known as far as a reading says."""
     return replace(account, height=reading.through.height, time=reading.through.time)
+
+
+def test_a_receipt_that_comes_late_is_still_a_payment(
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
+) -> None:
+    ton_node.withhold_receipts()
+    ton_node.pay(ton_account.address, 9)
+    ton_node.elapse(PENDING_SECONDS - 30)
+    held = read_on(ton_adapter, ton_account)
+    ton_node.withhold_receipts(False)
+    assert units_of(read_on(ton_adapter, on_from(ton_account, held))) == [9]
+
+
+def test_a_receipt_that_comes_after_its_account_was_released_is_still_a_payment(
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
+) -> None:
+    ton_node.withhold_receipts()
+    ton_node.pay(ton_account.address, 9)
+    head = ton_adapter.head()
+    for _ in range(4):
+        ton_node.elapse(PENDING_SECONDS)
+        head = ton_adapter.head()
+        ton_account = on_from(ton_account, read_on(ton_adapter, ton_account, head=head))
+    assert ton_account.height == head.block.height
+    ton_node.withhold_receipts(False)
+    found = read_on(ton_adapter, ton_account)
+    assert units_of(found) == [9]
+    ton_node.elapse(10)
+    head = ton_adapter.head()
+    assert read_on(ton_adapter, on_from(ton_account, found), head=head).through == head.block
+
+
+def test_what_has_no_receipt_within_an_hour_is_not_listed_for_ever(
+    ton_node: TonNode, ton_adapter: TonAdapter, ton_account: Account
+) -> None:
+    ton_node.withhold_receipts()
+    ton_node.pay(ton_account.address, 9)
+    ton_node.elapse(LATE_SECONDS + 1)
+    head = ton_adapter.head()
+    assert read_on(ton_adapter, ton_account, head=head).through == head.block
 
 
 @pytest.mark.parametrize("by_ref", [False, True], ids=["inline", "by reference"])

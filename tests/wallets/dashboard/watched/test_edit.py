@@ -10,7 +10,7 @@ from demo.localnet.anvil import Anvil
 from tests.dashboard.people import Desk
 from tests.factories import WALLET, make_live_chain
 from tests.nodes.answering import answering_code
-from tests.wallets.dashboard.watched.test_wallet_list import NEW, opened, shown
+from tests.wallets.dashboard.watched.test_pages_wallet_list import NEW, opened, shown
 from tests.wallets.days import make_movement
 from tests.wallets.watched_wallets import watch
 from wallets.models import WatchedMovement, WatchedWallet

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from tests.dashboard.people import Desk
-from tests.wallets.dashboard.watched.test_wallet_list import opened
+from tests.wallets.dashboard.watched.test_pages_wallet_list import opened
 from tests.wallets.watched_wallets import hold, watch
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from tests.wallets.factories import address_of, make_deposit, read_all
 from tests.wallets.paying import transfer
-from tests.wallets.watchers.test_reorgs import ORPHANED, USDC, assert_follows_the_node, fork
+from tests.wallets.watchers.test_blocks_reorgs import ORPHANED, USDC, assert_follows_the_node, fork
 from wallets.models import Transfer
 from wallets.watchers.blocks import Watcher
 

@@ -14,6 +14,7 @@ from demo.localnet.tokens import balance_of, execute, mint
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.nodes.overtaking import overtake
+from tests.nodes.proxy import Ask, RpcProxy, one_by_one
 from tests.nodes.smart_wallet import by_wallet, deploy_wallet
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
@@ -168,3 +169,59 @@ def test_a_transfer_that_fails_for_no_known_reason_is_refused_all_the_same(
     assert verify(exact_seller, body)["invalidReason"] == expected
     assert not settle(exact_seller, body)["success"]
     assert not GasTransaction.objects.exists()
+
+
+REVERT = {"error": {"code": 3, "message": "execution reverted: who knows"}}
+FAULTY = {"error": {"code": -32603, "message": "out of memory"}}
+ODD: tuple[dict[str, Any], ...] = (
+    FAULTY,
+    {"result": None},
+    {"result": {}},
+    {"result": 7},
+    {"result": "0xzz"},
+    {"result": "0x" + "ff" * 33},
+    {"result": "0x1"},
+)
+ANSWERS = [
+    *(("eth_getCode", answer) for answer in (REVERT, *ODD[:5])),
+    *(("eth_estimateGas", answer) for answer in ODD),
+    *(("eth_call", answer) for answer in ODD[:5]),
+]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(("method", "answer"), ANSWERS)
+def test_a_nodes_odd_answer_refuses_nobody_for_good_and_sends_nothing(
+    base_node: Anvil,
+    exact_seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    answer: dict[str, Any],
+    version: int,
+) -> None:
+    monkeypatch.setattr(contracts, "_deployed", set())
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc, version=version)
+
+    def lie(request: Any, ask: Ask) -> Any:
+        if request["method"] != method:
+            return ask(request)
+        return {"jsonrpc": "2.0", "id": request["id"], **answer}
+
+    there = settings.CHAIN_SETTINGS
+    with RpcProxy(base_node.url) as liar:
+        liar.fault = one_by_one(lie)
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": liar.url}
+        if method != "eth_estimateGas":
+            # Nothing is estimated for a verification.
+            assert verify(exact_seller, body)["invalidReason"] == "unexpected_verify_error"
+        if method != "eth_call":
+            # Nothing is rehearsed for a settlement.
+            told = settle(exact_seller, body)["errorReason"]
+            assert told in ("unexpected_settle_error", "transaction_failed")
+    settings.CHAIN_SETTINGS = there
+    assert not GasTransaction.objects.exists()
+    assert verify(exact_seller, body)["isValid"]
+    assert settle(exact_seller, body)["success"]
+    assert Authorization.objects.get().payment is not None

@@ -11,7 +11,7 @@ from tests.contract.client import ApiClient
 from tests.nodes.proxy import RpcProxy, honest
 from tests.x402.exact.calls import settle
 from tests.x402.exact.solana.payers import UNITS, Shop, ticking
-from tests.x402.exact.solana.test_outcome import loses_what_is_sent
+from tests.x402.exact.solana.test_rail_outcome import loses_what_is_sent
 from x402.exact import waiting
 from x402.exact.solana import rail
 from x402.models import Authorization

@@ -1,7 +1,6 @@
 """Deliberate failures stop those who belong to the payers that failed, and not the merchant's other payers.
 
-On every chain where we pay the network for a payer.
-"""
+On every chain where we pay the network for a payer."""
 
 from datetime import timedelta
 from decimal import Decimal

@@ -15,7 +15,6 @@ from wallets.transfers.service import record_transfers
 
 pytestmark = pytest.mark.django_db
 
-
 heard: list[str] = []
 
 

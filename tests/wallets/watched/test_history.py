@@ -15,7 +15,6 @@ from wallets.watched.selectors import history_progress
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
 
-
 TILL = "0x000000000000000000000000000000000f71bafe"
 
 

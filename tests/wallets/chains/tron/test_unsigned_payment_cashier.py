@@ -10,7 +10,7 @@ import pytest
 from demo.localnet.tron import USDT, TronNode
 from demo.localnet.tron.addresses import to_base58
 from tests.nodes.proxy import RpcProxy, results
-from tests.wallets.chains.tron.test_transactions import ON_CHAIN
+from tests.wallets.chains.tron.test_unsigned_payment import ON_CHAIN
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.payments import PaymentOrder, TransactionRefusedError
@@ -20,7 +20,6 @@ from wallets.chains.specs import TokenSpec
 from wallets.chains.tron.unsigned_payment import TronCashier
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
 
 LATER = NOW + timedelta(minutes=30)
 

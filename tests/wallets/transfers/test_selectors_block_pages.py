@@ -1,13 +1,18 @@
 """Pages in the order of blocks: nothing is shown twice or left out, in either direction."""
 
 from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
 
+from tests.contract.client import ApiClient
 from tests.factories import NOON
 from tests.wallets.days import make_movement, make_watched
+from tests.wallets.watched.test_api import PATH, listed
+from tests.wallets.watched_wallets import watch
 from wallets.models import WatchedMovement
+from wallets.states import Direction, TransferState
 from wallets.transfers.selectors import newest_page
 
 pytestmark = pytest.mark.django_db
@@ -56,3 +61,30 @@ def test_what_else_was_asked_for_stays_in_the_links(newest_first: list[int]) -> 
     page = newest_page(WatchedMovement.objects.all(), {"token": "USDC"}, rows=2)
     assert dict(parse_qsl(page.older))["token"] == "USDC"
     assert page.newer == ""
+
+
+def test_movements_are_narrowed_and_paged_newest_block_first(shop: ApiClient) -> None:
+    assert shop.merchant is not None
+    wallet, other = watch(shop.merchant), watch(shop.merchant)
+    make_movement(other)
+    day = timedelta(days=1)
+    oldest = make_movement(wallet, block_time=NOON - day, token="USDT")
+    newest = make_movement(wallet, block_time=NOON + day, direction=Direction.OUT)
+    # Of one block: only their keys tell them apart.
+    tied = [make_movement(wallet) for _ in range(3)]
+    lost = make_movement(wallet, state=TransferState.ORPHANED)
+    path = f"{PATH}/{wallet.public_id}/transactions"
+    rows = [newest, lost, *reversed(tied), oldest]
+    ids = [row.public_id for row in rows]
+    assert listed(shop, path) == ids
+    assert listed(shop, path, direction="out") == ids[:1]
+    assert listed(shop, path, token="USDT") == ids[-1:]
+    assert listed(shop, path, since="2026-11-20", to="2026-11-21") == ids[1:-1]
+    for narrowed, total in (({}, 6), ({"direction": "in"}, 5), ({"token": "USDT"}, 1), ({"to": "2026-11-21"}, 5)):
+        assert shop.get(path, narrowed).body["total"] == total
+    found: list[str] = []
+    query: dict[str, Any] = {"limit": 2}
+    while page := listed(shop, path, **query):
+        found += page
+        query["starting_after"] = page[-1]
+    assert found == ids

@@ -14,7 +14,6 @@ from wallets.chains.ton.family import TON_FAMILY
 
 pytestmark = pytest.mark.django_db
 
-
 STRANGERS: list[Any] = [
     pytest.param({"balance": "-1"}, id="negative"),
     pytest.param({"balance": "1e3"}, id="no number"),

@@ -22,7 +22,6 @@ from wallets.models import ReceivingWallet
 
 pytestmark = pytest.mark.django_db
 
-
 SOON = NOON + timedelta(minutes=1)
 EVERY = range(1, 10_000)
 ROUND = range(100, 10_000, 100)

@@ -29,7 +29,6 @@ from wallets.models import ReceivingWallet
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
-
 SAME = (
     "amount",
     "currency",

@@ -25,7 +25,6 @@ from wallets.models import Transfer
 
 pytestmark = pytest.mark.django_db
 
-
 _PRIMARY = re.compile(r'<button class="button button--primary"[^>]*value="([a-z_]+)"')
 
 

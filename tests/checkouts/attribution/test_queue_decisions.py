@@ -19,7 +19,6 @@ from tests.factories import make_checkout, make_merchant, make_transfer
 
 pytestmark = pytest.mark.django_db
 
-
 SAME: dict[str, Any] = {"customer_ref": "ada", "product_ref": "beans|1kg"}
 
 

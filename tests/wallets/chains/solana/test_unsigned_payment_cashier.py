@@ -18,7 +18,6 @@ from wallets.chains.specs import TokenSpec
 
 BUYER, MERCHANT = str(Keypair().pubkey()), str(Keypair().pubkey())
 
-
 NULL_KEY = "1" * 32
 
 
