@@ -1,6 +1,7 @@
 """What a checkout asks for: its price, when it counts as paid, and the exact amount that identifies a payment.
 
-Pure arithmetic on exact Decimals and integer base units. An exact amount is a price plus digits below one cent."""
+Pure arithmetic on exact Decimals and integer base units. An exact amount is a price plus digits below one cent.
+"""
 
 import base64
 from collections.abc import Iterable
@@ -17,22 +18,6 @@ _TOLERANCE_RATE = Decimal("0.01")
 _MIN_TOLERANCE = Decimal("0.05")
 # Smaller transfers are recorded but never matched: they are usually spam.
 DUST_UNITS = to_units(CENT)
-
-
-def tolerance(amount: Decimal) -> Decimal:
-    """Return how far from `amount` USD a payment may be: the larger of 1 % and 5 cents."""
-    return max(amount * _TOLERANCE_RATE, _MIN_TOLERANCE)
-
-
-def needed_units(amount: Decimal) -> int:
-    """Return the base units at which a checkout of `amount` USD counts as paid."""
-    return to_units(amount - tolerance(amount))
-
-
-def overpaid_above_units(amount: Decimal) -> int:
-    """Return the base units above which a checkout of `amount` USD is overpaid."""
-    return to_units(amount + tolerance(amount))
-
 
 CAPACITY: Final = 9_999
 """The number of exact amounts per price: suffixes of 1 .. 9999 base units of a token with six decimals."""
@@ -59,10 +44,26 @@ KEPT_FOR_RESTORES: Final = tuple(
 
 After a restore it is unknown which other suffixes lost checkouts hold. About half of these are also kept from links.
 """
+
 GIVEN_BEFORE_RESTORES: Final = tuple(sorted({*range(1, CAPACITY + 1)} - {*KEPT_FOR_RESTORES}))
 
 _MEMO_BYTES: Final = 10
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET)
+
+
+def tolerance(amount: Decimal) -> Decimal:
+    """Return how far from `amount` USD a payment may be: the larger of 1 % and 5 cents."""
+    return max(amount * _TOLERANCE_RATE, _MIN_TOLERANCE)
+
+
+def needed_units(amount: Decimal) -> int:
+    """Return the base units at which a checkout of `amount` USD counts as paid."""
+    return to_units(amount - tolerance(amount))
+
+
+def overpaid_above_units(amount: Decimal) -> int:
+    """Return the base units above which a checkout of `amount` USD is overpaid."""
+    return to_units(amount + tolerance(amount))
 
 
 def price_of(units: int) -> Decimal:

@@ -38,6 +38,14 @@ from wallets.receiving.service import expect_payments
 FOR_SECONDS: Final = 60
 _CACHE_SECONDS: Final = 1.0
 
+# Each lost try means that another checkout got an amount, so this limit is not reached even for the last amounts.
+_TRIES = 100
+# Several at once, so that not every choice at an exhausted price searches for the next one.
+_EARLY_BATCH = 100
+BATCH = 1_000
+# Time for a payment sent at the last moment to be mined.
+_EXPECTED_AFTER_EXPIRY = timedelta(minutes=5)
+
 
 def note_exhausted(merchant_id: int, mode: str, price: Decimal, *, now: datetime, for_links: bool = False) -> None:
     """Note that a price has no amount left, or `for_links` none that a payment link may take.
@@ -82,15 +90,6 @@ def _write(client: redis.Redis, entry: dict[str, float], now: datetime) -> None:
     client.zremrangebyscore(_key(), "-inf", now.timestamp())
     client.zadd(_key(), entry)
     client.expire(_key(), FOR_SECONDS)
-
-
-# Each lost try means that another checkout got an amount, so this limit is not reached even for the last amounts.
-_TRIES = 100
-# Several at once, so that not every choice at an exhausted price searches for the next one.
-_EARLY_BATCH = 100
-BATCH = 1_000
-# Time for a payment sent at the last moment to be mined.
-_EXPECTED_AFTER_EXPIRY = timedelta(minutes=5)
 
 
 def choose_exact_amount(checkout_id: int, *, now: datetime) -> AmountReservation:

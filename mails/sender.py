@@ -1,6 +1,7 @@
 """Sends queued mail, and deletes it later: addresses and texts are personal data.
 
-A mail is sent once; twice only if a process dies between sending it and recording that."""
+A mail is sent once; twice only if a process dies between sending it and recording that.
+"""
 
 import secrets
 import time
@@ -52,6 +53,9 @@ _CLAIM = """
 """
 # Errors about one mail. Any other error would affect the next mail too.
 _REFUSALS = (SMTPDataError, SMTPNotSupportedError, SMTPRecipientsRefused, SMTPSenderRefused)
+
+MAILS_KEPT: Final = timedelta(days=30)
+_BATCH: Final = 5_000
 
 
 def send_due_mails(*, now: datetime) -> int:
@@ -185,10 +189,6 @@ def message_of(mail: OutgoingMail, words: MailWords, server: BaseEmailBackend) -
     if words.html:
         message.attach_alternative(words.html, "text/html")
     return message
-
-
-MAILS_KEPT: Final = timedelta(days=30)
-_BATCH: Final = 5_000
 
 
 def prune_mails(*, now: datetime) -> int:

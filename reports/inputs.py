@@ -13,6 +13,12 @@ from wallets.networks import address_on, chains
 from wallets.states import Direction
 from wallets.transfers.selectors import Query, parse_chain, parse_direction, parse_span, parse_token
 
+USUAL_SPAN: Final = timedelta(days=30)
+LONGEST_SPAN: Final = timedelta(days=366)
+"""The longest range of a summary, which adds up every transfer of its days."""
+
+_BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
+
 
 @dataclass(frozen=True, slots=True)
 class ReportFilter:
@@ -30,13 +36,6 @@ class ReportFilter:
     direction: Direction | None = None
     tag: str = ""
     wallet: str = ""
-
-
-USUAL_SPAN: Final = timedelta(days=30)
-LONGEST_SPAN: Final = timedelta(days=366)
-"""The longest range of a summary, which adds up every transfer of its days."""
-
-_BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def parse_filter(merchant_id: int, mode: Mode, query: Query) -> ReportFilter:

@@ -21,6 +21,15 @@ from wallets.models import TransferDay, WatchedBalance, WatchedDay
 from wallets.networks import is_accepted
 from wallets.states import Direction, TransferState
 
+Key = TypeVar("Key")
+
+_FINAL: Final = Q(state=TransferState.CONFIRMED)
+_WAITING: Final = Q(state=TransferState.DETECTED)
+_IN: Final = Q(direction=Direction.IN)
+_OUT: Final = Q(direction=Direction.OUT)
+
+_Counter = Callable[[Q], Aggregate]
+
 
 def fees_of(wanted: ReportFilter) -> Decimal:
     """Return the fees, in USD to a cent, charged in a filter's time, less refunds in it.
@@ -48,9 +57,6 @@ def _raw(entries: QuerySet[FeeEntry], since: datetime, until: datetime) -> Decim
 
 def _sum(found: QuerySet[FeeDay] | QuerySet[FeeEntry]) -> Decimal:
     return found.aggregate(fees=Sum("amount"))["fees"] or Decimal(0)
-
-
-Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +165,6 @@ def _cover(wanted: ReportFilter, now: datetime) -> Cover:
 def _some(sums: Mapping[Key, Sums]) -> Iterator[tuple[Key, Sums]]:
     """Leave out those of nothing, such as days of which all rows were taken off."""
     return ((key, one) for key, one in sums.items() if one != Sums())
-
-
-_FINAL: Final = Q(state=TransferState.CONFIRMED)
-_WAITING: Final = Q(state=TransferState.DETECTED)
-_IN: Final = Q(direction=Direction.IN)
-_OUT: Final = Q(direction=Direction.OUT)
-
-_Counter = Callable[[Q], Aggregate]
 
 
 def _kept_count(which: Q) -> Aggregate:

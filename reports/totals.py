@@ -16,6 +16,9 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 # No block is as recent as the greatest date.
 _LAST = datetime.max.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC)
 
+# Up to here, skipping row by row is as fast.
+_FEW: Final = 5_000
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -98,10 +101,6 @@ def _day_from(moment: datetime) -> date:
     if moment == midnight(day) or day == date.max:
         return day
     return day + timedelta(days=1)
-
-
-# Up to here, skipping row by row is as fast.
-_FEW: Final = 5_000
 
 
 class ReportTotals:

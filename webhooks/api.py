@@ -16,6 +16,8 @@ from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from webhooks.selectors import event_bodies, event_total, parse_filter
 
+EVENTS = Limit("events", 60)
+
 
 class EventBody(s.Serializer[None]):
     """What a webhook's body is, and an element of the event list."""
@@ -35,9 +37,6 @@ class EventBody(s.Serializer[None]):
 
 
 EventList = paginated("EventList", EventBody)
-
-
-EVENTS = Limit("events", 60)
 
 
 class EventViewSet(ApiViewSet):

@@ -11,6 +11,13 @@ MAX_TRIES = len(DELAYS)
 JITTER = 0.2
 LONGEST_RETRY_AFTER = timedelta(hours=24)
 
+# After this many failures in a row, only one delivery at a time is tried, on the oldest event's schedule.
+PROBATION_AFTER = 5
+DISABLED_AFTER = timedelta(days=5)
+
+GONE = "The endpoint answered 410 Gone."
+FAILED_TOO_LONG = "Five days of nothing but failures."
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -59,14 +66,6 @@ def parse_retry_after(value: str | None, *, now: datetime) -> timedelta | None:
         return max(moment.replace(tzinfo=moment.tzinfo or UTC) - now, timedelta())
     except (ValueError, OverflowError):
         return None
-
-
-# After this many failures in a row, only one delivery at a time is tried, on the oldest event's schedule.
-PROBATION_AFTER = 5
-DISABLED_AFTER = timedelta(days=5)
-
-GONE = "The endpoint answered 410 Gone."
-FAILED_TOO_LONG = "Five days of nothing but failures."
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,15 @@ IDEMPOTENCY_KEY: Final = OpenApiParameter(
 )
 """The header, for the OpenAPI description."""
 
+# The settlement's state kept in its visit.
+_WAITING: Final = "x402.waiting"
+_PARTS: Final = frozenset({"paymentPayload", "paymentRequirements"})
+
+VERIFY: Final = Limit("x402.verify", 600)
+# One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.
+SETTLE: Final = Limit("x402.settle", 600)
+OTHER: Final = Limit("x402", 60)
+
 
 def idempotency_key(request: Request) -> str:
     """Return a request's key, "" if it has none. Raises InvalidRequestError."""
@@ -55,11 +64,6 @@ def idempotency_key(request: Request) -> str:
             f"Idempotency-Key must be at most {_LONGEST} printable characters.", param="Idempotency-Key"
         )
     return key
-
-
-# The settlement's state kept in its visit.
-_WAITING: Final = "x402.waiting"
-_PARTS: Final = frozenset({"paymentPayload", "paymentRequirements"})
 
 
 def verify_answer(request: Request) -> Response | None:
@@ -101,12 +105,6 @@ def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
     principal = principal_of_request(request)
     key = idempotency_key(request)
     return Caller(principal.merchant_id, principal.mode, key), body
-
-
-VERIFY: Final = Limit("x402.verify", 600)
-# One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.
-SETTLE: Final = Limit("x402.settle", 600)
-OTHER: Final = Limit("x402", 60)
 
 
 class X402ViewSet(ApiViewSet):

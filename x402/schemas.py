@@ -21,6 +21,17 @@ __all__ = [
     "errors",
 ]
 
+PAYMENT_PARAMETERS = [
+    OpenApiParameter("chain", str),
+    OpenApiParameter("token", str),
+    OpenApiParameter("status", str, enum=list(PaymentStatus.values)),
+    OpenApiParameter("resource", str),
+    OpenApiParameter("created_after", str, description="ISO 8601, by verified_at."),
+    OpenApiParameter("created_before", str, description="ISO 8601, by verified_at."),
+    OpenApiParameter("format", str, enum=list(FORMATS)),
+    *PAGE_PARAMETERS,
+]
+
 
 class SupportedPaymentFee(s.Serializer[None]):
     """Who pays the network's fee."""
@@ -79,18 +90,6 @@ class Settled(s.Serializer[None]):
     extra = SettledPaymentReference(required=False)
     errorReason = s.CharField(required=False)
     errorMessage = s.CharField(required=False)
-
-
-PAYMENT_PARAMETERS = [
-    OpenApiParameter("chain", str),
-    OpenApiParameter("token", str),
-    OpenApiParameter("status", str, enum=list(PaymentStatus.values)),
-    OpenApiParameter("resource", str),
-    OpenApiParameter("created_after", str, description="ISO 8601, by verified_at."),
-    OpenApiParameter("created_before", str, description="ISO 8601, by verified_at."),
-    OpenApiParameter("format", str, enum=list(FORMATS)),
-    *PAGE_PARAMETERS,
-]
 
 
 class MissingWallet(s.Serializer[None]):

@@ -28,6 +28,8 @@ _EDGE: Final = (
     "{border-color:var(--brand-edge)}}"
 )
 
+M = TypeVar("M", bound=Model)
+
 
 @lru_cache(maxsize=1024)
 def stylesheet(accent: str) -> str:
@@ -63,9 +65,6 @@ def properties(drawn: Palette) -> str:
         f"--brand:{drawn.fill};--brand-hover:{drawn.hover};--brand-ink:{drawn.ink};"
         f"--brand-soft:{drawn.soft};--brand-text:{drawn.text};--brand-edge:{drawn.edge}"
     )
-
-
-M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)

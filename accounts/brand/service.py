@@ -1,6 +1,7 @@
 """Changes a merchant's branding: validate, redraw the logo, audit.
 
-Only the pixels of a redrawn logo are served, never an uploaded file."""
+Only the pixels of a redrawn logo are served, never an uploaded file.
+"""
 
 import io
 import struct
@@ -30,6 +31,7 @@ MAX_SCANS: Final = 100
 
 Each walks over all pixels, however few bytes it has: 2 MB of them take a minute.
 """
+
 # Other decoders of Pillow never see the bytes.
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 # Noise does not compress: 192 pixels square take 147 KB at worst.
@@ -51,6 +53,13 @@ _BROKEN = (
     zlib.error,
     Warning,
 )
+
+# Half of a SHA-256 in hexadecimal: enough to make collisions infeasible.
+DIGEST_LENGTH: Final = 32
+# As long as the columns.
+_LENGTHS: Final = {"display_name": 80, "return_label": 40}
+# Joiners shape letters in Persian, Hindi and many more, and do not reorder text.
+_JOINERS = "\u200c\u200d"
 
 
 class LogoError(InvalidRequestError):
@@ -105,14 +114,6 @@ def _drawn(picture: Image.Image, side: int) -> bytes:
     out = io.BytesIO()
     picture.save(out, "PNG", optimize=True)
     return out.getvalue()
-
-
-# Half of a SHA-256 in hexadecimal: enough to make collisions infeasible.
-DIGEST_LENGTH: Final = 32
-# As long as the columns.
-_LENGTHS: Final = {"display_name": 80, "return_label": 40}
-# Joiners shape letters in Persian, Hindi and many more, and do not reorder text.
-_JOINERS = "\u200c\u200d"
 
 
 class BrandingChanges(TypedDict, total=False):

@@ -28,6 +28,18 @@ from gateway.core.web.pages import count_visit, uncached
 
 _LINK = {"inputmode": "url", "autocomplete": "off", "placeholder": "https://"}
 
+_THEMES: Final = (("light", LIGHT), ("dark", DARK))
+_DARK_LETTERS: Final = "#000000"
+
+# Per client and merchant: each buyer's browser asks once, and many may share an address.
+BRAND = Limit("brand", 600)
+# Opened directly, neither may load anything.
+_HEADERS = {"Cache-Control": "public, max-age=31536000, immutable", "Content-Security-Policy": "default-src 'none'"}
+
+_TEXTS: Final = ("display_name", "accent", "support_url", "terms_url", "return_label")
+# The lengths of the columns; saving would refuse anything longer.
+_PREVIEWED: Final = {"display_name": 80, "return_label": 40}
+
 
 class BrandingForm(forms.Form):
     """Name, logo, colour, links and the return button's text. An empty field resets to the default."""
@@ -93,10 +105,6 @@ class CheckoutPageForm(forms.Form):
     )
 
 
-_THEMES: Final = (("light", LIGHT), ("dark", DARK))
-_DARK_LETTERS: Final = "#000000"
-
-
 def preview_stylesheet(accent: str) -> str:
     """Return the preview's style sheet for an accent; empty without a valid colour.
 
@@ -134,12 +142,6 @@ def _moved(accent: str, name: str, scheme: Scheme) -> list[str]:
     return notes
 
 
-# Per client and merchant: each buyer's browser asks once, and many may share an address.
-BRAND = Limit("brand", 600)
-# Opened directly, neither may load anything.
-_HEADERS = {"Cache-Control": "public, max-age=31536000, immutable", "Content-Security-Policy": "default-src 'none'"}
-
-
 @compact_page
 @require_safe
 def brand_stylesheet(request: HttpRequest, merchant_id: str, version: str) -> HttpResponse:
@@ -172,11 +174,6 @@ def _refusal(request: HttpRequest, merchant_id: str) -> HttpResponse | None:
     except errors.RateLimitError as error:
         return uncached(HttpResponse(status=429), error.headers())
     return None
-
-
-_TEXTS: Final = ("display_name", "accent", "support_url", "terms_url", "return_label")
-# The lengths of the columns; saving would refuse anything longer.
-_PREVIEWED: Final = {"display_name": 80, "return_label": 40}
 
 
 @seated(get=Act.SEE, post=Act.MANAGE_BRANDING)

@@ -82,6 +82,10 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
 
 _EMPTY: Final = (None, "")
 
+_HEADER: Final = ("time", "person", "action", "object", "before", "after", "address")
+# The filter for acts without a person: a command, a key, the system.
+_NOBODY: Final = "nobody"
+
 
 def action_words(action: str) -> str:
     """Return the label of an action; without one, its code made readable."""
@@ -122,11 +126,6 @@ def _value(values: dict[str, Any], key: str) -> str | None:
             return str(plain)
         case nested:
             return json.dumps(nested, ensure_ascii=False)
-
-
-_HEADER: Final = ("time", "person", "action", "object", "before", "after", "address")
-# The filter for acts without a person: a command, a key, the system.
-_NOBODY: Final = "nobody"
 
 
 @dataclass(frozen=True, slots=True)

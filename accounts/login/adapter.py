@@ -118,13 +118,6 @@ MESSAGES: Final = {
     "usersessions/messages/sessions_logged_out.txt": "All other sessions have ended.",
 }
 
-
-def letter(name: str, words: dict[str, Any]) -> tuple[str, str]:
-    """Return subject and text of the library's mail `name`."""
-    subject, text = LETTERS[name]
-    return subject.format(**words), text.format(**words)
-
-
 # The session's key for the invitation that the person used.
 INVITATION_KEY: Final = "invitation"
 # Limits of mails that strangers can trigger to an address. Notices of changes are not limited: otherwise the person who
@@ -142,6 +135,12 @@ _ASKED_FOR: Final = frozenset(
 )
 # Signals after the commit, for which `accounts.login.views` has written the entry with the change.
 _AUDITED_BEFORE: Final = frozenset({"mfa/email/totp_activated", "mfa/email/recovery_codes_generated"})
+
+
+def letter(name: str, words: dict[str, Any]) -> tuple[str, str]:
+    """Return subject and text of the library's mail `name`."""
+    subject, text = LETTERS[name]
+    return subject.format(**words), text.format(**words)
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]

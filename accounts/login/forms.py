@@ -29,6 +29,8 @@ _LABELS = {
 }
 _NEW_PASSWORD = "At least ten characters. Common passwords are refused."  # noqa: S105
 
+_NOT_NOW = "This code is already used or not valid yet. Wait for the next one."
+
 
 class PlainFields(Form):
     """A form mixin without placeholders and the library's lists of rules."""
@@ -40,9 +42,6 @@ class PlainFields(Form):
             field.label = _LABELS.get(name, field.label)
             if "password" in name:
                 field.help_text = _NEW_PASSWORD if name == "password1" else ""
-
-
-_NOT_NOW = "This code is already used or not valid yet. Wait for the next one."
 
 
 class LoginForm(PlainFields, library.LoginForm):  # type: ignore[misc]

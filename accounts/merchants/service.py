@@ -15,6 +15,12 @@ from accounts.team.permissions import Act, may
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_code
 
+REOPEN_WITHIN: Final = timedelta(days=30)
+"""How long after closing the operator can reopen an account."""
+
+_CLOSED: Final = "This merchant account is closed. It takes no new payments."
+_NO_OWNER: Final = "Only an owner can close this account."
+
 
 @transaction.atomic
 def create_merchant(*, name: str, owner: User, now: datetime, address: str | None = None) -> Merchant:
@@ -67,13 +73,6 @@ def turn(
             address=address,
             now=now,
         )
-
-
-REOPEN_WITHIN: Final = timedelta(days=30)
-"""How long after closing the operator can reopen an account."""
-
-_CLOSED: Final = "This merchant account is closed. It takes no new payments."
-_NO_OWNER: Final = "Only an owner can close this account."
 
 
 def refuse_if_closed(merchant_id: int) -> None:

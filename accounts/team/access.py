@@ -23,6 +23,8 @@ from accounts.team.permissions import Act, may
 
 _SAFE: Final = {"GET", "HEAD"}
 
+View = Callable[..., HttpResponseBase]
+
 
 @dataclass(frozen=True, slots=True)
 class Seat:
@@ -71,9 +73,6 @@ class Decision:
     acts: dict[str, Act]
     fresh: bool = False
     everybody: bool = False
-
-
-View = Callable[..., HttpResponseBase]
 
 
 def seated(*, get: Act | None = None, post: Act | None = None, fresh: bool = False) -> Callable[[View], View]:

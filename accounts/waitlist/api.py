@@ -26,6 +26,10 @@ from gateway.core.money import ENDLESS, format_usd, parse_usd
 from gateway.core.times import iso
 from mails.addresses import writable
 
+Body = Mapping[str, Any]
+
+JOIN = Limit("waitlist.join", 10)
+
 
 class NewFiatInterest(s.Serializer[None]):
     """Body of `POST /waitlist/fiat`."""
@@ -62,9 +66,6 @@ def interest_payload(interest: models.FiatInterest) -> dict[str, Any]:
         "livemode": interest.mode == Mode.LIVE,
         "created_at": iso(interest.created_at),
     }
-
-
-Body = Mapping[str, Any]
 
 
 def parse_interest(body: Body) -> Interest:
@@ -105,9 +106,6 @@ def _monthly_volume(body: Body) -> Decimal | None:
             "monthly_volume", "monthly_volume must have at most 15 digits before the point.", "amount_out_of_range"
         )
     return amount
-
-
-JOIN = Limit("waitlist.join", 10)
 
 
 class WaitlistViewSet(ApiViewSet):

@@ -23,6 +23,16 @@ from checkouts.attribution.labels import code_like
 from checkouts.states import GRACE, LIVE, CheckoutStatus, InboxReason
 from gateway.core.money import from_units, to_units
 
+MOST_CANDIDATES: Final = 100
+"""With more candidates than this, a rule credits none: one merchant's rush must not delay the shared queue."""
+
+MOST_NEAR: Final = 20
+"""How many checkouts of a near price are loaded: with this many none is unique, and a person needs no more."""
+
+_LOST: Final = "a restore may have lost the checkout that is meant"
+# The suffix of a price is zero, so amounts rounded to five decimals can be compared like the others.
+_EXPLAINED: Final = (1_000, 100, 10)
+
 
 # Cached, because a hundred candidates may share one price, and each is read many times.
 @lru_cache(maxsize=4_096)
@@ -150,17 +160,6 @@ def undecided(what: str, live: Sequence[Candidate], rivals: Sequence[Candidate])
 def ambiguous(explanation: str, passed: Sequence[PassedOver]) -> Verdict:
     """Return the verdict that a person has to choose."""
     return Verdict(ToInbox(InboxReason.AMBIGUOUS, explanation), None, tuple(passed))
-
-
-MOST_CANDIDATES: Final = 100
-"""With more candidates than this, a rule credits none: one merchant's rush must not delay the shared queue."""
-
-MOST_NEAR: Final = 20
-"""How many checkouts of a near price are loaded: with this many none is unique, and a person needs no more."""
-
-_LOST: Final = "a restore may have lost the checkout that is meant"
-# The suffix of a price is zero, so amounts rounded to five decimals can be compared like the others.
-_EXPLAINED: Final = (1_000, 100, 10)
 
 
 def decide_exact(

@@ -1,6 +1,7 @@
 """Parser of creation requests, in one pass: this is the API's hottest path (docs/adr/0003).
 
-Each reader of a field raises InvalidRequestError naming its parameter."""
+Each reader of a field raises InvalidRequestError naming its parameter.
+"""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -19,6 +20,11 @@ from mails.addresses import writable
 
 MAX_METADATA_BYTES = 4096
 CURRENCY = "USD"
+
+DEFAULT_EXPIRES_IN = 1800
+MIN_EXPIRES_IN = 300
+MAX_EXPIRES_IN = 86400
+MAX_DESCRIPTION = 256
 
 
 def amount_in(body: Mapping[str, Any], name: str = "amount") -> Decimal:
@@ -90,12 +96,6 @@ def webhook_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
     if value:
         check_destination(value, param="webhook_url", policy=policy)
     return value
-
-
-DEFAULT_EXPIRES_IN = 1800
-MIN_EXPIRES_IN = 300
-MAX_EXPIRES_IN = 86400
-MAX_DESCRIPTION = 256
 
 
 def parse_create(body: Mapping[str, Any], urls: UrlPolicy, *, is_test: bool = True) -> NewCheckout:

@@ -34,6 +34,11 @@ _NOWHERE_TO_HOLD = "Set up a receiving wallet on Base or Polygon first: money is
 # The second try finds an order_ref that a concurrent request is creating.
 _LOOKS = 5
 
+_NOTHING = Decimal(0)
+
+# Within the API's range, because test mode shortens the expiry of scenarios that expire.
+_LEAST_SECONDS = 300
+
 
 @dataclass(frozen=True, slots=True)
 class CreatedCheckout:
@@ -178,7 +183,6 @@ def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:
     )
 
 
-_NOTHING = Decimal(0)
 _ECHOED = [
     "public_id",
     "code",
@@ -267,10 +271,6 @@ _STATEMENTS = {
     (False, True): _CREATE.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
     (True, True): _CREATE_WITH_STEPS.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
 }
-
-
-# Within the API's range, because test mode shortens the expiry of scenarios that expire.
-_LEAST_SECONDS = 300
 
 
 def begin_again(checkout: Checkout, *, now: datetime) -> CheckoutRow:

@@ -28,6 +28,9 @@ from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
 
+_USED_ONCE = "The address is used for this e-mail only. The checkout does not keep it."
+_TEST = "In test mode, enter the address of a team member."
+
 
 class NoteForm(forms.Form):
     """The text of a note; an empty one removes it."""
@@ -97,10 +100,6 @@ def write_note(checkout: Checkout, text: str, *, actor: User, address: str | Non
         now=now,
     )
     return True
-
-
-_USED_ONCE = "The address is used for this e-mail only. The checkout does not keep it."
-_TEST = "In test mode, enter the address of a team member."
 
 
 class ReceiptForm(forms.Form):

@@ -31,6 +31,12 @@ _MOST_SHOWN: Final = 5
 PARITY: Final = (F("suffix") / 100 + F("suffix") % 100) % 2
 """1 in the database for `KEPT_FROM_LINKS`, a list too long for a query parameter; 0 for the others."""
 
+# Most serious first.
+_TROUBLES: Final = (
+    (ChainStatus.DOWN, "cannot be read now.", "It is not offered to buyers. No payment is lost."),
+    (ChainStatus.DELAYED, "is delayed.", "Payments on it take longer to show. No payment is lost."),
+)
+
 
 class Capacity(NamedTuple):
     """A price in USD, how many of its exact amounts live and cooling checkouts use, and how many are left.
@@ -59,13 +65,6 @@ def capacities_of(seat: Seat) -> list[Capacity]:
         Capacity(readable(price), used, max(CAPACITY - used, 0), max(LINK_CAPACITY - of_links, 0))
         for price, used, of_links in rows[:_MOST_SHOWN]
     ]
-
-
-# Most serious first.
-_TROUBLES: Final = (
-    (ChainStatus.DOWN, "cannot be read now.", "It is not offered to buyers. No payment is lost."),
-    (ChainStatus.DELAYED, "is delayed.", "Payments on it take longer to show. No payment is lost."),
-)
 
 
 class Notice(NamedTuple):

@@ -46,6 +46,17 @@ MOST: Final = 50
 _MOST_QUANTITY: Final = 1_000_000
 _PRICE: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?", re.ASCII)
 
+_MOST_SHOWN: Final = 5
+# Crediting needs a choice of another checkout, which the item's own page offers.
+_LABELS: Final = (
+    (InboxAct.ACCEPT_LATE, "Accept late payment…"),
+    (InboxAct.REFUNDED, "Mark as refunded…"),
+    (InboxAct.DISMISS, "Dismiss…"),
+)
+
+_PAUSE = 2
+_PAUSE_AFTER_END = 10
+
 
 @dataclass(frozen=True, slots=True)
 class LineItem:
@@ -96,15 +107,6 @@ def _read(item: Any) -> tuple[LineItem, Decimal] | None:
     each = Decimal(price)
     cost = each * quantity
     return LineItem(name, quantity, readable(each), readable(cost)), cost
-
-
-_MOST_SHOWN: Final = 5
-# Crediting needs a choice of another checkout, which the item's own page offers.
-_LABELS: Final = (
-    (InboxAct.ACCEPT_LATE, "Accept late payment…"),
-    (InboxAct.REFUNDED, "Mark as refunded…"),
-    (InboxAct.DISMISS, "Dismiss…"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +165,6 @@ def _waiting(item: InboxItem, now: datetime) -> WaitingMoney:
         doing=waits.what if waits else "",
         seen=decisions[0].pk if decisions else 0,
     )
-
-
-_PAUSE = 2
-_PAUSE_AFTER_END = 10
 
 
 @dataclass(frozen=True, slots=True)

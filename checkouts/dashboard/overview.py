@@ -27,6 +27,8 @@ RANGES: Final = (7, 30, 90)
 MOST_TIMED: Final = 1_000
 _TENTH: Final = Decimal("0.1")
 
+_LAST_KEY: Final = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Sums:
@@ -183,7 +185,6 @@ _SPEED = """
     WHERE c.paid_at >= %s::date::timestamp AT TIME ZONE 'UTC' AND c.paid_at < %s::date::timestamp AT TIME ZONE 'UTC'
         AND first.seen_at <= c.paid_at
 """
-_LAST_KEY: Final = 2**63 - 1
 
 
 def _speed(seat: Seat, since: date, until: date = date.max) -> Speed | None:

@@ -24,6 +24,12 @@ from webhooks.dashboard.words import DELIVERIES, Badge
 from webhooks.models import Attempt, Delivery, Event
 from webhooks.states import DeliveryStatus
 
+HELD: Final = Badge("Held in escrow", "warn")
+RELEASED: Final = Badge("Released from escrow", "ok")
+
+# No money of these is in the inbox.
+_IN_INBOX = {InboxReason.RIVAL: "Notice in the inbox", InboxReason.REVERSED: "Alarm in the inbox"}
+
 
 @dataclass(frozen=True, slots=True)
 class ShownDelivery:
@@ -83,10 +89,6 @@ def deliveries_of(checkout: Checkout) -> tuple[ShownDelivery, ...]:
 
 def _next_at(row: Delivery) -> datetime | None:
     return row.next_attempt_at if row.status == DeliveryStatus.PENDING else None
-
-
-HELD: Final = Badge("Held in escrow", "warn")
-RELEASED: Final = Badge("Released from escrow", "ok")
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +252,6 @@ def _end(checkout: Checkout, at: datetime) -> Step:
     if checkout.cancelled_at is not None:
         return Step(at, "Cancelled", "Money that still comes waits in the inbox")
     return Step(at, "Expired", "Not paid in time", "warn")
-
-
-# No money of these is in the inbox.
-_IN_INBOX = {InboxReason.RIVAL: "Notice in the inbox", InboxReason.REVERSED: "Alarm in the inbox"}
 
 
 def _inbox(history: History) -> Iterator[Step]:

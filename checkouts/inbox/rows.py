@@ -20,6 +20,9 @@ from gateway.core.money import readable_units, to_units
 from wallets.models import Transfer
 from wallets.networks import chain_spec
 
+_SECOND: Final = timedelta(seconds=1)
+_MINUTE: Final = timedelta(minutes=1)
+
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -115,10 +118,6 @@ VERDICTS: Final = MappingProxyType(
         RescueVerdict.UNREACHABLE: "We could not search every network.",
     }
 )
-
-
-_SECOND: Final = timedelta(seconds=1)
-_MINUTE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Decisions about money in the inbox: they take effect half a minute later, and can be undone until then.
 
-Late money that a person accepts pays a successor: a new checkout."""
+Late money that a person accepts pays a successor: a new checkout.
+"""
 
 import secrets
 from collections import Counter
@@ -30,6 +31,8 @@ from gateway.core.money import TOKEN_DECIMALS
 from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
 
+log = structlog.get_logger(__name__)
+
 LATE_KINDS: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
 # Copied from the expired checkout.
 _INHERITED: Final = (
@@ -48,6 +51,30 @@ _INHERITED: Final = (
     # The money does not move: the successor shares the expired checkout's hold.
     "escrow",
 )
+
+UNDO_SPAN: Final = timedelta(seconds=30)
+# An unexpected failure is retried, and delays no other decision.
+_SET_ASIDE: Final = timedelta(minutes=1)
+_AT_ONCE: Final = 200
+
+_MONEY = frozenset({InboxAct.CREDIT, InboxAct.REFUNDED, InboxAct.DISMISS})
+_LATE = _MONEY | {InboxAct.ACCEPT_LATE}
+# The acts for each kind of item. Reversed money no longer exists, and a notice is about credited money: both can only be dismissed.
+ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
+    InboxReason.LATE: _LATE,
+    InboxReason.LATE_OUTAGE: _LATE,
+    InboxReason.EXTRA: _MONEY,
+    InboxReason.WRONG_NETWORK: _MONEY,
+    InboxReason.WRONG_TOKEN: _MONEY,
+    InboxReason.DUST: frozenset({InboxAct.DISMISS}),
+    InboxReason.UNMATCHED: _MONEY,
+    InboxReason.AMBIGUOUS: _MONEY,
+    InboxReason.REVERSED: frozenset({InboxAct.DISMISS}),
+    InboxReason.RIVAL: frozenset({InboxAct.DISMISS}),
+}
+
+_STANDING = Q(undone_at=None, failed_at=None)
+_WAITING = _STANDING & Q(done_at=None)
 
 
 def free_transfer(pk: int) -> Transfer:
@@ -177,38 +204,10 @@ def _hand_over(expired: Checkout, successor: Checkout, transfers: Sequence[Trans
     write_credits([(transfer, successor, reason) for transfer in fresh], now)
 
 
-log = structlog.get_logger(__name__)
-
-UNDO_SPAN: Final = timedelta(seconds=30)
-# An unexpected failure is retried, and delays no other decision.
-_SET_ASIDE: Final = timedelta(minutes=1)
-_AT_ONCE: Final = 200
-
-_MONEY = frozenset({InboxAct.CREDIT, InboxAct.REFUNDED, InboxAct.DISMISS})
-_LATE = _MONEY | {InboxAct.ACCEPT_LATE}
-# The acts for each kind of item. Reversed money no longer exists, and a notice is about credited money: both can only be dismissed.
-ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
-    InboxReason.LATE: _LATE,
-    InboxReason.LATE_OUTAGE: _LATE,
-    InboxReason.EXTRA: _MONEY,
-    InboxReason.WRONG_NETWORK: _MONEY,
-    InboxReason.WRONG_TOKEN: _MONEY,
-    InboxReason.DUST: frozenset({InboxAct.DISMISS}),
-    InboxReason.UNMATCHED: _MONEY,
-    InboxReason.AMBIGUOUS: _MONEY,
-    InboxReason.REVERSED: frozenset({InboxAct.DISMISS}),
-    InboxReason.RIVAL: frozenset({InboxAct.DISMISS}),
-}
-
-
 def acts_of(item: InboxItem) -> frozenset[InboxAct]:
     """Return the acts for an item. Checkouts count six decimals: no other token is credited."""
     is_other = item.transfer.decimals != TOKEN_DECIMALS
     return ACTS[item.reason] - ({InboxAct.CREDIT} if is_other else set())
-
-
-_STANDING = Q(undone_at=None, failed_at=None)
-_WAITING = _STANDING & Q(done_at=None)
 
 
 @transaction.atomic

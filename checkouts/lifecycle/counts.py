@@ -15,6 +15,8 @@ from gateway.core.daily_totals import SumDifference, SumTable
 from settlements.gas.ledger import GAS_SPANS
 from wallets.transfers.totals import DAY_TABLES
 
+log = structlog.get_logger(__name__)
+
 # Merchant, mode and status.
 CountKey = tuple[int, str, str]
 
@@ -95,7 +97,6 @@ def count(changes: Counter[CountKey]) -> None:
             cursor.execute(_COUNT, [merchants, modes, statuses, values])
 
 
-log = structlog.get_logger(__name__)
 # A completed checkout counts under the chain and token of its last transfer credited by then; while it is reversed, without its
 # price.
 CHECKOUT_DAYS: Final = SumTable(

@@ -18,6 +18,10 @@ from gateway.core.money import readable
 from wallets.lookup import UnreadableHashError, spellings
 from wallets.models import Transfer
 
+_PAID: Final = "This checkout has received money, so it can no longer be cancelled."
+_WAITING: Final = "Money for this checkout waits in the inbox. Decide about that first."
+_UNDECIDED: Final = "A payment has just come in that may be for this checkout. Try again in a minute."
+
 
 def refundable(checkout: Checkout) -> Decimal:
     """Return the USD that a team may have refunded: the overpaid part, or money before expiry; 0 for none.
@@ -89,9 +93,6 @@ def refund_hash(text: str, *, brought_by: Sequence[Transfer]) -> str:
     return next(own, None) or next(iter(named.values()))
 
 
-_PAID: Final = "This checkout has received money, so it can no longer be cancelled."
-_WAITING: Final = "Money for this checkout waits in the inbox. Decide about that first."
-_UNDECIDED: Final = "A payment has just come in that may be for this checkout. Try again in a minute."
 # All rows that show money for the checkout, from the watcher's transfer to a person's credit not applied yet.
 _SEEN = """
     SELECT

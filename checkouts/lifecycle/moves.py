@@ -32,6 +32,18 @@ from wallets.states import TransferState
 from wallets.transfers.service import ask_witnesses
 from webhooks.outbox.events import NewEvent, publish
 
+Reversal: TypeAlias = tuple[Checkout, TransferRow]
+
+EVENT_OF = {
+    CheckoutStatus.COMPLETED: "checkout.completed",
+    CheckoutStatus.EXPIRED: "checkout.expired",
+    CheckoutStatus.UNDERPAID: "checkout.underpaid",
+}
+REVERSED = "checkout.reversed"
+RESTORED = "checkout.restored"
+
+Transfers = Mapping[int, Sequence[TransferRow]]
+
 
 def charge_completed(
     completed: Iterable[Checkout], transfers: Mapping[int, Sequence[TransferRow]], *, now: datetime
@@ -67,8 +79,6 @@ def _payment(checkout: Checkout, last: TransferRow) -> CompletedPayment:
         received=checkout.amount_received,
     )
 
-
-Reversal: TypeAlias = tuple[Checkout, TransferRow]
 
 _MARK: Final = """
     UPDATE checkouts_payment SET reversed_at = %s
@@ -184,17 +194,6 @@ def _restored(checkout: Checkout) -> str:
 def _line(transfer: TransferRow) -> str:
     amount = f"{readable_units(transfer.units)} {transfer.token}"
     return f"  {amount} on {chain_spec(transfer.chain).title}\n  {transfer.tx_hash}\n"
-
-
-EVENT_OF = {
-    CheckoutStatus.COMPLETED: "checkout.completed",
-    CheckoutStatus.EXPIRED: "checkout.expired",
-    CheckoutStatus.UNDERPAID: "checkout.underpaid",
-}
-REVERSED = "checkout.reversed"
-RESTORED = "checkout.restored"
-
-Transfers = Mapping[int, Sequence[TransferRow]]
 
 
 def recompute(checkouts: Sequence[Checkout], *, now: datetime) -> None:

@@ -1,6 +1,7 @@
 """The hosted checkout page, its status, and what it asks for if the browser has a wallet.
 
-Views read the clock and translate; `checkouts.page.build` decides."""
+Views read the clock and translate; `checkouts.page.build` decides.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -45,6 +46,24 @@ from gateway.core.web.languages import asked_language, keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
 from wallets.lookup import UnreadableHashError
 from wallets.selectors import chain_statuses, down_reasons
+
+WALLETS = Limit("checkout.wallets", 60)
+# Each costs our nodes two requests: limits per client for one checkout, and for all.
+TRANSACTION = Limit("checkout.transaction", 10)
+TRANSACTION_ANYWHERE = Limit("checkout.transaction.anywhere", 30)
+
+_MOST_BYTES = 4096
+
+Answer = Callable[[HttpRequest, str], HttpResponse]
+
+PAGE = Limit("checkout.page", 60)
+CHOOSE = Limit("checkout.choose", 60)
+AGAIN = Limit("checkout.again", 10)
+# The buyer's choice, and how much of a typed text is kept.
+_CHOICE = ("chain", "token")
+_LONGEST_TYPED = 300
+# A reload of a form's result requests it by GET, and is redirected to the page.
+_FORM = require_http_methods(["GET", "HEAD", "POST"])
 
 
 def find_checkout(code: str) -> Checkout:
@@ -111,16 +130,6 @@ def error_answer(error: errors.GatewayError) -> HttpResponse:
     return uncached(json_answer(error.body(), error.status), error.headers())
 
 
-WALLETS = Limit("checkout.wallets", 60)
-# Each costs our nodes two requests: limits per client for one checkout, and for all.
-TRANSACTION = Limit("checkout.transaction", 10)
-TRANSACTION_ANYWHERE = Limit("checkout.transaction.anywhere", 30)
-
-_MOST_BYTES = 4096
-
-Answer = Callable[[HttpRequest, str], HttpResponse]
-
-
 @compact_page
 @require_safe
 def wallet_buttons(request: HttpRequest, code: str) -> HttpResponse:
@@ -182,16 +191,6 @@ def _body(request: HttpRequest) -> Mapping[str, Any]:
     if len(request.body) > _MOST_BYTES:
         raise errors.BodyTooLargeError("The body is too large.")
     return JsonParser().parse(request)
-
-
-PAGE = Limit("checkout.page", 60)
-CHOOSE = Limit("checkout.choose", 60)
-AGAIN = Limit("checkout.again", 10)
-# The buyer's choice, and how much of a typed text is kept.
-_CHOICE = ("chain", "token")
-_LONGEST_TYPED = 300
-# A reload of a form's result requests it by GET, and is redirected to the page.
-_FORM = require_http_methods(["GET", "HEAD", "POST"])
 
 
 @compact_page

@@ -19,6 +19,29 @@ from wallets.addresses import shown_address
 from wallets.networks import chains
 from wallets.states import TransferState
 
+UNREADABLE = "unreadable"
+"""The value in the page's URL for a text that was not a transaction hash. No hash has this spelling."""
+
+# Answers about credited money apply only while it is credited.
+_CREDITED = {Case.CREDITED, Case.SHORT, Case.CONFIRMING}
+
+_GOOD = {Case.CREDITED}
+# The merchant decides, and finds the report by the checkout's number.
+_MERCHANTS = {
+    Case.FOUND_LATE,
+    Case.LATE,
+    Case.EXTRA,
+    Case.UNNAMED,
+    Case.WRONG_PLACE,
+    Case.WRONG_NETWORK,
+    Case.WRONG_TOKEN,
+    Case.COIN,
+    Case.UNKNOWN_TOKEN,
+}
+# We have the buyer's money, or it is on its way.
+_PAID = _MERCHANTS | _CREDITED | {Case.READING, Case.IN_LINE}
+_CALM = {Case.CONFIRMING, Case.READING, Case.IN_LINE, Case.UNREACHABLE, Case.NOT_FOUND}
+
 
 @transaction.atomic
 def close_report(report: BuyerReport, *, now: datetime, actor: User, address: str | None = None) -> bool:
@@ -40,36 +63,12 @@ def close_report(report: BuyerReport, *, now: datetime, actor: User, address: st
     return True
 
 
-UNREADABLE = "unreadable"
-"""The value in the page's URL for a text that was not a transaction hash. No hash has this spelling."""
-# Answers about credited money apply only while it is credited.
-_CREDITED = {Case.CREDITED, Case.SHORT, Case.CONFIRMING}
-
-
 class Tone(StrEnum):
     """How the answer looks."""
 
     GOOD = "ok"
     CALM = "calm"
     WARNING = "warn"
-
-
-_GOOD = {Case.CREDITED}
-# The merchant decides, and finds the report by the checkout's number.
-_MERCHANTS = {
-    Case.FOUND_LATE,
-    Case.LATE,
-    Case.EXTRA,
-    Case.UNNAMED,
-    Case.WRONG_PLACE,
-    Case.WRONG_NETWORK,
-    Case.WRONG_TOKEN,
-    Case.COIN,
-    Case.UNKNOWN_TOKEN,
-}
-# We have the buyer's money, or it is on its way.
-_PAID = _MERCHANTS | _CREDITED | {Case.READING, Case.IN_LINE}
-_CALM = {Case.CONFIRMING, Case.READING, Case.IN_LINE, Case.UNREACHABLE, Case.NOT_FOUND}
 
 
 @dataclass(frozen=True, slots=True)

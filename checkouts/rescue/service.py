@@ -28,6 +28,20 @@ from wallets.models import Transfer
 from wallets.networks import chain_spec, decimals_of, is_accepted
 from wallets.states import TransferState
 
+MOST_REPORTS: Final = 20
+"""Per checkout: more transactions than a buyer pays with."""
+
+# A double click or a reload asks no node again.
+_SOON: Final = timedelta(seconds=5)
+_MOST_AT_ONCE: Final = 2
+_BUSY_SECONDS: Final = 5
+_FULL_SECONDS: Final = 3_600
+# A node may take seconds, and most of a process's threads must stay free for payments. `wallets.lookup` limits how often each
+# chain's nodes are asked.
+_places = threading.BoundedSemaphore(_MOST_AT_ONCE)
+# These cases, given for a payment of the same buyer's other try, would make people pay twice.
+_NOT_OF_THIS_ONE: Final = frozenset({Case.UNNAMED, Case.EARLIER, Case.OTHER_ADDRESS, Case.UNREACHABLE, Case.NOT_FOUND})
+
 
 @dataclass(frozen=True, slots=True)
 class Books:
@@ -194,20 +208,6 @@ def _owned(offers: Mapping[str, Mapping[str, Any]]) -> dict[tuple[ChainFamily, b
 def _key(chain: str, offer: Mapping[str, Any]) -> bytes:
     address = offer["address"] or offer["wallet"]
     return chain_spec(chain).family.address_key(address)
-
-
-MOST_REPORTS: Final = 20
-"""Per checkout: more transactions than a buyer pays with."""
-# A double click or a reload asks no node again.
-_SOON: Final = timedelta(seconds=5)
-_MOST_AT_ONCE: Final = 2
-_BUSY_SECONDS: Final = 5
-_FULL_SECONDS: Final = 3_600
-# A node may take seconds, and most of a process's threads must stay free for payments. `wallets.lookup` limits how often each
-# chain's nodes are asked.
-_places = threading.BoundedSemaphore(_MOST_AT_ONCE)
-# These cases, given for a payment of the same buyer's other try, would make people pay twice.
-_NOT_OF_THIS_ONE: Final = frozenset({Case.UNNAMED, Case.EARLIER, Case.OTHER_ADDRESS, Case.UNREACHABLE, Case.NOT_FOUND})
 
 
 def look_into(checkout: Checkout, text: str, *, now: datetime) -> BuyerReport:

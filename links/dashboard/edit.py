@@ -43,6 +43,8 @@ _TEXTS: Final = {*_SAVED, *_OWN, *_MORE} - {"metadata", "escrow"}
 _BETWEEN_AMOUNTS: Final = re.compile(r"[,;\s]+")
 _DEFAULT_INTERVAL: Final = Interval.MONTH
 
+_MOST_TEMPLATES = 50
+
 
 def _amount_field(label: str, *, help_text: str = "") -> forms.CharField:
     attributes = {"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}
@@ -216,9 +218,6 @@ def _initial_of(link: PaymentLink) -> dict[str, Any]:
 
 def _written(metadata: str) -> str:
     return "" if metadata == "{}" else indented(metadata)
-
-
-_MOST_TEMPLATES = 50
 
 
 @seated(get=Act.RUN_PAYMENTS)

@@ -46,6 +46,19 @@ from links.subscriptions.periods import coverage
 from links.tokens import personal_url
 from webhooks.dashboard.words import Badge
 
+_ROWS: Final = 10
+
+LATEST: Final = 10
+
+_TOLD: Final = MappingProxyType(
+    {
+        LinkStatus.ACTIVE: "The link is open for payments.",
+        LinkStatus.PAUSED: "The link is paused and takes no payments.",
+        LinkStatus.ARCHIVED: "The link is archived and takes no payments.",
+    }
+)
+_IMAGES: Final = MappingProxyType({"png": (qr_png, "image/png"), "svg": (qr_svg, "image/svg+xml")})
+
 
 def found_link(seat: Seat, link_id: str) -> PaymentLink:
     """Return a link of the merchant and mode. Raises Http404."""
@@ -66,9 +79,6 @@ def found_template(seat: Seat, template_id: str) -> LinkTemplate:
 def person_of(request: SeatedRequest) -> Person:
     """Return the actor for the audit log."""
     return Person(request.user, address_or_none(request))
-
-
-_ROWS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +134,6 @@ def _badge(until: datetime | None, payment: LastPayment | None, now: datetime) -
     if until is None or payment is None:
         return Badge("Not paid yet", "")
     return STANDINGS[payment.standing] if now < until else Badge("Ended", "warn")
-
-
-LATEST: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,16 +208,6 @@ def _facts(link: PaymentLink) -> tuple[tuple[str, str], ...]:
         ("Changed", utc(link.updated_at)),
     )
     return tuple((name, value) for name, value in named if value)
-
-
-_TOLD: Final = MappingProxyType(
-    {
-        LinkStatus.ACTIVE: "The link is open for payments.",
-        LinkStatus.PAUSED: "The link is paused and takes no payments.",
-        LinkStatus.ARCHIVED: "The link is archived and takes no payments.",
-    }
-)
-_IMAGES: Final = MappingProxyType({"png": (qr_png, "image/png"), "svg": (qr_svg, "image/svg+xml")})
 
 
 @seated(get=Act.SEE)

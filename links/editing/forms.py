@@ -27,6 +27,10 @@ from gateway.core.outbound import UrlPolicy
 from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH, LinkTemplate, PaymentLink, Subscription
 from links.states import Interval, LinkStatus, LinkType
 
+MOST_SUGGESTIONS = 6
+Body = Mapping[str, Any]
+C = TypeVar("C", bound=TextChoices)
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -81,11 +85,6 @@ class PayIntent:
     amount: Decimal | None = None
     email: str = ""
     subscription: Subscription | None = None
-
-
-MOST_SUGGESTIONS = 6
-Body = Mapping[str, Any]
-C = TypeVar("C", bound=TextChoices)
 
 
 def parse_link(body: Body, urls: UrlPolicy) -> LinkFields:

@@ -25,6 +25,9 @@ _PROMISE = """
     RETURNING id, subscription_id
 """
 
+BATCH: Final = 200
+REMIND_BEFORE: Final = timedelta(days=3)
+
 
 def promise_mails(subscriptions: Sequence[Subscription], kind: MailKind, *, now: datetime) -> None:
     """Queue mails to subscribers about their paid period, in the caller's transaction; once for each period."""
@@ -93,10 +96,6 @@ def _words(mail: SubscriberMail) -> MailWords:
     url = personal_url(mail.subscription)
     text = f"{first % facts}\n\n{second}\n\n  {url}\n\n{last}\n"
     return MailWords(subject % facts, text)
-
-
-BATCH: Final = 200
-REMIND_BEFORE: Final = timedelta(days=3)
 
 
 def settle_subscriptions(*, now: datetime) -> int:

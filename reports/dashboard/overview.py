@@ -32,6 +32,13 @@ _NOTHING = Decimal(0)
 _STEPS: Final = (Decimal(1), Decimal(2), Decimal("2.5"), Decimal(5), Decimal(10))
 _LINES: Final = 4
 
+_MOST_SHOWN: Final = 8
+# With HTTP/1.1 a browser opens six connections to a host, and a page needs some for itself.
+_MOST_FOLLOWED: Final = 4
+_WITH_MONEY: Final = (CheckoutStatus.COMPLETED, CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID)
+
+_USUAL_DAYS = 30
+
 
 @dataclass(frozen=True, slots=True)
 class ChartDay:
@@ -135,12 +142,6 @@ def _share(part: Decimal, whole: Decimal) -> int:
     return int(part * 1000 / whole) if whole else 0
 
 
-_MOST_SHOWN: Final = 8
-# With HTTP/1.1 a browser opens six connections to a host, and a page needs some for itself.
-_MOST_FOLLOWED: Final = 4
-_WITH_MONEY: Final = (CheckoutStatus.COMPLETED, CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID)
-
-
 @dataclass(frozen=True, slots=True)
 class Latest:
     """The newest checkouts with money, and the stream addresses of those that may change next."""
@@ -173,9 +174,6 @@ def _newest(seat: Seat, status: CheckoutStatus, most: int) -> list[Checkout]:
 def _stream(checkout: Checkout) -> str:
     path: str = reverse("checkout-stream", args=[checkout.code])
     return f"{settings.STREAM_URL}{path}"
-
-
-_USUAL_DAYS = 30
 
 
 @seated(get=Act.SEE)

@@ -36,6 +36,7 @@ from x402.models import X402Payment
 
 MOST_SHOWN: Final = 10
 """How many of each kind are shown, newest first; a text with more matches is an address, not one payment."""
+
 # Digits of a key of any table.
 _LONGEST_KEY: Final = 18
 _OPEN: Final = (SettlementStatus.PENDING, SettlementStatus.SENT)

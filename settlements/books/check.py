@@ -22,6 +22,8 @@ from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor, DepositBalance
 
+log = structlog.get_logger(__name__)
+
 MOST_HOLDERS: Final = 200
 """Holders per call: some three million gas, which every provider allows for a call."""
 
@@ -42,6 +44,20 @@ _PROGRAM: Final = "".join(
         "5b60006000fd",  # 0x4e: one unreadable balance reverts the whole call
     )
 )
+
+CHECK_EVERY: Final = timedelta(days=1)
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+MOST_WAITING: Final = 3_000
+"""How many forwarders with a balance in our books a check reads per chain, fullest first."""
+
+MOST_EMPTY: Final = 200
+"""How many forwarders with an empty balance in our books are checked, chosen at random."""
+
+# The share of a minute's requests that a check without pauses may use.
+_SHARE: Final = 2
+_MOST_TOLD: Final = 100
 
 
 def balances_of(node: Node, token: str, holders: Sequence[bytes], *, height: int) -> list[int]:
@@ -82,21 +98,6 @@ def _words(answer: str) -> list[int]:
     places = range(2, len(answer), _WORD_DIGITS)
     return [int(answer[place : place + _WORD_DIGITS], 16) for place in places]
 
-
-log = structlog.get_logger(__name__)
-
-CHECK_EVERY: Final = timedelta(days=1)
-
-_NEVER: Final = datetime.min.replace(tzinfo=UTC)
-
-MOST_WAITING: Final = 3_000
-"""How many forwarders with a balance in our books a check reads per chain, fullest first."""
-
-MOST_EMPTY: Final = 200
-"""How many forwarders with an empty balance in our books are checked, chosen at random."""
-# The share of a minute's requests that a check without pauses may use.
-_SHARE: Final = 2
-_MOST_TOLD: Final = 100
 
 _BALANCES: Final = """
     WITH moves AS (

@@ -40,7 +40,6 @@ SENDERS: Final = MappingProxyType(
 )
 PURPOSES: Final = MappingProxyType({ClaimKind.CHECKOUT: "Checkouts", ClaimKind.X402: "x402"})
 
-
 _DAY: Final = timedelta(days=1)
 # Six decimals of a coin are less than a cent anywhere.
 _SHOWN: Final = Decimal("0.000001")

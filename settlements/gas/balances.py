@@ -26,6 +26,9 @@ log = structlog.get_logger(__name__)
 # How old the balance of an account that cannot pay may be.
 _READ_AGAIN: Final = timedelta(seconds=5)
 
+_SOL: Final = 10**9
+_MOST: Final = 2**64 - 1
+
 
 def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
     """Read the balances of a chain's gas accounts, check for nonces used elsewhere, and warn of low balances.
@@ -113,10 +116,6 @@ def _tell_operators(account: GasAccount, now: datetime) -> None:
         "Send coin to it. No payment is lost: money waits in its forwarders.\n",
         now=now,
     )
-
-
-_SOL: Final = 10**9
-_MOST: Final = 2**64 - 1
 
 
 def refresh_solana_balances(spec: ChainSpec, *, now: datetime) -> None:

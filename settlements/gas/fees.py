@@ -13,6 +13,9 @@ from wallets.chains.specs import GasFacts
 _RAISE_NUMERATOR: Final = 9
 _RAISE_DENOMINATOR: Final = 8
 
+GWEI: Final = 10**9
+COIN: Final = 10**18
+
 
 @dataclass(frozen=True, slots=True)
 class Prices:
@@ -53,10 +56,6 @@ def raised_fees(before: Fees, prices: Prices, *, most: int) -> Fees | None:
 def _raised(fee: int) -> int:
     """Add an eighth, rounded up, and one wei at least."""
     return max(-(-fee * _RAISE_NUMERATOR // _RAISE_DENOMINATOR), fee + 1)
-
-
-GWEI: Final = 10**9
-COIN: Final = 10**18
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,22 @@ from wallets.networks import chain_spec
 
 _DAY: Final = timedelta(days=1)
 
+COSTS: Final = "COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)::text"
+"""SQL for the cost of transactions `t` in wei; pending ones count with their maximum."""
+
+GAS_SPANS: Final = SumTable("settlements_gasspan", ("account_id", "begins_at"), ("wei",))
+# As in the trigger that inserts these rows.
+_SPAN_SECONDS: Final = 600
+
+RAW_KEPT: Final = timedelta(days=90)
+"""How long signed bytes of used nonces are kept: longer than any reorg."""
+
+SPANS_KEPT: Final = timedelta(days=7)
+"""How long sums of gas are kept; the limits need one day."""
+
+_BATCH: Final = 1_000
+_USED: Final = (TransactionState.MINED, TransactionState.DROPPED)
+
 
 @dataclass(frozen=True, slots=True)
 class GasCall:
@@ -97,12 +113,6 @@ def write_attempt(gas_transaction: GasTransaction, fees: Fees, *, number: int, n
     )
 
 
-COSTS: Final = "COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)::text"
-"""SQL for the cost of transactions `t` in wei; pending ones count with their maximum."""
-
-GAS_SPANS: Final = SumTable("settlements_gasspan", ("account_id", "begins_at"), ("wei",))
-# As in the trigger that inserts these rows.
-_SPAN_SECONDS: Final = 600
 # Whole spans as stored, and the rows of the first one, of which a part counts.
 _SPENT: Final = """
     SELECT sum(part.wei)::text FROM (
@@ -259,16 +269,6 @@ def open_transactions(chain: str) -> QuerySet[GasTransaction]:
     """Return a chain's pending transactions, lowest nonce first."""
     found = GasTransaction.objects.filter(Q(account__chain=chain, state__in=ON_THEIR_WAY))
     return found.select_related("account").order_by("account", "nonce")
-
-
-RAW_KEPT: Final = timedelta(days=90)
-"""How long signed bytes of used nonces are kept: longer than any reorg."""
-
-SPANS_KEPT: Final = timedelta(days=7)
-"""How long sums of gas are kept; the limits need one day."""
-
-_BATCH: Final = 1_000
-_USED: Final = (TransactionState.MINED, TransactionState.DROPPED)
 
 
 def prune_raw(*, now: datetime) -> int:

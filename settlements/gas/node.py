@@ -1,6 +1,7 @@
 """Sends the ledger's transactions to EVM nodes, and asks nodes about them. Every answer is checked.
 
-`upkeep` follows the transactions until they are final."""
+`upkeep` follows the transactions until they are final.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,11 @@ _MOST_COUNTED: Final = 2**63 - 1
 _MOST_WEI: Final = 100 * 10**18
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 
+_PRICES: Final[Sequence[Call]] = (("eth_getBlockByNumber", ["latest", False]), ("eth_maxPriorityFeePerGas", []))
+
+RECEIPT_SECONDS: Final = 20.0
+"""How long a request waits for a receipt before it answers that the settlement is pending."""
+
 
 class Sending(Enum):
     """A node's answer to a signed transaction."""
@@ -46,7 +52,6 @@ class Sending(Enum):
     REFUSED = "no node takes it"
 
 
-_PRICES: Final[Sequence[Call]] = (("eth_getBlockByNumber", ["latest", False]), ("eth_maxPriorityFeePerGas", []))
 # Error texts of go-ethereum, bor and other forks, erigon, nethermind, besu, reth, anvil, hardhat and OpenEthereum. Their
 # codes say less: -32000 and -32003 mean all of them.
 _SAYINGS: Final = (
@@ -253,10 +258,6 @@ def _count(answer: Any) -> int:
     if number > _MOST_COUNTED:
         raise MalformedAnswerError("a number is larger than any can be")
     return number
-
-
-RECEIPT_SECONDS: Final = 20.0
-"""How long a request waits for a receipt before it answers that the settlement is pending."""
 
 
 @contextmanager

@@ -29,6 +29,16 @@ _WORD: Final = 32
 # `transferWithAuthorization`, with three parts of a signature or with bytes, and the standard's proxy's `settle`.
 _ENDS_AT: Final = {bytes.fromhex("e3ee160e"): 4, bytes.fromhex("cf092995"): 4, bytes.fromhex("13cd3b53"): 3}
 
+GIVE_UP_AFTER: Final = timedelta(minutes=10)
+"""How long a transaction that no node accepts may block those behind it."""
+
+REOPENED_FOR: Final = timedelta(days=7)
+"""How long a final result may be taken back; a node that reports older results as missing is not believed."""
+
+# A transaction not mined after this many block times pays more, or is sent again.
+_PATIENCE_BLOCKS: Final = 15
+_LEAST_PATIENCE: Final = timedelta(seconds=30)
+
 
 def send_first(attempt: GasAttempt, *, node: GasNode, withdrawn: Callable[[], object], now: datetime) -> Sending:
     """Give a new transaction to a node, and return the nodes' answer. Raises ChainError if a node may have it.
@@ -139,16 +149,6 @@ def _prices(node: GasNode) -> Prices | None:
         return node.prices()
     except ChainError:
         return None
-
-
-GIVE_UP_AFTER: Final = timedelta(minutes=10)
-"""How long a transaction that no node accepts may block those behind it."""
-
-REOPENED_FOR: Final = timedelta(days=7)
-"""How long a final result may be taken back; a node that reports older results as missing is not believed."""
-# A transaction not mined after this many block times pays more, or is sent again.
-_PATIENCE_BLOCKS: Final = 15
-_LEAST_PATIENCE: Final = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,35 @@ from wallets.models import DepositBalance
 from wallets.networks import chain_spec, watched_chains
 from wallets.states import ClaimKind
 
+FLUSH: Final = keccak(b"flush(address,bytes32,address)")[:4]
+FLUSH_MANY: Final = keccak(b"flush_many((address,bytes32)[],address)")[:4]
+FACTORY: Final = checksum(FACTORY_ADDRESS)
+
+MOST_ITEMS: Final = 150
+"""The contract's limit of items per call."""
+
+BATCH_GAS: Final = 12_000_000
+"""No node accepts a transaction of more than 2**24 gas (EIP-7825), and one that big waits for room in a block."""
+
+TRANSACTION_GAS: Final = 60_000
+FIRST_GAS: Final = 77_000
+"""Gas of an item whose forwarder is deployed with it, to a wallet that never held the token: 72,000 was measured."""
+
+AGAIN_GAS: Final = 18_000
+"""Gas of an item whose forwarder is deployed already: 14,800 was measured."""
+
+# The contract stops if less than this is left for each item, so that no estimate starves a token's transfer.
+FLOOR_GAS: Final = 330_000
+
+_SPARE_NUMERATOR: Final = 13
+_SPARE_DENOMINATOR: Final = 10
+_WORD: Final = 32
+
+_USD_UNITS: Final = 10**TOKEN_DECIMALS
+
+MOST_LOOKED_AT: Final = 3_000
+"""How many forwarders of one token a run looks at: the next run sees the others."""
+
 
 def forwarder_chains() -> list[ChainSpec]:
     """Return the chains with forwarders and nodes."""
@@ -43,30 +72,6 @@ def alone(work: str) -> AbstractContextManager[bool]:
     Doing it twice would only double the requests to nodes.
     """
     return leases.alone(f"settlements:{work}", seconds=settings.CELERY_TASK_TIME_LIMIT)
-
-
-FLUSH: Final = keccak(b"flush(address,bytes32,address)")[:4]
-FLUSH_MANY: Final = keccak(b"flush_many((address,bytes32)[],address)")[:4]
-FACTORY: Final = checksum(FACTORY_ADDRESS)
-
-MOST_ITEMS: Final = 150
-"""The contract's limit of items per call."""
-
-BATCH_GAS: Final = 12_000_000
-"""No node accepts a transaction of more than 2**24 gas (EIP-7825), and one that big waits for room in a block."""
-
-TRANSACTION_GAS: Final = 60_000
-FIRST_GAS: Final = 77_000
-"""Gas of an item whose forwarder is deployed with it, to a wallet that never held the token: 72,000 was measured."""
-
-AGAIN_GAS: Final = 18_000
-"""Gas of an item whose forwarder is deployed already: 14,800 was measured."""
-# The contract stops if less than this is left for each item, so that no estimate starves a token's transfer.
-FLOOR_GAS: Final = 330_000
-
-_SPARE_NUMERATOR: Final = 13
-_SPARE_DENOMINATOR: Final = 10
-_WORD: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +146,6 @@ def _number(value: int) -> bytes:
     return value.to_bytes(_WORD, "big")
 
 
-_USD_UNITS: Final = 10**TOKEN_DECIMALS
-
-
 @dataclass(frozen=True, slots=True)
 class Quote:
     """An approximate cost: in wei, and in the token's base units."""
@@ -171,10 +173,6 @@ def is_worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> bool:
     units = sum(item.units for item in items)
     most = Decimal(settings.SWEEP_MOST_COST) * units
     return quote(chain, gas_of(items), prices).units <= most
-
-
-MOST_LOOKED_AT: Final = 3_000
-"""How many forwarders of one token a run looks at: the next run sees the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +210,7 @@ MAY_BE_EMPTIED: Final = """
 """
 """Excludes forwarders that are being settled, are empty before their watcher has seen it, are held in escrow, or failed recently
 or too often. For a balance `b` and its address `d`."""
+
 # Locked, so that two runs do not take the same forwarders; the second run skips them. Balances in our books are final:
 # newer money is sent along, but counted the next time.
 _WAITING: Final = f"""

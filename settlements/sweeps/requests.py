@@ -33,6 +33,12 @@ from wallets.states import ClaimKind
 SENDER: Final = "settlements.tend"
 """The task that sends stored batches; beat starts it every few seconds as well."""
 
+UNFINISHED_FOR: Final = timedelta(days=1)
+"""A wallet's batch without any outflow for this long is planned again."""
+
+_HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+_UNFINISHED: Final = "Nothing left the forwarders for a day: the wallet did not send it, or it failed."
+
 
 @dataclass(frozen=True, slots=True)
 class Asker:
@@ -121,13 +127,6 @@ def _wanted(merchant_id: int, purpose: ClaimKind, chain: str | None, token: str 
         for each in spec.accepted_tokens
         if token in {None, each.symbol}
     ]
-
-
-UNFINISHED_FOR: Final = timedelta(days=1)
-"""A wallet's batch without any outflow for this long is planned again."""
-
-_HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
-_UNFINISHED: Final = "Nothing left the forwarders for a day: the wallet did not send it, or it failed."
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ MOST_FOUND: Final = 100
 MOST_ATTEMPTS: Final = 50
 _LONGEST_SEARCH: Final = 100
 
+Tab = tuple[str, str, bool, int | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -191,9 +193,6 @@ def attempts_of(delivery: Delivery) -> list[ShownAttempt]:
         ShownAttempt(row, count - index, result_of(row), trouble_of(row))
         for index, row in enumerate(rows[:MOST_ATTEMPTS])
     ]
-
-
-Tab = tuple[str, str, bool, int | None]
 
 
 @seated(get=Act.SEE)

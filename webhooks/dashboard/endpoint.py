@@ -31,6 +31,8 @@ from webhooks.endpoints.secrets import roll_secret, show_secret
 from webhooks.endpoints.service import enable_endpoint, set_default_url
 from webhooks.models import Endpoint
 
+_MOST_TROUBLED = 20
+
 
 class Snippet(NamedTuple):
     """A language and its code."""
@@ -93,9 +95,6 @@ function is_genuine(string $header, string $body, string $secret): bool
 """
 
 SNIPPETS: Final = (Snippet("Python", _PYTHON), Snippet("Node.js", _NODE), Snippet("PHP", _PHP))
-
-
-_MOST_TROUBLED = 20
 
 
 @seated(get=Act.SEE)

@@ -1,6 +1,7 @@
 """A sender's visits to the database: it claims due deliveries, fair among endpoints, renews claims and reads what to send.
 
-One sender at a time serves an endpoint."""
+One sender at a time serves an endpoint.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,6 +18,8 @@ from accounts.models import Merchant
 from gateway.core.secrets import SecretUnreadableError, unseal
 from webhooks.endpoints.secrets import ensure_secret, sealed_secrets
 from webhooks.health import PROBATION_AFTER
+
+log = structlog.get_logger(__name__)
 
 _PROMOTED_AT_ONCE = 1_000
 # If PostgreSQL crashes, the leases of its last moment may be lost: until the next renewal another sender may serve the same
@@ -114,6 +117,9 @@ WHERE endpoint.disabled_at IS NULL
 ORDER BY delivery.id
 """
 
+# How many deliveries of an endpoint a sender holds: enough that two lanes never wait for the database.
+ENDPOINT_ROOM = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
@@ -196,11 +202,6 @@ def due_deliveries(sender: str, rooms: Mapping[int, Room], *, held: Sequence[int
     with connection.cursor() as cursor:
         cursor.execute(_DUE_DELIVERIES, parameters)
         return [Claimed(*columns) for columns in cursor]
-
-
-log = structlog.get_logger(__name__)
-# How many deliveries of an endpoint a sender holds: enough that two lanes never wait for the database.
-ENDPOINT_ROOM = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 
 MONTHS_AHEAD: Final = 3
 """How long the timetable may stand still before attempts lie in the rest."""
+
 _LOCK_SECONDS: Final = 2
 _PARTITIONS: Final = """
     SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

@@ -24,9 +24,22 @@ from webhooks.health import PROBATION_AFTER, Answer
 from webhooks.outbox.events import BELL, SAMPLE_PREFIX
 from webhooks.signatures import sign
 
+log = structlog.get_logger(__name__)
+
 # Requests in flight to one endpoint.
 LANES = 2
 LINGER_SECONDS = 2.0
+
+T = TypeVar("T")
+# Renewed well before it ends, so it may be shorter than a POST: a dead sender delays its endpoints by this long.
+LEASE = timedelta(seconds=15)
+# The share of a lease that is left when it is renewed.
+_RENEW_AT = 0.7
+_POLL_SECONDS = 1.0
+_PAUSE_SECONDS = 1.0
+_RECORDED_AT_ONCE = 500
+# Requests still in flight this long after a stop are abandoned; another sender repeats them.
+_GRACE_SECONDS = 8.0
 
 
 @dataclass(slots=True)
@@ -143,19 +156,6 @@ class Roster:
     def held(self) -> list[int]:
         """Return every delivery in memory."""
         return [key for served in self.served.values() for key in served.held]
-
-
-log = structlog.get_logger(__name__)
-T = TypeVar("T")
-# Renewed well before it ends, so it may be shorter than a POST: a dead sender delays its endpoints by this long.
-LEASE = timedelta(seconds=15)
-# The share of a lease that is left when it is renewed.
-_RENEW_AT = 0.7
-_POLL_SECONDS = 1.0
-_PAUSE_SECONDS = 1.0
-_RECORDED_AT_ONCE = 500
-# Requests still in flight this long after a stop are abandoned; another sender repeats them.
-_GRACE_SECONDS = 8.0
 
 
 class Sender:

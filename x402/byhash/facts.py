@@ -21,11 +21,6 @@ from x402.models import Authorization
 from x402.rules import IN_HAND, Candidate, Facts
 from x402.states import AuthorizationState
 
-
-class ProofUnknownError(Exception):
-    """No node answered about a transaction: that says nothing about the payment."""
-
-
 # Transactions that no node of their chain knew a moment ago. Chains that did not answer are not stored.
 _lately_unknown: Final[TTLCache[tuple[str, str], None]] = TTLCache(
     maxsize=10_000,
@@ -34,6 +29,10 @@ _lately_unknown: Final[TTLCache[tuple[str, str], None]] = TTLCache(
     timer=lambda: time.monotonic(),
 )
 _lock: Final = Lock()
+
+
+class ProofUnknownError(Exception):
+    """No node answered about a transaction: that says nothing about the payment."""
 
 
 class _Known(NamedTuple):

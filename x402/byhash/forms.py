@@ -20,6 +20,16 @@ from x402.states import Reason
 _NAME: Final = "x402 payment proof"
 _TYPES: Final[Types] = {"Proof": {"transaction": "string", "payTo": "string", "resource": "string"}}
 
+_MOST_DIGITS: Final = 15
+_AMOUNT: Final = re.compile(r"(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?", re.ASCII)
+_ENDLESS: Final = re.compile(r"[1-9][0-9]{15,}(?:\.[0-9]{1,6})?", re.ASCII)
+# No chain's hash is longer, and none is padded.
+_HASH: Final = re.compile(r"(?:0x)?[0-9A-Za-z+/_-]{43,88}=?", re.ASCII)
+_LONGEST_NAME: Final = 64
+_LONGEST_SIGNATURE: Final = 400
+
+Body = Mapping[str, Any]
+
 
 def message_of(proof: Proof, wanted: Requirements) -> str:
     """Return the message that a payer signs: transaction, recipient and resource. Five lines, no newline at the end."""
@@ -54,17 +64,6 @@ def is_signed_by_payer(proof: Proof, wanted: Requirements) -> bool | None:
     return spec.family.is_signed_by(
         proof.payer, message_of(proof, wanted).encode(), proof.signature, public_key=proof.public_key, digests=digests
     )
-
-
-_MOST_DIGITS: Final = 15
-_AMOUNT: Final = re.compile(r"(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?", re.ASCII)
-_ENDLESS: Final = re.compile(r"[1-9][0-9]{15,}(?:\.[0-9]{1,6})?", re.ASCII)
-# No chain's hash is longer, and none is padded.
-_HASH: Final = re.compile(r"(?:0x)?[0-9A-Za-z+/_-]{43,88}=?", re.ASCII)
-_LONGEST_NAME: Final = 64
-_LONGEST_SIGNATURE: Final = 400
-
-Body = Mapping[str, Any]
 
 
 def parse_verify(body: Body, *, is_test: bool) -> VerifyRequest:

@@ -25,6 +25,8 @@ from x402.payments.large import awaits_second_node
 from x402.rules import Candidate, Facts, Verdict
 from x402.states import Reason
 
+__all__ = ["Caller", "verify"]
+
 PER_DAY: Final = Limit("x402.sightings", 10_000, seconds=86_400)
 """How many are stored per merchant and day: strangers can make it ask about any hash. Further ones get no earlier age."""
 
@@ -34,6 +36,8 @@ _NOTE: Final = """
     ON CONFLICT (merchant_id, chain, tx_hash) DO NOTHING
 """
 
+_MAY_CHANGE: Final = frozenset({Reason.NOT_FOUND, Reason.NOT_CONFIRMED})
+
 
 def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
     """Store when a merchant first asked about a transaction; later calls change nothing."""
@@ -42,9 +46,6 @@ def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
     parameters: dict[str, Any] = {"merchant": merchant_id, "chain": proof.chain, "tx_hash": proof.tx_hash, "now": now}
     with connection.cursor() as cursor:
         cursor.execute(_NOTE, parameters)
-
-
-_MAY_CHANGE: Final = frozenset({Reason.NOT_FOUND, Reason.NOT_CONFIRMED})
 
 
 def asked_for(proof: Proof) -> Verdict | None:
@@ -71,9 +72,6 @@ def simulated(proof: Proof, *, now: datetime) -> Candidate:
         confirmations=facts_of(proof.chain).x402_confirmations,
         is_used=False,
     )
-
-
-__all__ = ["Caller", "verify"]
 
 
 def verify(

@@ -48,6 +48,10 @@ from x402.payments.addresses import (
 from x402.selectors import PaymentFilter, payments_of
 from x402.states import PaymentStatus, Protocol
 
+EXAMPLE_CHAIN: Final = "base"
+_PAYER: Final = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+_NOWHERE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+
 
 class Missing(StrEnum):
     """Why machines cannot pay on a network."""
@@ -216,10 +220,6 @@ app = X402Asgi(
     ),
 )
 """
-
-EXAMPLE_CHAIN: Final = "base"
-_PAYER: Final = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
-_NOWHERE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 
 
 def verify_call(pay_to: str | None) -> str:

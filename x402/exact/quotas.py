@@ -1,6 +1,7 @@
 """Limits on one merchant's use of our gas and of the chains' nodes, and on a payer's open payments.
 
-Failures count against payers, and the accounts that fund them, before they count against the merchant."""
+Failures count against payers, and the accounts that fund them, before they count against the merchant.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,52 @@ _OTHERS: Final = """
     ) other
     WHERE other.id <> %(own)s
 """
+
+FREE_FAILURES: Final = 1
+"""How many of a payer's authorisations may fail on the chain per hour, at our cost, before the payer has to wait."""
+
+LONGEST_WAIT: Final = timedelta(minutes=15)
+"""The maximum wait: it is a minute after the first failure above the limit, and doubles with each further one."""
+
+WINDOW: Final = timedelta(minutes=10)
+FAILED_PART: Final = 300
+"""Failures of one merchant's payers within WINDOW may cost at most this fraction of its share of a day's gas."""
+
+FAILED_LEAST: Final = 4
+"""If gas is expensive, failures may cost this many payments, while the day's cost at most DEAR_PART of the share."""
+
+DEAR_PART: Final = 4
+
+OPEN_PART: Final = 4
+"""Payments in progress of one merchant's payers may cost at most this fraction of its share: all of them may fail."""
+
+VERIFYING: Final = 4
+"""One of this many requests to a chain's nodes may begin a verification, which sends two to five, like a look-up."""
+
+SETTLING: Final = 2
+"""One of this many may begin a settlement: twice as many, so that verified payments are not held up at the end.
+
+There a minute's settlements meet the next minute's.
+"""
+
+_LEAST_A_MINUTE: Final = 6
+_DAY: Final = timedelta(days=1)
+_HOUR: Final = timedelta(hours=1)
+_MOST_COUNTED: Final = 10
+
+_Asked = tuple[str, datetime]
+
+FundedBy = Callable[[str], str]
+"""Returns the account that last sent a payer the token, within about an hour; "" if none did. Raises ChainError."""
+
+STRANGERS_PART: Final = 2
+"""Strangers are let through until a day's failures cost this fraction of the merchant's share."""
+
+_MOST_COMPARED: Final = 20
+_MOST_READ: Final = 200
+
+_known: Final[TTLCache[tuple[int, str, str, str], str]] = TTLCache(10_000, 600.0)
+_CACHE_LOCK: Final = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,38 +143,6 @@ def _others(row: Authorization, now: datetime, height: int) -> tuple[int, int]:
     return number, int(promised)
 
 
-FREE_FAILURES: Final = 1
-"""How many of a payer's authorisations may fail on the chain per hour, at our cost, before the payer has to wait."""
-
-LONGEST_WAIT: Final = timedelta(minutes=15)
-"""The maximum wait: it is a minute after the first failure above the limit, and doubles with each further one."""
-
-WINDOW: Final = timedelta(minutes=10)
-FAILED_PART: Final = 300
-"""Failures of one merchant's payers within WINDOW may cost at most this fraction of its share of a day's gas."""
-
-FAILED_LEAST: Final = 4
-"""If gas is expensive, failures may cost this many payments, while the day's cost at most DEAR_PART of the share."""
-
-DEAR_PART: Final = 4
-
-OPEN_PART: Final = 4
-"""Payments in progress of one merchant's payers may cost at most this fraction of its share: all of them may fail."""
-
-VERIFYING: Final = 4
-"""One of this many requests to a chain's nodes may begin a verification, which sends two to five, like a look-up."""
-
-SETTLING: Final = 2
-"""One of this many may begin a settlement: twice as many, so that verified payments are not held up at the end.
-
-There a minute's settlements meet the next minute's.
-"""
-
-_LEAST_A_MINUTE: Final = 6
-_DAY: Final = timedelta(days=1)
-_HOUR: Final = timedelta(hours=1)
-_MOST_COUNTED: Final = 10
-
 _COST_OF: Final = f"""
     SELECT {COSTS}
     FROM settlements_gastransaction t JOIN x402_authorization z ON z.transaction_id = t.id
@@ -143,7 +158,6 @@ _KNOWN_FAILED: Final = f"""{_FAILED} AND EXISTS (
     WHERE p.mode = 'live' AND p.payer = z.payer AND p.merchant_id = z.merchant_id AND p.chain = z.chain
       AND p.verified_at < z.created_at
 )"""  # noqa: S608 - only our own text is put in
-_Asked = tuple[str, datetime]
 # Dropped and cancelled ones were not the payer's fault.
 _FAILED_AT: Final = """
     SELECT z.created_at
@@ -305,18 +319,6 @@ def _sums(merchant_id: int, chain: str, asked: tuple[_Asked, _Asked]) -> tuple[i
         cursor.execute(f"SELECT ({first}), ({second})", parameters)
         one, other = cursor.fetchone()
     return int(one), int(other)
-
-
-FundedBy = Callable[[str], str]
-"""Returns the account that last sent a payer the token, within about an hour; "" if none did. Raises ChainError."""
-
-STRANGERS_PART: Final = 2
-"""Strangers are let through until a day's failures cost this fraction of the merchant's share."""
-_MOST_COMPARED: Final = 20
-_MOST_READ: Final = 200
-
-_known: Final[TTLCache[tuple[int, str, str, str], str]] = TTLCache(10_000, 600.0)
-_CACHE_LOCK: Final = Lock()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,11 @@ from x402.payments.claims import Caller
 from x402.payments.large import is_sold_out
 from x402.rules import IN_HAND
 
+log = structlog.get_logger(__name__)
+
 Answer = dict[str, Any]
+
+_AT_ONCE: Final = 100
 
 
 def settle_standard(
@@ -192,11 +196,6 @@ class _Settling:
                 release(row)
         self._is_in_hand = True
         return answers.pending(self._request, row.tx_hash)
-
-
-log = structlog.get_logger(__name__)
-
-_AT_ONCE: Final = 100
 
 
 def finish_open(*, clock: Callable[[], datetime]) -> int:

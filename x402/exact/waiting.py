@@ -20,6 +20,19 @@ from wallets.chains.specs import ChainSpec
 
 log = structlog.get_logger(__name__)
 
+MOST_WAITING: Final = 400
+"""How many requests of one process may wait; at most three quarters of them for one chain."""
+
+_LOOKS_IN_A_BLOCK: Final = 40
+# The share of a chain's node requests that is for waiting settlements: one of this many.
+_SHARE: Final = 4
+# A working node answers in a fraction of that, and many payers at once take a few seconds of processor time.
+_SLOW_SECONDS: Final = 6.0
+_FIRST_TURN: Final = 0.01
+_LONGEST_TURN: Final = 0.25
+# A request that was not called again has lost its client, and no longer needs its place.
+_LOST_SECONDS: Final = 3 * RECEIPT_SECONDS
+
 
 @dataclass(slots=True)
 class _Waiter:
@@ -109,20 +122,6 @@ def next_block(spec: ChainSpec, *, at_least: float, at_most: float, every: float
         if watch is None or watch.spec != spec:
             watch = _watches[spec.name] = _Watch(spec)
     return watch.wait(at_least=at_least, at_most=at_most, every=every)
-
-
-MOST_WAITING: Final = 400
-"""How many requests of one process may wait; at most three quarters of them for one chain."""
-
-_LOOKS_IN_A_BLOCK: Final = 40
-# The share of a chain's node requests that is for waiting settlements: one of this many.
-_SHARE: Final = 4
-# A working node answers in a fraction of that, and many payers at once take a few seconds of processor time.
-_SLOW_SECONDS: Final = 6.0
-_FIRST_TURN: Final = 0.01
-_LONGEST_TURN: Final = 0.25
-# A request that was not called again has lost its client, and no longer needs its place.
-_LOST_SECONDS: Final = 3 * RECEIPT_SECONDS
 
 
 class CalledAgainError(Exception):

@@ -24,6 +24,18 @@ from wallets.states import ClaimKind
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 from x402.models import Forwarder, MachineSettings
 
+_DAY: Final = timedelta(days=1)
+
+LATELY: Final = timedelta(hours=2)
+"""How long a replaced wallet is still accepted: machines that got it from `/config` pay within the hour."""
+
+_AGAIN_AFTER_SECONDS: Final = 60.0
+_MOST_REMEMBERED: Final = 10_000
+# By merchant and destination; a forwarder never changes.
+_forwarders: dict[tuple[int, bytes], str] = {}
+# The merchant's forwarder to a destination.
+_Find = Callable[[int, bytes], str | None]
+
 
 def requires_signature(merchant_id: int) -> bool:
     """Return whether a proof by hash needs the payer's signature."""
@@ -52,19 +64,6 @@ def set_requirements(
         address=client,
         now=now,
     )
-
-
-_DAY: Final = timedelta(days=1)
-
-LATELY: Final = timedelta(hours=2)
-"""How long a replaced wallet is still accepted: machines that got it from `/config` pay within the hour."""
-
-_AGAIN_AFTER_SECONDS: Final = 60.0
-_MOST_REMEMBERED: Final = 10_000
-# By merchant and destination; a forwarder never changes.
-_forwarders: dict[tuple[int, bytes], str] = {}
-# The merchant's forwarder to a destination.
-_Find = Callable[[int, bytes], str | None]
 
 
 def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:

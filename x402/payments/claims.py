@@ -25,6 +25,8 @@ from x402.payments.large import IS_BELIEVED, ask_early, is_limited, limits_for, 
 from x402.rules import IN_HAND, OLDEST, Candidate, Facts
 from x402.states import PaymentStatus, Protocol
 
+log = structlog.get_logger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Books:
@@ -117,8 +119,6 @@ class Caller:
     mode: Mode
     key: str = ""
 
-
-log = structlog.get_logger(__name__)
 
 # The paying transfer: one that was judged already, or the first recorded one that is deep enough and free of objections.
 _JUDGED: Final = """

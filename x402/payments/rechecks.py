@@ -1,6 +1,7 @@
 """Rechecks machines' payments that were verified while their transfer was processed, or have no transfer at all.
 
-Also finds payments whose money was flushed to the merchant's own wallet."""
+Also finds payments whose money was flushed to the merchant's own wallet.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -37,6 +38,14 @@ _ARRIVED: Final = """
     FROM arrived WHERE p.id = arrived.id
 """
 
+PATIENCE: Final = timedelta(minutes=15)
+"""How long a watcher that read past a payment without recording it has to read it again."""
+
+_GRACE: Final = timedelta(minutes=1)
+# Watchers record a payment within a few seconds.
+_SOON: Final = timedelta(seconds=15)
+_MOST_AT_ONCE: Final = 20
+
 
 def note_arrivals(*, now: datetime) -> int:
     """Mark final payments settled that were flushed, by anyone; return how many. Idempotent."""
@@ -46,13 +55,6 @@ def note_arrivals(*, now: datetime) -> int:
         return int(cursor.rowcount)
 
 
-PATIENCE: Final = timedelta(minutes=15)
-"""How long a watcher that read past a payment without recording it has to read it again."""
-
-_GRACE: Final = timedelta(minutes=1)
-# Watchers record a payment within a few seconds.
-_SOON: Final = timedelta(seconds=15)
-_MOST_AT_ONCE: Final = 20
 # Two releases read it, one as a sum, one in parts; the transfer stands for no payment yet.
 _IS_READ_OTHERWISE: Final = f"""
     p.transfer_id IS NULL AND (t.position >= {PARTS_FROM}) <> (p.position >= {PARTS_FROM})

@@ -40,6 +40,12 @@ refunded. The network does not return what you delivered. The money may still re
 mail if it does.
 """
 
+_WRITTEN: Final = (
+    *("transfer", "units", "block_height", "block_time"),
+    *("status", "final_at", "settled_at", "reversed_at", "witnessed_at"),
+)
+_Key: TypeAlias = tuple[str, str, int]
+
 
 def tell(*, reversed_: Sequence[X402Payment], returned: Sequence[X402Payment], now: datetime) -> None:
     """Queue events, and mails for reversals, in the caller's transaction and as its last step."""
@@ -77,13 +83,6 @@ def _mail(payment: X402Payment, now: datetime) -> None:
         ),
         now=now,
     )
-
-
-_WRITTEN: Final = (
-    *("transfer", "units", "block_height", "block_time"),
-    *("status", "final_at", "settled_at", "reversed_at", "witnessed_at"),
-)
-_Key: TypeAlias = tuple[str, str, int]
 
 
 def follow_transfers(*, now: datetime, batch: int = BATCH) -> int:

@@ -24,6 +24,8 @@ from gateway.core.api.errors import GatewayError, RateLimitError
 from gateway.core.web.client_address import client_of, limited_as
 from gateway.core.web.pages import count_client
 
+log = structlog.get_logger(__name__)
+
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -36,6 +38,26 @@ _EVERY_ANSWER = {
     "Vary": "Origin",
     "X-Content-Type-Options": "nosniff",
 }
+
+# A shop's or a mobile network's customers may share an address; a page is open in a few tabs at most.
+PER_ADDRESS = 100
+PER_PAGE = 10
+_RETRY_SECONDS = 60
+
+# Proxies drop connections that are silent for longer, often after 30 or 60 s; the page gives up after forty.
+BEAT_SECONDS = 15.0
+# A client that reads nothing for this long has gone.
+SEND_SECONDS = 30.0
+_BEAT = b"event: beat\ndata: 1\n\n"
+_RETRY_MS = (1_000, 5_000)
+_STREAM_HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    # Otherwise proxies would buffer the whole response.
+    "X-Accel-Buffering": "no",
+}
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class ForeignOriginError(errors.GatewayError):
@@ -112,12 +134,6 @@ async def refuse(send: Send, scope: Mapping[str, Any], error: errors.GatewayErro
     await send(body_message(b"" if scope["method"] == "HEAD" else body))
 
 
-# A shop's or a mobile network's customers may share an address; a page is open in a few tabs at most.
-PER_ADDRESS = 100
-PER_PAGE = 10
-_RETRY_SECONDS = 60
-
-
 class StreamsFullError(GatewayError):
     """This process has its maximum of streams. Pages poll instead."""
 
@@ -158,23 +174,6 @@ class Admission:
         self._counts[key] -= 1
         if not self._counts[key]:
             del self._counts[key]
-
-
-log = structlog.get_logger(__name__)
-# Proxies drop connections that are silent for longer, often after 30 or 60 s; the page gives up after forty.
-BEAT_SECONDS = 15.0
-# A client that reads nothing for this long has gone.
-SEND_SECONDS = 30.0
-_BEAT = b"event: beat\ndata: 1\n\n"
-_RETRY_MS = (1_000, 5_000)
-_STREAM_HEADERS = {
-    "Content-Type": "text/event-stream; charset=utf-8",
-    # Otherwise proxies would buffer the whole response.
-    "X-Accel-Buffering": "no",
-}
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Desk:

@@ -24,6 +24,8 @@ from wallets.selectors import chain_statuses, down_reasons
 from wallets.states import ChainStatus, DownReason, TransferState
 from wallets.transfers.doubts import DOUBTED
 
+log = structlog.get_logger(__name__)
+
 _FACTS = f"""
     SELECT c.id, c.mode, c.status, c.exception, c.amount_received::text, c.expires_at,
            ARRAY(SELECT jsonb_object_keys(c.offers)),
@@ -40,6 +42,15 @@ _FACTS = f"""
 """  # noqa: S608 - a constant condition
 ChainState: TypeAlias = tuple[ChainStatus, DownReason | None]
 _TAKES_MONEY = {CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID}
+
+TICK_SECONDS = 1.0
+# Every page is read again within this many ticks, because a bell may be missed; a part at each tick, so that a change of
+# all pages, such as a failing chain, does not read all of them at once.
+SLICES = 10
+
+_RETRY_SECONDS = 1.0
+# A host that vanished is noticed within a minute; meanwhile the sweep finds changes.
+_KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 
 class SeenTransfer(NamedTuple):
@@ -116,14 +127,7 @@ def _seen(transfer_id: int, state: str, chain: str, count: int | None, is_doubte
     return SeenTransfer(transfer_id, state, counted, required, is_doubted)
 
 
-log = structlog.get_logger(__name__)
-
 Read = Callable[[Sequence[int]], Awaitable[Mapping[int, PageFacts]]]
-
-TICK_SECONDS = 1.0
-# Every page is read again within this many ticks, because a bell may be missed; a part at each tick, so that a change of
-# all pages, such as a failing chain, does not read all of them at once.
-SLICES = 10
 
 
 class Stream:
@@ -255,11 +259,6 @@ class Hub:
         page.facts = facts
         for stream in page.streams:
             stream.tell(facts)
-
-
-_RETRY_SECONDS = 1.0
-# A host that vanished is noticed within a minute; meanwhile the sweep finds changes.
-_KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 
 async def listen(hub: Hub) -> None:

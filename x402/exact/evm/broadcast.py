@@ -37,6 +37,8 @@ _PRICES_SECONDS: Final = 2.0
 _prices: Final[TTLCache[tuple[str, ...], Prices]] = TTLCache(1_000, _PRICES_SECONDS)
 _lock: Final = Lock()
 
+_FIRST_PAUSES: Final = (0.0, 0.005, 0.013)
+
 
 class _SteadyNode(GasNode):
     """A node whose gas prices are cached for a block's time."""
@@ -66,9 +68,6 @@ def pool_of(spec: ChainSpec) -> RpcPool:
 def gas_node_of(spec: ChainSpec) -> GasNode:
     """Return the same nodes for gas transactions."""
     return _kept.of(spec)
-
-
-_FIRST_PAUSES: Final = (0.0, 0.005, 0.013)
 
 
 def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clock) -> None:

@@ -1,6 +1,7 @@
 """Calls contracts through nodes, names those at the same address on all chains, and verifies key signatures as they do.
 
-Our gas account may call our tokens and the standard's proxy only, with a gas limit."""
+Our gas account may call our tokens and the standard's proxy only, with a gas limit.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -24,14 +25,6 @@ __all__ = ["KEY_BYTES", "Signature", "is_of_key", "is_vouched_for", "unwrapped"]
 KEY_BYTES: Final = 65
 """The length of a key's signature: r, s and v."""
 
-
-def is_of_key(payer: str, signed: bytes, signature: bytes) -> bool:
-    """Whether the key of an account signed 32 bytes. Raises ValueError for an invalid `v`."""
-    if len(signature) != KEY_BYTES or signature[-1] not in (0, 1, 27, 28):
-        raise ValueError("no key signs so")
-    return signer_of(signed, signature) == bytes.fromhex(payer[2:])
-
-
 PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Moves tokens by its owner's signature. Source: Uniswap/permit2, PyPI x402 2.25."""
 
@@ -43,6 +36,25 @@ MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
 
 _REVERT: Final = "revert"
 _MOST_BYTES: Final = 8_192
+
+MOST_GAS: Final = 500_000
+"""A payer's smart wallet runs its own code with our gas."""
+
+USUAL_GAS: Final = 120_000
+"""The gas limit of a key's payment, before it is estimated."""
+
+_LEAST_GAS: Final = 21_000
+# The token's storage may have changed before the transaction runs.
+_SPARE_GAS: Final = 1.25
+# By node: deployed code stays.
+_deployed: set[tuple[tuple[str, ...], str]] = set()
+
+
+def is_of_key(payer: str, signed: bytes, signature: bytes) -> bool:
+    """Whether the key of an account signed 32 bytes. Raises ValueError for an invalid `v`."""
+    if len(signature) != KEY_BYTES or signature[-1] not in (0, 1, 27, 28):
+        raise ValueError("no key signs so")
+    return signer_of(signed, signature) == bytes.fromhex(payer[2:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +151,6 @@ def _ask(node: Node, method: str, params: list[Any]) -> Any:
 
 def _call(to: str, data: bytes) -> dict[str, str]:
     return {"to": to, "data": "0x" + data.hex()}
-
-
-MOST_GAS: Final = 500_000
-"""A payer's smart wallet runs its own code with our gas."""
-
-USUAL_GAS: Final = 120_000
-"""The gas limit of a key's payment, before it is estimated."""
-
-_LEAST_GAS: Final = 21_000
-# The token's storage may have changed before the transaction runs.
-_SPARE_GAS: Final = 1.25
-# By node: deployed code stays.
-_deployed: set[tuple[tuple[str, ...], str]] = set()
 
 
 @dataclass(frozen=True, slots=True)

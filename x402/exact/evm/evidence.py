@@ -20,6 +20,22 @@ from x402.models import X402Payment
 
 Log = Mapping[str, Any]
 
+_OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
+_CALLS: Final = {
+    keccak(f"{name}({','.join(kinds)})".encode())[:4]: kinds
+    for name, kinds in (("settle", SETTLE.takes), ("settleWithPermit", (_OWN_PERMIT, *SETTLE.takes)))
+}
+_SETTLED: Final = [["0x" + keccak(event).hex()] for event in (b"Settled()", b"SettledWithPermit()")]
+_TAKEN_BACK: Final = "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)").hex()
+# The maximum of a payer's unexplained transfers of the same amount to the same merchant: each costs a request or more.
+_MOST_DOUBTED: Final = 20
+
+# EIP-3009.
+_USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
+# Public nodes search this many blocks at once; this many parts cover an hour on the fastest of our chains.
+_BLOCKS: Final = 1_000
+_PIECES: Final = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Searched:
@@ -91,17 +107,6 @@ def _with_topics(logs: Sequence[Log]) -> list[Log]:
     if not all(isinstance(log.get("topics"), list) for log in logs):
         raise MalformedAnswerError("a log has no topics")
     return list(logs)
-
-
-_OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
-_CALLS: Final = {
-    keccak(f"{name}({','.join(kinds)})".encode())[:4]: kinds
-    for name, kinds in (("settle", SETTLE.takes), ("settleWithPermit", (_OWN_PERMIT, *SETTLE.takes)))
-}
-_SETTLED: Final = [["0x" + keccak(event).hex()] for event in (b"Settled()", b"SettledWithPermit()")]
-_TAKEN_BACK: Final = "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)").hex()
-# The maximum of a payer's unexplained transfers of the same amount to the same merchant: each costs a request or more.
-_MOST_DOUBTED: Final = 20
 
 
 def find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, searched: Searched) -> Executed | None:
@@ -220,13 +225,6 @@ def _is_call_of(request: StandardRequest, data: bytes) -> bool:
     return (units, nonce) == (signed.units, number_of(request)) and (token, owner, witness[0]) == tuple(
         one.lower() for one in wanted
     )
-
-
-# EIP-3009.
-_USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
-# Public nodes search this many blocks at once; this many parts cover an hour on the fastest of our chains.
-_BLOCKS: Final = 1_000
-_PIECES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)

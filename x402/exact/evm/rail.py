@@ -33,6 +33,8 @@ from x402.exact.inputs import Body, Clock, Executed, Signed, StandardRequest
 from x402.exact.records import fail_row, settle_row
 from x402.models import Authorization, X402Payment
 
+log = structlog.get_logger(__name__)
+
 Answer = dict[str, Any]
 
 _LOOKS: Final = 3
@@ -41,6 +43,12 @@ _USED = (
     "The authorisation is already used or expired, and we found no unused payment by it."
     " If there is one, prove it by its transaction's hash."
 )
+
+# Possibly used by a third party before us: then the merchant has the money. Of a failed simulation, version 1 knows no more
+# if the chain has no Multicall3.
+_PERHAPS_USED: Final = frozenset({reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED})
+
+_FAILING: Final = "0xfa11"
 
 
 def conclude(
@@ -110,14 +118,6 @@ def was_paid(pool: RpcPool, request: StandardRequest) -> bool:
 
 def _settled(row: Authorization, request: StandardRequest, executed: Executed, clock: Clock) -> Answer:
     return settle_row(row, request, executed, now=clock())
-
-
-log = structlog.get_logger(__name__)
-# Possibly used by a third party before us: then the merchant has the money. Of a failed simulation, version 1 knows no more
-# if the chain has no Multicall3.
-_PERHAPS_USED: Final = frozenset({reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED})
-
-_FAILING: Final = "0xfa11"
 
 
 class EvmRail:

@@ -47,7 +47,24 @@ from x402.exact.solana.transfers import Transfer, read_transfer
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState
 
+log = structlog.get_logger(__name__)
+
 Answer = dict[str, Any]
+
+LAMPORTS: Final = 10**9
+_DAY: Final = timedelta(days=1)
+
+# Local networks mine it at once.
+_FIRST_PAUSE: Final = 0.02
+# A blockhash is valid for 150 blocks, about a minute.
+_EXPIRES: Final = timedelta(minutes=2)
+# Nodes prune old transactions: after that, one that no node knows may still have been paid long ago.
+_REMEMBERED: Final = timedelta(hours=12)
+
+_FAILING_MEMO: Final = b"fail"
+
+TEST_FEE_PAYER: Final = "F1orinTestFeePayer1111111111111111111111111"
+"""The fee payer in test mode, where nothing is sent. No key for it exists."""
 
 
 def conclude(row: Authorization, request: StandardRequest, found: FoundTransaction | None, *, now: datetime) -> Answer:
@@ -77,10 +94,6 @@ def _executed(found: FoundTransaction, request: StandardRequest) -> Executed | N
 
 def _failed(row: Authorization, request: StandardRequest, reason: str) -> Answer:
     return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
-
-
-LAMPORTS: Final = 10**9
-_DAY: Final = timedelta(days=1)
 
 
 def refuse_spending(payer: Payer, cost: int, *, now: datetime) -> None:
@@ -127,20 +140,6 @@ def _failed_of_known(failed: QuerySet[Authorization]) -> int:
 
 def _fees(which: Q) -> Sum:
     return Sum("network_fee", default=0, filter=which)
-
-
-log = structlog.get_logger(__name__)
-# Local networks mine it at once.
-_FIRST_PAUSE: Final = 0.02
-# A blockhash is valid for 150 blocks, about a minute.
-_EXPIRES: Final = timedelta(minutes=2)
-# Nodes prune old transactions: after that, one that no node knows may still have been paid long ago.
-_REMEMBERED: Final = timedelta(hours=12)
-
-_FAILING_MEMO: Final = b"fail"
-
-TEST_FEE_PAYER: Final = "F1orinTestFeePayer1111111111111111111111111"
-"""The fee payer in test mode, where nothing is sent. No key for it exists."""
 
 
 class SolanaRail:

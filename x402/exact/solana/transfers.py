@@ -37,6 +37,12 @@ _MEMO: Final = "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"
 # Wallets add assertions about a transaction's effects.
 _LIGHTHOUSE: Final = "L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95"
 
+NEVER: Final = 2**53
+"""A Unix time that never comes: a transaction expires with its block's hash, which has no time."""
+
+_MOST_TEXT: Final = 1_644  # 1,232 bytes in base64
+_MOST_MEMO: Final = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
@@ -181,13 +187,6 @@ def _refuse_unsigned(transaction: "VersionedTransaction", message: bytes) -> Non
 
 def _refused(reason: str, message: str = "") -> RefusedPaymentError:
     return RefusedPaymentError(reason, message)
-
-
-NEVER: Final = 2**53
-"""A Unix time that never comes: a transaction expires with its block's hash, which has no time."""
-
-_MOST_TEXT: Final = 1_644  # 1,232 bytes in base64
-_MOST_MEMO: Final = 256
 
 
 def read_extra(extra: Body) -> Mapping[str, Any]:
