@@ -32,7 +32,6 @@ LAYERS: Final = {
     "body in, answer out (JSON)": ("gateway/core/json", "gateway/core/api/wire"),
     "validation": (
         "creation/forms",
-        "creation/fields",
         "creation/references",
         "core/api/fields",
         "core/web_urls",

@@ -1,4 +1,4 @@
-"""Reserves exact amounts: the digits below a cent that identify a checkout's payment; and knows which prices have none left."""
+"""Reserves exact amounts, whose digits below a cent identify a checkout's payment. Remembers prices that have none left."""
 
 import secrets
 import struct

@@ -1,4 +1,4 @@
-"""Inputs of reports, and the parsers of query strings that make them."""
+"""Inputs of reports, and the parsers that make them from query strings."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta

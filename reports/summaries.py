@@ -42,20 +42,20 @@ def fees_of(wanted: ReportFilter) -> Decimal:
     entries = FeeEntry.objects.filter(merchant=wanted.merchant_id)
     if wanted.chain:
         entries = entries.filter(chain=wanted.chain)
-    parts = [_raw(entries, since, until) for since, until in span.rest]
-    return round_to_cent(reduce(EXACT.add, parts, _sum(_days(wanted, span))))
+    parts = [_fees_between(entries, since, until) for since, until in span.rest]
+    return round_to_cent(reduce(EXACT.add, parts, _fee_sum(_fee_days(wanted, span))))
 
 
-def _days(wanted: ReportFilter, span: Span) -> QuerySet[FeeDay]:
+def _fee_days(wanted: ReportFilter, span: Span) -> QuerySet[FeeDay]:
     kept = FeeDay.objects.filter(merchant=wanted.merchant_id, day__gte=span.first, day__lt=span.end)
     return kept.filter(chain=wanted.chain) if wanted.chain else kept
 
 
-def _raw(entries: QuerySet[FeeEntry], since: datetime, until: datetime) -> Decimal:
-    return _sum(entries.filter(charged_at__gte=since, charged_at__lt=until))
+def _fees_between(entries: QuerySet[FeeEntry], since: datetime, until: datetime) -> Decimal:
+    return _fee_sum(entries.filter(charged_at__gte=since, charged_at__lt=until))
 
 
-def _sum(found: QuerySet[FeeDay] | QuerySet[FeeEntry]) -> Decimal:
+def _fee_sum(found: QuerySet[FeeDay] | QuerySet[FeeEntry]) -> Decimal:
     return found.aggregate(fees=Sum("amount"))["fees"] or Decimal(0)
 
 
@@ -163,7 +163,7 @@ def _cover(wanted: ReportFilter, now: datetime) -> Cover:
 
 
 def _some(sums: Mapping[Key, Sums]) -> Iterator[tuple[Key, Sums]]:
-    """Leave out those of nothing, such as days of which all rows were taken off."""
+    """Skip groups whose sums are all zero."""
     return ((key, one) for key, one in sums.items() if one != Sums())
 
 

@@ -1,4 +1,4 @@
-"""Daily totals for reports: what whole days hold of a range, how many rows a list has, where a deep page starts."""
+"""Daily totals for reports: the whole days of a range, how many rows a list has, and on which day a deep page starts."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -63,7 +63,9 @@ def span_of(since: datetime | None, until: datetime | None) -> Span:
 
 
 def cover_of(since: datetime, until: datetime, *, now: datetime) -> Cover:
-    """Cover a range so that few rows have to be read: those in it of the first and the last day, or the others of that day.
+    """Split a range into whole days, read from totals, and its two ends.
+
+    An end is read from rows; or the rest of its day is subtracted from the day's total, if that has fewer rows.
 
     Totals and rows must be read at one moment, or what is taken off may not be in the totals yet.
     """
@@ -147,13 +149,13 @@ class ReportTotals:
             return self._by_day.total()
         if not span.has_days:
             return 0
-        return _kept(_transfer_days(wanted, span)) + _kept(_days(wanted, span))
+        return _kept(_transfer_days(wanted, span)) + _kept(_watched_days(wanted, span))
 
 
 def _by_day(wanted: ReportFilter, span: Span) -> Counter[date]:
     received, moved = (
         days.values_list("day").annotate(rows=Sum("count")).order_by()
-        for days in (_transfer_days(wanted, span), _days(wanted, span))
+        for days in (_transfer_days(wanted, span), _watched_days(wanted, span))
     )
     found: Counter[date] = Counter()
     for day, rows in received.union(moved, all=True):
@@ -177,7 +179,7 @@ def _transfer_days(wanted: ReportFilter, span: Span) -> QuerySet[TransferDay]:
     return found.filter(token=wanted.token) if wanted.token else found
 
 
-def _days(wanted: ReportFilter, span: Span) -> QuerySet[WatchedDay]:
+def _watched_days(wanted: ReportFilter, span: Span) -> QuerySet[WatchedDay]:
     found = WatchedDay.objects.filter(wallet__in=watched_wallets(wanted), day__gte=span.first, day__lt=span.end)
     if wanted.direction:
         found = found.filter(direction=wanted.direction)

@@ -1,4 +1,4 @@
-"""The event API: events that were sent or are waiting."""
+"""The event API: events that were sent, or that wait to be sent."""
 
 from typing import Any, ClassVar
 

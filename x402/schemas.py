@@ -1,4 +1,4 @@
-"""The facilitator's and the standard's shapes for the OpenAPI description. Never used to read or write a request (docs/adr/0003)."""
+"""The facilitator's and the standard's shapes for the OpenAPI description. No request is read by them (docs/adr/0003)."""
 
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers as s

@@ -1,4 +1,4 @@
-"""Limits guesses at secrets: five in a row, then none for fifteen minutes. Old counts and ended sessions are deleted."""
+"""Limits guesses at secrets: five in a row, then none for fifteen minutes. Also deletes old counts and ended sessions."""
 
 import hashlib
 from datetime import datetime, timedelta

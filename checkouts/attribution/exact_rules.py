@@ -1,4 +1,7 @@
-"""Rules for transfers to a merchant's own wallet, where only amount and labels identify the checkout: from facts to a verdict."""
+"""Rules for transfers to a merchant's own wallet, where only amount and labels identify the checkout.
+
+Pure: facts in, a verdict out.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -57,8 +57,8 @@ class LockedCheckouts:
 def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckouts]:
     """Decide transfers that were never decided, and lock the checkouts that the batch touches.
 
-    A transfer that a reorg removed waits until it returns. Transfers for which there is no time stay in the queue as
-    `left`.
+    A transfer that a reorg removed waits until it returns. When the time is used up, the other transfers are returned as
+    `left` and stay queued.
     """
     undecided = [
         transfer for transfer in transfers if transfer.decided_at is None and transfer.state != TransferState.ORPHANED
@@ -176,9 +176,9 @@ class _Work:
         return {checkout.pk for checkout in meant if checkout is not None}
 
     def decide(self, checkouts: LockedCheckouts) -> Outcome:
-        """Decide every transfer from the locked rows: first those that say whose they are, then by price.
+        """Decide every transfer from the locked rows: first those that name their checkout, then by price.
 
-        What one checkout's own payment covers, no other payment of the batch is for. Otherwise the queue's order stays.
+        Once a checkout is covered by the payment that names it, no other payment of the batch is for it. Otherwise the queue's order stays.
         """
         outcome = Outcome()
         around = _surroundings(self._named)

@@ -1,4 +1,4 @@
-"""The data of a checkout's page. Equal details look the same."""
+"""The data of a checkout's page: equal data, equal page."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -111,9 +111,10 @@ def _read(item: Any) -> tuple[LineItem, Decimal] | None:
 
 @dataclass(frozen=True, slots=True)
 class WaitingMoney:
-    """An open inbox item of a checkout; with `is_lost`, money that its network took back. `acts` are values and labels; with `leads`, the first is the recommended one.
+    """An open inbox item of a checkout; with `is_lost`, money that its network took back.
 
-    `doing` describes a decision that can still be undone; then there are no acts. `seen` is the newest decision's key.
+    `acts` are values and labels; with `leads`, the first is the recommended one. `doing` describes a decision that can still
+    be undone; then there are no acts. `seen` is the newest decision's key.
     """
 
     item_id: int

@@ -1,4 +1,4 @@
-"""The overview's figures, as fast for a million checkouts as for ten, and the steps before a merchant's first payment."""
+"""The overview's figures, read from daily totals, and the steps before a merchant's first payment."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

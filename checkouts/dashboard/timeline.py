@@ -27,7 +27,7 @@ from webhooks.states import DeliveryStatus
 HELD: Final = Badge("Held in escrow", "warn")
 RELEASED: Final = Badge("Released from escrow", "ok")
 
-# No money of these is in the inbox.
+# These items are about money that is not in the inbox.
 _IN_INBOX = {InboxReason.RIVAL: "Notice in the inbox", InboxReason.REVERSED: "Alarm in the inbox"}
 
 

@@ -163,14 +163,14 @@ def outcome_of(item: InboxItem) -> str:
 
 
 def item_rows(items: Iterable[InboxItem]) -> list[ItemRow]:
-    """Return the rows of `inbox_queries.items_in`."""
+    """Return the rows of `checkouts.inbox.queries.items_in`."""
     return [item_row(item, decision=next(iter(getattr(item, "standing", ())), None)) for item in items]
 
 
 def _why(item: InboxItem) -> str:
     match InboxReason(item.reason):
         case InboxReason.EXTRA:
-            # For these the reason is explanation enough.
+            # For these items the reason explains enough.
             return ""
         case InboxReason.LATE if (over := _expired(item)) and not _came_back(item):
             late_by = item.transfer.block_time - over.expires_at

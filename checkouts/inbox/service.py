@@ -79,7 +79,7 @@ _WAITING = _STANDING & Q(done_at=None)
 
 def free_transfer(pk: int) -> Transfer:
     """Lock an unused transfer. Raises DecisionFailedError if it is used, or a reorg removed it."""
-    transfer = _lock([pk])[0]
+    transfer = _lock_transfers([pk])[0]
     if TransferClaim.objects.filter(transfer=pk).exists():
         raise DecisionFailedError("This transfer has already been credited.")
     if transfer.state == TransferState.ORPHANED:
@@ -111,11 +111,11 @@ def accept_late(item: InboxItem, *, now: datetime) -> Checkout:
     Raises DecisionFailedError where the money is not enough, not final, or the checkout has a successor already.
     """
     items = _hold_late_items(item)
-    transfers = _lock(_transfer_ids(items))
+    transfers = _lock_transfers(_transfer_ids(items))
     expired = _lock_expired(item)
     if _transfer_ids(items) != {transfer.pk for transfer in transfers}:
         raise DecisionFailedError("Its first payment has been marked as refunded.")
-    _refuse(expired, transfers)
+    _refuse_unready(expired, transfers)
     successor = _succeed(expired, now)
     _hand_over(expired, successor, transfers, now)
     recompute([successor], now=now)
@@ -149,7 +149,7 @@ def _transfer_ids(items: Sequence[InboxItem]) -> set[int]:
     return ids | {item.transfer_id for item in items}
 
 
-def _lock(ids: Collection[int]) -> list[Transfer]:
+def _lock_transfers(ids: Collection[int]) -> list[Transfer]:
     rows = Transfer.objects.select_for_update(of=("self",), no_key=True)
     return list(rows.filter(pk__in=ids).order_by("pk"))
 
@@ -163,7 +163,7 @@ def _lock_expired(item: InboxItem) -> Checkout:
     return expired
 
 
-def _refuse(expired: Checkout, transfers: Sequence[Transfer]) -> None:
+def _refuse_unready(expired: Checkout, transfers: Sequence[Transfer]) -> None:
     # Otherwise a fork could leave a successor that cannot be paid.
     if any(transfer.state != TransferState.CONFIRMED for transfer in transfers):
         raise DecisionFailedError("Some of this money is not final yet. Wait until it is.")

@@ -1,4 +1,7 @@
-"""Expires unpaid checkouts, once their chains were read far enough to be sure; and releases wallets that another merchant has proven."""
+"""Expires unpaid checkouts, once their chains were read far enough to be sure.
+
+Also releases retired wallets that another merchant has proven.
+"""
 
 import secrets
 from collections.abc import Sequence
@@ -24,7 +27,7 @@ LOOKED_AT = 2_000
 PATIENCE = timedelta(hours=24)
 # A payment whose block time is within the grace still counts, so a live checkout expires only after each of its chains was
 # read, in a pass begun after the grace, up to a head its sources agree on. Where a chain is read account by account, the
-# account it was to be paid in counts. A test checkout has no chain to wait for, only the steps of its scenario.  Undecided
+# account it was to be paid in counts. A test checkout has no chain to wait for, only the steps of its scenario. Undecided
 # money in a merchant's wallet may belong to any checkout offered there. Parts of a large sum wait for a second node.
 _DUE = """
     WITH unjudged AS MATERIALIZED (

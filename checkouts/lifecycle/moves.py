@@ -112,7 +112,7 @@ def mark_restored(doubted: Sequence[Checkout], turned: Sequence[Checkout], *, no
     _set_alerts(back, InboxStatus.OPEN, InboxStatus.CREDITED, resolved_at=now)
     for checkout in turned:
         if checkout.exception != CheckoutException.REVERSED:
-            _mail(checkout, "restored", "Payment restored", _restored(checkout), now)
+            _mail(checkout, "restored", "Payment restored", _restored_text(checkout), now)
 
 
 def alert(reversals: Sequence[Reversal], *, now: datetime) -> None:
@@ -125,7 +125,7 @@ def alert(reversals: Sequence[Reversal], *, now: datetime) -> None:
     _set_alerts(ids, InboxStatus.CREDITED, InboxStatus.OPEN, resolved_at=None)
     _write_alerts([one for one in reversals if one[1].transfer_id not in known], now)
     for checkout, pairs in groupby(reversals, key=itemgetter(0)):
-        words = _reversed(checkout, [transfer for _, transfer in pairs])
+        words = _reversed_text(checkout, [transfer for _, transfer in pairs])
         _mail(checkout, "reversed", "The network reversed a payment", words, now)
 
 
@@ -173,7 +173,7 @@ def _mail(checkout: Checkout, kind: str, subject: str, words: str, now: datetime
     )
 
 
-def _reversed(checkout: Checkout, lost: Sequence[TransferRow]) -> str:
+def _reversed_text(checkout: Checkout, lost: Sequence[TransferRow]) -> str:
     return (
         "The network has since reversed these confirmed transfers:\n\n"
         f"{''.join(map(_line, lost))}\n"
@@ -183,7 +183,7 @@ def _reversed(checkout: Checkout, lost: Sequence[TransferRow]) -> str:
     )
 
 
-def _restored(checkout: Checkout) -> str:
+def _restored_text(checkout: Checkout) -> str:
     return (
         "The network had reversed its payment. The money is back, and final again.\n\n"
         f"Amount received: {readable(checkout.amount_received)} USD.\n\n"

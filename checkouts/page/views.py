@@ -54,7 +54,7 @@ TRANSACTION_ANYWHERE = Limit("checkout.transaction.anywhere", 30)
 
 _MOST_BYTES = 4096
 
-Answer = Callable[[HttpRequest, str], HttpResponse]
+PageView = Callable[[HttpRequest, str], HttpResponse]
 
 PAGE = Limit("checkout.page", 60)
 CHOOSE = Limit("checkout.choose", 60)
@@ -145,7 +145,7 @@ def wallet_buttons(request: HttpRequest, code: str) -> HttpResponse:
     return uncached(render(request, "checkouts/_wallets.html", words))
 
 
-def _answers_json(view: Callable[[HttpRequest, str], dict[str, Any]]) -> Answer:
+def _answers_json(view: Callable[[HttpRequest, str], dict[str, Any]]) -> PageView:
     """Decorate a view: its result or error is JSON, for our own pages only."""
 
     @require_POST

@@ -73,7 +73,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, ready to read. `case` is a `rescue.Case`; unknown fields are empty.
+    """An answer, ready to read. `case` is a `Case`; unknown fields are empty.
 
     `amount` has its token's symbol. `came_at` is the block time of late money. `silent` are the networks that did not
     answer.

@@ -1,4 +1,4 @@
-"""Inputs of the link services, and the parsers of requests and payers' forms that make them."""
+"""Inputs of the link services, and the parsers that make them from requests and payers' forms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

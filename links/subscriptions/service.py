@@ -49,8 +49,8 @@ def promise_mails(subscriptions: Sequence[Subscription], kind: MailKind, *, now:
 def subscriber_words(number: str) -> MailWords | None:
     """Return the text of a subscriber's mail.
 
-    None if they want no mail any more, have paid for longer by now, or would be asked to pay although the network reversed
-    their last payment. Raises TooEarlyError while they cannot be told that they have paid.
+    None if the subscriber wants no mail any more, has paid for longer by now, or would be asked to pay although the network
+    reversed the last payment. Raises TooEarlyError while it is not certain that the subscriber has paid.
     """
     merchant = "subscription__link__merchant__branding"
     promised = SubscriberMail.objects.select_related(merchant).defer(f"{merchant}__logo")

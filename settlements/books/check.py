@@ -1,4 +1,4 @@
-"""Verifies the books: against their rows, and against forwarders' balances on the chain."""
+"""Verifies the books: compares sums with their rows, and books with forwarders' balances on the chain."""
 
 import random
 import re
@@ -29,7 +29,8 @@ MOST_HOLDERS: Final = 200
 
 _WORD_DIGITS: Final = 64
 _WORDS: Final = re.compile(r"0x(?:[0-9a-fA-F]{64})+", re.ASCII)
-# The stack holds the token, where in memory the next answer goes, and where in the code the next holder is.
+# A program that asks a token for many balances in one call. The stack holds the token, where in memory the next answer
+# goes, and where in the code the next holder is.
 _PROGRAM: Final = "".join(
     (
         "60206054600039600051",  # the token: the word behind this program
@@ -175,7 +176,7 @@ def check_chain(spec: ChainSpec, *, now: datetime, pause: Callable[[float], None
     that the check takes no more than its nodes allow in a minute; without it, the check ends with half of that.
     """
     _begin(spec, now)
-    checked = Checked(spec.name, differences=[*_of_balances(spec), *_of_totals(spec)])
+    checked = Checked(spec.name, differences=[*_balance_differences(spec), *_total_differences(spec)])
     pool = open_pool(spec)
     try:
         _ask_chain(spec, pool, checked, pause)
@@ -202,14 +203,14 @@ def _begin(spec: ChainSpec, now: datetime) -> None:
     BookCheck.objects.update_or_create(chain=spec.name, defaults={"checked_at": now, "asked": 0, "height": None})
 
 
-def _of_balances(spec: ChainSpec) -> list[str]:
+def _balance_differences(spec: ChainSpec) -> list[str]:
     return [
         f"forwarder {deposit} {token}: kept less rows received {received}, flushed {flushed}"
         for deposit, token, received, flushed in _rows(_BALANCES, spec)
     ]
 
 
-def _of_totals(spec: ChainSpec) -> list[str]:
+def _total_differences(spec: ChainSpec) -> list[str]:
     return [
         f"merchant {merchant} {purpose} {token}: kept less forwarders received {received}, flushed {flushed}"
         for merchant, purpose, token, received, flushed in _rows(_TOTALS, spec)

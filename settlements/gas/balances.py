@@ -26,8 +26,8 @@ log = structlog.get_logger(__name__)
 # How old the balance of an account that cannot pay may be.
 _READ_AGAIN: Final = timedelta(seconds=5)
 
-_SOL: Final = 10**9
-_MOST: Final = 2**64 - 1
+_LAMPORTS_PER_SOL: Final = 10**9
+_MOST_LAMPORTS: Final = 2**64 - 1
 
 
 def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
@@ -120,29 +120,29 @@ def _tell_operators(account: GasAccount, now: datetime) -> None:
 
 def refresh_solana_balances(spec: ChainSpec, *, now: datetime) -> None:
     """Read our accounts' balances on a chain, and warn operators of low ones. Raises ChainError."""
-    low = low_coins(spec.name) * _SOL
+    low = low_coins(spec.name) * _LAMPORTS_PER_SOL
     pool = open_pool(spec)
     try:
         for address in solana_gas_keys():
-            held = _balance(pool, address)
+            held = _lamports(pool, address)
             if held < low:
-                _tell_of_low_lamports(spec, address, held, now)
+                _tell_of_few_lamports(spec, address, held, now)
     finally:
         pool.close()
 
 
-def _balance(pool: RpcPool, address: str) -> int:
+def _lamports(pool: RpcPool, address: str) -> int:
     answer = pool.call("getBalance", [address, {"commitment": "confirmed"}])
-    return decode.integer(decode.in_context(answer)[1], most=_MOST)
+    return decode.integer(decode.in_context(answer)[1], most=_MOST_LAMPORTS)
 
 
 @transaction.atomic
-def _tell_of_low_lamports(spec: ChainSpec, address: str, held: int, now: datetime) -> None:
+def _tell_of_few_lamports(spec: ChainSpec, address: str, held: int, now: datetime) -> None:
     log.warning("gas runs low", chain=spec.name, account=address)
     tell_operators_daily(
         f"gas:{spec.name}:{address}",
         subject=f"Gas runs low on {spec.title}",
-        text=f"{address} holds {Decimal(held) / _SOL:.6f} of {spec.title}'s coin. Below what transactions cost, machines' "
+        text=f"{address} holds {Decimal(held) / _LAMPORTS_PER_SOL:.6f} of {spec.title}'s coin. Below what transactions cost, machines' "
         f"payments by signed authorisation are not carried out on {spec.title}.\n\n"
         "Send SOL to it. No money is lost meanwhile: payers keep theirs.\n",
         now=now,

@@ -69,7 +69,7 @@ class GasPolicy:
 
 def gas_policy(chain: str) -> GasPolicy:
     """Return a chain's policy. Raises KeyError for a chain without gas payments, and for Solana, which has no wei."""
-    known = _of_wei(gas_facts(chain).most_gwei, chain)
+    known = _evm_fact(gas_facts(chain).most_gwei, chain)
     most_gwei = settings.GAS_MAX_GWEI.get(chain, known)
     return GasPolicy(
         max_fee=int(Decimal(most_gwei) * GWEI), daily=int(daily_coins(chain) * COIN), low=int(low_coins(chain) * COIN)
@@ -96,11 +96,11 @@ def low_coins(chain: str) -> Decimal:
 
 def coin_usd(chain: str) -> Decimal:
     """Return the assumed price of a chain's coin. Raises KeyError as `gas_policy`."""
-    known = _of_wei(gas_facts(chain).coin_usd, chain)
+    known = _evm_fact(gas_facts(chain).coin_usd, chain)
     return Decimal(settings.GAS_COIN_USD.get(chain, known))
 
 
-def _of_wei(fact: str | None, chain: str) -> str:
+def _evm_fact(fact: str | None, chain: str) -> str:
     if fact is None:
         raise KeyError(chain)
     return fact

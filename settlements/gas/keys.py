@@ -36,7 +36,7 @@ class Signed:
 
 
 class GasKey:
-    """One gas key. No message contains it."""
+    """One gas key of EVM chains. No message contains it."""
 
     def __init__(self, private_key: str) -> None:
         """Read 32 bytes in hex. Raises GasKeyError."""
@@ -77,7 +77,7 @@ def _loaded(private_keys: tuple[str, ...]) -> Mapping[str, GasKey]:
 
 
 class SolanaGasKey:
-    """One gas key. No message contains it."""
+    """One gas key of Solana. No message contains it."""
 
     def __init__(self, secret: str) -> None:
         """Read 64 bytes in base58, as wallets export a key. Raises GasKeyError."""
@@ -95,11 +95,11 @@ class SolanaGasKey:
 
 
 def solana_gas_keys() -> Mapping[str, SolanaGasKey]:
-    """Return the keys by address; empty if none is set. Raises GasKeyError."""
-    return _loaded_of_solana(tuple(settings.GAS_KEYS_SOLANA))
+    """Return the keys of GAS_KEYS_SOLANA by address; empty if none is set. Raises GasKeyError."""
+    return _loaded_solana(tuple(settings.GAS_KEYS_SOLANA))
 
 
 @lru_cache(maxsize=4)
-def _loaded_of_solana(secrets: tuple[str, ...]) -> Mapping[str, SolanaGasKey]:
+def _loaded_solana(secrets: tuple[str, ...]) -> Mapping[str, SolanaGasKey]:
     keys = [SolanaGasKey(secret) for secret in secrets]
     return MappingProxyType({key.address: key for key in keys})

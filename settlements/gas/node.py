@@ -1,6 +1,6 @@
 """Sends the ledger's transactions to EVM nodes, and asks nodes about them. Every answer is checked.
 
-`upkeep` follows the transactions until they are final.
+`settlements.gas.upkeep` follows the transactions until they are final.
 """
 
 import re
@@ -44,7 +44,6 @@ class Sending(Enum):
     """A node's answer to a signed transaction."""
 
     OFFERED = "a node is asked to take it"
-
     TAKEN = "it has it, now or already"
     USED = "its number is used"
     UNDERPRICED = "it pays less than the one that waits in its place, or than the node takes"

@@ -67,9 +67,9 @@ def fee_chains() -> list[ChainSpec]:
 
 
 def alone(work: str) -> AbstractContextManager[bool]:
-    """Yield whether this process got the work's lease, for the longest time of a task.
+    """Take the lease of `work` for a task's time limit; yield False if another process has it.
 
-    Doing it twice would only double the requests to nodes.
+    Running twice is harmless: it only doubles the requests to nodes.
     """
     return leases.alone(f"settlements:{work}", seconds=settings.CELERY_TASK_TIME_LIMIT)
 
@@ -189,7 +189,7 @@ class Waiting:
     purpose: ClaimKind | None = None
     owners: Sequence[tuple[int, str]] | None = None
     with_troubled: bool = False
-    # Whether it is automatic.
+    # Whether the settlement is automatic.
     is_scheduled: bool = False
 
 

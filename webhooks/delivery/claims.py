@@ -1,4 +1,4 @@
-"""A sender's visits to the database: it claims due deliveries, fair among endpoints, renews claims and reads what to send.
+"""A sender's visits to the database: it claims due deliveries, fairly among endpoints, renews claims and reads what to send.
 
 One sender at a time serves an endpoint.
 """
@@ -247,7 +247,7 @@ class Batch:
 
 
 def claim_batch(demand: Demand, *, now: datetime) -> Batch:
-    """Visit the database once. Each step commits separately."""
+    """Release, renew and take leases, and read the due deliveries. Each step commits separately."""
     if demand.released:
         release(demand.sender, demand.released)
     lost = _lost(demand, now)

@@ -1,4 +1,7 @@
-"""Monthly partitions of attempts: made ahead, and dropped once all that is in them is old."""
+"""Monthly partitions of attempts: created ahead, and dropped once every attempt in them is old.
+
+`webhooks_attempt_rest` is the default partition, for attempts of months without their own.
+"""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +13,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 MONTHS_AHEAD: Final = 3
-"""How long the timetable may stand still before attempts lie in the rest."""
+"""How many months of partitions are created ahead: so long the task may fail before attempts go to the default one."""
 
 _LOCK_SECONDS: Final = 2
 _PARTITIONS: Final = """
@@ -22,16 +25,16 @@ _UNTIL: Final = re.compile(r"TO \('([^']+)'\)")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Partition:
-    """A table of attempts that began before `until`, and not before the partition before it ended."""
+    """A month's table: its attempts began before `until`, and not before the `until` of the previous partition."""
 
     until: datetime
     name: str
 
 
 def partitions() -> list[Partition]:
-    """Return the months, the oldest first, without the rest."""
+    """Return the monthly partitions, oldest first, without the default one."""
     with connection.cursor() as cursor:
-        # Bounds are told in the session's time zone.
+        # PostgreSQL prints bounds in the session's time zone.
         cursor.execute(_PARTITIONS)
         found = cursor.fetchall()
     return sorted(Partition(_until(bound), name) for name, bound in found)
@@ -45,7 +48,7 @@ def _until(bound: str) -> datetime:
 
 
 def make_partitions(*, now: datetime) -> int:
-    """Make the partitions of the months to come that are missing; return how many."""
+    """Create the missing partitions of the coming months; return how many."""
     made = 0
     until = partitions()[-1].until
     while until < _months_after(now, MONTHS_AHEAD):
@@ -56,7 +59,10 @@ def make_partitions(*, now: datetime) -> int:
 
 
 def _make(begins: datetime, until: datetime) -> None:
-    """Make a month. Its attempts in the rest, which PostgreSQL refuses beside it, move there while others are written."""
+    """Create a month's partition, and move its attempts there from the default one, where PostgreSQL refuses them.
+
+    Meanwhile other attempts can be written.
+    """
     name = f"webhooks_attempt_{begins:%Y_%m}"
     first, end = f"'{begins.isoformat()}'", f"'{until.isoformat()}'"
     month = f"started_at >= {first} AND started_at < {end}"
@@ -64,7 +70,8 @@ def _make(begins: datetime, until: datetime) -> None:
         f"WITH moved AS (DELETE FROM webhooks_attempt_rest WHERE {month} RETURNING *)"  # noqa: S608 - a month's name and ends
         f" INSERT INTO {name} SELECT * FROM moved"
     )
-    # With all that a month has, so that none of its rows is read when it is attached. If that met a lock, it is there, empty.
+    # With all constraints of a partition, so that attaching the table reads none of its rows. If an earlier run failed on a
+    # lock, the table exists, empty.
     _change(
         f"CREATE TABLE IF NOT EXISTS {name} (LIKE webhooks_attempt INCLUDING CONSTRAINTS INCLUDING STORAGE"
         f" INCLUDING INDEXES, CONSTRAINT attempt_of_month CHECK ({month}), CONSTRAINT attempt_has_delivery"
@@ -76,7 +83,7 @@ def _make(begins: datetime, until: datetime) -> None:
         # In the order in which a sender writes.
         "LOCK TABLE webhooks_delivery IN SHARE ROW EXCLUSIVE MODE",
         "LOCK TABLE webhooks_attempt_rest IN ACCESS EXCLUSIVE MODE",
-        # What came meanwhile.
+        # The attempts that were written meanwhile.
         move,
         f"ALTER TABLE webhooks_attempt ATTACH PARTITION {name} FOR VALUES FROM ({first}) TO ({end})",
         f"ALTER TABLE {name} DROP CONSTRAINT attempt_of_month",
@@ -84,9 +91,9 @@ def _make(begins: datetime, until: datetime) -> None:
 
 
 def drop_partitions(*, before: datetime) -> int:
-    """Drop the months that only hold attempts of before a time, and delete such attempts from the rest.
+    """Drop the partitions whose attempts all began before a time, and delete such attempts from the default one.
 
-    Return how many months. The last one stays.
+    Returns how many partitions were dropped. The last one stays.
     """
     dropped = 0
     for partition in _ended(before):
@@ -99,9 +106,10 @@ def drop_partitions(*, before: datetime) -> int:
 
 
 def drop(partition: Partition) -> None:
-    """Drop a month with all that is in it."""
+    """Drop a partition with its attempts."""
     _change(
-        # Both statements lock it. A sender writes to deliveries first: in the other order each could wait for the other.
+        # Both later statements lock deliveries. A sender locks deliveries before attempts: in the other order each could wait
+        # for the other.
         "LOCK TABLE webhooks_delivery IN ACCESS EXCLUSIVE MODE",
         f"ALTER TABLE webhooks_attempt DETACH PARTITION {partition.name}",
         f"DROP TABLE {partition.name}",
@@ -121,16 +129,16 @@ def _months_after(moment: datetime, months: int) -> datetime:
 @transaction.atomic
 def _change(*statements: str) -> None:
     with connection.cursor() as cursor:
-        # All that is written meanwhile waits behind it; the next day it is tried again.
+        # Writers wait behind this statement while it waits for its lock. If it gives up, the next day's run tries again.
         cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
         for statement in statements:
             cursor.execute(statement)
 
 
 def prune_attempts(*, now: datetime) -> int:
-    """Drop months of attempts that are older than WEBHOOK_ATTEMPT_DAYS; return how many. Events and deliveries stay.
+    """Drop partitions of attempts older than WEBHOOK_ATTEMPT_DAYS; return how many. Events and deliveries stay.
 
-    First the months to come get their tables.
+    First the partitions of the coming months are created.
     """
     make_partitions(now=now)
     kept = timedelta(days=settings.WEBHOOK_ATTEMPT_DAYS)

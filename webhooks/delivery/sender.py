@@ -261,7 +261,7 @@ class Sender:
             served = self._roster.served.get(work.claimed.endpoint)
             if served is not None:
                 served.accept([work])
-        # Not by what is held now: some of it was recorded since the visit began.
+        # What is held now does not tell: some of it was recorded since the visit began.
         for endpoint in batch.filled:
             if served := self._roster.served.get(endpoint):
                 served.wants_more = True

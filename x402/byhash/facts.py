@@ -110,7 +110,7 @@ def _awaited(proof: Proof, *, now: datetime) -> _Moves:
     return {(token, payer, int(units)) for token, payer, units in rows}
 
 
-# For an orphaned one, the watcher may not have seen its return yet.
+# An orphaned transfer gets no id: its watcher may not have seen yet that it returned.
 _KNOWN: Final = """
     SELECT t.tx_hash, t.position, t.recipient, CASE WHEN t.state <> 'orphaned' THEN t.id END, c.transfer_id IS NOT NULL
     FROM wallets_transfer t LEFT JOIN wallets_transferclaim c ON c.transfer_id = t.id

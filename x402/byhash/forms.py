@@ -1,4 +1,4 @@
-"""Parsers of the facilitator's requests by hash, checked character by character, and payers' signatures: both may be malicious."""
+"""Parses the facilitator's requests by hash, character by character, and verifies payers' signatures: both may be malicious."""
 
 import hashlib
 import re

@@ -1,6 +1,6 @@
 """Limits on one merchant's use of our gas and of the chains' nodes, and on a payer's open payments.
 
-Failures count against payers, and the accounts that fund them, before they count against the merchant.
+Failures count against payers and the accounts that fund them first, then against the merchant.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from cachetools import TTLCache, cached
 from django.conf import settings
@@ -70,7 +70,7 @@ VERIFYING: Final = 4
 SETTLING: Final = 2
 """One of this many may begin a settlement: twice as many, so that verified payments are not held up at the end.
 
-There a minute's settlements meet the next minute's.
+Settlements that start late in one minute are counted with those of the next.
 """
 
 _LEAST_A_MINUTE: Final = 6
@@ -89,8 +89,8 @@ STRANGERS_PART: Final = 2
 _MOST_COMPARED: Final = 20
 _MOST_READ: Final = 200
 
-_known: Final[TTLCache[tuple[int, str, str, str], str]] = TTLCache(10_000, 600.0)
-_CACHE_LOCK: Final = Lock()
+_funders: Final[TTLCache[tuple[int, str, str, str], str]] = TTLCache(10_000, 600.0)
+_funders_lock: Final = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +170,7 @@ _FAILED_AT: Final = """
 """
 
 
-class Payer(Protocol):
-    """The payer of a payment (`x402.exact.quotas.Stranger`)."""
-
-    @property
-    def merchant_id(self) -> int: ...
-
-    @property
-    def request(self) -> StandardRequest: ...
-
-    def refuse_related(self, costs: "FailedCosts", share: Decimal, *, now: datetime) -> None:
-        """Raise StrangersFailedError if it is related to those that just failed."""
-        ...
-
-
-def refuse_greedy(stranger: Payer, *, payment: int, now: datetime) -> None:
+def refuse_greedy(stranger: "Stranger", *, payment: int, now: datetime) -> None:
     """Raise NoGasError if a merchant used up its share of a day's gas (GAS_MERCHANT_SHARE), or its payers just failed.
 
     `payment` is the maximum cost of this one, in wei. Failures are limited separately, by `refuse_failed`.
@@ -209,7 +195,7 @@ def refuse_greedy(stranger: Payer, *, payment: int, now: datetime) -> None:
         refuse_known(known, share, chain)
 
 
-def is_known_payer(payer: Payer, *, now: datetime) -> bool:
+def is_known_payer(payer: "Stranger", *, now: datetime) -> bool:
     """Whether an account paid this merchant before: strangers' failures do not stop it."""
     paid = X402Payment.objects.filter(
         mode=Mode.LIVE,
@@ -247,13 +233,17 @@ class FailedCosts:
 def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
     """Raise NoGasError if a merchant's payers failed too much recently, or have too much in progress.
 
-    Honest payers wait for minutes, and for no day: only what failed within WINDOW counts. The gas that failures drain stays
-    bounded. A first wave costs what may be on its way at once, a quarter of the share (OPEN_PART). For a day after it what is on
-    its way counts as failed until it did not fail, so that ten minutes cost a 300th of the share (FAILED_PART) or one payment,
-    and the day half a share. Where gas is dear, a few payments cost more than a 300th; they may fail too (FAILED_LEAST) until the
-    day's failures cost what a first wave may (DEAR_PART). Beside what succeeds, one merchant's failures cost three quarters of its
-    share a day at most, or the quarter and one payment in ten minutes, but for what is judged at the same moment. No failure is
-    let through where the day's gas of the chain (GAS_DAILY_COINS) is spent.
+    The limits of one merchant, as parts of its share of a day's gas:
+
+    - Open payments cost at most a quarter (OPEN_PART): all of them may fail, as a first wave.
+    - Failures within WINDOW cost at most a 300th (FAILED_PART). After failures of that cost, open payments count as failed for
+      a day, so that ten minutes cost a 300th or one payment, and the day half a share.
+    - Where gas is expensive, a few payments cost more than a 300th. They may fail (FAILED_LEAST payments) until the day's
+      failures cost a quarter (DEAR_PART).
+
+    So one merchant's failures cost at most three quarters of its share a day, or the quarter and one payment in ten minutes,
+    except for payments judged at the same moment. Once the chain's gas of the day (GAS_DAILY_COINS) is spent, nothing is sent at
+    all. Honest payers wait for minutes, never for a day.
     """
     part = share / FAILED_PART
     few = min(Decimal(FAILED_LEAST * costs.payment), share / DEAR_PART - costs.day)
@@ -345,12 +335,12 @@ class Stranger:
 
     def _circle(self, payer: str) -> set[str]:
         key = (self.merchant_id, self.request.spec.name, self.request.token, payer)
-        with _CACHE_LOCK:
-            funder = _known.get(key)
+        with _funders_lock:
+            funder = _funders.get(key)
         if funder is None:
             funder = self.funded_by(payer)
-            with _CACHE_LOCK:
-                _known[key] = funder
+            with _funders_lock:
+                _funders[key] = funder
         return {payer, funder} - {""}
 
 

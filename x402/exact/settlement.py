@@ -1,4 +1,4 @@
-"""Carries out signed authorisations, each once, despite repeated requests and crashes; a sweep ends those that were left."""
+"""Carries out signed authorisations, each once, despite repeated requests and crashes. A sweep ends abandoned ones."""
 
 from collections.abc import Callable
 from contextlib import suppress

@@ -197,8 +197,8 @@ _USE_RECORDED: Final = _statements(_RECORDED)
 def use_recorded(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str, Any] | None:
     """Use up a payment that its watcher recorded, if nothing speaks against it; return the valid response.
 
-    None only means that a closer look is needed. The request's claims and signature were checked before. The result agrees
-    with `x402.rules.judge`, except for a transfer beside an expected one, for which that would wait.
+    None only means that a closer look is needed. The request's claims and signature were checked before. The verdict is
+    that of `x402.rules.judge` but for one case: `judge` waits when another transfer of the transaction is expected.
     """
     proof, wanted = request.proof, request.requirements
     if caller.mode == Mode.TEST or not is_accepted(proof.chain, wanted.token):

@@ -55,7 +55,7 @@ def note_arrivals(*, now: datetime) -> int:
         return int(cursor.rowcount)
 
 
-# Two releases read it, one as a sum, one in parts; the transfer stands for no payment yet.
+# Of two releases, one recorded the money as a sum, the other in parts; the transfer stands for no payment yet.
 _IS_READ_OTHERWISE: Final = f"""
     p.transfer_id IS NULL AND (t.position >= {PARTS_FROM}) <> (p.position >= {PARTS_FROM})
     AND NOT EXISTS (SELECT FROM wallets_transferclaim c WHERE c.transfer_id = t.id)

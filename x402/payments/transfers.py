@@ -1,4 +1,4 @@
-"""Follows machines' payments on their chains: link to recorded transfers, finality, reversal and return, and merchants' events."""
+"""Follows machines' payments on their chains: recorded transfers, finality, reversals and returns. Tells merchants by events."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

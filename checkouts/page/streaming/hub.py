@@ -1,4 +1,4 @@
-"""The open pages, whose streams wake up when the page's facts change."""
+"""The open pages: reads what changed on them when the database's bell rings, and wakes their streams."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

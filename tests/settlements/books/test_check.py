@@ -88,7 +88,7 @@ def test_each_chain_has_its_turn_once_a_day_even_if_checking_it_was_killed(
     def killed(spec: ChainSpec) -> list[str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(checking, "_of_balances", killed)
+    monkeypatch.setattr(checking, "_balance_differences", killed)
     with pytest.raises(KeyboardInterrupt):
         check_chain(chain_spec("base"), now=now)
     assert next_to_check(both, now=now) is None

@@ -145,7 +145,7 @@ def fail(rail: Rail, *failing: Any, settings: Any, monkeypatch: pytest.MonkeyPat
         assert rail.settle(rail.body(payer))
     Authorization.objects.update(state=AuthorizationState.FAILED)
     monkeypatch.setattr(quotas, "_of_a_day", quotas._of_a_day.__wrapped__)
-    quotas._known.clear()
+    quotas._funders.clear()
     share = 100 * rail.cost()
     settings.GAS_MERCHANT_SHARE = "0.1"
     settings.GAS_DAILY_COINS = {rail.chain: f"{Decimal(10 * share) / rail.coin:f}"}

@@ -1,4 +1,4 @@
-"""Calls contracts through nodes, names those at the same address on all chains, and verifies key signatures as they do.
+"""Calls contracts through nodes, names those with the same address on all chains, and verifies keys' signatures as they do.
 
 Our gas account may call our tokens and the standard's proxy only, with a gas limit.
 """
@@ -20,7 +20,8 @@ from x402.exact.errors import RevertedError, TooMuchGasError
 if TYPE_CHECKING:
     from eth_abi.codec import ABICodec
 
-__all__ = ["KEY_BYTES", "Signature", "is_of_key", "is_vouched_for", "unwrapped"]
+# Imported from here by the kinds of authorisations.
+__all__ = ["Signature", "is_vouched_for", "unwrapped"]
 
 KEY_BYTES: Final = 65
 """The length of a key's signature: r, s and v."""

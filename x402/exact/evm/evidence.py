@@ -31,7 +31,7 @@ _TAKEN_BACK: Final = "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,
 _MOST_DOUBTED: Final = 20
 
 # EIP-3009.
-_USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
+_AUTHORIZATION_USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
 # Public nodes search this many blocks at once; this many parts cover an hour on the fastest of our chains.
 _BLOCKS: Final = 1_000
 _PIECES: Final = 2
@@ -109,7 +109,9 @@ def _with_topics(logs: Sequence[Log]) -> list[Log]:
     return list(logs)
 
 
-def find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, searched: Searched) -> Executed | None:
+def _find_permit2_payment(
+    pool: RpcPool, node: GasNode, request: StandardRequest, searched: Searched
+) -> Executed | None:
     """Find the transfer of a used authorisation; None if none is certain. Raises ChainError."""
     for tx_hash in _doubted(pool, request, searched):
         told = _transaction(pool, tx_hash)
@@ -264,7 +266,7 @@ def find_used(pool: RpcPool, request: StandardRequest, *, at_least: int = 0) -> 
     kind = permit2 if is_permit else eip3009
     if not kind.is_used(pool, request, block=hex(newest)):
         return Evidence(is_used=False)
-    find = find_payment if is_permit else _find_payment
+    find = _find_permit2_payment if is_permit else _find_eip3009_payment
     for searched in _pieces(newest):
         if executed := find(pool, node, request, searched):
             return Evidence(is_used=True, executed=executed)
@@ -289,7 +291,9 @@ def _pieces(newest: int) -> Iterator[Searched]:
             return
 
 
-def _find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, searched: Searched) -> Executed | None:
+def _find_eip3009_payment(
+    pool: RpcPool, node: GasNode, request: StandardRequest, searched: Searched
+) -> Executed | None:
     for log in find_logs(pool, request.asset, _use_of(request), searched):
         receipt = node.receipt(transaction_of(log))
         if receipt and (found := transfer_in(receipt, request)):
@@ -299,7 +303,7 @@ def _find_payment(pool: RpcPool, node: GasNode, request: StandardRequest, search
 
 def _use_of(request: StandardRequest) -> list[str]:
     signed = request.signed
-    return [_USED, topic(signed.payer), signed.nonce]
+    return [_AUTHORIZATION_USED, topic(signed.payer), signed.nonce]
 
 
 def _used_at(receipt: Receipt, request: StandardRequest) -> int:

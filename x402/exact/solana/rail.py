@@ -31,7 +31,6 @@ from x402.exact.quotas import (
     WINDOW,
     Balance,
     FailedCosts,
-    Payer,
     Stranger,
     StrangersFailedError,
     is_known_payer,
@@ -96,7 +95,7 @@ def _failed(row: Authorization, request: StandardRequest, reason: str) -> Answer
     return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
 
 
-def refuse_spending(payer: Payer, cost: int, *, now: datetime) -> None:
+def refuse_spending(payer: Stranger, cost: int, *, now: datetime) -> None:
     """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
     merchant_id, chain = payer.merchant_id, payer.request.spec.name
     daily = daily_coins(chain) * LAMPORTS

@@ -1,4 +1,4 @@
-"""Parses payers' payloads and transactions from their bytes, and accepts only those that do nothing but the transfer. Pure."""
+"""Parses payers' payloads and the transactions in them. Accepts only transactions that do nothing but the transfer. Pure."""
 
 import base64
 import binascii
