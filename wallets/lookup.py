@@ -24,6 +24,8 @@ from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.missed import ask_again
 from wallets.transfers.hashes import UnreadableHashError, spellings
 
+log = structlog.get_logger(__name__)
+
 # Names that issuers gave their tokens, beside the symbols in the facts.
 _NAMES: Final = (
     "USD Coin",
@@ -74,6 +76,37 @@ _LATIN: Final = str.maketrans({sign: letter for letter, signs in _ALIKE.items() 
 _PADDING: Final = re.compile(r"[^a-z0-9]")
 _LONGEST: Final = 200
 
+__all__ = [
+    "Asked",
+    "Lookup",
+    "UnreadableHashError",
+    "ask_again",
+    "ask_on",
+    "draw_look_up",
+    "head_on",
+    "is_imitation_on",
+    "look_up",
+    "look_up_on",
+    "recorded",
+    "spellings",
+]
+
+DEADLINE_SECONDS: Final = 8.0
+
+MOST_AT_ONCE: Final = 4
+"""How many requests to one chain a process waits for at once: a chain with hanging nodes must not take the others' places."""
+# Watchers need most of what a chain's nodes allow. A look-up sends each of them two to five requests.
+_BUYERS_SHARE: Final = 5
+_BUYERS_SCOPE: Final = "lookup"
+_MACHINES_SHARE: Final = 4
+# A separate share, so that repeated confirmations use nothing of the share of machines' look-ups.
+_HEADS_SHARE: Final = 10
+_LEAST_A_MINUTE: Final = 6
+# Nodes close connections that are idle for long.
+_IDLE_SECONDS: Final = 5.0
+
+_free_places: Final = {facts.name: threading.BoundedSemaphore(MOST_AT_ONCE) for facts in CHAINS}
+
 
 def is_imitation(names: Iterable[str]) -> bool:
     """Return whether one of an unlisted token's names is a genuine token's, in other letters or with padding too."""
@@ -92,40 +125,6 @@ def _plain(name: str) -> str:
     """Return a name's Latin letters and digits; marks, blanks, signs and invisible characters are left out."""
     letters = unicodedata.normalize("NFKD", name).casefold().translate(_LATIN)
     return _PADDING.sub("", letters)
-
-
-__all__ = [
-    "Asked",
-    "Lookup",
-    "UnreadableHashError",
-    "ask_again",
-    "ask_on",
-    "draw_look_up",
-    "head_on",
-    "is_imitation_on",
-    "look_up",
-    "look_up_on",
-    "recorded",
-    "spellings",
-]
-
-log = structlog.get_logger(__name__)
-
-DEADLINE_SECONDS: Final = 8.0
-
-MOST_AT_ONCE: Final = 4
-"""How many requests to one chain a process waits for at once: a chain with hanging nodes must not take the others' places."""
-# Watchers need most of what a chain's nodes allow. A look-up sends each of them two to five requests.
-_BUYERS_SHARE: Final = 5
-_BUYERS_SCOPE: Final = "lookup"
-_MACHINES_SHARE: Final = 4
-# A separate share, so that repeated confirmations use nothing of the share of machines' look-ups.
-_HEADS_SHARE: Final = 10
-_LEAST_A_MINUTE: Final = 6
-# Nodes close connections that are idle for long.
-_IDLE_SECONDS: Final = 5.0
-
-_free_places: Final = {facts.name: threading.BoundedSemaphore(MOST_AT_ONCE) for facts in CHAINS}
 
 
 @dataclass(frozen=True, slots=True)

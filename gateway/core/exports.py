@@ -37,6 +37,8 @@ _SPECIAL: Final = re.compile(r'[",;\t\r\n|]')
 
 Row = Sequence[object]
 
+_ROWS_AT_ONCE: Final = 2_000
+
 
 def csv_response(
     name: str, header: Sequence[str], rows: Iterable[Row], *, for_people: bool = True
@@ -84,9 +86,6 @@ def _cell(cell: object) -> str:
     if _SPECIAL.search(text) or _NUMBER.fullmatch(text):
         return '"' + text.replace('"', '""') + '"'
     return text
-
-
-_ROWS_AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)

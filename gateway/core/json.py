@@ -13,6 +13,12 @@ MAX_DEPTH = 240  # orjson writes 254 levels
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
 
+_PIECES: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},:]|[^\[\]{},:"\s]++')
+_BEGINS: Final = {"{", "["}
+_ENDS: Final = {"}", "]"}
+_EMPTY: Final = {"{}", "[]"}
+_INDENT: Final = "  "
+
 
 class NotJsonError(ValueError):
     """The bytes are not JSON, or the value cannot be written as JSON."""
@@ -81,13 +87,6 @@ def number_text(value: Any) -> str | None:
     if isinstance(value, int):
         return str(value)
     return value.text if isinstance(value, Number) else None
-
-
-_PIECES: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},:]|[^\[\]{},:"\s]++')
-_BEGINS: Final = {"{", "["}
-_ENDS: Final = {"}", "]"}
-_EMPTY: Final = {"{}", "[]"}
-_INDENT: Final = "  "
 
 
 def indented(text: str) -> str:

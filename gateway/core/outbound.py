@@ -36,6 +36,14 @@ _NOT_PUBLIC_V4 = tuple(
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NOT_PUBLIC_V6 = tuple(ip_network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
 
+MAX_LENGTH = 2048
+_MAX_HOST = 253
+_MAX_LABEL = 63
+# Names of the machine itself (RFC 6761, and what Debian and Red Hat write into /etc/hosts), and their subdomains.
+_LOOPBACK_NAMES = ("localhost", "localdomain", "ip6-localhost", "ip6-loopback")
+# Names that resolve only inside a network: RFC 6762, RFC 8375, ICANN's name for private use, and names common on routers.
+_LOCAL_NAMES = ("local", "home.arpa", "internal", "lan")
+
 
 def plain(address: Address) -> Address:
     """Return the IPv4 address inside an IPv4-mapped one (`::ffff:a.b.c.d`); any other address unchanged."""
@@ -61,15 +69,6 @@ def may_connect(host: str, *, loopback_allowed: bool) -> bool:
     except ValueError:
         return False
     return is_public(address) or (loopback_allowed and plain(address).is_loopback)
-
-
-MAX_LENGTH = 2048
-_MAX_HOST = 253
-_MAX_LABEL = 63
-# Names of the machine itself (RFC 6761, and what Debian and Red Hat write into /etc/hosts), and their subdomains.
-_LOOPBACK_NAMES = ("localhost", "localdomain", "ip6-localhost", "ip6-loopback")
-# Names that resolve only inside a network: RFC 6762, RFC 8375, ICANN's name for private use, and names common on routers.
-_LOCAL_NAMES = ("local", "home.arpa", "internal", "lan")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ from gateway.docs.rendering import anchor_of, render
 _CHANGELOG: Path = settings.BASE_DIR / "CHANGELOG.md"
 _RELEASE = re.compile(r"^## ((\S+) \(([^()]+)\))\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
+IMAGES: Final = settings.BASE_DIR / "docs" / "images"
+_MARKDOWN = "text/markdown; charset=utf-8"
+
 
 @dataclass(frozen=True)
 class Release:
@@ -75,10 +78,6 @@ def _absolute(target: str) -> str | None:
     if address is None or not address.startswith("/"):
         return address
     return str(settings.BASE_URL) + address
-
-
-IMAGES: Final = settings.BASE_DIR / "docs" / "images"
-_MARKDOWN = "text/markdown; charset=utf-8"
 
 
 def page(request: HttpRequest, slug: str) -> HttpResponse:

@@ -16,6 +16,8 @@ from gateway.operator.access import refuse
 from gateway.operator.health_page import health_page, resume_page
 from gateway.operator.impersonation import stop_looking
 
+View = Callable[..., HttpResponseBase]
+
 
 @dataclass(frozen=True, slots=True)
 class Area:
@@ -71,9 +73,6 @@ def title_at(path: str) -> str:
 def _line(area: Area, path: str) -> dict[str, Any]:
     url = reverse(area.view)
     return {"title": area.title, "icon": area.icon, "words": area.words, "url": url, "is_here": path.startswith(url)}
-
-
-View = Callable[..., HttpResponseBase]
 
 
 class OperatorSite(AdminSite):

@@ -36,6 +36,9 @@ TAGS = [
     {"name": "Waitlist", "description": "Register interest in card payments, which do not exist yet."},
 ]
 
+_MEDIA_TYPE = "application/vnd.oai.openapi+json"
+_building = threading.Lock()
+
 
 class CheckoutEvent(EventBody):
     """What is sent about a checkout."""
@@ -198,10 +201,6 @@ def _with_null_types(part: Any) -> Any:
             return {"type": "null"}
         return {key: _with_null_types(value) for key, value in part.items()}
     return part
-
-
-_MEDIA_TYPE = "application/vnd.oai.openapi+json"
-_building = threading.Lock()
 
 
 class OpenApiDocumentView(ApiView):

@@ -31,6 +31,32 @@ from webhooks.outbox.events import NewEvent, publish
 
 YOUNGER = "  (younger than the lost time)"
 
+_LIVE_ID: Final = re.compile(r"chk_live_[0-9a-z]{26}")
+_EARLIER: Final = timedelta(hours=1)
+# A margin, because blocks sometimes come faster than their nominal pace.
+_CROWDED: Final = 2
+
+RESTORED: Final = "gateway.restored"
+SEQUENCES_SKIPPED: Final = 1_000_000
+"""The gap in event sequence numbers after a restore, so that new numbers are above those of lost events."""
+
+_TEXT: Final = """We restored our database from a backup. What happened from {lost_from:%Y-%m-%d %H:%M} to
+{restored_at:%Y-%m-%d %H:%M} UTC may be missing.
+
+Payments to checkouts that we still have are found on the chains again and credited. Your server may be told of some a
+second time: compare checkouts by their id.
+
+Checkouts that you made in that time are lost. Money that comes for them goes to your inbox. Send us the ids of such
+checkouts, so that we find their addresses again.
+
+Please look at three things in the dashboard, because changes that you made in that time are undone:
+- API keys: revoke again what you had revoked.
+- Team: remove again whom you had removed.
+- Receiving wallets: check that each address is yours.
+
+{url}/dashboard/
+"""
+
 
 def access_lines(lost_from: datetime) -> Iterator[str]:
     """Yield a line for each API key, person, receiving wallet and pending wallet change, grouped by merchant."""
@@ -82,12 +108,6 @@ def _changes(lost_from: datetime) -> Iterator[tuple[str, str]]:
         line = f"waiting wallet change {change.chain} {change.address}, due {change.effective_at:%Y-%m-%d %H:%M}"
         merchant = _named(change.merchant.name, change.merchant.public_id)
         yield merchant, _marked(line, change.requested_at, lost_from)
-
-
-_LIVE_ID: Final = re.compile(r"chk_live_[0-9a-z]{26}")
-_EARLIER: Final = timedelta(hours=1)
-# A margin, because blocks sometimes come faster than their nominal pace.
-_CROWDED: Final = 2
 
 
 def recover_addresses(merchant: Merchant, public_ids: Iterable[str], *, now: datetime) -> int:
@@ -157,28 +177,6 @@ def _height_before(cursor: ChainCursor, spec: ChainSpec, moment: datetime) -> in
     since = max(newest - moment, timedelta()) + _EARLIER
     blocks = int(since.total_seconds() / spec.block_seconds * _CROWDED)
     return max(height - blocks, cursor.first_height or 0, 0)
-
-
-RESTORED: Final = "gateway.restored"
-SEQUENCES_SKIPPED: Final = 1_000_000
-"""The gap in event sequence numbers after a restore, so that new numbers are above those of lost events."""
-
-_TEXT: Final = """We restored our database from a backup. What happened from {lost_from:%Y-%m-%d %H:%M} to
-{restored_at:%Y-%m-%d %H:%M} UTC may be missing.
-
-Payments to checkouts that we still have are found on the chains again and credited. Your server may be told of some a
-second time: compare checkouts by their id.
-
-Checkouts that you made in that time are lost. Money that comes for them goes to your inbox. Send us the ids of such
-checkouts, so that we find their addresses again.
-
-Please look at three things in the dashboard, because changes that you made in that time are undone:
-- API keys: revoke again what you had revoked.
-- Team: remove again whom you had removed.
-- Receiving wallets: check that each address is yours.
-
-{url}/dashboard/
-"""
 
 
 @transaction.atomic

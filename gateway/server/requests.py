@@ -15,6 +15,21 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.functional import cached_property
 from django.utils.http import parse_header_parameters
 
+Environ = dict[str, Any]
+
+_CONSTANT: Final[Environ] = {
+    "SCRIPT_NAME": "",
+    "wsgi.errors": sys.stderr,
+    "wsgi.version": (1, 0),
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}
+_PLAIN: Final = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
+_MOST_NAMES: Final = 1_000
+_ASCII: Final = bytes(range(128))
+_names: dict[str, str] = dict(_PLAIN)
+
 
 class Headers(Protocol):
     """A request's headers, names in lower case."""
@@ -35,22 +50,6 @@ class Scope(Protocol):
     path: str
     query_string: str
     headers: Headers
-
-
-Environ = dict[str, Any]
-
-_CONSTANT: Final[Environ] = {
-    "SCRIPT_NAME": "",
-    "wsgi.errors": sys.stderr,
-    "wsgi.version": (1, 0),
-    "wsgi.multithread": True,
-    "wsgi.multiprocess": True,
-    "wsgi.run_once": False,
-}
-_PLAIN: Final = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
-_MOST_NAMES: Final = 1_000
-_ASCII: Final = bytes(range(128))
-_names: dict[str, str] = dict(_PLAIN)
 
 
 def environ_of(scope: Scope) -> Environ:

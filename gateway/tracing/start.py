@@ -30,6 +30,16 @@ from gateway.tracing.export import LateProcessor, RedactingExporter
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _first: ContextVar[SpanContext | None] = ContextVar("first step", default=None)
 
+_NAMES: Final = {
+    "run_watchers": "florin-watchers",
+    "run_sender": "florin-sender",
+    "gateway.rsgi": "florin-web",
+    "gateway.asgi": "florin-streams",
+    "gateway.beat": "florin-beat",
+    "celery": "florin-worker",
+}
+_INSTRUMENTORS: Final = (CeleryInstrumentor, PsycopgInstrumentor, URLLib3Instrumentor, AioHttpClientInstrumentor)
+
 
 def first_step_of(subject: str) -> SpanContext:
     """Return the ids of a subject's trace and of its first span. They do not reveal the subject."""
@@ -102,17 +112,6 @@ class PaymentSampler(Sampler):
     def get_description(self) -> str:
         """Return a name for logs."""
         return f"PaymentSampler({self._usual.get_description()})"
-
-
-_NAMES: Final = {
-    "run_watchers": "florin-watchers",
-    "run_sender": "florin-sender",
-    "gateway.rsgi": "florin-web",
-    "gateway.asgi": "florin-streams",
-    "gateway.beat": "florin-beat",
-    "celery": "florin-worker",
-}
-_INSTRUMENTORS: Final = (CeleryInstrumentor, PsycopgInstrumentor, URLLib3Instrumentor, AioHttpClientInstrumentor)
 
 
 def start() -> None:

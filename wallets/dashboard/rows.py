@@ -15,6 +15,9 @@ from wallets.receiving.claims import is_awaited
 from wallets.receiving.reviews import objected_wallets
 from wallets.states import ClaimKind
 
+# As many characters as people compare; look-alike addresses that match at both ends are hard to forge.
+_COMPARED: Final = 6
+
 
 def told_of(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> str:
     """Return the message about the result of a request."""
@@ -33,10 +36,6 @@ def waits_for_others(change: WalletChange) -> bool:
     return change.proof_id is not None and is_awaited(
         change.merchant, chain=change.chain, address=change.address, now=timezone.now()
     )
-
-
-# As many characters as people compare; look-alike addresses that match at both ends are hard to forge.
-_COMPARED: Final = 6
 
 
 @dataclass(frozen=True, slots=True)

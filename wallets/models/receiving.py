@@ -13,6 +13,8 @@ from wallets.states import ClaimKind
 SIGNATURE_LENGTH: Final = 4_000
 """The longest accepted signature in characters. Passkeys and multi-owner wallets need most."""
 
+_OPEN_CHANGE = Q(applied_at=None, cancelled_at=None, failed_at=None)
+
 
 class WalletProof(models.Model):
     """A challenge for one merchant and address, and its signature.
@@ -44,9 +46,6 @@ class WalletProof(models.Model):
     def is_open(self, *, now: datetime) -> bool:
         """Whether a signature is still accepted."""
         return self.used_at is None and now < self.expires_at
-
-
-_OPEN_CHANGE = Q(applied_at=None, cancelled_at=None, failed_at=None)
 
 
 class ReceivingWalletQuerySet(models.QuerySet["ReceivingWallet"]):

@@ -44,6 +44,16 @@ from wallets.reconciliation.sources import (
 from wallets.watched.passes import WatchedWallets
 from wallets.watchers.leases import LeaseLostError, is_held
 
+log = structlog.get_logger(__name__)
+
+BUDGET_SHARE: Final = 0.2
+"""The share of a chain's request budget that reconciliation may use, on chains read by account."""
+
+_REQUESTS_AN_ACCOUNT: Final = 3
+_KEYS_OF_A_LEDGER_AT_ONCE: Final = 10
+
+BEAT_SECONDS = 1.0
+
 
 class Turns:
     """Turns of one chain's wallets: most places for those with expected payments, some for the others."""
@@ -71,15 +81,6 @@ class Turns:
     def _longest_ago(self, keys: set[bytes], places: int) -> list[bytes]:
         in_turn = sorted(keys, key=lambda key: (self._served.get(key, 0), key))
         return in_turn[: max(places, 0)]
-
-
-log = structlog.get_logger(__name__)
-
-BUDGET_SHARE: Final = 0.2
-"""The share of a chain's request budget that reconciliation may use, on chains read by account."""
-
-_REQUESTS_AN_ACCOUNT: Final = 3
-_KEYS_OF_A_LEDGER_AT_ONCE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,9 +273,6 @@ class Reconciler:
 def _parts(keys: list[bytes], size: int) -> Iterator[list[bytes]]:
     for start in range(0, len(keys), size):
         yield keys[start : start + size]
-
-
-BEAT_SECONDS = 1.0
 
 
 def audit_chain(spec: ChainSpec, *, owner: str, stop: threading.Event) -> None:

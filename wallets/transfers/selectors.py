@@ -26,6 +26,15 @@ from wallets.states import Direction
 
 Query = Mapping[str, str]
 
+M = TypeVar("M", bound=Model)
+
+NEWEST_FIRST: Final = ("-block_time", "-pk")
+_OLDEST_FIRST: Final = ("block_time", "pk")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+# Microseconds until the year 5138, and a bigint.
+_MARK: Final = re.compile(r"([0-9]{1,17})-([0-9]{1,18})", re.ASCII)
+
 
 def parse_chain(query: Query) -> str:
     """Read `chain`; empty for all of them."""
@@ -61,16 +70,6 @@ def parse_span(query: Query) -> tuple[datetime | None, datetime | None]:
     if since is not None and until is not None and since > until:
         raise refuse("to", "to must not be before from.")
     return since, until
-
-
-M = TypeVar("M", bound=Model)
-
-NEWEST_FIRST: Final = ("-block_time", "-pk")
-_OLDEST_FIRST: Final = ("block_time", "pk")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-# Microseconds until the year 5138, and a bigint.
-_MARK: Final = re.compile(r"([0-9]{1,17})-([0-9]{1,18})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

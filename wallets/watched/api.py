@@ -64,6 +64,10 @@ MOVEMENT_PARAMETERS = [
     *PAGE_PARAMETERS,
 ]
 
+Body = Mapping[str, Any]
+
+WALLETS = Limit("wallets", 60)
+
 
 class WatchedWalletChanges(s.Serializer[None]):
     """Body of `PATCH /wallets/{id}`: what is absent stays. Chain and address cannot be changed."""
@@ -140,9 +144,6 @@ class Movement(s.Serializer[None]):
 
 WatchedWalletList = paginated("WatchedWalletList", WatchedWallet)
 MovementList = paginated("MovementList", Movement)
-
-
-Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +229,6 @@ def _short(name: str, text: str, most: int) -> str:
         message = f"{what} must be at most {most} characters."
         raise refuse(name, message, "parameter_too_long")
     return text
-
-
-WALLETS = Limit("wallets", 60)
 
 
 class WatchedWalletViewSet(ApiViewSet):

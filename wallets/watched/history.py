@@ -37,6 +37,21 @@ UNAVAILABLE: Final = "The network's nodes do not answer. It is tried again."
 TOO_MUCH: Final = "The network's nodes give less at once than was asked for. It is tried again."
 UNSOUND: Final = "The network's nodes answered wrongly. It is tried again."
 
+_AT_ONCE = 1_000
+
+_Seen = tuple[int, datetime]
+
+StartFinder = Callable[[int, datetime], int]
+"""Returns the first block of the history of a wallet that is watched, now, from a block on. Raises ChainError."""
+
+MOST_TOGETHER: Final = 500
+"""How many wallets every node accepts as alternatives, with Tron's two spellings of each."""
+
+_REMEMBERED = 10_000
+# Pages of a thousand, listed again in each turn. Exchanges' wallets have more entries than can be read; watching one must
+# neither keep a million entries in memory, nor delay large payments.
+_MOST_REQUESTS = 100
+
 
 def importing(chain: str) -> QuerySet[WatchedWallet]:
     """Return a chain's watched wallets with an incomplete history."""
@@ -98,14 +113,6 @@ def _words(error: ChainError) -> str:
     if isinstance(error, RangeTooLargeError):
         return TOO_MUCH
     return UNAVAILABLE if isinstance(error, ChainUnavailableError) else UNSOUND
-
-
-_AT_ONCE = 1_000
-
-_Seen = tuple[int, datetime]
-
-StartFinder = Callable[[int, datetime], int]
-"""Returns the first block of the history of a wallet that is watched, now, from a block on. Raises ChainError."""
 
 
 class Openings:
@@ -179,10 +186,6 @@ def _seen(wallet: WatchedWallet) -> _Seen:
     return wallet.pk, wallet.created_at
 
 
-MOST_TOGETHER: Final = 500
-"""How many wallets every node accepts as alternatives, with Tron's two spellings of each."""
-
-
 class BlockHistory:
     """Reads histories of one chain from the oldest block on, several wallets in one request."""
 
@@ -251,12 +254,6 @@ class BlockHistory:
             read = last - first + 1
             self._window = self._sizes.after_success(self._window, read=read)
             return reading
-
-
-_REMEMBERED = 10_000
-# Pages of a thousand, listed again in each turn. Exchanges' wallets have more entries than can be read; watching one must
-# neither keep a million entries in memory, nor delay large payments.
-_MOST_REQUESTS = 100
 
 
 class AccountHistory:

@@ -29,9 +29,18 @@ from wallets.watched.history import AccountHistory, BlockHistory, Openings, chec
 from wallets.watchers.budget import Budget
 from wallets.watchers.leases import is_held
 
+log = structlog.get_logger(__name__)
+
 AT_LEAST_EVERY: Final = timedelta(days=1)
 # An older movement is already in the balance, so it need not be read again.
 _RECENT: Final = timedelta(hours=1)
+
+SHARE: Final = 0.2
+"""The share of a chain's request budget that watched wallets may use besides the watcher."""
+
+_LOOK_SECONDS: Final = 5.0
+_IDENTITY_SECONDS: Final = 60.0
+_LONGEST_REST: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +118,6 @@ def _write(due: Sequence[DueBalance], held: Holdings, *, is_local: bool, now: da
     }
     with connection.cursor() as cursor:
         cursor.execute(_WRITE, parameters)
-
-
-log = structlog.get_logger(__name__)
-
-SHARE: Final = 0.2
-"""The share of a chain's request budget that watched wallets may use besides the watcher."""
-
-_LOOK_SECONDS: Final = 5.0
-_IDENTITY_SECONDS: Final = 60.0
-_LONGEST_REST: Final = 60.0
 
 
 class History(Protocol):

@@ -19,6 +19,9 @@ from wallets.states import WatchStatus
 # More than people scroll through; further tags are still found by typing.
 MOST_TAGS_OFFERED: Final = 200
 
+# Blocks carry their own times, slightly before or after our clock.
+_CLOCKS_DIFFER: Final = timedelta(hours=1)
+
 
 @dataclass(frozen=True, slots=True)
 class WalletFilter:
@@ -84,10 +87,6 @@ def tags_of(merchant_id: int, mode: Mode) -> list[str]:
 
 def _all_of(merchant_id: int, mode: Mode) -> QuerySet[WatchedWallet]:
     return WatchedWallet.objects.filter(merchant=merchant_id, mode=mode)
-
-
-# Blocks carry their own times, slightly before or after our clock.
-_CLOCKS_DIFFER: Final = timedelta(hours=1)
 
 
 def watched_wallets(merchant: Merchant, mode: Mode) -> QuerySet[WatchedWallet]:

@@ -29,6 +29,8 @@ _MOST_MOVEMENTS: Final = 250
 _Name = tuple[bytes, str, str, int, str]
 _Wallet = ReceivingWallet | WatchedWallet
 
+_FLOORS_SECONDS: Final = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -142,9 +144,6 @@ def _names(reading: AccountReading) -> Iterator[_Name]:
             yield reading.key, Direction.IN, one.tx_hash, one.position, one.token
         if one.sender_key == reading.key:
             yield reading.key, Direction.OUT, one.tx_hash, one.position, one.token
-
-
-_FLOORS_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ from wallets.watchers.ingest import Pulse
 from wallets.watchers.leases import Lease, fenced
 from wallets.watchers.passes import ChainWatcher, Outcome
 
+log = structlog.get_logger(__name__)
+
 _MOST_AHEAD: Final = timedelta(minutes=10)
 """How far a block's time may be ahead of our clock, which may be wrong too."""
 
@@ -42,6 +44,10 @@ _MOST_PACE: Final = 10
 _SLACK: Final = timedelta(seconds=5)
 # About as much as is listed again below an account's cursor.
 _MOST_BEHIND: Final = timedelta(minutes=1)
+
+# A reset local chain is soon as long as the old one.
+_LOCAL_IDENTITY_SECONDS: Final = 5.0
+_WATCHED_SECONDS: Final = 5.0
 
 
 def head_check(spec: ChainSpec, lease: Lease, *, now: datetime) -> HeadCheck:
@@ -73,12 +79,6 @@ def check_not_far_behind(spec: ChainSpec, lease: Lease, block: BlockRef) -> None
 
 def _blocks_in(time: timedelta, spec: ChainSpec) -> int:
     return time // timedelta(seconds=spec.block_seconds)
-
-
-log = structlog.get_logger(__name__)
-# A reset local chain is soon as long as the old one.
-_LOCAL_IDENTITY_SECONDS: Final = 5.0
-_WATCHED_SECONDS: Final = 5.0
 
 
 class AccountWatcher(ChainWatcher):

@@ -28,7 +28,15 @@ from wallets.watchers.leases import Lease
 from wallets.watchers.owners import Owners
 from wallets.watchers.passes import ChainWatcher, Outcome
 
+log = structlog.get_logger(__name__)
+
 _STEP = 16
+
+LARGEST_WINDOW: Final = 2_000
+# After this many whole windows, a provider's limit is tested again.
+_CEILING_LIFE: Final = 100
+
+_FACTORY_RETRY_SECONDS: Final = 10.0
 
 
 def find_fork(adapter: BlockAdapter, chain: str, *, below: int) -> Block | None:
@@ -54,11 +62,6 @@ def reaches_down_to(chain: str, height: int) -> bool:
 def stored_hash(chain: str, height: int) -> str | None:
     """Return the stored hash of a block; None if there is none."""
     return Block.objects.filter(chain=chain, height=height).values_list("hash", flat=True).first()
-
-
-LARGEST_WINDOW: Final = 2_000
-# After this many whole windows, a provider's limit is tested again.
-_CEILING_LIFE: Final = 100
 
 
 class WindowSize:
@@ -127,11 +130,6 @@ def _merged(reading: Reading, more: Reading) -> Reading:
 def _once(transfers: Sequence[TokenTransfer], more: Sequence[TokenTransfer]) -> list[TokenTransfer]:
     known = {(one.tx_hash, one.position) for one in transfers}
     return [*transfers, *(one for one in more if (one.tx_hash, one.position) not in known)]
-
-
-log = structlog.get_logger(__name__)
-
-_FACTORY_RETRY_SECONDS: Final = 10.0
 
 
 class Watcher(ChainWatcher):

@@ -18,6 +18,13 @@ MAX_LIMIT = 100
 MAX_OFFSET = 2**31 - 1
 FORMATS = ("json", "csv")
 
+M = TypeVar("M", bound=Model)
+
+PAGE_ROWS: Final = 25
+CHUNK_ROWS: Final = 1_000
+_BIGINT_DIGITS: Final = 18
+_MOVES: Final = {"before", "after"}
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -93,14 +100,6 @@ def parse_format(query: Mapping[str, str]) -> str:
     if wanted not in FORMATS:
         raise InvalidRequestError("format must be json or csv.", param="format")
     return wanted
-
-
-M = TypeVar("M", bound=Model)
-
-PAGE_ROWS: Final = 25
-CHUNK_ROWS: Final = 1_000
-_BIGINT_DIGITS: Final = 18
-_MOVES: Final = {"before", "after"}
 
 
 @dataclass(frozen=True, slots=True)

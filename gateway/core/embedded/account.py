@@ -6,6 +6,9 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+# Between the uids of people (from 1000) and systemd's dynamic ones (from 61184).
+FIRST_UID, UID_COUNT = 40_000, 20_000
+
 
 class EnginesError(Exception):
     """The engines cannot be prepared, started or stopped; the message says why."""
@@ -13,10 +16,6 @@ class EnginesError(Exception):
 
 class EnginesBusyError(EnginesError):
     """Another supervisor holds this home."""
-
-
-# Between the uids of people (from 1000) and systemd's dynamic ones (from 61184).
-FIRST_UID, UID_COUNT = 40_000, 20_000
 
 
 @dataclass(frozen=True)

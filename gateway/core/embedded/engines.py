@@ -20,6 +20,44 @@ from gateway.core.embedded.processes import Command, command_line, run_as
 
 STAGE = SYSTEM_DATA / "bin"
 
+_unneeded = shutil.ignore_patterns("include", "*.a", "*.py", "__pycache__")
+
+STOP_SECONDS = 60.0
+# A dead child of a killed supervisor answers kill(pid, 0) until it is reaped.
+REAP_SECONDS = 2.0
+STEP_SECONDS = 0.02
+
+POSTGRES = "postgres"
+ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin", "TZ": "UTC"}
+
+SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    # JIT compilation takes longer than any query here.
+    "jit": "off",
+}
+SCRATCH_SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    # Autovacuum would record tables as empty between two tests, and the planner would then join the next test's thousands
+    # of rows one by one.
+    "autovacuum": "off",
+}
+INITDB_OPTIONS = (
+    "--auth=scram-sha-256",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+)
+READY_LINE = 7  # of postmaster.pid, LOCK_FILE_LINE_PM_STATUS in PostgreSQL's miscadmin.h
+
+VALKEY = "valkey"
+
 
 @dataclass(frozen=True)
 class Binaries:
@@ -57,9 +95,6 @@ def stage_binaries(site: Path, *, under: Path) -> Path:
     return staged
 
 
-_unneeded = shutil.ignore_patterns("include", "*.a", "*.py", "__pycache__")
-
-
 def _open_to_all(under: Path, draft: Path) -> None:
     for folder in (under.parent, under):
         folder.chmod(0o711)
@@ -82,12 +117,6 @@ def _package(name: str) -> Path:
         message = f"{name} is not installed; set DATABASE_URL and REDIS_URL instead"
         raise EnginesError(message)
     return Path(spec.submodule_search_locations[0])
-
-
-STOP_SECONDS = 60.0
-# A dead child of a killed supervisor answers kill(pid, 0) until it is reaped.
-REAP_SECONDS = 2.0
-STEP_SECONDS = 0.02
 
 
 class Engine(Protocol):
@@ -142,36 +171,6 @@ def _comes_true(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(STEP_SECONDS)
     return True
-
-
-POSTGRES = "postgres"
-ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin", "TZ": "UTC"}
-
-SETTINGS = {
-    "listen_addresses": "",
-    "unix_socket_permissions": "0700",
-    "max_connections": "200",
-    # JIT compilation takes longer than any query here.
-    "jit": "off",
-}
-SCRATCH_SETTINGS = {
-    "fsync": "off",
-    "full_page_writes": "off",
-    "synchronous_commit": "off",
-    "wal_level": "minimal",
-    "max_wal_senders": "0",
-    # Autovacuum would record tables as empty between two tests, and the planner would then join the next test's thousands
-    # of rows one by one.
-    "autovacuum": "off",
-}
-INITDB_OPTIONS = (
-    "--auth=scram-sha-256",
-    "--encoding=UTF8",
-    "--locale=C",
-    "--locale-provider=builtin",
-    "--builtin-locale=C.UTF-8",
-)
-READY_LINE = 7  # of postmaster.pid, LOCK_FILE_LINE_PM_STATUS in PostgreSQL's miscadmin.h
 
 
 class Postgres:
@@ -270,9 +269,6 @@ class Postgres:
         except OSError:
             return False
         return lines[0] == str(pid) and lines[READY_LINE:][:1] == ["ready   "]
-
-
-VALKEY = "valkey"
 
 
 class Valkey:

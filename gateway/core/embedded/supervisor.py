@@ -17,6 +17,17 @@ from gateway.core.embedded.engines import Postgres, Valkey, clear_leftovers, fin
 from gateway.core.embedded.layout import Layout, write_private
 from gateway.core.embedded.processes import Keeper
 
+logger = logging.getLogger(__name__)
+
+START_SECONDS = 60.0
+# The backends of a killed postmaster hold its shared memory for a moment, so the
+# first tries of the next one may fail.
+START_TRIES = 6
+LOG_TAIL = 2_000
+STEP_SECONDS = 0.01
+# `running_urls` holds the lock for an instant while it checks.
+LOCK_TRIES = 10
+
 
 @dataclass(frozen=True)
 class EngineUrls:
@@ -41,18 +52,6 @@ def celery_url(redis_url: str) -> str:
     parts = urlsplit(redis_url)
     database = parse_qs(parts.query).get("db", ["0"])[0]
     return f"redis+socket://{parts.netloc}{parts.path}?virtual_host={database}"
-
-
-logger = logging.getLogger(__name__)
-
-START_SECONDS = 60.0
-# The backends of a killed postmaster hold its shared memory for a moment, so the
-# first tries of the next one may fail.
-START_TRIES = 6
-LOG_TAIL = 2_000
-STEP_SECONDS = 0.01
-# `running_urls` holds the lock for an instant while it checks.
-LOCK_TRIES = 10
 
 
 class Engines:

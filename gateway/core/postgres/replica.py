@@ -33,6 +33,8 @@ _READ: Final = """
         extract(epoch FROM %s::timestamptz - pg_last_xact_replay_timestamp())::float8
 """
 
+_reads: ContextVar[bool] = ContextVar("reads_replica", default=False)
+
 
 class _Replica:
     """What this process knows of the replica: its lag, looked at once a second."""
@@ -79,7 +81,6 @@ class _Replica:
 
 
 replica = _Replica()
-_reads: ContextVar[bool] = ContextVar("reads_replica", default=False)
 
 
 @contextmanager

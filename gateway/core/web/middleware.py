@@ -16,6 +16,8 @@ from gateway.core.api.views import count_address
 from gateway.core.ids import new_code
 from gateway.core.web.parked_views import REFUSAL
 
+API_PREFIX = "/api/"
+
 
 class PermanentRedirect(HttpResponse):
     """308 (RFC 9110, 15.4.9): the browser repeats a POST, unlike after a 301. The target is always on our own host."""
@@ -51,9 +53,6 @@ def _present_host(path: str) -> str | None:
         return str(settings.CHECKOUT_HOST)
     # The current host redirects old paths itself.
     return str(settings.LINK_HOST) if path.startswith(("/p/", "/pay/")) else None
-
-
-API_PREFIX = "/api/"
 
 
 class ApiMiddleware:

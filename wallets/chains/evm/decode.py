@@ -20,6 +20,28 @@ _WRITTEN: Final = re.compile(r"0x[0-9a-fA-F]{512}", re.ASCII)
 # (EIP-7745): there almost every block would match.
 _MOST_FALSE: Final = 0.4**3
 
+TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+"""The first topic of ERC-20's Transfer(address indexed, address indexed, uint256)."""
+
+PADDING: Final = "0x" + "0" * 24
+"""The padding before an address in a topic."""
+
+SidedLog = tuple[bytes, bytes, Mapping[str, Any]]
+"""The two sides of a Transfer log (sender, recipient), and the log as received."""
+
+_TRANSFER_TOPICS: Final = 3
+_KEY_BYTES: Final = 20
+_FIELDS: Final = itemgetter(
+    *("topics", "transactionHash", "logIndex", "address"), *("data", "blockNumber", "blockHash")
+)
+_unhex: Final = bytes.fromhex
+_WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,15}", re.ASCII)
+# Receipts of older java-tron nodes have Tron's prefix byte before the emitter.
+_ADDRESS: Final = re.compile(r"0x(?:41)?[0-9a-fA-F]{40}", re.ASCII)
+_REMEMBERED: Final = 4_096
+_LATEST_TIME: Final = 4_102_444_800  # the year 2100; later times are invalid
+
 
 def read_bloom(answer: Any) -> int:
     """Read a header's `logsBloom`; an invalid one counts as `SILENT`."""
@@ -44,29 +66,6 @@ def is_telling(bloom: int, *, names: int) -> bool:
 def may_hold(bloom: int, items: Iterable[str]) -> bool:
     """Whether a block with this filter may have one of these addresses or topics; False is certain."""
     return any(bits & bloom == bits for bits in map(bits_of, items))
-
-
-TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-"""The first topic of ERC-20's Transfer(address indexed, address indexed, uint256)."""
-
-PADDING: Final = "0x" + "0" * 24
-"""The padding before an address in a topic."""
-
-SidedLog = tuple[bytes, bytes, Mapping[str, Any]]
-"""The two sides of a Transfer log (sender, recipient), and the log as received."""
-
-_TRANSFER_TOPICS: Final = 3
-_KEY_BYTES: Final = 20
-_FIELDS: Final = itemgetter(
-    *("topics", "transactionHash", "logIndex", "address"), *("data", "blockNumber", "blockHash")
-)
-_unhex: Final = bytes.fromhex
-_WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
-_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,15}", re.ASCII)
-# Receipts of older java-tron nodes have Tron's prefix byte before the emitter.
-_ADDRESS: Final = re.compile(r"0x(?:41)?[0-9a-fA-F]{40}", re.ASCII)
-_REMEMBERED: Final = 4_096
-_LATEST_TIME: Final = 4_102_444_800  # the year 2100; later times are invalid
 
 
 class TransferLog(NamedTuple):

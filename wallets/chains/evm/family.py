@@ -18,6 +18,33 @@ from wallets.chains.rpc.client import Call, Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
 from wallets.chains.specs import ChainSpec
 
+# symbol(), name()
+_SELECTORS: Final = ("0x95d89b41", "0x06fdde03")
+_WORD: Final = 32
+_LONGEST: Final = 4_096
+
+_ASK_SECONDS: Final = 5.0
+_MOST_BYTES: Final = 8_192
+_MOST_OWNERS: Final = 100
+# A key's own account that borrows code (EIP-7702): this prefix, and the address of the code.
+_BORROWED: Final = bytes.fromhex("ef0100")
+_BORROWED_LENGTH: Final = 23
+# The first four bytes of the hash of each function's signature.
+_NONSENSE: Final = "f10c1e57"
+_ASSET: Final = "38d52e0f"  # asset(), ERC-4626
+_TOKEN: Final = ("313ce567", "18160ddd")  # decimals(), totalSupply()
+_EXCHANGE: Final = ("0dfe1681", "ad5c4648")  # token0(), WETH()
+_SUPPORTS: Final = "01ffc9a7"  # supportsInterface(bytes4), ERC-165
+_NFT: Final = ("80ac58cd", "d9b67a26")  # ERC-721, ERC-1155
+_SIGNS: Final = ("1626ba7e", "3a871cdd", "19822f7c")  # ERC-1271, ERC-4337 0.6 and 0.7
+_OWNERS: Final = "a0e67e2b"  # getOwners(): Safe, MultiSigWallet
+_THRESHOLD: Final = ("e75235b8", "dc8452cd")  # getThreshold(), required()
+_ACCOUNT: Final = ("b0d691fe", "9cfd7cff")  # entryPoint(), ERC-4337; accountId(), ERC-7579
+_VOUCHES: Final = "1626ba7e"  # isValidSignature(bytes32,bytes), ERC-1271
+
+HASH: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})", re.ASCII)
+"""A transaction hash in hexadecimal, as people paste it."""
+
 
 def payment_uri(request: PaymentRequest) -> str:
     """Return `ethereum:<token>@<chain id>/transfer?address=<to>&uint256=<base units>` (ERC-681)."""
@@ -32,12 +59,6 @@ def wallet_links(request: PaymentRequest) -> list[WalletLink]:
 def _transfer(request: PaymentRequest) -> str:
     target = f"{request.token_address}@{request.spec.chain_id}/transfer"
     return f"{target}?address={request.address}&uint256={request.units}"
-
-
-# symbol(), name()
-_SELECTORS: Final = ("0x95d89b41", "0x06fdde03")
-_WORD: Final = 32
-_LONGEST: Final = 4_096
 
 
 def ask_names(node: Node, contract: str) -> list[str]:
@@ -58,26 +79,6 @@ def _text(answer: Any) -> str:
         length = int.from_bytes(data[_WORD : 2 * _WORD])
         data = data[2 * _WORD :][: min(length, _LONGEST)]
     return data.decode(errors="ignore").strip("\0")
-
-
-_ASK_SECONDS: Final = 5.0
-_MOST_BYTES: Final = 8_192
-_MOST_OWNERS: Final = 100
-# A key's own account that borrows code (EIP-7702): this prefix, and the address of the code.
-_BORROWED: Final = bytes.fromhex("ef0100")
-_BORROWED_LENGTH: Final = 23
-# The first four bytes of the hash of each function's signature.
-_NONSENSE: Final = "f10c1e57"
-_ASSET: Final = "38d52e0f"  # asset(), ERC-4626
-_TOKEN: Final = ("313ce567", "18160ddd")  # decimals(), totalSupply()
-_EXCHANGE: Final = ("0dfe1681", "ad5c4648")  # token0(), WETH()
-_SUPPORTS: Final = "01ffc9a7"  # supportsInterface(bytes4), ERC-165
-_NFT: Final = ("80ac58cd", "d9b67a26")  # ERC-721, ERC-1155
-_SIGNS: Final = ("1626ba7e", "3a871cdd", "19822f7c")  # ERC-1271, ERC-4337 0.6 and 0.7
-_OWNERS: Final = "a0e67e2b"  # getOwners(): Safe, MultiSigWallet
-_THRESHOLD: Final = ("e75235b8", "dc8452cd")  # getThreshold(), required()
-_ACCOUNT: Final = ("b0d691fe", "9cfd7cff")  # entryPoint(), ERC-4337; accountId(), ERC-7579
-_VOUCHES: Final = "1626ba7e"  # isValidSignature(bytes32,bytes), ERC-1271
 
 
 def ask_kind(node: Node, address: str) -> AccountKind:
@@ -161,10 +162,6 @@ def _bytes(answer: Any) -> bytes:
         return bytes.fromhex(answer[2:])
     except ValueError:
         raise MalformedAnswerError("an answer about an address is not in hex") from None
-
-
-HASH: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})", re.ASCII)
-"""A transaction hash in hexadecimal, as people paste it."""
 
 
 class EvmFamily(ChainFamily):

@@ -33,6 +33,9 @@ _RECIPIENT: Final = 2
 # The offset of an address within a topic.
 _KEY: Final = len(decode.PADDING)
 
+# Compared instead of looked up: a value that is not text may not be hashable.
+_NOTHING: Final = (None, "", "0x")
+
 
 class LogFilter:
     """One `eth_getLogs` for the tokens' transfers with a named address on one side, or for all if none is named.
@@ -221,10 +224,6 @@ def _check_silence(node: Node, block: BlockRef, told: Sequence[Sequence[SidedLog
     logs = decode.told_logs(receipts)
     if any(one.matches(log) for one in doubtful for log in logs):
         raise MalformedAnswerError("a node leaves out logs that its receipts hold")
-
-
-# Compared instead of looked up: a value that is not text may not be hashable.
-_NOTHING: Final = (None, "", "0x")
 
 
 @dataclass(frozen=True, slots=True)

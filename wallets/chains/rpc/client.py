@@ -20,6 +20,44 @@ from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnsw
 SILENT_SECONDS: Final = 5.0
 """No server needs longer for its next byte."""
 
+CONNECT_SECONDS: Final = 2.0
+TOTAL_SECONDS: Final = 10.0
+MOST_BYTES: Final = 16 * 1024 * 1024
+MOST_IN_BATCH: Final = 100
+"""The largest batch; java-tron's limit."""
+
+_PIECE_BYTES: Final = 256 * 1024
+_LONGEST_MESSAGE: Final = 120
+_WHOLE_BATCH: Final = "a batch"
+# Error texts of Alchemy, Ankr, drpc, Infura, java-tron, publicnode and QuickNode for a range that is too large.
+_RANGE: Final = re.compile(
+    r"\brange|more than \d+ (?:results|logs)|too many (?:results|logs)|response size|query (?:timeout|exceeds)"
+    r"|max(?:imum)? (?:results|logs)",
+    re.IGNORECASE,
+)
+# Texts of other errors: the node has not seen the blocks yet, so a smaller range would not help.
+_BEYOND_HEAD: Final = re.compile(r"beyond (?:the )?(?:current )?head", re.IGNORECASE)
+_BATCH: Final = re.compile(r"\bbatch", re.IGNORECASE)
+# What stopped a contract, as geth, Erigon, Nethermind, Besu, Anvil and java-tron word it; and the code of a revert.
+_REVERT: Final = re.compile(
+    r"revert|op_?code|operation code|bad ?instruction|out[ _]?of[ _]?(?:gas|energy)|not enough energy"
+    r"|stack[ _]?(?:underflow|overflow|limit|size|too)|(?:invalid|bad)[ _]?jump|vm execution error",
+    re.IGNORECASE,
+)
+_REVERT_CODE: Final = 3
+
+Call = tuple[str, list[Any]]
+# Error codes of servers that support no batches, or no large ones; go-ethereum's and others'.
+_NO_BATCH_STATUSES: Final = frozenset({400, 405, 411, 413, 415, 422, 500, 501})
+_NO_BATCH_CODES: Final = frozenset({-32700, -32600, -32601, -32602})
+_RATE_CODES: Final = frozenset({429, -32005, -32029, -32097})
+# 403 may mean a wrong key; either way, retrying at once is of no use.
+_RATE_STATUSES: Final = frozenset({403, 429})
+_BAN_SECONDS: Final = 30.0
+_SUSPENDED: Final = re.compile(rb"suspended for ([0-9]{1,4}) ?s")
+_BUSY: Final = "lack of computing resources"
+_BUSY_SECONDS: Final = 2.0
+
 
 class _Bounded(io.RawIOBase):
     """A socket's input until a deadline; TimeoutError after it."""
@@ -70,45 +108,6 @@ class _TlsPool(HTTPSConnectionPool):
 
 POOLS: Final[Mapping[str, type[HTTPConnectionPool]]] = MappingProxyType({"http": _Pool, "https": _TlsPool})
 """For `PoolManager.pool_classes_by_scheme`."""
-
-
-CONNECT_SECONDS: Final = 2.0
-TOTAL_SECONDS: Final = 10.0
-MOST_BYTES: Final = 16 * 1024 * 1024
-MOST_IN_BATCH: Final = 100
-"""The largest batch; java-tron's limit."""
-
-_PIECE_BYTES: Final = 256 * 1024
-_LONGEST_MESSAGE: Final = 120
-_WHOLE_BATCH: Final = "a batch"
-# Error texts of Alchemy, Ankr, drpc, Infura, java-tron, publicnode and QuickNode for a range that is too large.
-_RANGE: Final = re.compile(
-    r"\brange|more than \d+ (?:results|logs)|too many (?:results|logs)|response size|query (?:timeout|exceeds)"
-    r"|max(?:imum)? (?:results|logs)",
-    re.IGNORECASE,
-)
-# Texts of other errors: the node has not seen the blocks yet, so a smaller range would not help.
-_BEYOND_HEAD: Final = re.compile(r"beyond (?:the )?(?:current )?head", re.IGNORECASE)
-_BATCH: Final = re.compile(r"\bbatch", re.IGNORECASE)
-# What stopped a contract, as geth, Erigon, Nethermind, Besu, Anvil and java-tron word it; and the code of a revert.
-_REVERT: Final = re.compile(
-    r"revert|op_?code|operation code|bad ?instruction|out[ _]?of[ _]?(?:gas|energy)|not enough energy"
-    r"|stack[ _]?(?:underflow|overflow|limit|size|too)|(?:invalid|bad)[ _]?jump|vm execution error",
-    re.IGNORECASE,
-)
-_REVERT_CODE: Final = 3
-
-Call = tuple[str, list[Any]]
-# Error codes of servers that support no batches, or no large ones; go-ethereum's and others'.
-_NO_BATCH_STATUSES: Final = frozenset({400, 405, 411, 413, 415, 422, 500, 501})
-_NO_BATCH_CODES: Final = frozenset({-32700, -32600, -32601, -32602})
-_RATE_CODES: Final = frozenset({429, -32005, -32029, -32097})
-# 403 may mean a wrong key; either way, retrying at once is of no use.
-_RATE_STATUSES: Final = frozenset({403, 429})
-_BAN_SECONDS: Final = 30.0
-_SUSPENDED: Final = re.compile(rb"suspended for ([0-9]{1,4}) ?s")
-_BUSY: Final = "lack of computing resources"
-_BUSY_SECONDS: Final = 2.0
 
 
 class RefusedError(ChainUnavailableError):

@@ -48,6 +48,32 @@ from wallets.chains.specs import ChainSpec, Network
 
 MOST_REMEMBERED: Final = 10_000
 
+_AT_ONCE: Final = 100  # a node's limit of accounts per request
+
+GENESIS: Final[Mapping[Network, str]] = {
+    Network.MAINNET: "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
+    Network.TESTNET: "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG",
+}
+"""The first blocks' hashes of mainnet-beta and of devnet, where the test token is."""
+
+PAGE: Final = 1_000
+"""A node's limit of entries per page of a listing."""
+
+MOST_TRANSACTIONS: Final = 1_000
+"""Further transactions of an account wait for its next reading: forty batches take some seconds."""
+
+OVERLAP: Final = 150
+"""Slots, about a minute, that are listed again below the known ones.
+
+Nodes' index of transactions lags behind their head, and transactions not finalized (32 slots) may still move.
+"""
+# An hour: every node keeps that much, unless it restarted from a snapshot.
+_SURELY_KEPT: Final = 9_000
+_ACCOUNTS_AT_ONCE: Final = 25
+_SURVEY_EVERY: Final = 5.0
+_SLACK_SLOTS: Final = 50
+_LAG_REST: Final = 10.0
+
 
 class TransactionMemory:
     """Transactions that were read, by signature and slot. The least recently used are dropped first.
@@ -66,9 +92,6 @@ class TransactionMemory:
     def keep(self, name: str, read: ReadTransaction) -> None:
         """Cache a transaction by its signature."""
         self._known[name, read.slot] = read
-
-
-_AT_ONCE: Final = 100  # a node's limit of accounts per request
 
 
 class OtherAccounts:
@@ -181,31 +204,6 @@ def _as_paid(credit: Credit) -> Debit:
     return Debit(
         owner=credit.sender, mint=credit.mint, units=credit.units, position=credit.position, recipient=credit.owner
     )
-
-
-GENESIS: Final[Mapping[Network, str]] = {
-    Network.MAINNET: "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
-    Network.TESTNET: "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG",
-}
-"""The first blocks' hashes of mainnet-beta and of devnet, where the test token is."""
-
-PAGE: Final = 1_000
-"""A node's limit of entries per page of a listing."""
-
-MOST_TRANSACTIONS: Final = 1_000
-"""Further transactions of an account wait for its next reading: forty batches take some seconds."""
-
-OVERLAP: Final = 150
-"""Slots, about a minute, that are listed again below the known ones.
-
-Nodes' index of transactions lags behind their head, and transactions not finalized (32 slots) may still move.
-"""
-# An hour: every node keeps that much, unless it restarted from a snapshot.
-_SURELY_KEPT: Final = 9_000
-_ACCOUNTS_AT_ONCE: Final = 25
-_SURVEY_EVERY: Final = 5.0
-_SLACK_SLOTS: Final = 50
-_LAG_REST: Final = 10.0
 
 
 class SolanaAdapter:

@@ -34,6 +34,38 @@ _PROGRAMS: Final = {
     "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo",
 }
 
+# Percent-encoded bytes: a QR code grows with each, and phones must still read it.
+_LONGEST_LABEL: Final = 32
+_LONGEST_MESSAGE: Final = 48
+
+# https://developers.metaplex.com/token-metadata: an account derived from the mint. A byte, two keys, then texts.
+_METAPLEX: Final = "metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s"
+_METAPLEX_TEXTS: Final = 1 + 32 + 32
+# The extensions of a mint come behind 165 bytes and a kind: entries of type, length and value (Token-2022's source).
+_EXTENSIONS: Final = 166
+_TOKEN_METADATA: Final = 19
+_TEXTS: Final = 32 + 32
+_LONGEST: Final = 200
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_SYSTEM: Final = "1" * 32
+# The layouts are in the source of the SPL token programs: a mint has 82 bytes, a token account 165, a multisig 355. With
+# extensions (Token-2022) a byte after the first 165 says which it is.
+_MINT_LENGTH: Final = 82
+_BASE_LENGTH: Final = 165
+_MULTISIG_LENGTH: Final = 355
+_MINT_TYPE: Final = 1
+
+_SIGNATURE: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{64,88}", re.ASCII)
+_SIGNATURE_BYTES: Final = 64
+# https://github.com/anza-xyz/wallet-standard, packages/core/chains; tokens for tests are on devnet.
+_WALLETS_NETWORKS: Final = {
+    Network.MAINNET: "solana:mainnet",
+    Network.TESTNET: "solana:devnet",
+    Network.LOCAL: "solana:localnet",
+}
+
 
 def canonical_address(text: str) -> str:
     """Return an address; it has only one spelling. Raises AddressError."""
@@ -53,11 +85,6 @@ def refuse_program(address: str) -> None:
     """Raise AddressError for Solana's own programs."""
     if address in _PROGRAMS or _NATIVE.search(address):
         raise AddressError("must not be a program of Solana: money sent there is lost.")
-
-
-# Percent-encoded bytes: a QR code grows with each, and phones must still read it.
-_LONGEST_LABEL: Final = 32
-_LONGEST_MESSAGE: Final = 48
 
 
 def payment_uri(request: PaymentRequest) -> str:
@@ -87,16 +114,6 @@ def _capped(text: str, most: int) -> str:
             break
         encoded += piece
     return encoded
-
-
-# https://developers.metaplex.com/token-metadata: an account derived from the mint. A byte, two keys, then texts.
-_METAPLEX: Final = "metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s"
-_METAPLEX_TEXTS: Final = 1 + 32 + 32
-# The extensions of a mint come behind 165 bytes and a kind: entries of type, length and value (Token-2022's source).
-_EXTENSIONS: Final = 166
-_TOKEN_METADATA: Final = 19
-_TEXTS: Final = 32 + 32
-_LONGEST: Final = 200
 
 
 def ask_names(node: Node, mint: str) -> list[str]:
@@ -140,9 +157,6 @@ def _texts(data: bytes) -> Iterator[str]:
         data = data[4 + length :]
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 class SolanaTimes:
     """Estimates slots by time: Solana lists accounts by slots alone, so an estimate is enough."""
 
@@ -158,15 +172,6 @@ class SolanaTimes:
     def at(self, height: int) -> BlockRef:
         """Return the slot as a block."""
         return BlockRef(height, slot_name(height), "", _EPOCH)
-
-
-_SYSTEM: Final = "1" * 32
-# The layouts are in the source of the SPL token programs: a mint has 82 bytes, a token account 165, a multisig 355. With
-# extensions (Token-2022) a byte after the first 165 says which it is.
-_MINT_LENGTH: Final = 82
-_BASE_LENGTH: Final = 165
-_MULTISIG_LENGTH: Final = 355
-_MINT_TYPE: Final = 1
 
 
 def ask_kind(node: Node, address: str) -> AccountKind:
@@ -199,16 +204,6 @@ def _token_kind(data: bytes) -> AccountKind:
     if len(data) == _MINT_LENGTH or data[_BASE_LENGTH : _BASE_LENGTH + 1] == bytes([_MINT_TYPE]):
         return AccountKind.TOKEN
     return AccountKind.TOKEN_ACCOUNT
-
-
-_SIGNATURE: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{64,88}", re.ASCII)
-_SIGNATURE_BYTES: Final = 64
-# https://github.com/anza-xyz/wallet-standard, packages/core/chains; tokens for tests are on devnet.
-_WALLETS_NETWORKS: Final = {
-    Network.MAINNET: "solana:mainnet",
-    Network.TESTNET: "solana:devnet",
-    Network.LOCAL: "solana:localnet",
-}
 
 
 class SolanaFamily(ChainFamily):

@@ -39,6 +39,26 @@ _LAYOUTS: Final[dict[int, tuple[int | None, int | None, int]]] = {
     15: (0, None, 3),  # BurnChecked
 }
 
+_MEMO_PROGRAMS: Final = frozenset(
+    {"MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr", "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo"}
+)
+# Accounts that every payment may contain, so they are not references.
+_ORDINARY: Final = frozenset(
+    {
+        "11111111111111111111111111111111",
+        ASSOCIATED_TOKEN_PROGRAM,
+        "ComputeBudget111111111111111111111111111111",
+        "SysvarC1ock11111111111111111111111111111111",
+        "SysvarRent111111111111111111111111111111111",
+        "Sysvar1nstructions1111111111111111111111111",
+        *_MEMO_PROGRAMS,
+        *TOKEN_PROGRAMS,
+    }
+)
+# Base58 letters; a whole transaction has 1,232 bytes. A program may hand 10 kB to another one, which is slow to decode.
+_LONGEST_MEMO: Final = 2_048
+BALANCES: Final = ("preTokenBalances", "postTokenBalances")
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -154,27 +174,6 @@ def _order(top: int, inner: int) -> int:
 
 def _program(instruction: Any, keys: Sequence[str]) -> int:
     return integer(field(instruction, "programIdIndex"), most=len(keys) - 1)
-
-
-_MEMO_PROGRAMS: Final = frozenset(
-    {"MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr", "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo"}
-)
-# Accounts that every payment may contain, so they are not references.
-_ORDINARY: Final = frozenset(
-    {
-        "11111111111111111111111111111111",
-        ASSOCIATED_TOKEN_PROGRAM,
-        "ComputeBudget111111111111111111111111111111",
-        "SysvarC1ock11111111111111111111111111111111",
-        "SysvarRent111111111111111111111111111111111",
-        "Sysvar1nstructions1111111111111111111111111",
-        *_MEMO_PROGRAMS,
-        *TOKEN_PROGRAMS,
-    }
-)
-# Base58 letters; a whole transaction has 1,232 bytes. A program may hand 10 kB to another one, which is slow to decode.
-_LONGEST_MEMO: Final = 2_048
-BALANCES: Final = ("preTokenBalances", "postTokenBalances")
 
 
 @dataclass(frozen=True, slots=True)

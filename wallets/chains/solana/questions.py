@@ -18,6 +18,14 @@ MOST_PAGES: Final = 1_000
 FIRST_PAGE: Final = 50
 """The size of the first page: it nearly always reaches the known ones, and a page of an old account is always full."""
 
+_CLOCK: Final = "SysvarC1ock11111111111111111111111111111111"
+# Public nodes allow 40 of one method in ten seconds; smaller batches are accepted without retries.
+_BATCH: Final = 25
+_STATUSES_AT_ONCE: Final = 256  # the nodes' own limit
+_DERIVED: Final = 10_000
+# The limit of those providers that state none.
+_USUAL_VERSION: Final = 0
+
 
 class Listing:
     """A node's listing of `token_account`, down to but not including the slot `floor`.
@@ -75,15 +83,6 @@ class Listing:
             raise ChainUnavailableError("an account has more transactions than we read")
         self._before, self._last = page[-2].signature, page[-1]
         self._limit = self._page
-
-
-_CLOCK: Final = "SysvarC1ock11111111111111111111111111111111"
-# Public nodes allow 40 of one method in ten seconds; smaller batches are accepted without retries.
-_BATCH: Final = 25
-_STATUSES_AT_ONCE: Final = 256  # the nodes' own limit
-_DERIVED: Final = 10_000
-# The limit of those providers that state none.
-_USUAL_VERSION: Final = 0
 
 
 def ask_head(node: Node, *, commitment: str = "confirmed") -> BlockRef:

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 _TRANSFER_UNITS: Final = 40_000
 _ACCOUNT_UNITS: Final = 60_000
 
+BLOCKHASH_SECONDS: Final = 5.0
+"""How long a blockhash is reused: a transaction must land within about a minute of it."""
+# Short, because a buyer waits for the answer.
+_SECONDS: Final = 4.0
+# A token account begins with its mint, its owner and its balance, in eight bytes.
+_SLICE: Final = {"offset": 0, "length": 72}
+_BALANCE: Final = slice(64, 72)
+
 
 @dataclass(frozen=True, slots=True)
 class TokenPayment:
@@ -108,15 +116,6 @@ def _transfer(payment: TokenPayment) -> "Instruction":
     )
     reference = AccountMeta(Pubkey.from_bytes(payment.reference), is_signer=False, is_writable=False)
     return Instruction(program, transfer.data, [*transfer.accounts, reference])
-
-
-BLOCKHASH_SECONDS: Final = 5.0
-"""How long a blockhash is reused: a transaction must land within about a minute of it."""
-# Short, because a buyer waits for the answer.
-_SECONDS: Final = 4.0
-# A token account begins with its mint, its owner and its balance, in eight bytes.
-_SLICE: Final = {"offset": 0, "length": 72}
-_BALANCE: Final = slice(64, 72)
 
 
 class SolanaCashier:

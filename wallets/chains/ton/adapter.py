@@ -46,6 +46,38 @@ from wallets.chains.ton.questions import (
 
 MOST_REMEMBERED: Final = 10_000
 
+OVERLAP_SECONDS: Final = 120
+"""How far before the known transfers a listing starts again.
+
+A transfer is listed with the time of the sender's block, which is older than the one that has its receipt, by seconds or,
+in a busy network, by a minute; and an index may write it down later than the block.
+"""
+
+PENDING_SECONDS: Final = 600
+"""How long a listed transfer without a receipt delays its account.
+
+Messages arrive within seconds, and a lagging index is recognised by its newest block. A transfer without a receipt after
+this time may never get one, and must not stop an account's reading.
+"""
+
+LATE_SECONDS: Final = 3_600
+"""How long a listed transfer's missing receipt is searched for, while its account is read on.
+
+In an overloaded network, a message between shards may take longer than PENDING_SECONDS.
+"""
+
+Known = Mapping[str, TokenTransfer | None]
+"""Results of transfers, by listed hash; None if nothing was received."""
+
+NETWORK_IDS: Final = {Network.MAINNET: -239, Network.TESTNET: -3}
+"""`global_id` of every block; configuration parameter 19 of the network."""
+# Receipts come later than their transfers; if there are very many, they are read up to some time.
+_RECEIPT_SECONDS: Final = 60
+_SURVEY_EVERY: Final = 5.0
+# Indexers lag by seconds; this is twenty.
+_SLACK_BLOCKS: Final = 50
+_LAG_REST: Final = 10.0
+
 
 class TonMemory:
     """Results of listed transfers, and addresses of jetton wallets. The least recently used are dropped first."""
@@ -77,30 +109,6 @@ class TonMemory:
         """Forget everything."""
         self._settled.clear()
         self._wallets.clear()
-
-
-OVERLAP_SECONDS: Final = 120
-"""How far before the known transfers a listing starts again.
-
-A transfer is listed with the time of the sender's block, which is older than the one that has its receipt, by seconds or,
-in a busy network, by a minute; and an index may write it down later than the block.
-"""
-
-PENDING_SECONDS: Final = 600
-"""How long a listed transfer without a receipt delays its account.
-
-Messages arrive within seconds, and a lagging index is recognised by its newest block. A transfer without a receipt after
-this time may never get one, and must not stop an account's reading.
-"""
-
-LATE_SECONDS: Final = 3_600
-"""How long a listed transfer's missing receipt is searched for, while its account is read on.
-
-In an overloaded network, a message between shards may take longer than PENDING_SECONDS.
-"""
-
-Known = Mapping[str, TokenTransfer | None]
-"""Results of transfers, by listed hash; None if nothing was received."""
 
 
 def listed_since(account: Account) -> int:
@@ -157,16 +165,6 @@ def through(account: Account, limit: BlockRef | None, *, head: BlockRef, late: i
 def earliest(*times: int | None) -> int | None:
     """Return the earliest of the given times, or None."""
     return min((time for time in times if time is not None), default=None)
-
-
-NETWORK_IDS: Final = {Network.MAINNET: -239, Network.TESTNET: -3}
-"""`global_id` of every block; configuration parameter 19 of the network."""
-# Receipts come later than their transfers; if there are very many, they are read up to some time.
-_RECEIPT_SECONDS: Final = 60
-_SURVEY_EVERY: Final = 5.0
-# Indexers lag by seconds; this is twenty.
-_SLACK_BLOCKS: Final = 50
-_LAG_REST: Final = 10.0
 
 
 class TonAdapter:

@@ -22,6 +22,14 @@ _WITH_HASHES: Final = 0x10
 _MOST_REFERENCES: Final = 4
 _MOST_BITS: Final = 1023
 
+OP_INTERNAL_TRANSFER: Final = 0x178D4519
+"""TEP-74: `internal_transfer`, from the sender's jetton wallet to the receiver's."""
+
+_OP_TEXT: Final = bytes(4)
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+# No character needs more than four bytes.
+_MOST_TEXT_BYTES: Final = 4 * LABEL_LENGTH
+
 
 class CellError(ValueError):
     """The bytes are not valid cells, or the cells lack the expected content."""
@@ -178,15 +186,6 @@ def _linked(raw: Sequence[_RawCell]) -> list[Cell]:
         cells.append(Cell(each.bits, each.length, below, each.is_exotic))
     cells.reverse()
     return cells
-
-
-OP_INTERNAL_TRANSFER: Final = 0x178D4519
-"""TEP-74: `internal_transfer`, from the sender's jetton wallet to the receiver's."""
-
-_OP_TEXT: Final = bytes(4)
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-# No character needs more than four bytes.
-_MOST_TEXT_BYTES: Final = 4 * LABEL_LENGTH
 
 
 @dataclass(frozen=True, slots=True)

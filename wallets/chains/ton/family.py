@@ -39,6 +39,44 @@ from wallets.chains.ton.questions import (
 
 _PATH: Final = "jetton/wallets"
 
+_UP_TO_4: Final = ("v3r1", "v3r2", "v4r1", "v4r2")
+_KNOWN_CODES: Final = ("v2r1", "v2r2", *_UP_TO_4, "hv2")
+_V5R1_CODE: Final = bytes.fromhex("20834b7b72b112147e1b2fb457b84e74d1a30f04f737d4f62a668e9552d2b72f")
+"""The hash of its code, a tree of cells this deep:"""
+_V5R1_CODE_DEPTH: Final = 6
+# A wallet's id contains its network's number: one key has two wallets, on mainnet and testnet.
+_NETWORKS: Final = (-239, -3)
+# The first bit says that the rest is workchain, version and number of the wallet, which are all 0.
+_FIRST_WALLET: Final = 1 << 31
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_BEFORE_ALL: Final = BlockRef(0, block_name(0), "", _EPOCH)
+
+KEY_HEADER: Final = "X-API-Key"
+"""The header of a toncenter API key."""
+
+PAUSE_SECONDS: Final = 1.05
+_LIMITED_HOST: Final = "toncenter.com"
+
+_ACTIVE: Final = "active"
+_UNUSED: Final = {"uninit", "nonexist"}
+_STATUSES: Final = {_ACTIVE, "frozen", *_UNUSED}
+# TVM's codes for a method that ended well.
+_DONE: Final = {0, 1}
+# In this order: what a token answers decides, whatever else it answers. Sources: TEP-62, TEP-74, TEP-89;
+# https://github.com/ton-blockchain, wallet-contract-v5, highload-wallet-contract-v3, multisig-contract-v2.
+_METHODS: Final = (
+    ("get_wallet_data", AccountKind.TOKEN_ACCOUNT),
+    ("get_jetton_data", AccountKind.TOKEN),
+    ("get_nft_data", AccountKind.NFT),
+    ("get_collection_data", AccountKind.NFT),
+    ("get_multisig_data", AccountKind.CONTRACT_WALLET),
+    ("get_public_key", AccountKind.WALLET),
+    ("seqno", AccountKind.WALLET),
+)
+
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{43}=?", re.ASCII)
+
 
 class TonHoldings:
     """Reads balances on TON through a pool of toncenter nodes."""
@@ -108,17 +146,6 @@ def _transfer(request: PaymentRequest) -> str:
     return f"transfer/{owner}?{urlencode(query)}"
 
 
-_UP_TO_4: Final = ("v3r1", "v3r2", "v4r1", "v4r2")
-_KNOWN_CODES: Final = ("v2r1", "v2r2", *_UP_TO_4, "hv2")
-_V5R1_CODE: Final = bytes.fromhex("20834b7b72b112147e1b2fb457b84e74d1a30f04f737d4f62a668e9552d2b72f")
-"""The hash of its code, a tree of cells this deep:"""
-_V5R1_CODE_DEPTH: Final = 6
-# A wallet's id contains its network's number: one key has two wallets, on mainnet and testnet.
-_NETWORKS: Final = (-239, -3)
-# The first bit says that the rest is workchain, version and number of the wallet, which are all 0.
-_FIRST_WALLET: Final = 1 << 31
-
-
 def standard_wallets(key: bytes) -> Iterator[bytes]:
     """Yield the wallets of a public key of 32 bytes in the basic workchain, as `address_key` writes addresses."""
     from tonsdk.contract.wallet import Wallets, WalletVersionEnum
@@ -173,10 +200,6 @@ def is_signed(wallet: bytes, message: bytes, text: str, *, public_key: str) -> b
     return wallet in standard_wallets(key)
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_BEFORE_ALL: Final = BlockRef(0, block_name(0), "", _EPOCH)
-
-
 class TonTimes:
     """Finds blocks by time: TON lists accounts by time, and its index has each block's."""
 
@@ -199,13 +222,6 @@ class TonTimes:
         if found is None:
             raise ChainUnavailableError(f"the node does not have block {height}")
         return found
-
-
-KEY_HEADER: Final = "X-API-Key"
-"""The header of a toncenter API key."""
-
-PAUSE_SECONDS: Final = 1.05
-_LIMITED_HOST: Final = "toncenter.com"
 
 
 class PacedNode(Node):
@@ -251,24 +267,6 @@ def open_node(url: str, *, headers: Mapping[str, str]) -> Node:
     return Node(url, headers=headers)
 
 
-_ACTIVE: Final = "active"
-_UNUSED: Final = {"uninit", "nonexist"}
-_STATUSES: Final = {_ACTIVE, "frozen", *_UNUSED}
-# TVM's codes for a method that ended well.
-_DONE: Final = {0, 1}
-# In this order: what a token answers decides, whatever else it answers. Sources: TEP-62, TEP-74, TEP-89;
-# https://github.com/ton-blockchain, wallet-contract-v5, highload-wallet-contract-v3, multisig-contract-v2.
-_METHODS: Final = (
-    ("get_wallet_data", AccountKind.TOKEN_ACCOUNT),
-    ("get_jetton_data", AccountKind.TOKEN),
-    ("get_nft_data", AccountKind.NFT),
-    ("get_collection_data", AccountKind.NFT),
-    ("get_multisig_data", AccountKind.CONTRACT_WALLET),
-    ("get_public_key", AccountKind.WALLET),
-    ("seqno", AccountKind.WALLET),
-)
-
-
 def ask_kind(node: Node, key: bytes) -> AccountKind:
     """Return what is at an address, given as `address_key` writes it. Raises ChainError."""
     address = written_address(key)
@@ -308,9 +306,6 @@ def _answers(node: Node, address: str, method: str) -> bool:
     if type(told) is not int:
         raise MalformedAnswerError("a method ended without saying how")
     return told in _DONE
-
-
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{43}=?", re.ASCII)
 
 
 class TonFamily(ChainFamily):

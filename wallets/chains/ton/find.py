@@ -24,6 +24,12 @@ from wallets.chains.ton.questions import CoinTransfer, Trace, TraceStep, ask_own
 _MOST_MESSAGES: Final = 255
 _HOUR: Final = 3_600
 
+MOST_TRACES: Final = 100
+"""How many transfers to strangers a reading looks up; the others wait for the next reading."""
+
+MOST_RECEIPTS: Final = 500
+"""An exchange's batch payout has half as many; more would take too many requests."""
+
 
 class Causes:
     """Finds the transfer that caused a receipt.
@@ -84,10 +90,6 @@ def by_hour(transfers: Sequence[TokenTransfer]) -> list[list[TokenTransfer]]:
     return groups
 
 
-MOST_TRACES: Final = 100
-"""How many transfers to strangers a reading looks up; the others wait for the next reading."""
-
-
 def first_of(rows: Sequence[Listed], *, most: int = MOST_TRACES) -> tuple[list[Listed], int | None]:
     """Return the oldest rows, complete for each second, and the time from which some are left out."""
     ordered = sorted(rows, key=lambda row: row.time)
@@ -107,10 +109,6 @@ def taken(listed: Iterable[Listed], receipts: Iterable[Receipt | None]) -> Itera
         row = causes.of(receipt) if receipt is not None else None
         if receipt is not None and row is not None:
             yield (row.recipient, row.master), row, receipt
-
-
-MOST_RECEIPTS: Final = 500
-"""An exchange's batch payout has half as many; more would take too many requests."""
 
 
 @dataclass(frozen=True, slots=True)

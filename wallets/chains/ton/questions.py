@@ -17,6 +17,23 @@ MOST_TRANSACTIONS: Final = 10_000
 # Text, encrypted text or nothing, which wallets send with coin.
 _PLAIN_OPCODES: Final = (None, "0x00000000", "0x2167da4b")
 
+PAGE: Final = 1_000
+"""toncenter's limit of rows per answer."""
+
+MOST_PAGES: Final = 20
+"""Rows beyond this many pages wait for the next reading."""
+
+AT_ONCE: Final = 100
+"""How many addresses one request names.
+
+The interface takes a thousand; the proxies in front of it take lines of 8 kB, which hold a hundred.
+"""
+# A transfer's trace has half a dozen transactions of a few kB.
+_TRACES_AT_ONCE: Final = 20
+
+Row = TypeVar("Row")
+Parameters = list[tuple[str, str]]
+
 
 @dataclass(frozen=True, slots=True)
 class CoinTransfer:
@@ -111,24 +128,6 @@ def _coin(fields: Mapping[str, Any]) -> CoinTransfer | None:
     units = decode.amount(message.get("value"))
     source, account = decode.key(message["source"]), decode.key(fields.get("account"))
     return CoinTransfer(source, account, units) if units and source != account else None
-
-
-PAGE: Final = 1_000
-"""toncenter's limit of rows per answer."""
-
-MOST_PAGES: Final = 20
-"""Rows beyond this many pages wait for the next reading."""
-
-AT_ONCE: Final = 100
-"""How many addresses one request names.
-
-The interface takes a thousand; the proxies in front of it take lines of 8 kB, which hold a hundred.
-"""
-# A transfer's trace has half a dozen transactions of a few kB.
-_TRACES_AT_ONCE: Final = 20
-
-Row = TypeVar("Row")
-Parameters = list[tuple[str, str]]
 
 
 def ask_head(node: Node, *, seconds: float = TOTAL_SECONDS) -> BlockRef:

@@ -21,15 +21,14 @@ from wallets.chains.tron import grid
 from wallets.chains.tron.dialect import KEY_HEADER, TRON
 from wallets.chains.tron.unsigned_payment import TronCashier
 
+_PREFIX: Final = b"\x19TRON Signed Message:\n"
+
 
 def wallet_links(page_url: str) -> list[WalletLink]:
     """Return the link that opens the page in TronLink's browser: TronLink has no payment links."""
     call = {"url": page_url, "action": "open", "protocol": "tronlink", "version": "1.0"}
     param = quote(json.dumps(call, separators=(",", ":")), safe="")
     return [WalletLink("TronLink", f"tronlinkoutside://pull.activity?param={param}")]
-
-
-_PREFIX: Final = b"\x19TRON Signed Message:\n"
 
 
 def is_signed(key: bytes, message: bytes, signature: str) -> bool:

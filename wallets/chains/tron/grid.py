@@ -28,6 +28,11 @@ _LONGEST_FINGERPRINT: Final = 2_048
 _HIGHEST: Final = 2**53
 _LATEST_TIME: Final = 4_102_444_800_000  # the year 2100, in milliseconds
 
+ROWS_IN_A_PAGE: Final = 200
+MOST_PAGES: Final = 50
+# A listing may report a neighbouring block for a transfer.
+_MARGIN: Final = timedelta(seconds=10)
+
 
 class Page(NamedTuple):
     """A page of an account's listing. An empty `fingerprint` marks the last one."""
@@ -168,12 +173,6 @@ def _list(answer: Any) -> list[Any]:
 
 def _refuse(message: str) -> NoReturn:
     raise MalformedAnswerError(message)
-
-
-ROWS_IN_A_PAGE: Final = 200
-MOST_PAGES: Final = 50
-# A listing may report a neighbouring block for a transfer.
-_MARGIN: Final = timedelta(seconds=10)
 
 
 class TronGridSource:

@@ -23,6 +23,16 @@ _TYPE_URL: Final = "type.googleapis.com/protocol.TriggerSmartContract"
 _TRANSFER: Final = bytes.fromhex("a9059cbb")
 _PREFIX: Final = b"\x41"
 
+VALID_FOR: Final = timedelta(minutes=5)
+"""How long a payer has to sign."""
+# First four bytes of keccak256("balanceOf(address)").
+_BALANCE_OF: Final = "0x70a08231"
+_HASH: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
+_QUANTITY: Final = re.compile(r"0x[0-9a-f]{1,16}", re.ASCII)
+_SENT: Final = frozenset({"SUCCESS", "DUP_TRANSACTION_ERROR"})
+# Answers of a node that could not forward it; another one may.
+_UNDECIDED: Final = frozenset({"SERVER_BUSY", "NO_CONNECTION", "NOT_ENOUGH_EFFECTIVE_CONNECTION", "BLOCK_UNSOLIDIFIED"})
+
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
@@ -125,17 +135,6 @@ def _written(message: Any) -> bytes:
 
 def _key(address: str) -> bytes:
     return _PREFIX + address_key(address)
-
-
-VALID_FOR: Final = timedelta(minutes=5)
-"""How long a payer has to sign."""
-# First four bytes of keccak256("balanceOf(address)").
-_BALANCE_OF: Final = "0x70a08231"
-_HASH: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
-_QUANTITY: Final = re.compile(r"0x[0-9a-f]{1,16}", re.ASCII)
-_SENT: Final = frozenset({"SUCCESS", "DUP_TRANSACTION_ERROR"})
-# Answers of a node that could not forward it; another one may.
-_UNDECIDED: Final = frozenset({"SERVER_BUSY", "NO_CONNECTION", "NOT_ENOUGH_EFFECTIVE_CONNECTION", "BLOCK_UNSOLIDIFIED"})
 
 
 class TronCashier:

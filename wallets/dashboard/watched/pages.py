@@ -34,6 +34,10 @@ _TOP: Final = 40
 
 Held = Sequence[tuple[date, int]]
 
+RANGES: Final = ((30, "30 days"), (90, "90 days"), (365, "1 year"))
+_USUAL_DAYS: Final = 30
+_DIRECTIONS: Final = ((Direction.IN, "In"), (Direction.OUT, "Out"))
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -146,11 +150,6 @@ def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> WalletFilter:
 def _still_importing(rows: Iterable[WatchedRow]) -> str:
     """Return the query string of the wallets to poll for; empty if there are none."""
     return urlencode([("id", row.id) for row in rows if row.is_importing])
-
-
-RANGES: Final = ((30, "30 days"), (90, "90 days"), (365, "1 year"))
-_USUAL_DAYS: Final = 30
-_DIRECTIONS: Final = ((Direction.IN, "In"), (Direction.OUT, "Out"))
 
 
 def find_wallet(seat: Seat, wallet_id: str) -> WatchedWallet:
