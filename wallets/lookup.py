@@ -27,7 +27,7 @@ from wallets.transfers.hashes import UnreadableHashError, spellings
 log = structlog.get_logger(__name__)
 
 # Names that issuers gave their tokens, beside the symbols in the facts.
-_NAMES: Final = (
+_ISSUERS_NAMES: Final = (
     "USD Coin",
     "USD Base Coin",
     "Tether",
@@ -74,7 +74,7 @@ _ALIKE: Final = {
 }
 _LATIN: Final = str.maketrans({sign: letter for letter, signs in _ALIKE.items() for sign in signs})
 _PADDING: Final = re.compile(r"[^a-z0-9]")
-_LONGEST: Final = 200
+_LONGEST_NAME: Final = 200
 
 __all__ = [
     "Asked",
@@ -112,16 +112,16 @@ def is_imitation(names: Iterable[str]) -> bool:
     """Return whether one of an unlisted token's names is a genuine token's, in other letters or with padding too."""
     # A dollar sign may stand for a letter, or around the name.
     asked = (text for name in names for text in (name, name.replace("$", "")))
-    return any(_plain(text[:_LONGEST]) in _genuine() for text in asked)
+    return any(_plain_name(text[:_LONGEST_NAME]) in _genuine_names() for text in asked)
 
 
 @cache
-def _genuine() -> frozenset[str]:
+def _genuine_names() -> frozenset[str]:
     symbols = (symbol for facts in CHAINS for symbol in (*facts.symbols, *facts.mainnet.wrong_tokens))
-    return frozenset(map(_plain, (*symbols, *_NAMES)))
+    return frozenset(map(_plain_name, (*symbols, *_ISSUERS_NAMES)))
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     """Return a name's Latin letters and digits; marks, blanks, signs and invisible characters are left out."""
     letters = unicodedata.normalize("NFKD", name).casefold().translate(_LATIN)
     return _PADDING.sub("", letters)

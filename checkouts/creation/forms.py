@@ -14,8 +14,7 @@ from checkouts.states import TestScenario
 from gateway.core import json
 from gateway.core.api.fields import is_blank, missing, refuse, text_in
 from gateway.core.money import format_usd, parse_usd
-from gateway.core.outbound import MAX_LENGTH as MAX_URL
-from gateway.core.outbound import UrlPolicy, check_destination, check_url
+from gateway.core.outbound import MAX_URL_LENGTH, UrlPolicy, check_destination, check_url
 from mails.addresses import writable
 
 MAX_METADATA_BYTES = 4096
@@ -84,7 +83,7 @@ def escrow_in(body: Mapping[str, Any]) -> bool:
 
 def redirect_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
     """Read the address where the buyer is sent afterwards; "" if absent."""
-    value = text_in(body, "redirect_url", MAX_URL)
+    value = text_in(body, "redirect_url", MAX_URL_LENGTH)
     if value:
         check_url(value, param="redirect_url", policy=policy)
     return value
@@ -92,7 +91,7 @@ def redirect_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
 
 def webhook_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
     """Read the webhook address, with the sender's own checks; "" if absent."""
-    value = text_in(body, "webhook_url", MAX_URL)
+    value = text_in(body, "webhook_url", MAX_URL_LENGTH)
     if value:
         check_destination(value, param="webhook_url", policy=policy)
     return value

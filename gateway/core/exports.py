@@ -23,7 +23,7 @@ ROWS_AT_ONCE: Final = 500
 BOM: Final = "\ufeff"
 """Begins a file that a person opens: Excel reads one without it in the computer's own encoding."""
 
-_TEXT: Final = "'"
+_TEXT_SIGN: Final = "'"
 # A spreadsheet runs a cell that begins with one of these as a formula, which can leak other cells (OWASP, "CSV
 # Injection"). Input methods of East Asia type the wide forms; some programs drop what is blank or invisible before them.
 _FORMULA: Final = "=+@＝＋－＠-"  # noqa: RUF001
@@ -37,7 +37,7 @@ _SPECIAL: Final = re.compile(r'[",;\t\r\n|]')
 
 Row = Sequence[object]
 
-_ROWS_AT_ONCE: Final = 2_000
+_ROWS_IN_A_QUERY: Final = 2_000
 
 
 def csv_response(
@@ -57,24 +57,24 @@ def csv_response(
 
 def csv_pieces(header: Sequence[str], rows: Iterable[Row], *, for_people: bool = True) -> Iterator[str]:
     """Yield the header and the rows as CSV text, `ROWS_AT_ONCE` rows at a time."""
-    yield (BOM if for_people else "") + _line(header)
+    yield (BOM if for_people else "") + _csv_line(header)
     remaining = iter(rows)
     while some := list(islice(remaining, ROWS_AT_ONCE)):
-        yield "".join(map(_line, some))
+        yield "".join(map(_csv_line, some))
 
 
 def harmless(text: str) -> str:
     """Return a text that a spreadsheet shows instead of running it, or any part of it, as a formula."""
     if text[:1] in {"\t", "\r", "\n"}:
-        text = f"{_TEXT}{text}"
-    return _RUNS.sub(rf"\g<1>{_TEXT}", text)
+        text = f"{_TEXT_SIGN}{text}"
+    return _RUNS.sub(rf"\g<1>{_TEXT_SIGN}", text)
 
 
-def _line(row: Row) -> str:
-    return ",".join(map(_cell, row)) + "\r\n"
+def _csv_line(row: Row) -> str:
+    return ",".join(map(_csv_cell, row)) + "\r\n"
 
 
-def _cell(cell: object) -> str:
+def _csv_cell(cell: object) -> str:
     """Write a cell. Quotes mark a text that looks like a number, such as an order number, as text."""
     if cell is None:
         return ""
@@ -126,7 +126,7 @@ def zip_pieces(tables: Iterable[ExportTable]) -> Iterator[bytes]:
 def _in_turns(rows: QuerySet[Any], columns: tuple[str, ...]) -> Iterator[list[object]]:
     """Yield rows by key, some thousands at a time: a cursor would make the database keep all of them meanwhile."""
     last = 0
-    while found := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", *columns)[:_ROWS_AT_ONCE]):
+    while found := list(rows.filter(pk__gt=last).order_by("pk").values_list("pk", *columns)[:_ROWS_IN_A_QUERY]):
         last = found[-1][0]
         yield from ([_export_cell(value) for value in row[1:]] for row in found)
 

@@ -36,7 +36,7 @@ _NOT_PUBLIC_V4 = tuple(
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NOT_PUBLIC_V6 = tuple(ip_network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
 
-MAX_LENGTH = 2048
+MAX_URL_LENGTH = 2048
 _MAX_HOST = 253
 _MAX_LABEL = 63
 # Names of the machine itself (RFC 6761, and what Debian and Red Hat write into /etc/hosts), and their subdomains.
@@ -109,7 +109,7 @@ def check_destination(text: str, *, param: str, policy: UrlPolicy) -> None:
 def _split(text: str) -> SplitResult | None:
     # Counted in bytes: non-ASCII letters take several.
     is_plain = text.isprintable() and " " not in text
-    if len(text.encode()) > MAX_LENGTH or not is_plain:
+    if len(text.encode()) > MAX_URL_LENGTH or not is_plain:
         return None
     try:
         parts = urlsplit(text)

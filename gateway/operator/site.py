@@ -61,7 +61,7 @@ _AREAS: Final = (
 
 def areas_at(path: str) -> list[dict[str, Any]]:
     """Return the sidebar's entries: title, url, icon, words, and `is_here` for the entry of the page at `path`."""
-    return [_line(area, path) for area in _AREAS]
+    return [_entry(area, path) for area in _AREAS]
 
 
 def title_at(path: str) -> str:
@@ -70,7 +70,7 @@ def title_at(path: str) -> str:
     return str(title)
 
 
-def _line(area: Area, path: str) -> dict[str, Any]:
+def _entry(area: Area, path: str) -> dict[str, Any]:
     url = reverse(area.view)
     return {"title": area.title, "icon": area.icon, "words": area.words, "url": url, "is_here": path.startswith(url)}
 

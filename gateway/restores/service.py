@@ -32,15 +32,15 @@ from webhooks.outbox.events import NewEvent, publish
 YOUNGER = "  (younger than the lost time)"
 
 _LIVE_ID: Final = re.compile(r"chk_live_[0-9a-z]{26}")
-_EARLIER: Final = timedelta(hours=1)
+_TIME_MARGIN: Final = timedelta(hours=1)
 # A margin, because blocks sometimes come faster than their nominal pace.
-_CROWDED: Final = 2
+_PACE_MARGIN: Final = 2
 
 RESTORED: Final = "gateway.restored"
 SEQUENCES_SKIPPED: Final = 1_000_000
 """The gap in event sequence numbers after a restore, so that new numbers are above those of lost events."""
 
-_TEXT: Final = """We restored our database from a backup. What happened from {lost_from:%Y-%m-%d %H:%M} to
+_MAIL_TEXT: Final = """We restored our database from a backup. What happened from {lost_from:%Y-%m-%d %H:%M} to
 {restored_at:%Y-%m-%d %H:%M} UTC may be missing.
 
 Payments to checkouts that we still have are found on the chains again and credited. Your server may be told of some a
@@ -60,8 +60,8 @@ Please look at three things in the dashboard, because changes that you made in t
 
 def access_lines(lost_from: datetime) -> Iterator[str]:
     """Yield a line for each API key, person, receiving wallet and pending wallet change, grouped by merchant."""
-    lines = [*_keys(lost_from), *_people(lost_from), *_wallets(lost_from)]
-    lines += _changes(lost_from)
+    lines = [*_key_lines(lost_from), *_people_lines(lost_from), *_wallet_lines(lost_from)]
+    lines += _change_lines(lost_from)
     last = ""
     for merchant, line in sorted(lines, key=lambda pair: pair[0]):
         if merchant != last:
@@ -78,7 +78,7 @@ def _marked(line: str, at: datetime, lost_from: datetime) -> str:
     return line + YOUNGER if at >= lost_from else line
 
 
-def _keys(lost_from: datetime) -> Iterator[tuple[str, str]]:
+def _key_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
     alive = ApiKey.objects.filter(revoked_at=None).select_related("merchant")
     for key in alive.order_by("pk"):
         line = f"API key {key.public_id} {key} {key.name}".rstrip()
@@ -86,7 +86,7 @@ def _keys(lost_from: datetime) -> Iterator[tuple[str, str]]:
         yield merchant, _marked(line, key.created_at, lost_from)
 
 
-def _people(lost_from: datetime) -> Iterator[tuple[str, str]]:
+def _people_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
     seats = Membership.objects.filter(user__is_active=True)
     for seat in seats.select_related("merchant", "user").order_by("pk"):
         line = f"{seat.role} {seat.user.email}"
@@ -94,7 +94,7 @@ def _people(lost_from: datetime) -> Iterator[tuple[str, str]]:
         yield merchant, _marked(line, seat.created_at, lost_from)
 
 
-def _wallets(lost_from: datetime) -> Iterator[tuple[str, str]]:
+def _wallet_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
     present = ReceivingWallet.objects.filter(retired_at=None)
     for wallet in present.select_related("merchant").order_by("pk"):
         line = f"receiving wallet {wallet.chain} {wallet.address} ({wallet.purpose})"
@@ -102,7 +102,7 @@ def _wallets(lost_from: datetime) -> Iterator[tuple[str, str]]:
         yield merchant, _marked(line, wallet.created_at, lost_from)
 
 
-def _changes(lost_from: datetime) -> Iterator[tuple[str, str]]:
+def _change_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
     waiting = WalletChange.objects.filter(WalletChange.OPEN)
     for change in waiting.select_related("merchant").order_by("pk"):
         line = f"waiting wallet change {change.chain} {change.address}, due {change.effective_at:%Y-%m-%d %H:%M}"
@@ -129,7 +129,7 @@ def recover_addresses(merchant: Merchant, public_ids: Iterable[str], *, now: dat
             created_at=now,
             watched_until=now + LONGEST_CHECKOUT + WATCH_AFTER_EXPIRY,
         )
-        for public_id in _lost(public_ids)
+        for public_id in _lost_ids(public_ids)
         for nonce in derivations(f"deposit:{public_id}")
         for destination in sorted(destinations)
     ]
@@ -138,7 +138,7 @@ def recover_addresses(merchant: Merchant, public_ids: Iterable[str], *, now: dat
     return DepositAddress.objects.count() - before
 
 
-def _lost(public_ids: Iterable[str]) -> list[str]:
+def _lost_ids(public_ids: Iterable[str]) -> list[str]:
     wanted = dict.fromkeys(public_ids)
     strange = [one for one in wanted if not one.startswith("chk_test_")]
     strange = [one for one in strange if not _LIVE_ID.fullmatch(one)]
@@ -174,8 +174,8 @@ def _height_before(cursor: ChainCursor, spec: ChainSpec, moment: datetime) -> in
     """Return a height certainly reached before a time, estimated from the newest block's time and the pace of blocks."""
     height = cursor.height or 0
     newest = cursor.head_time or moment
-    since = max(newest - moment, timedelta()) + _EARLIER
-    blocks = int(since.total_seconds() / spec.block_seconds * _CROWDED)
+    since = max(newest - moment, timedelta()) + _TIME_MARGIN
+    blocks = int(since.total_seconds() / spec.block_seconds * _PACE_MARGIN)
     return max(height - blocks, cursor.first_height or 0, 0)
 
 
@@ -201,7 +201,7 @@ def note_restore(lost_from: datetime, *, now: datetime) -> bool:
 
 def _tell_merchants(restore: Restore, now: datetime) -> None:
     merchants = list(Merchant.objects.filter(closed_at=None).order_by("pk"))
-    text = _TEXT.format(lost_from=restore.lost_from, restored_at=restore.restored_at, url=settings.BASE_URL)
+    text = _MAIL_TEXT.format(lost_from=restore.lost_from, restored_at=restore.restored_at, url=settings.BASE_URL)
     for merchant in merchants:
         mail_owners(
             merchant.pk,

@@ -130,16 +130,16 @@ def status_page(request: HttpRequest) -> HttpResponse:
     try:
         report = current_report()
     except DatabaseError:
-        shown = _marked({"unknown": True}, is_well=False)
+        shown = _with_icon({"unknown": True}, is_well=False)
         return render(request, "status.html", shown, status=503)
     titles = {name: spec.title for name, spec in chains().items()}
     incidents = [(each, titles.get(each.chain, each.chain)) for each in report.incidents]
     shown = {"report": report, "incidents": incidents}
     is_well = report.overall == ChainStatus.OK
-    return render(request, "status.html", _marked(shown, is_well=is_well))
+    return render(request, "status.html", _with_icon(shown, is_well=is_well))
 
 
-def _marked(shown: dict[str, Any], *, is_well: bool) -> dict[str, Any]:
+def _with_icon(shown: dict[str, Any], *, is_well: bool) -> dict[str, Any]:
     """Add the page's icon and its colour."""
     icon, mark = ("check", "ok") if is_well else ("alert", "warn")
     return shown | {"icon": icon, "mark": mark}

@@ -12,7 +12,7 @@ from gateway.core.api.errors import ConflictError
 from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.proofs import CHECKOUT_PAGES, ask_for_proof, look_up, refuse_without_factor
-from wallets.dashboard.rows import marked, told_of, wallet_rows
+from wallets.dashboard.rows import marked, result_message, wallet_rows
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
 from wallets.receiving.changes import cancel_change, request_wallet
@@ -80,7 +80,7 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     except ConflictError as error:
         typed.add_error(None, error.message)
         return _ask(request, spec, typed, status=409)
-    messages.success(request, told_of(answer, spec))
+    messages.success(request, result_message(answer, spec))
     return _back(request)
 
 

@@ -18,7 +18,7 @@ from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
-from wallets.dashboard.rows import marked, told_of
+from wallets.dashboard.rows import marked, result_message
 from wallets.models import ReceivingWallet, Transfer, WalletProof
 from wallets.networks import chain_spec, chains
 from wallets.receiving.forms import ProofForm, WalletForm
@@ -133,7 +133,7 @@ def proof_page(request: SeatedRequest, proof_id: int, pages: ProofPages) -> Http
     except (ConflictError, RateLimitError, UnavailableError) as error:
         form.add_error(None, error.message)
         return _page(request, proof, form, pages, status=error.status)
-    messages.success(request, told_of(answer, chain_spec(proof.chain)))
+    messages.success(request, result_message(answer, chain_spec(proof.chain)))
     return HttpResponseRedirect(request.seat.url(pages.done))
 
 

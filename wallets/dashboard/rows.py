@@ -19,7 +19,7 @@ from wallets.states import ClaimKind
 _COMPARED: Final = 6
 
 
-def told_of(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> str:
+def result_message(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> str:
     """Return the message about the result of a request."""
     if isinstance(answer, WalletChange) and answer.is_open:
         when = f"on {answer.effective_at:%-d %b %Y, %H:%M} UTC"

@@ -21,14 +21,14 @@ from wallets.states import ClaimKind
 def refuse_traps(spec: ChainSpec, address: str) -> None:
     """Raise AddressError if a canonical address cannot, or must not, hold a merchant's money on this chain."""
     key = spec.family.address_key(address)
-    if key in _tokens(spec):
+    if key in _token_keys(spec):
         raise AddressError("must not be a token contract: money sent there is lost.")
     if key == spec.family.address_key(spec.family.nobody):
         raise AddressError("must not be a burn address: money sent there is lost.")
     spec.family.refuse_trap(address)
 
 
-def _tokens(spec: ChainSpec) -> set[bytes]:
+def _token_keys(spec: ChainSpec) -> set[bytes]:
     """Return every known token contract of the chain, including published ones of its other networks."""
     networks = [
         network for facts in registry.CHAINS if facts.name == spec.name for network in (facts.mainnet, facts.testnet)
@@ -129,7 +129,7 @@ def usable_address(chain: str, address: str) -> str:
     spec = named_chain(chain)
     canonical = typed_address(spec, address)
     try:
-        _refuse_traps(spec, canonical)
+        _refuse_traps_and_deposits(spec, canonical)
     except AddressError as error:
         raise _unusable(error) from error
     return canonical
@@ -155,7 +155,7 @@ def _unusable(error: AddressError) -> InvalidRequestError:
     return InvalidRequestError(f"The address {error}", param="address", code="address_invalid")
 
 
-def _refuse_traps(spec: ChainSpec, address: str) -> None:
+def _refuse_traps_and_deposits(spec: ChainSpec, address: str) -> None:
     """Refuse addresses where money would be lost or would circulate."""
     refuse_traps(spec, address)
     if not spec.family.keys_name_contracts:

@@ -97,7 +97,7 @@ def newer_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
 
 def newest_page(found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAGE_ROWS) -> KeysetPage[M]:
     """Return the page for `before` or `after` of a query string. Other parameters are kept in the links."""
-    before, after = _parse(query.get("before", "")), _parse(query.get("after", ""))
+    before, after = _parse_mark(query.get("before", "")), _parse_mark(query.get("after", ""))
     if after is not None:
         ahead = newer_than(found, after.moment, after.key).order_by(*_OLDEST_FIRST)
         return page_ahead(ahead, query, mark=_mark, rows=rows)
@@ -105,7 +105,7 @@ def newest_page(found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAG
     return page_behind(behind.order_by(*NEWEST_FIRST), query, mark=_mark, rows=rows, is_first=before is None)
 
 
-def _parse(text: str) -> _Mark | None:
+def _parse_mark(text: str) -> _Mark | None:
     match = _MARK.fullmatch(text)
     if match is None:
         return None
@@ -148,7 +148,7 @@ def movement_page(wallet: WatchedWallet, wanted: MovementFilter, page: Page) -> 
     """Return a page of movements, newest first. Raises InvalidRequestError for an unknown starting_after."""
     found, offset = movements_wanted(wallet, wanted), page.offset
     if page.starting_after is not None:
-        last = _named(wallet, page.starting_after)
+        last = _named_movement(wallet, page.starting_after)
         found, offset = older_than(found, last.block_time, last.pk), 0
     return list(found.order_by(*NEWEST_FIRST)[offset : offset + page.limit])
 
@@ -173,7 +173,7 @@ def movement_total(wallet: WatchedWallet, wanted: MovementFilter) -> int:
     return int(days.aggregate(total=Sum("count"))["total"] or 0)
 
 
-def _named(wallet: WatchedWallet, public_id: str) -> WatchedMovement:
+def _named_movement(wallet: WatchedWallet, public_id: str) -> WatchedMovement:
     mine = WatchedMovement.objects.filter(wallet=wallet)
     found = mine.filter(public_id=public_id).first()
     if found is None:

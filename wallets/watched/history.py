@@ -37,7 +37,7 @@ UNAVAILABLE: Final = "The network's nodes do not answer. It is tried again."
 TOO_MUCH: Final = "The network's nodes give less at once than was asked for. It is tried again."
 UNSOUND: Final = "The network's nodes answered wrongly. It is tried again."
 
-_AT_ONCE = 1_000
+_OPENED_AT_ONCE = 1_000
 
 _Seen = tuple[int, datetime]
 
@@ -47,7 +47,7 @@ StartFinder = Callable[[int, datetime], int]
 MOST_TOGETHER: Final = 500
 """How many wallets every node accepts as alternatives, with Tron's two spellings of each."""
 
-_REMEMBERED = 10_000
+_REMEMBERED_HEIGHTS = 10_000
 # Pages of a thousand, listed again in each turn. Exchanges' wallets have more entries than can be read; watching one must
 # neither keep a million entries in memory, nor delay large payments.
 _MOST_REQUESTS = 100
@@ -74,7 +74,7 @@ def next_group(chain: str, *, most: int, span: int | None) -> list[WatchedWallet
     return [leader, *found[: most - 1]]
 
 
-_WRITE: Final = """
+_WRITE_PROGRESS: Final = """
     UPDATE wallets_watchedwallet w
     SET history_height = GREATEST(w.history_height, n.height), history_read_at = %(now)s::timestamptz, history_error = '',
         status = CASE WHEN GREATEST(w.history_height, n.height) >= w.history_until THEN 'active' ELSE w.status END
@@ -87,7 +87,7 @@ def write_turn(wallets: Sequence[WatchedWallet], heights: Sequence[int], *, now:
     """Write each wallet's progress in the caller's transaction, never back; complete ones become active."""
     parameters: dict[str, Any] = {"ids": [wallet.pk for wallet in wallets], "heights": list(heights), "now": now}
     with connection.cursor() as cursor:
-        cursor.execute(_WRITE, parameters)
+        cursor.execute(_WRITE_PROGRESS, parameters)
 
 
 def note_failure(chain: str, wallets: Sequence[WatchedWallet], error: ChainError, *, owner: str, now: datetime) -> None:
@@ -99,7 +99,7 @@ def note_failure(chain: str, wallets: Sequence[WatchedWallet], error: ChainError
         if not is_held(chain, owner):
             raise LeaseLostError(chain)
         rows = WatchedWallet.objects.filter(pk__in=[wallet.pk for wallet in wallets])
-        rows.update(history_error=_words(error), history_read_at=now)
+        rows.update(history_error=_failure_words(error), history_read_at=now)
 
 
 def check_lease(chain: str, owner: str, *, genesis: str) -> None:
@@ -109,7 +109,7 @@ def check_lease(chain: str, owner: str, *, genesis: str) -> None:
         raise LeaseLostError(chain)
 
 
-def _words(error: ChainError) -> str:
+def _failure_words(error: ChainError) -> str:
     if isinstance(error, RangeTooLargeError):
         return TOO_MUCH
     return UNAVAILABLE if isinstance(error, ChainUnavailableError) else UNSOUND
@@ -127,7 +127,7 @@ class Openings:
     def tick(self, *, now: datetime) -> int:
         """Open the histories whose end is known; return how many. Raises ChainError."""
         self._forget_replaced()
-        waiting = list(importing(self._spec.name).filter(history_until=None).order_by("pk")[:_AT_ONCE])
+        waiting = list(importing(self._spec.name).filter(history_until=None).order_by("pk")[:_OPENED_AT_ONCE])
         read_at = self._read_at({bytes(wallet.key) for wallet in waiting})
         ready: dict[int, list[int]] = {}
         for wallet in waiting:
@@ -330,6 +330,6 @@ class AccountHistory:
         return Account(bytes(wallet.key), wallet.address, height, since, most=_MOST_REQUESTS)
 
     def _remember(self, height: int, since: datetime) -> None:
-        if len(self._since) >= _REMEMBERED:
+        if len(self._since) >= _REMEMBERED_HEIGHTS:
             self._since.clear()
         self._since[height] = min(since, self._since.get(height, since))

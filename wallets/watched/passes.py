@@ -69,7 +69,7 @@ class Balances:
             "most": self._holdings.at_once,
         }
         with connection.cursor() as cursor:
-            cursor.execute(_DUE, parameters)
+            cursor.execute(_DUE_BALANCES, parameters)
             return [DueBalance(pk, bytes(key), name) for pk, key, name in cursor]
 
     def read(self, due: Sequence[DueBalance], *, genesis: str, now: datetime) -> None:
@@ -77,10 +77,10 @@ class Balances:
         held = self._holdings.read({one.key: one.address for one in due})
         with transaction.atomic():
             check_lease(self._spec.name, self._owner, genesis=genesis)
-            _write(due, held, is_local=self._spec.is_local, now=now)
+            _write_balances(due, held, is_local=self._spec.is_local, now=now)
 
 
-_DUE = """
+_DUE_BALANCES = """
     WITH moved AS (
         SELECT DISTINCT m.wallet_id FROM wallets_watchedmovement m
         JOIN wallets_watchedbalance b ON b.wallet_id = m.wallet_id AND b.token = m.token AND b.height < m.block_height
@@ -95,7 +95,7 @@ _DUE = """
     ORDER BY held.read_at NULLS FIRST, w.id LIMIT %(most)s
 """
 # A lagging node must not overwrite a newer balance; a local chain may have been reset.
-_WRITE = """
+_WRITE_BALANCES = """
     INSERT INTO wallets_watchedbalance AS known (wallet_id, token, units, height, read_at)
     SELECT n.wallet_id, n.token, n.units, %(height)s, %(now)s::timestamptz
     FROM unnest(%(wallets)s::bigint[], %(tokens)s::text[], %(units)s::numeric[]) AS n(wallet_id, token, units)
@@ -105,7 +105,7 @@ _WRITE = """
 """
 
 
-def _write(due: Sequence[DueBalance], held: Holdings, *, is_local: bool, now: datetime) -> None:
+def _write_balances(due: Sequence[DueBalance], held: Holdings, *, is_local: bool, now: datetime) -> None:
     rows = [(one.wallet_id, token, Decimal(units)) for one in due for token, units in held.units[one.key].items()]
     wallets, tokens, amounts = (list(column) for column in zip(*rows, strict=True))
     parameters: dict[str, Any] = {
@@ -117,7 +117,7 @@ def _write(due: Sequence[DueBalance], held: Holdings, *, is_local: bool, now: da
         "now": now,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_WRITE, parameters)
+        cursor.execute(_WRITE_BALANCES, parameters)
 
 
 class History(Protocol):

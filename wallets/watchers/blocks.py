@@ -30,7 +30,7 @@ from wallets.watchers.passes import ChainWatcher, Outcome
 
 log = structlog.get_logger(__name__)
 
-_STEP = 16
+_COMPARED_AT_ONCE = 16
 
 LARGEST_WINDOW: Final = 2_000
 # After this many whole windows, a provider's limit is tested again.
@@ -45,8 +45,8 @@ def find_fork(adapter: BlockAdapter, chain: str, *, below: int) -> Block | None:
     Raises ChainError.
     """
     stored = list(Block.objects.filter(chain=chain, height__lte=below).order_by("-height"))
-    for start in range(0, len(stored), _STEP):
-        part = stored[start : start + _STEP]
+    for start in range(0, len(stored), _COMPARED_AT_ONCE):
+        part = stored[start : start + _COMPARED_AT_ONCE]
         present = adapter.blocks([block.height for block in part])
         for ours, theirs in zip(part, present, strict=True):
             if ours.hash == theirs.hash:

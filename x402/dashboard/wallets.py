@@ -15,7 +15,7 @@ from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.pages import cancel_here
 from wallets.dashboard.proofs import ProofPages, ask_for_proof, look_up, proof_page, refuse_without_factor
-from wallets.dashboard.rows import marked, told_of
+from wallets.dashboard.rows import marked, result_message
 from wallets.networks import chains
 from wallets.receiving.changes import request_wallet
 from wallets.receiving.claims import ProofRequiredError
@@ -85,7 +85,7 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     except ConflictError as error:
         typed.add_error(None, error.message)
         return _ask(request, spec, typed, status=409)
-    messages.success(request, told_of(answer, spec))
+    messages.success(request, result_message(answer, spec))
     return _back(request)
 
 

@@ -162,7 +162,7 @@ def _note(lag: float, arguments: Iterable[object]) -> None:
             one.data_lag = lag  # type: ignore[attr-defined]
 
 
-_ONE: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_READ_ONLY_SNAPSHOT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
 @contextmanager
@@ -176,5 +176,5 @@ def snapshot() -> Iterator[None]:
         yield
         return
     with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
-        cursor.execute(_ONE)
+        cursor.execute(_READ_ONLY_SNAPSHOT)
         yield

@@ -30,6 +30,6 @@ def rows_of(archive: ZipFile, name: str) -> list[list[str]]:
 def test_more_rows_than_are_read_at_once_all_come_in_order(
     merchant: Merchant, owner: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "_ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(exports, "_ROWS_IN_A_QUERY", 2)
     made = [make_checkout(merchant).public_id for _ in range(5)]
     assert [row[0] for row in taken(owner)["checkouts"][1:]] == made

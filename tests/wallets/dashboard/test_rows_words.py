@@ -7,7 +7,7 @@ import pytest
 from tests.factories import NOON, make_merchant, make_wallet
 from tests.wallets.wallet_changes import ask_for_change, make_owned_merchant
 from wallets.chains.registry import load_chains
-from wallets.dashboard.rows import told_of
+from wallets.dashboard.rows import result_message
 from wallets.models import ReceivingWallet
 from wallets.states import ClaimKind
 
@@ -17,7 +17,7 @@ ETHEREUM = load_chains("mainnet", {})["ethereum"]
 
 def test_a_wallet_that_is_set_is_named_with_its_chain() -> None:
     wallet = make_wallet(make_merchant(), "ethereum")
-    told = told_of(wallet, ETHEREUM)
+    told = result_message(wallet, ETHEREUM)
     assert told.startswith(f"You receive on Ethereum at {wallet.address} now.")
 
 
@@ -25,10 +25,10 @@ def test_a_wallet_for_machines_is_said_to_be_theirs() -> None:
     wallet = make_wallet(make_merchant(), "ethereum")
     ReceivingWallet.objects.update(purpose=ClaimKind.X402)
     wallet.refresh_from_db()
-    assert told_of(wallet, ETHEREUM).startswith("Machines pay this wallet on Ethereum")
+    assert result_message(wallet, ETHEREUM).startswith("Machines pay this wallet on Ethereum")
 
 
 def test_a_change_says_when_it_takes_effect() -> None:
     change = ask_for_change(make_owned_merchant())
     due = NOON + timedelta(hours=24)
-    assert f"on {due:%-d %b %Y}, {due:%H:%M} UTC" in told_of(change, ETHEREUM)
+    assert f"on {due:%-d %b %Y}, {due:%H:%M} UTC" in result_message(change, ETHEREUM)

@@ -14,11 +14,11 @@ from wallets.forwarders.addresses import keccak
 SILENT: Final = 0
 """The empty filter, which shows nothing: of a block without logs, or from a node without filters, such as java-tron."""
 
-_BITS: Final = 2_048
-_WRITTEN: Final = re.compile(r"0x[0-9a-fA-F]{512}", re.ASCII)
+_BLOOM_BITS: Final = 2_048
+_WRITTEN_BLOOM: Final = re.compile(r"0x[0-9a-fA-F]{512}", re.ASCII)
 # The probability that one name matches a filter with four of ten bits set. Blocks of Ethereum, Base and Polygon are fuller
 # (EIP-7745): there almost every block would match.
-_MOST_FALSE: Final = 0.4**3
+_MOST_FALSE_MATCHES: Final = 0.4**3
 
 TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """The first topic of ERC-20's Transfer(address indexed, address indexed, uint256)."""
@@ -45,7 +45,7 @@ _LATEST_TIME: Final = 4_102_444_800  # the year 2100; later times are invalid
 
 def read_bloom(answer: Any) -> int:
     """Read a header's `logsBloom`; an invalid one counts as `SILENT`."""
-    if not isinstance(answer, str) or not _WRITTEN.fullmatch(answer):
+    if not isinstance(answer, str) or not _WRITTEN_BLOOM.fullmatch(answer):
         return SILENT
     return int(answer, 16)
 
@@ -54,13 +54,13 @@ def read_bloom(answer: Any) -> int:
 def bits_of(item: str) -> int:
     """Return the bits that stand for an address or a topic, written as 0x and hex."""
     digest = keccak(bytes.fromhex(item[2:]))
-    places = {int.from_bytes(digest[at : at + 2], "big") % _BITS for at in range(0, 6, 2)}
+    places = {int.from_bytes(digest[at : at + 2], "big") % _BLOOM_BITS for at in range(0, 6, 2)}
     return sum(1 << place for place in places)
 
 
 def is_telling(bloom: int, *, names: int) -> bool:
     """Return whether the filter has few enough bits set that this many names rarely match by chance."""
-    return bool(names * (bloom.bit_count() / _BITS) ** 3 <= _MOST_FALSE)
+    return bool(names * (bloom.bit_count() / _BLOOM_BITS) ** 3 <= _MOST_FALSE_MATCHES)
 
 
 def may_hold(bloom: int, items: Iterable[str]) -> bool:

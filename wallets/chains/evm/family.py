@@ -19,9 +19,9 @@ from wallets.chains.rpc.pool import RpcPool, has_chain_id
 from wallets.chains.specs import ChainSpec
 
 # symbol(), name()
-_SELECTORS: Final = ("0x95d89b41", "0x06fdde03")
+_NAME_SELECTORS: Final = ("0x95d89b41", "0x06fdde03")
 _WORD: Final = 32
-_LONGEST: Final = 4_096
+_LONGEST_TEXT: Final = 4_096
 
 _ASK_SECONDS: Final = 5.0
 _MOST_BYTES: Final = 8_192
@@ -63,13 +63,13 @@ def _transfer(request: PaymentRequest) -> str:
 
 def ask_names(node: Node, contract: str) -> list[str]:
     """Return the symbol and the name as far as they can be read; `contract` is an address as the node writes it."""
-    calls: list[Call] = [("eth_call", [{"to": contract, "data": selector}, "latest"]) for selector in _SELECTORS]
+    calls: list[Call] = [("eth_call", [{"to": contract, "data": selector}, "latest"]) for selector in _NAME_SELECTORS]
     return [text for answer in ask_all(node, calls) if (text := _text(answer))]
 
 
 def _text(answer: Any) -> str:
     """Return an ABI string, or the 32 bytes of old contracts; empty for anything else."""
-    if not isinstance(answer, str) or len(answer) > _LONGEST:
+    if not isinstance(answer, str) or len(answer) > _LONGEST_TEXT:
         return ""
     try:
         data = bytes.fromhex(answer.removeprefix("0x"))
@@ -77,7 +77,7 @@ def _text(answer: Any) -> str:
         return ""
     if len(data) > 2 * _WORD and int.from_bytes(data[:_WORD]) == _WORD:
         length = int.from_bytes(data[_WORD : 2 * _WORD])
-        data = data[2 * _WORD :][: min(length, _LONGEST)]
+        data = data[2 * _WORD :][: min(length, _LONGEST_TEXT)]
     return data.decode(errors="ignore").strip("\0")
 
 

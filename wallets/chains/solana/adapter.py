@@ -48,7 +48,7 @@ from wallets.chains.specs import ChainSpec, Network
 
 MOST_REMEMBERED: Final = 10_000
 
-_AT_ONCE: Final = 100  # a node's limit of accounts per request
+_ACCOUNTS_IN_A_REQUEST: Final = 100  # a node's limit of accounts per request
 
 GENESIS: Final[Mapping[Network, str]] = {
     Network.MAINNET: "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
@@ -127,16 +127,17 @@ def _programs_of(node: Node, keys: Sequence[str]) -> list[str]:
     """Return the program that owns each account; empty for one that does not exist."""
     options = {"commitment": "confirmed", "encoding": "base64", "dataSlice": {"offset": 0, "length": 0}}
     calls: list[Call] = [
-        ("getMultipleAccounts", [keys[start : start + _AT_ONCE], options]) for start in range(0, len(keys), _AT_ONCE)
+        ("getMultipleAccounts", [keys[start : start + _ACCOUNTS_IN_A_REQUEST], options])
+        for start in range(0, len(keys), _ACCOUNTS_IN_A_REQUEST)
     ]
     return [
         program
         for call, answer in zip(calls, ask_all(node, calls), strict=True)
-        for program in _told(answer, asked=len(call[1][0]))
+        for program in _programs_in(answer, asked=len(call[1][0]))
     ]
 
 
-def _told(answer: Any, *, asked: int) -> Iterator[str]:
+def _programs_in(answer: Any, *, asked: int) -> Iterator[str]:
     _, accounts = decode.in_context(answer)
     if len(decode.items(accounts)) != asked:
         decode.refuse("as many accounts came as were not asked for")

@@ -22,7 +22,7 @@ from wallets.chains.solana.questions import ask_head, slot_name
 from wallets.chains.solana.unsigned_payment import SolanaCashier, is_wallet
 from wallets.chains.specs import ChainSpec, Network
 
-_WRITTEN: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}", re.ASCII)
+_ADDRESS: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}", re.ASCII)
 _KEY_BYTES: Final = 32
 # Solana's own programs and sysvars spell their purpose and are filled with 1: Stake111..., SysvarC1ock111...
 _NATIVE: Final = re.compile("1{8}")
@@ -42,14 +42,14 @@ _LONGEST_MESSAGE: Final = 48
 _METAPLEX: Final = "metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s"
 _METAPLEX_TEXTS: Final = 1 + 32 + 32
 # The extensions of a mint come behind 165 bytes and a kind: entries of type, length and value (Token-2022's source).
-_EXTENSIONS: Final = 166
+_MINT_EXTENSIONS: Final = 166
 _TOKEN_METADATA: Final = 19
-_TEXTS: Final = 32 + 32
-_LONGEST: Final = 200
+_METADATA_TEXTS: Final = 32 + 32
+_LONGEST_NAME: Final = 200
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-_SYSTEM: Final = "1" * 32
+_SYSTEM_PROGRAM: Final = "1" * 32
 # The layouts are in the source of the SPL token programs: a mint has 82 bytes, a token account 165, a multisig 355. With
 # extensions (Token-2022) a byte after the first 165 says which it is.
 _MINT_LENGTH: Final = 82
@@ -75,7 +75,7 @@ def canonical_address(text: str) -> str:
 
 def address_key(text: str) -> bytes:
     """Return the 32 bytes of the public key. Raises AddressError."""
-    key = base58.b58decode(text) if _WRITTEN.fullmatch(text) else b""
+    key = base58.b58decode(text) if _ADDRESS.fullmatch(text) else b""
     if len(key) != _KEY_BYTES:
         raise AddressError("must be a Solana address: 32 bytes in base58.")
     return key
@@ -139,11 +139,11 @@ def _data(account: Any) -> bytes:
 
 
 def _extension(mint: bytes) -> Iterator[str]:
-    left = mint[_EXTENSIONS:]
+    left = mint[_MINT_EXTENSIONS:]
     while len(left) > 4:
         kind, length = (int.from_bytes(left[at : at + 2], "little") for at in (0, 2))
         if kind == _TOKEN_METADATA:
-            yield from _texts(left[4 : 4 + length][_TEXTS:])
+            yield from _texts(left[4 : 4 + length][_METADATA_TEXTS:])
         left = left[4 + length :]
 
 
@@ -151,7 +151,7 @@ def _texts(data: bytes) -> Iterator[str]:
     """Yield the name and the symbol, each behind its length and filled up with zeros."""
     for _ in range(2):
         length = int.from_bytes(data[:4], "little")
-        if not 0 < length <= min(_LONGEST, len(data) - 4):
+        if not 0 < length <= min(_LONGEST_NAME, len(data) - 4):
             return
         yield data[4 : 4 + length].decode(errors="ignore").strip("\0")
         data = data[4 + length :]
@@ -192,7 +192,7 @@ def _kind(account: Any, *, has_key: bool) -> AccountKind:
         return AccountKind.PROGRAM
     if owner in decode.TOKEN_PROGRAMS:
         return _token_kind(decode.account_data(account))
-    if owner != _SYSTEM:
+    if owner != _SYSTEM_PROGRAM:
         return AccountKind.PROGRAM
     # A vault is a plain account at an address that a program derives, and signs for.
     return AccountKind.WALLET if has_key else AccountKind.CONTRACT_WALLET

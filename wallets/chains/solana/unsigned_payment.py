@@ -28,7 +28,7 @@ _ACCOUNT_UNITS: Final = 60_000
 BLOCKHASH_SECONDS: Final = 5.0
 """How long a blockhash is reused: a transaction must land within about a minute of it."""
 # Short, because a buyer waits for the answer.
-_SECONDS: Final = 4.0
+_ANSWER_SECONDS: Final = 4.0
 # A token account begins with its mint, its owner and its balance, in eight bytes.
 _SLICE: Final = {"offset": 0, "length": 72}
 _BALANCE: Final = slice(64, 72)
@@ -168,7 +168,7 @@ def _balances(node: Node, accounts: Sequence[str]) -> list[int | None]:
     """Return token accounts' balances; None for one that does not exist."""
     options = {"commitment": "confirmed", "encoding": "base64", "dataSlice": _SLICE}
     asked = [list(accounts), options]
-    answer = node.call("getMultipleAccounts", asked, seconds=_SECONDS)
+    answer = node.call("getMultipleAccounts", asked, seconds=_ANSWER_SECONDS)
     found = decode.items(decode.in_context(answer)[1])
     if len(found) != len(accounts):
         raise MalformedAnswerError("as many accounts came as were not asked for")
@@ -190,5 +190,5 @@ def _owner(account: Any) -> str:
 
 
 def _blockhash(node: Node) -> str:
-    answer = node.call("getLatestBlockhash", [{"commitment": "confirmed"}], seconds=_SECONDS)
+    answer = node.call("getLatestBlockhash", [{"commitment": "confirmed"}], seconds=_ANSWER_SECONDS)
     return decode.key(decode.field(decode.in_context(answer)[1], "blockhash"))

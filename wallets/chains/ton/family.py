@@ -37,7 +37,7 @@ from wallets.chains.ton.questions import (
     written_address,
 )
 
-_PATH: Final = "jetton/wallets"
+_WALLETS_PATH: Final = "jetton/wallets"
 
 _UP_TO_4: Final = ("v3r1", "v3r2", "v4r1", "v4r2")
 _KNOWN_CODES: Final = ("v2r1", "v2r2", *_UP_TO_4, "hv2")
@@ -45,7 +45,7 @@ _V5R1_CODE: Final = bytes.fromhex("20834b7b72b112147e1b2fb457b84e74d1a30f04f737d
 """The hash of its code, a tree of cells this deep:"""
 _V5R1_CODE_DEPTH: Final = 6
 # A wallet's id contains its network's number: one key has two wallets, on mainnet and testnet.
-_NETWORKS: Final = (-239, -3)
+_NETWORK_NUMBERS: Final = (-239, -3)
 # The first bit says that the rest is workchain, version and number of the wallet, which are all 0.
 _FIRST_WALLET: Final = 1 << 31
 
@@ -62,7 +62,7 @@ _ACTIVE: Final = "active"
 _UNUSED: Final = {"uninit", "nonexist"}
 _STATUSES: Final = {_ACTIVE, "frozen", *_UNUSED}
 # TVM's codes for a method that ended well.
-_DONE: Final = {0, 1}
+_DONE_CODES: Final = {0, 1}
 # In this order: what a token answers decides, whatever else it answers. Sources: TEP-62, TEP-74, TEP-89;
 # https://github.com/ton-blockchain, wallet-contract-v5, highload-wallet-contract-v3, multisig-contract-v2.
 _METHODS: Final = (
@@ -75,7 +75,7 @@ _METHODS: Final = (
     ("seqno", AccountKind.WALLET),
 )
 
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{43}=?", re.ASCII)
+_BASE64_HASH: Final = re.compile(r"[A-Za-z0-9+/_-]{43}=?", re.ASCII)
 
 
 class TonHoldings:
@@ -112,7 +112,7 @@ def _held(node: Node, owners: Collection[bytes], master: bytes) -> Mapping[bytes
     for start in range(0, len(ordered), AT_ONCE):
         query = [("owner_address", written_address(owner)) for owner in ordered[start : start + AT_ONCE]]
         query += [("jetton_address", written_address(master)), ("limit", str(PAGE))]
-        answer = node.get(_PATH, query)
+        answer = node.get(_WALLETS_PATH, query)
         for row in decode.rows(answer, "jetton_wallets"):
             _, owner, its_master = decode.jetton_wallet(row)
             if its_master != master or owner not in owners:
@@ -155,7 +155,7 @@ def standard_wallets(key: bytes) -> Iterator[bytes]:
         # Computes addresses only, without a private key.
         wallet = kind(public_key=key, private_key=b"", wc=0)
         yield b"\0" + bytes(wallet.address.hash_part)
-    for network in _NETWORKS:
+    for network in _NETWORK_NUMBERS:
         yield b"\0" + _v5r1(key, network)
 
 
@@ -305,7 +305,7 @@ def _answers(node: Node, address: str, method: str) -> bool:
     told = decode.mapping(node.post("runGetMethod", question)).get("exit_code")
     if type(told) is not int:
         raise MalformedAnswerError("a method ended without saying how")
-    return told in _DONE
+    return told in _DONE_CODES
 
 
 class TonFamily(ChainFamily):
@@ -344,7 +344,7 @@ class TonFamily(ChainFamily):
         """Return 64 lower-case hexadecimal digits, from hexadecimal or from base64, which only TON uses for hashes."""
         if found := HASH.fullmatch(text):
             return found[1].lower()
-        return (_from_base64(text) or None) if _BASE64.fullmatch(text) else None
+        return (_from_base64(text) or None) if _BASE64_HASH.fullmatch(text) else None
 
     def is_signed_by(
         self, address: str, message: bytes, signature: str, *, public_key: str = "", digests: Sequence[bytes] = ()

@@ -21,7 +21,7 @@ from wallets.chains.tron import grid
 from wallets.chains.tron.dialect import KEY_HEADER, TRON
 from wallets.chains.tron.unsigned_payment import TronCashier
 
-_PREFIX: Final = b"\x19TRON Signed Message:\n"
+_MESSAGE_PREFIX: Final = b"\x19TRON Signed Message:\n"
 
 
 def wallet_links(page_url: str) -> list[WalletLink]:
@@ -33,7 +33,7 @@ def wallet_links(page_url: str) -> list[WalletLink]:
 
 def is_signed(key: bytes, message: bytes, signature: str) -> bool:
     """Whether the account of these 20 bytes signed a message; `signature` is hexadecimal."""
-    return proofs.is_signed(key, message, signature, prefix=_PREFIX)
+    return proofs.is_signed(key, message, signature, prefix=_MESSAGE_PREFIX)
 
 
 class TronFamily(ChainFamily):

@@ -21,7 +21,7 @@ FEE_LIMIT: Final = 100_000_000
 _TYPE_URL: Final = "type.googleapis.com/protocol.TriggerSmartContract"
 # First four bytes of keccak256("transfer(address,uint256)").
 _TRANSFER: Final = bytes.fromhex("a9059cbb")
-_PREFIX: Final = b"\x41"
+_ADDRESS_PREFIX: Final = b"\x41"
 
 VALID_FOR: Final = timedelta(minutes=5)
 """How long a payer has to sign."""
@@ -134,7 +134,7 @@ def _written(message: Any) -> bytes:
 
 
 def _key(address: str) -> bytes:
-    return _PREFIX + address_key(address)
+    return _ADDRESS_PREFIX + address_key(address)
 
 
 class TronCashier:

@@ -84,7 +84,7 @@ class Chart:
 def chart_of(history: Mapping[str, Held]) -> Chart:
     """Draw each token's balance at the end of each day, in base units: the same days for each, oldest first."""
     highest = max(units for held in history.values() for _, units in held)
-    lines = [_line(token, held, highest) for token, held in history.items()]
+    lines = [_chart_line(token, held, highest) for token, held in history.items()]
     days = [
         Day(day, tuple((token, from_units(history[token][at][1])) for token in history))
         for at, (day, _) in enumerate(next(iter(history.values())))
@@ -92,7 +92,7 @@ def chart_of(history: Mapping[str, Held]) -> Chart:
     return Chart(tuple(lines), tuple(days), from_units(highest))
 
 
-def _line(token: str, held: Held, highest: int) -> Line:
+def _chart_line(token: str, held: Held, highest: int) -> Line:
     heights = [_height(units, highest) for _, units in held]
     steps = "".join(f"V{height}h{DAY_WIDTH}" for height in heights)
     return Line(
@@ -109,7 +109,7 @@ def _height(units: int, highest: int) -> int:
 def wallets(request: SeatedRequest) -> HttpResponse:
     """List watched wallets, newest first."""
     seat = request.seat
-    wanted = _parse_wanted(seat, request.GET)
+    wanted = _parse_wallets(seat, request.GET)
     page = keyset_page(wallets_wanted(wanted), request.GET.dict())
     rows = watched_rows(page.rows)
     context = {
@@ -139,7 +139,7 @@ def wallets_live(request: SeatedRequest) -> HttpResponse:
     return render(request, "dashboard/watched/_live.html", context)
 
 
-def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> WalletFilter:
+def _parse_wallets(seat: Seat, query: Mapping[str, str]) -> WalletFilter:
     """Parse a query string from an untrusted client; invalid filters are ignored."""
     chain, tag = query.get("chain", ""), query.get("tag", "")
     return WalletFilter(
