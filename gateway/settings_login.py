@@ -44,7 +44,7 @@ ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
-# A mailed code is none: who reads the mail can reset the password, and must not pass the second factor by that.
+# A mailed code is no method: who reads the mail can reset the password, and must not pass the second factor by that.
 ACCOUNT_REAUTHENTICATION_METHODS = ("password", "mfa")
 # Lifetime of a reset link in seconds; the mail states one hour.
 PASSWORD_RESET_TIMEOUT = 3600

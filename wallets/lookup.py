@@ -1,6 +1,7 @@
 """Looks up a transaction by its hash on every possible chain, for buyers' and machines' questions.
 
-A token is never known by its name; names that imitate a genuine token's only word an answer."""
+A token is known by its contract, never by its name. A name that imitates a genuine token's only changes the answer's words.
+"""
 
 import re
 import threading
@@ -109,7 +110,7 @@ _free_places: Final = {facts.name: threading.BoundedSemaphore(MOST_AT_ONCE) for 
 
 
 def is_imitation(names: Iterable[str]) -> bool:
-    """Return whether one of an unlisted token's names is a genuine token's, in other letters or with padding too."""
+    """Return whether a name of an unlisted token imitates a genuine token's, in look-alike letters or with padding."""
     # A dollar sign may stand for a letter, or around the name.
     asked = (text for name in names for text in (name, name.replace("$", "")))
     return any(_plain_name(text[:_LONGEST_NAME]) in _genuine_names() for text in asked)
@@ -195,7 +196,7 @@ def head_on(chain: str, *, deadline_seconds: float) -> int | None:
 
 
 def is_imitation_on(chain: str, token: str) -> bool:
-    """Whether an unlisted token bears a genuine one's name; False if no node tells its names."""
+    """Return whether an unlisted token's name imitates a genuine token's; False if no node answers."""
     spec = chain_spec(chain)
     if not spec.rpc_urls or _draw(spec, _BUYERS_SCOPE, share=_BUYERS_SHARE).exceeded:
         return False
@@ -265,7 +266,7 @@ def _ask(
 
 
 class _Question(threading.Thread):
-    """Asks one chain. A daemon, which may outlive the deadline by its nodes' time-outs, and uses no database."""
+    """Asks one chain in a daemon thread, which may outlive the deadline until its nodes time out. It uses no database."""
 
     def __init__(self, spec: ChainSpec, tx_hash: str | None, *, with_head: bool) -> None:
         super().__init__(daemon=True, name=f"look up {spec.name}")

@@ -28,7 +28,7 @@ _TEXT_SIGN: Final = "'"
 # Injection"). Input methods of East Asia type the wide forms; some programs drop what is blank or invisible before them.
 _FORMULA: Final = "=+@＝＋－＠-"  # noqa: RUF001
 _PLACES: Final = (*range(0x10000), *range(0xE0000, 0xE0080))
-# Without what separates cells: so each run is read once, and a text of line breaks takes no square of its length.
+# Without what separates cells: so each run is read once, and a text of many line breaks takes linear time.
 _BLANK: Final = '"' + "".join(char for char in map(chr, _PLACES) if is_blank(char) and char not in "\t\r\n")
 # Where a list separator is a semicolon or a tab, our quotes hold nothing together: each such part is a cell of its own.
 _RUNS: Final = re.compile(rf"(^|[;\t\r\n|])(?=[{_BLANK}]*[{_FORMULA}])")

@@ -169,7 +169,7 @@ def finish(result: dict[str, Any], **_others: Any) -> dict[str, Any]:
 
 
 def _add_server_answers(operation: dict[str, Any]) -> None:
-    """Describe what any request may be answered, and the headers of every answer."""
+    """Describe the errors that any request may get, and the headers of every answer."""
     answers = operation["responses"]
     for status, description in _SERVER_ERRORS.items():
         answers.setdefault(

@@ -278,7 +278,7 @@ def _measure_books(registry: CollectorRegistry) -> None:
 
 
 def _measure_backups(registry: CollectorRegistry, now: datetime) -> None:
-    """Tell how old what `florinctl` noted is; nothing where it notes nothing here."""
+    """Add the ages of what `florinctl` noted: backup, WAL and drill; nothing where it notes nothing."""
     known: dict[str, float] = {}
     with suppress(OSError, ValueError):
         known = json.loads((settings.VAR_DIR / "status" / "backups.json").read_text())
@@ -293,7 +293,7 @@ def _measure_backups(registry: CollectorRegistry, now: datetime) -> None:
 
 
 def _measure_replica(registry: CollectorRegistry) -> None:
-    """Tell the lag where a replica is set: one that does not answer is no less behind than any other."""
+    """Add the replica's lag, if a replica is set; infinite while it does not answer."""
     if not settings.REPLICA_URL:
         return
     lag = replica.lag()

@@ -144,7 +144,7 @@ class Bodies:
         self._held_of[reading.client] += length
 
     def let_go(self, reading: Reading) -> None:
-        """Count a body no longer: its request is answered."""
+        """Stop counting a body: its request is answered."""
         self._held -= reading.held
         self._held_of[reading.client] -= reading.held
         if not self._held_of[reading.client]:

@@ -1,4 +1,4 @@
-"""Starts tracing in a process. Payments' steps are spans, whose traces' ids follow from what they are about."""
+"""Starts tracing in a process, and writes payments' steps as spans. A trace's id follows from its subject."""
 
 import os
 import sys
@@ -125,11 +125,11 @@ def start() -> None:
 
 
 def make_provider(exporter: type[SpanExporter]) -> TracerProvider:
-    """Return a provider of spans that a new exporter in each process gets, without anything secret."""
+    """Return a provider of spans. Each process opens its own exporter, which gets them without secrets."""
     provider = TracerProvider(
         resource=Resource.create(resource_attributes(os.environ, sys.argv)), id_generator=StepIds()
     )
-    # The usual one is that of OTEL_TRACES_SAMPLER.
+    # The provider's own sampler is the one that OTEL_TRACES_SAMPLER names.
     provider.sampler = PaymentSampler(provider.sampler)
     provider.add_span_processor(LateProcessor(lambda: RedactingExporter(exporter())))
     return provider

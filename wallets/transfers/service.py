@@ -1,4 +1,4 @@
-"""Writes transfers. Every change of their facts sets `queued_at`, the consumers' queue, and wakes them after commit."""
+"""Writes transfers. Every change of a transfer's facts queues it (`queued_at`), and wakes the consumers after commit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ def record_transfers(transfers: Sequence[NewTransfer], *, now: datetime) -> list
 
 
 def transfer_subject(pk: int) -> str:
-    """Return what a transfer's trace is about: its checkout is not known when it is written."""
+    """Return the subject of a transfer's trace: its checkout is not known when the transfer is written."""
     return f"transfer {pk}"
 
 
@@ -180,7 +180,7 @@ _ASK_WITNESSES = """
 
 
 def ask_witnesses(ids: Sequence[int], *, now: datetime) -> None:
-    """Ask for a second node's word on transfers as they are recorded now; they are queued again once it is there."""
+    """Ask for a second node's confirmation of transfers as they are recorded now. Its answer queues them again."""
     if ids:
         with connection.cursor() as cursor:
             cursor.execute(_ASK_WITNESSES, {"ids": list(ids), "now": now})

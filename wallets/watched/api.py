@@ -1,4 +1,4 @@
-"""The API of watched wallets. Services decide."""
+"""Views of the API of watched wallets, with their parameters and bodies. The rules are in `service.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -42,7 +42,7 @@ _OPENED_AT_ONCE = 1_000
 _Seen = tuple[int, datetime]
 
 StartFinder = Callable[[int, datetime], int]
-"""Returns the first block of the history of a wallet that is watched, now, from a block on. Raises ChainError."""
+"""Given the block from which a wallet is watched, and the time: the first block of its history. Raises ChainError."""
 
 MOST_TOGETHER: Final = 500
 """How many wallets every node accepts as alternatives, with Tron's two spellings of each."""
@@ -91,7 +91,7 @@ def write_turn(wallets: Sequence[WatchedWallet], heights: Sequence[int], *, now:
 
 
 def note_failure(chain: str, wallets: Sequence[WatchedWallet], error: ChainError, *, owner: str, now: datetime) -> None:
-    """Record why a turn failed, and let the others have theirs. Raises LeaseLostError.
+    """Record why reading failed, and give other wallets their turn. Raises LeaseLostError.
 
     The error's own text is not used: it names the operator's nodes.
     """
@@ -116,12 +116,12 @@ def _failure_words(error: ChainError) -> str:
 
 
 class Openings:
-    """Opens the histories of one chain. Its observations are in memory: a restart only waits longer."""
+    """Opens the histories of one chain: sets where they begin and end. What it saw is in memory; a restart only delays it."""
 
     def __init__(self, spec: ChainSpec, first_block: StartFinder) -> None:
         self._spec = spec
         self._first_block = first_block
-        # Wallets seen, and a time after that. A wallet that was removed and added again must be seen again.
+        # By wallet: when it was seen for the second time, None until then. One that was removed and added again starts anew.
         self._seen: dict[_Seen, datetime | None] = {}
 
     def tick(self, *, now: datetime) -> int:

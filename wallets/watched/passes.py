@@ -124,7 +124,7 @@ class History(Protocol):
     """Reads movements from before wallets were watched."""
 
     def first_block(self, until: int, now: datetime, /) -> int:
-        """Return the first block of the history of a wallet watched, now, from a block on. Raises ChainError."""
+        """Return the first block of the history of a wallet that is watched from the block `until` on. Raises ChainError."""
 
     def next_group(self) -> list[WatchedWallet]:
         """Return the wallets whose turn it is."""

@@ -59,7 +59,7 @@ class Recorded:
 
 
 class Trail:
-    """Finds recent facts of one table that were not listed again, and asks for each once after it is final."""
+    """Finds recent facts of one table that were not listed again, and asks nodes about each once after it is final."""
 
     def __init__(self, spec: ChainSpec, adapter: AccountAdapter, *, of_movements: bool) -> None:
         self._spec = spec
@@ -86,7 +86,7 @@ class Trail:
             return (), missing
 
     def floors(self, head: Head, *, now: datetime) -> Iterator[Account]:
-        """Return the heights from which accounts should be read where facts may return, the lowest last."""
+        """Yield the accounts of recently orphaned facts, each with the height to read again from, highest first."""
         for one in self._recent(head, [TransferState.ORPHANED]):
             fact = one.fact
             if fact.orphaned_at is None or fact.orphaned_at < now - _MAY_RETURN:
@@ -159,11 +159,11 @@ class Missing:
     unsure_moved: Sequence[Recorded] = ()
 
     def final_height(self, height: int) -> int:
-        """Return up to where transfers may become final, given that they may up to `height` if none is missing."""
+        """Return up to where transfers may become final: `height`, or below the lowest one that could not be checked."""
         return _below(self.unsure, height)
 
     def final_moved_height(self, height: int) -> int:
-        """Return the same for movements, which never delay transfers."""
+        """Return up to where movements may become final; they never delay transfers."""
         return _below(self.unsure_moved, height)
 
 

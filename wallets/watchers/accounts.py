@@ -71,7 +71,7 @@ def head_check(spec: ChainSpec, lease: Lease, *, now: datetime) -> HeadCheck:
 
 
 def check_not_far_behind(spec: ChainSpec, lease: Lease, block: BlockRef) -> None:
-    """Raise ChainUnavailableError for a newest block far below the cursor: if it is true, nothing is read any more."""
+    """Raise ChainUnavailableError if the newest block is far below the cursor: then nothing would be read."""
     behind = (lease.height or 0) - block.height
     if behind > _blocks_in(_MOST_BEHIND, spec):
         raise ChainUnavailableError(f"the nodes' newest block {block.height} is {behind} below the last one read")
@@ -221,7 +221,7 @@ class AccountWatcher(ChainWatcher):
         return max(pause, self._budget.seconds_until(0))
 
     def _pass_on(self, lease: Lease, reads: AccountReads, now: datetime) -> None:
-        """Let the other accounts have their turn first next time, although the nodes may be at fault."""
+        """Read the other accounts first next time, even if the nodes may be at fault."""
         with fenced(lease):
             note_turns(self.spec.name, reads.broken, now=now)
 

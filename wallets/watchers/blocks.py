@@ -1,4 +1,4 @@
-"""Watches a chain block by block. A pass does one thing and writes it in one transaction, or nothing."""
+"""Watches a chain block by block. A pass does one thing, and writes it in one transaction or not at all."""
 
 import time
 from collections.abc import Callable, Sequence

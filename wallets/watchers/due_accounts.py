@@ -32,8 +32,8 @@ class DueAccount:
     known_through: datetime | None
 
 
-# A failing account waits among those without expected payments. An account read far ahead of now was read by a wrong clock.
-# Watched-only ones may be ten thousand, and are read from an index.
+# A failing account waits among those without expected payments. An account that was read in the future, by a wrong clock, is
+# due. There may be ten thousand watched-only accounts, which are read from an index.
 _DUE = """
     WITH expected AS (
         SELECT w.key FROM wallets_receivingwallet w
@@ -90,7 +90,7 @@ def due_accounts(spec: ChainSpec, *, now: datetime, most_others: int) -> list[Du
 
 @dataclass(frozen=True, slots=True)
 class AccountAges:
-    """How current a chain's accounts are. `oldest` is up to when the least known expected account is known."""
+    """How current a chain's accounts are. Payments to every expected account are known up to `oldest`."""
 
     accounts: int = 0
     expected: int = 0

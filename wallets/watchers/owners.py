@@ -62,7 +62,7 @@ class Owners:
     def payments(self, transfers: Iterable[TokenTransfer]) -> list[NewTransfer]:
         """Return payments to us, without deposit addresses' payouts to merchants' own wallets.
 
-        Those were paid to the deposit address, and recorded there.
+        That money was recorded when it reached the deposit address.
         """
         told = list(transfers)
         self._ask_about(told)

@@ -1,4 +1,4 @@
-"""Reads that may be some seconds old ask a streaming replica, as long as it keeps up; several reads can be of one moment."""
+"""Sends reads that may be some seconds old to a streaming replica, and lets several reads see one moment (`snapshot`)."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -50,7 +50,7 @@ class _Replica:
             return None
         now = time.monotonic()
         if now - self._looked_at >= self._pause:
-            # First, so that other threads go on with what was known, which gets older meanwhile.
+            # Set first, so that other threads use the last known lag meanwhile.
             self._looked_at, self._pause = now, _LOOK_SECONDS
             try:
                 self._lag, self._measured_at = self._measure(now), now
@@ -75,7 +75,7 @@ class _Replica:
             return None
         if has_all:
             self._had_all_at = now
-        # Without writes the last one gets old, and nothing is missing.
+        # Without writes, the last transaction gets old although nothing is missing.
         since = float("inf") if age is None else max(0.0, age)
         return min(now - self._had_all_at, since)
 

@@ -13,7 +13,7 @@ REFUSAL: Final = "florin.refusal"
 """The key of the GatewayError for which the front refuses a request: no view sees it."""
 
 WATCH: Final = "watch"
-"""The key of a visit's function that starts to watch its client, and returns a future that is done once it is gone."""
+"""The key of a visit's function that starts to watch its client, and returns a future that is done once the client is gone."""
 
 GONE: Final = "gone"
 """The key of that future."""
@@ -47,7 +47,7 @@ def counted_before(request: HttpRequest) -> Any:
 
 
 def watch_client(request: HttpRequest) -> None:
-    """Start to watch whether a request's client closes its connection. Without a visit nobody can."""
+    """Start to watch whether a request's client closes its connection. Does nothing without a visit."""
     visit = visit_of(request)
     if visit is not None and GONE not in visit and WATCH in visit:
         visit[GONE] = visit[WATCH]()

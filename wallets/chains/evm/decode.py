@@ -121,7 +121,7 @@ def _amount_of(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Header(BlockRef):
-    """A block, and its bloom filter as `evm_blooms` reads it."""
+    """A block, with its bloom filter as `read_bloom` returns it."""
 
     bloom: int = field(default=SILENT, repr=False)
 
@@ -219,7 +219,7 @@ def transfer_log(log: SidedLog, paddings: tuple[str, ...] = (PADDING,)) -> Trans
             _refuse("a topic is not 32 bytes")
         if not (topics[1].startswith(paddings) and topics[2].startswith(paddings)):
             _refuse("a topic is longer than an address")
-        # By position: names would double what this costs.
+        # By position: keyword arguments would double the cost.
         return TransferLog(
             _word_of(tx_hash),
             _number_of(index),
@@ -231,7 +231,7 @@ def transfer_log(log: SidedLog, paddings: tuple[str, ...] = (PADDING,)) -> Trans
             _word_of(block_hash),
         )
     except (KeyError, TypeError):
-        # Of an absent field, or one that is no text.
+        # A field is absent, or is not text.
         _refuse("a log is malformed")
 
 
@@ -311,7 +311,7 @@ class ToldTransfer(NamedTuple):
 def told_transfers(receipt: Any, *, tx_hash: str, tokens: Collection[str]) -> frozenset[ToldTransfer]:
     """Return a receipt's transfers of some tokens (lower case).
 
-    None if the node has no receipt, or the transaction failed. Raises MalformedAnswerError.
+    Empty if the node has no receipt, or if the transaction failed. Raises MalformedAnswerError.
     """
     if receipt is None or _field(receipt, "status") == "0x0":
         return frozenset()

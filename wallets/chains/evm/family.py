@@ -98,7 +98,7 @@ class _Contract:
         self._address = address
 
     def kind(self) -> AccountKind:
-        # What answers everything with anything has said nothing.
+        # A contract that answers even a nonsense call says nothing by its other answers.
         if self._ask(_NONSENSE):
             return AccountKind.CONTRACT
         if self._ask(_ASSET):
@@ -114,7 +114,7 @@ class _Contract:
         return AccountKind.CONTRACT_WALLET if is_wallet else AccountKind.CONTRACT
 
     def _supported(self, interfaces: tuple[str, ...]) -> set[str]:
-        """Return the interfaces it says to have, if it answers as ERC-165 wants."""
+        """Return the interfaces that the contract claims, if it answers as ERC-165 demands."""
         if not self._supports(_SUPPORTS) or self._supports("ffffffff"):
             return set()
         return {each for each in interfaces if self._supports(each)}
@@ -124,7 +124,7 @@ class _Contract:
         return int.from_bytes(answer[:_WORD], "big") == 1
 
     def _has_owners(self) -> bool:
-        """Whether it lists owners, and how many of them must agree."""
+        """Whether the contract lists owners, and a possible number of them that must agree."""
         listed = self._ask(_OWNERS)
         start, count = (int.from_bytes(listed[place : place + _WORD], "big") for place in (0, _WORD))
         if start != _WORD or not 0 < count <= _MOST_OWNERS:
@@ -135,19 +135,19 @@ class _Contract:
         return any(0 < each <= count for each in needed)
 
     def _signs(self) -> bool:
-        """Whether it is an account of ERC-4337, or answers about a signature (ERC-1271), here an empty one."""
+        """Whether the contract is an account of ERC-4337, or answers about an empty signature (ERC-1271)."""
         if any(self._ask(function) for function in _ACCOUNT):
             return True
         digest, place = "00" * _WORD, f"{2 * _WORD:064x}"
         return bool(self._ask(f"{_VOUCHES}{digest}{place}{65:064x}{'00' * 96}"))
 
     def _ask(self, data: str) -> bytes:
-        """Return what it answers; empty for less than a word, and where it reverts. Raises ChainError."""
+        """Return the contract's answer; empty if it is shorter than a word, or if the call reverts. Raises ChainError."""
         call = {"to": self._address, "data": f"0x{data}"}
         try:
             answer = self._node.call("eth_call", [call, "latest"], seconds=_ASK_SECONDS)
         except RefusedError as error:
-            # A node that allows no calls, or lacks the block, tells nothing about the contract.
+            # A node that allows no calls, or lacks the block, says nothing about the contract.
             if not error.is_revert:
                 raise
             return b""

@@ -33,14 +33,14 @@ _RECIPIENT: Final = 2
 # The offset of an address within a topic.
 _KEY: Final = len(decode.PADDING)
 
-# Compared instead of looked up: a value that is not text may not be hashable.
+# How nodes write an absent field. A tuple and not a set: an answer that is not text may not be hashable.
 _NOTHING: Final = (None, "", "0x")
 
 
 class LogFilter:
     """One `eth_getLogs` for the tokens' transfers with a named address on one side, or for all if none is named.
 
-    `tokens` are contracts and `named` topics as the node writes them; `place` is theirs among a log's topics.
+    `tokens` are contracts and `named` are topics, both as the node writes them; `place` is the position of `named` in a log.
     """
 
     def __init__(self, tokens: Sequence[str], *, place: int = _RECIPIENT, named: Sequence[str] = ()) -> None:
@@ -89,7 +89,7 @@ class LogFilter:
 class LogsQuestion:
     """The filters for the tokens' transfers: one for each side with hinted addresses.
 
-    One filter without names if there are more than nodes accept, and none if no address can match.
+    There is one filter without names if the hint has more addresses than nodes accept, and none if no address can match.
     """
 
     def __init__(self, tokens: Sequence[str], hint: Hint | None, *, dialect: Dialect) -> None:

@@ -146,7 +146,7 @@ def _programs_in(answer: Any, *, asked: int) -> Iterator[str]:
 
 
 class Teller:
-    """Converts effects for the tokens of one chain's spec."""
+    """Writes the credits and debits of one chain's tokens as `TokenTransfer`s."""
 
     def __init__(self, spec: ChainSpec) -> None:
         self._chain = spec.name
@@ -313,13 +313,13 @@ class SolanaAdapter:
         return [("logsSubscribe", [{"mentions": [one]}, options]) for one in owned]
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
-        """Return the transfers whose transactions no node knows as successful, though each has their slots."""
+        """Return, for each transfer, whether no node knows its transaction as successful, though every node has its slot."""
         if not transfers:
             return []
         return self._pool.unknown_to_all(transfers, may_know)
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Return those of the transfers that a second node reports as final, with the same effect."""
+        """Return, for each transfer, whether a second node reports it as final, with the same effect; None without one."""
         return self._pool.second_opinion(lambda node: self._confirms(node, transfers))
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
@@ -356,7 +356,7 @@ class SolanaAdapter:
     ) -> list[AccountReading]:
         """Read accounts by these token accounts of theirs."""
         oldest = min(account.height for account in accounts)
-        # A local chain is read from its beginning, which its node may have pruned.
+        # A local chain is read from its beginning, although its node may have pruned that.
         if head.block.height - oldest > _SURELY_KEPT and not self._spec.is_local:
             make_sure_of_history(node, since=oldest + 1)
         listings = {one.key: self._listings(one, listed[one.key], floor=one.height - overlap) for one in accounts}
@@ -441,7 +441,7 @@ class SolanaAdapter:
             if not naming[name] <= read.accounts:
                 raise MalformedAnswerError("an account's listing is of another account")
             found[name] = read
-            # At once: after a rate limit, reading continues from here.
+            # Cached at once: after a rate limit, reading continues from here.
             self._memory.keep(name, read)
         return found
 
@@ -456,7 +456,7 @@ class SolanaAdapter:
         if is_large:
             return ask_finalized(node)
         if self._spec.confirmations == 1:
-            # No further slots are required, so no node need be asked.
+            # No further slots are required, so no node is asked.
             return confirmed
         head = Head(block=ask_head(node), agreed=True)
         return self.final_height(head, read_height=head.block.height)

@@ -26,7 +26,7 @@ _LONGEST_DATA: Final = 2_048
 
 _BATCH: Final = b"\xff"
 _TRANSFER_CHECKED: Final = b"\x0c"
-# Further on it is like TransferChecked, with the fee behind the decimals.
+# The rest is laid out like TransferChecked, with the fee behind the decimals.
 _TRANSFER_WITH_FEE: Final = b"\x1a\x01"
 _FEE_AT: Final = 10
 # By an instruction's first byte: the places of its source and target among its accounts, and how many it needs.
@@ -62,7 +62,7 @@ BALANCES: Final = ("preTokenBalances", "postTokenBalances")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An instruction; `order` rises as they run: those that programs called follow the transaction's own that called them."""
+    """An instruction. `order` is that of running: an inner instruction follows the outer one that called it."""
 
     order: int
     program: str
@@ -80,7 +80,7 @@ class Step:
 class Flow:
     """An instruction moves `units` from one token account to another; without a source it mints, without a target it burns.
 
-    Accounts are given by place in the transaction. `added` are those behind the accounts that the instruction needs.
+    Accounts are given by place in the transaction. `added` are the accounts behind those that the instruction needs.
     """
 
     position: int
@@ -101,7 +101,7 @@ def read_steps(message: Any, meta: Any, keys: Sequence[str]) -> list[Step]:
     if len(own) > _MOST_OWN:
         refuse("a transaction has more instructions than fit into one")
     told = {_order(top, 0): one for top, one in enumerate(own)}
-    # Null where a node does not record them.
+    # Null if the node does not record inner instructions.
     groups = optional(meta, "innerInstructions")
     for group in items([] if groups is None else groups):
         inner = items(field(group, "instructions"))
@@ -220,7 +220,7 @@ class Labels:
         found = [self._keys[place] for place in flow.added]
         tops = [one.top_order for one in flows]
         if not references & {*found} and tops.count(flow.top_order) == 1:
-            # A program made it, and got the reference.
+            # A program made the transfer, and got the reference.
             found = [self._keys[place] for place in self._steps[flow.top_order].places]
         found = [one for one in found if one in references]
         return _bounded([*found, *self._memos_of(flow, flows)])
@@ -228,7 +228,7 @@ class Labels:
     def _memos_of(self, flow: Flow, flows: Sequence[Flow]) -> Iterable[str]:
         """Yield the memos right before a transfer, as wallets write them; else those right behind it.
 
-        A single one behind all of them is about all.
+        A single memo behind all transfers belongs to each of them.
         """
         first = self._memos[0][0] if self._memos else 0
         is_before = first < flows[0].position

@@ -26,8 +26,8 @@ class Credit:
 
     `position` is the place, among the transaction's accounts, of the token account that rose (the first one, if several
     did), or that of the instruction, if the transaction moved this owner's token several times. The payer signed both orders, so
-    it is the same at every node and for any set of watched tokens. `is_sum` says that no instruction is known that moved
-    just this: it may be several payments.
+    it is the same at every node and for any set of watched tokens. `is_sum`: no known instruction moved just
+    this amount, so it may be several payments.
     """
 
     owner: str
@@ -56,7 +56,7 @@ class Debit:
 
 
 def sum_credits(balances: Balances, *, fee_payer: str, labels: tuple[str, ...] = ()) -> Iterator[Credit]:
-    """Yield what each holding gained, from whom lost most."""
+    """Yield the gain of each holding; its sender is the owner that lost most."""
     totals = {holding: sum(places.values()) for holding, places in balances.items()}
     for (owner, mint), units in totals.items():
         if units <= 0:
@@ -124,14 +124,14 @@ class Parts:
         self._outs: dict[Holding, list[Flow]] = defaultdict(list)
         for flow in flows:
             source, target = self._ends(flow)
-            # What an owner moves between accounts of its own is no movement.
+            # A transfer between accounts of one owner is no movement.
             if source != target:
                 self._add(self._outs, source, flow)
                 self._add(self._ins, target, flow)
         self._unclear = self._find_unclear(balances, flows)
 
     def credits(self, labels: Labels) -> Iterator[Credit]:
-        """Yield what owners got."""
+        """Yield the credits of all owners."""
         for holding in self._totals:
             found, flows = self._sums[holding], self._ins[holding]
             if holding in self._unclear:
@@ -143,7 +143,7 @@ class Parts:
                 yield from (self._credit(holding, f, labels) for f in flows)
 
     def debits(self) -> Iterator[Debit]:
-        """Yield what owners gave."""
+        """Yield the debits of all owners."""
         for holding in self._totals:
             if holding in self._unclear or self._is_whole(holding):
                 yield from self._debits[holding]
@@ -151,7 +151,7 @@ class Parts:
                 yield from (self._debit(holding, one) for one in self._outs[holding])
 
     def _is_whole(self, holding: Holding) -> bool:
-        """Whether the sums are the movements already: nothing was added up, and nothing netted."""
+        """Whether the sums already are the movements: nothing was added up, and nothing was netted."""
         pairs = ((self._sums[holding], self._ins[holding]), (self._debits[holding], self._outs[holding]))
         return all(_units(told) == _units(flows) for told, flows in pairs)
 
@@ -168,7 +168,7 @@ class Parts:
         }
         unclear |= {holding for holding in self._ins.keys() & self._outs.keys() if holding[0] not in self._signers}
         ends = [self._ends(flow) for flow in flows]
-        # Both sides tell the same.
+        # Both sides must report the same movement, so whoever paid an unclear holding is unclear too.
         payers = {source for source, target in ends if target in unclear}
         return unclear | {one for one in payers if one is not None}
 
@@ -187,7 +187,7 @@ class Parts:
         return Debit(*holding, units=flow.units, position=flow.position, recipient=recipient)
 
     def _sender(self, flow: Flow) -> str:
-        """Return the owner of the source; who lost most if it only passed the money on; else who paid the fee."""
+        """Return the source's owner; if it only passed the money on, the owner that lost most; else the payer of the fee."""
         source, target = self._ends(flow)
         if source is not None and self._totals[source] < 0:
             return source[0]
@@ -214,7 +214,7 @@ class Parts:
 
 
 def _holders(balances: Balances) -> dict[int, Holding | None]:
-    """Return whose each token account is, by its place; None for one that changed hands."""
+    """Return the holding of each token account, by its place; None for an account that changed hands."""
     holders: dict[int, Holding | None] = {}
     for holding, places in balances.items():
         for place in places:

@@ -16,7 +16,7 @@ MOST_PAGES: Final = 1_000
 """A million transactions of an account at once: more than real accounts have; limits what a dishonest node can cause."""
 
 FIRST_PAGE: Final = 50
-"""The size of the first page: it nearly always reaches the known ones, and a page of an old account is always full."""
+"""The size of the first page. It nearly always reaches the known entries; an old account would fill a page of any size."""
 
 _CLOCK: Final = "SysvarC1ock11111111111111111111111111111111"
 # Public nodes allow 40 of one method in ten seconds; smaller batches are accepted without retries.
@@ -68,13 +68,13 @@ class Listing:
             self._turn(page)
 
     def succeeded_until(self, slot: int) -> Iterator[ListedSignature]:
-        """Yield the successful ones above the floor and up to `slot`, oldest first."""
+        """Yield the successful entries above the floor and up to `slot`, oldest first."""
         for entry in reversed(self._entries.values()):
             if entry.succeeded and self._floor < entry.slot <= slot:
                 yield entry
 
     def leave(self, slot: int) -> None:
-        """Leave this slot and later ones to a later reading."""
+        """Drop the entries from this slot on: a later reading lists them again."""
         self._entries = {name: entry for name, entry in self._entries.items() if entry.slot < slot}
 
     def _turn(self, page: list[ListedSignature]) -> None:
@@ -180,9 +180,9 @@ def ask_programs(node: Node, mints: Sequence[str]) -> dict[str, str]:
 
 
 def may_know(node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
-    """Return the transfers that a node knows, or may not know legitimately.
+    """Return, for each transfer, whether a node knows it or has a good reason not to.
 
-    That is the case if it has not reached their slot, or keeps only newer ones.
+    A good reason is that it has not reached the transfer's slot, or keeps only newer ones.
     """
     kept_from = decode.slot(node.call("getFirstAvailableBlock", []))
     answers: list[bool] = []

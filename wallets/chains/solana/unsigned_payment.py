@@ -89,14 +89,14 @@ def _keys(payment: TokenPayment) -> "tuple[Pubkey, Pubkey, Pubkey, Pubkey]":
 
 
 def _account_making(payment: TokenPayment) -> "Instruction":
-    """Create the recipient's token account unless it exists meanwhile."""
+    """Return the instruction that creates the recipient's token account, unless it exists by then."""
     from spl.token.instructions import create_idempotent_associated_token_account
 
     return create_idempotent_associated_token_account(*_keys(payment))
 
 
 def _transfer(payment: TokenPayment) -> "Instruction":
-    """Move the units; the reference is read-only, and identifies the payment in listings."""
+    """Return the instruction that moves the units. Its read-only reference identifies the payment in listings."""
     from solders.instruction import AccountMeta, Instruction
     from solders.pubkey import Pubkey
     from spl.token.instructions import get_associated_token_address, transfer_checked

@@ -154,7 +154,7 @@ def moved(account: Account, listed: Sequence[Listed], known: Known, *, head: Blo
 def through(account: Account, limit: BlockRef | None, *, head: BlockRef, late: int | None) -> BlockRef:
     """Return how far an account is known: a block, or as far as before, never beyond the head.
 
-    Its time is `late` where a transfer of that time may still get its receipt, so that it is listed again.
+    Its time is `late` if a transfer of that time may still get its receipt, so that the transfer is listed again.
     """
     own = BlockRef(height=account.height, hash=block_name(account.height), parent_hash="", time=account.time)
     furthest = max((own, limit or own), key=lambda block: block.height)
@@ -245,13 +245,13 @@ class TonAdapter:
         )
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
-        """Return the transfers whose receipts no node knows, though each has their masterchain blocks."""
+        """Return, for each transfer, whether no node knows its receipt, though every node has its masterchain block."""
         if not transfers:
             return []
         return self._pool.unknown_to_all(transfers, self._may_know)
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Return those of the transfers that a second node reports identically, in a masterchain block."""
+        """Return, for each transfer, whether a second node reports it identically, in a masterchain block; None without one."""
         return self._pool.second_opinion(lambda node: self._confirms(node, transfers))
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
@@ -297,7 +297,7 @@ class TonAdapter:
             known |= settled
         end = head if cut is None else _end(node, accounts, cut)
         held = held_since(listed, known, head=head, end=end)
-        # Unless there are too many transfers to list an hour of them again each time.
+        # Skipped if there are so many transfers that an hour of them cannot be listed again each time.
         late = late_since(listed, known, head=head) if len(listed) < self._page else {}
         before = ask_block_before(node, min(held.values())) if held else None
         return [
@@ -404,7 +404,7 @@ class TonAdapter:
         ]
 
     def _may_know(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
-        """Return which of these a node knows, or lacks the blocks of."""
+        """Return, for each transfer, whether a node knows it or lacks its block."""
         height = ask_height(node)
         known = self._known(node, transfers)
         return [transfer.block_height > height or identity(transfer) in known for transfer in transfers]

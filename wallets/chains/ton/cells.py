@@ -1,6 +1,7 @@
 """Parser of TON cells in serialised form, and of the message that a jetton wallet receives with a transfer (TEP-74).
 
-It is strict, because strangers write the content."""
+It is strict, because strangers write the content.
+"""
 
 import re
 from collections.abc import Sequence

@@ -41,8 +41,9 @@ _WALLETS_PATH: Final = "jetton/wallets"
 
 _UP_TO_4: Final = ("v3r1", "v3r2", "v4r1", "v4r2")
 _KNOWN_CODES: Final = ("v2r1", "v2r2", *_UP_TO_4, "hv2")
+# The hash of a v5r1 wallet's code.
 _V5R1_CODE: Final = bytes.fromhex("20834b7b72b112147e1b2fb457b84e74d1a30f04f737d4f62a668e9552d2b72f")
-"""The hash of its code, a tree of cells this deep:"""
+# How deep that code is as a tree of cells.
 _V5R1_CODE_DEPTH: Final = 6
 # A wallet's id contains its network's number: one key has two wallets, on mainnet and testnet.
 _NETWORK_NUMBERS: Final = (-239, -3)
@@ -63,7 +64,7 @@ _UNUSED: Final = {"uninit", "nonexist"}
 _STATUSES: Final = {_ACTIVE, "frozen", *_UNUSED}
 # TVM's codes for a method that ended well.
 _DONE_CODES: Final = {0, 1}
-# In this order: what a token answers decides, whatever else it answers. Sources: TEP-62, TEP-74, TEP-89;
+# Asked in this order: a contract that answers as a token is one, whatever else it answers. Sources: TEP-62, TEP-74, TEP-89;
 # https://github.com/ton-blockchain, wallet-contract-v5, highload-wallet-contract-v3, multisig-contract-v2.
 _METHODS: Final = (
     ("get_wallet_data", AccountKind.TOKEN_ACCOUNT),
@@ -95,7 +96,7 @@ class TonHoldings:
         return self._pool.run(lambda node: self._read(node, list(accounts)))
 
     def _read(self, node: Node, keys: Sequence[bytes]) -> Holdings:
-        # Read before the balances: they are of this block or a later one.
+        # The height is read first, so the balances are of this block or a later one.
         height = ask_head(node).height
         units: dict[bytes, dict[str, int]] = {key: {} for key in keys}
         for token in self._tokens:

@@ -102,7 +102,7 @@ def first_of(rows: Sequence[Listed], *, most: int = MOST_TRACES) -> tuple[list[L
 def taken(listed: Iterable[Listed], receipts: Iterable[Receipt | None]) -> Iterator[tuple[Place, Listed, Receipt]]:
     """Pair receipts of any jetton wallets with the transfers that caused them.
 
-    The index names the recipient's wallet's owner: the sender's wallet verified that.
+    The index names the owner of the recipient's wallet, which the sender's wallet verified.
     """
     causes = Causes(listed)
     for receipt in receipts:

@@ -276,7 +276,7 @@ def list_others(
 
 
 def _is_of(row: Any, masters: Collection[bytes]) -> bool:
-    """Return whether a row is of one of these jettons; a stranger's need not be readable."""
+    """Return whether a row is of one of these jettons; a row of another jetton may be unreadable."""
     try:
         return decode.master_of(row) in masters
     except MalformedAnswerError:

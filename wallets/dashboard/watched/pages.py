@@ -27,6 +27,7 @@ from wallets.transfers.selectors import MovementFilter, movement_total, movement
 from wallets.watched.payloads import CSV_HEADER, csv_cells
 from wallets.watched.selectors import WalletFilter, balance_days, tags_of, wallets_wanted, watched_wallet
 
+# Of the chart, in its own unit.
 DAY_WIDTH: Final = 10
 HEIGHT: Final = 1000
 # The highest step stays below the edge, which would cut off half of its line.
