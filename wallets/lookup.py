@@ -25,6 +25,22 @@ from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.missed import ask_again
 from wallets.transfers.hashes import UnreadableHashError, spellings
 
+__all__ = [
+    "Asked",
+    "Lookup",
+    "UnreadableHashError",
+    "ask_again",
+    "ask_on",
+    "draw_look_up",
+    "head_on",
+    "is_imitation_on",
+    "look_up",
+    "look_up_on",
+    "recorded",
+    "spellings",
+]
+
+
 log = structlog.get_logger(__name__)
 
 # Names that issuers gave their tokens, beside the symbols in the facts.
@@ -77,20 +93,6 @@ _LATIN: Final = str.maketrans({sign: letter for letter, signs in _ALIKE.items() 
 _PADDING: Final = re.compile(r"[^a-z0-9]")
 _LONGEST_NAME: Final = 200
 
-__all__ = [
-    "Asked",
-    "Lookup",
-    "UnreadableHashError",
-    "ask_again",
-    "ask_on",
-    "draw_look_up",
-    "head_on",
-    "is_imitation_on",
-    "look_up",
-    "look_up_on",
-    "recorded",
-    "spellings",
-]
 
 DEADLINE_SECONDS: Final = 8.0
 
@@ -107,25 +109,6 @@ _LEAST_A_MINUTE: Final = 6
 _IDLE_SECONDS: Final = 5.0
 
 _free_places: Final = {facts.name: threading.BoundedSemaphore(MOST_AT_ONCE) for facts in CHAINS}
-
-
-def is_imitation(names: Iterable[str]) -> bool:
-    """Return whether a name of an unlisted token imitates a genuine token's, in look-alike letters or with padding."""
-    # A dollar sign may stand for a letter, or around the name.
-    asked = (text for name in names for text in (name, name.replace("$", "")))
-    return any(_plain_name(text[:_LONGEST_NAME]) in _genuine_names() for text in asked)
-
-
-@cache
-def _genuine_names() -> frozenset[str]:
-    symbols = (symbol for facts in CHAINS for symbol in (*facts.symbols, *facts.mainnet.wrong_tokens))
-    return frozenset(map(_plain_name, (*symbols, *_ISSUERS_NAMES)))
-
-
-def _plain_name(name: str) -> str:
-    """Return a name's Latin letters and digits; marks, blanks, signs and invisible characters are left out."""
-    letters = unicodedata.normalize("NFKD", name).casefold().translate(_LATIN)
-    return _PADDING.sub("", letters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +191,25 @@ def is_imitation_on(chain: str, token: str) -> bool:
         return False
     finally:
         pool.close()
+
+
+def is_imitation(names: Iterable[str]) -> bool:
+    """Return whether a name of an unlisted token imitates a genuine token's, in look-alike letters or with padding."""
+    # A dollar sign may stand for a letter, or around the name.
+    asked = (text for name in names for text in (name, name.replace("$", "")))
+    return any(_plain_name(text[:_LONGEST_NAME]) in _genuine_names() for text in asked)
+
+
+@cache
+def _genuine_names() -> frozenset[str]:
+    symbols = (symbol for facts in CHAINS for symbol in (*facts.symbols, *facts.mainnet.wrong_tokens))
+    return frozenset(map(_plain_name, (*symbols, *_ISSUERS_NAMES)))
+
+
+def _plain_name(name: str) -> str:
+    """Return a name's Latin letters and digits; marks, blanks, signs and invisible characters are left out."""
+    letters = unicodedata.normalize("NFKD", name).casefold().translate(_LATIN)
+    return _PADDING.sub("", letters)
 
 
 class Asked:

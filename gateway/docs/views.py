@@ -28,58 +28,6 @@ IMAGES: Final = settings.BASE_DIR / "docs" / "images"
 _MARKDOWN = "text/markdown; charset=utf-8"
 
 
-@dataclass(frozen=True)
-class Release:
-    """A release: its version, its heading in the changelog, when it was made, and its changes as Markdown."""
-
-    version: str
-    heading: str
-    made_at: datetime
-    text: str
-
-
-@cache
-def changelog_feed() -> str:
-    """Return the feed as XML."""
-    page = pages()["changelog"]
-    address = settings.BASE_URL + page.url
-    feed = Atom1Feed(
-        title="Florin releases",
-        link=address,
-        description="What changes in Florin",
-        feed_url=f"{settings.BASE_URL}/docs/changelog.xml",
-        language="en",
-    )
-    for release in releases(_CHANGELOG.read_text()):
-        html = render(release.text, link=_absolute).html
-        feed.add_item(
-            title=f"Florin {release.heading}",
-            link=f"{address}#{anchor_of(release.heading, taken=set())}",
-            description=html,
-            unique_id=f"{address}#{release.version}",
-            pubdate=release.made_at,
-            updateddate=release.made_at,
-        )
-    return feed.writeString("utf-8")
-
-
-def releases(text: str) -> Iterator[Release]:
-    """Read the releases of a changelog, newest first. A release without a date gets that of the file."""
-    for heading, version, date, changes in _RELEASE.findall(text):
-        if date == "unreleased":
-            made_at = datetime.fromtimestamp(_CHANGELOG.stat().st_mtime, UTC)
-        else:
-            made_at = datetime.fromisoformat(date).replace(tzinfo=UTC)
-        yield Release(version, heading, made_at, changes)
-
-
-def _absolute(target: str) -> str | None:
-    address = address_of(pages()["changelog"], target)
-    if address is None or not address.startswith("/"):
-        return address
-    return str(settings.BASE_URL) + address
-
-
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a page, as Markdown if the client prefers that."""
     found = _page(slug)
@@ -177,6 +125,58 @@ def _search_index() -> str:
         for heading in each.rendered().headings
     ]
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release: its version, its heading in the changelog, when it was made, and its changes as Markdown."""
+
+    version: str
+    heading: str
+    made_at: datetime
+    text: str
+
+
+@cache
+def changelog_feed() -> str:
+    """Return the feed as XML."""
+    page = pages()["changelog"]
+    address = settings.BASE_URL + page.url
+    feed = Atom1Feed(
+        title="Florin releases",
+        link=address,
+        description="What changes in Florin",
+        feed_url=f"{settings.BASE_URL}/docs/changelog.xml",
+        language="en",
+    )
+    for release in releases(_CHANGELOG.read_text()):
+        html = render(release.text, link=_absolute).html
+        feed.add_item(
+            title=f"Florin {release.heading}",
+            link=f"{address}#{anchor_of(release.heading, taken=set())}",
+            description=html,
+            unique_id=f"{address}#{release.version}",
+            pubdate=release.made_at,
+            updateddate=release.made_at,
+        )
+    return feed.writeString("utf-8")
+
+
+def releases(text: str) -> Iterator[Release]:
+    """Read the releases of a changelog, newest first. A release without a date gets that of the file."""
+    for heading, version, date, changes in _RELEASE.findall(text):
+        if date == "unreleased":
+            made_at = datetime.fromtimestamp(_CHANGELOG.stat().st_mtime, UTC)
+        else:
+            made_at = datetime.fromisoformat(date).replace(tzinfo=UTC)
+        yield Release(version, heading, made_at, changes)
+
+
+def _absolute(target: str) -> str | None:
+    address = address_of(pages()["changelog"], target)
+    if address is None or not address.startswith("/"):
+        return address
+    return str(settings.BASE_URL) + address
 
 
 def _prefers_markdown(request: HttpRequest) -> bool:

@@ -32,8 +32,8 @@ from webhooks.outbox.events import NewEvent, publish
 YOUNGER = "  (younger than the lost time)"
 
 _LIVE_ID: Final = re.compile(r"chk_live_[0-9a-z]{26}")
+# Margins of the height to rescan from: clocks differ, and blocks sometimes come faster than their nominal pace.
 _TIME_MARGIN: Final = timedelta(hours=1)
-# A margin, because blocks sometimes come faster than their nominal pace.
 _PACE_MARGIN: Final = 2
 
 RESTORED: Final = "gateway.restored"
@@ -58,56 +58,51 @@ Please look at three things in the dashboard, because changes that you made in t
 """
 
 
-def access_lines(lost_from: datetime) -> Iterator[str]:
-    """Yield a line for each API key, person, receiving wallet and pending wallet change, grouped by merchant."""
-    lines = [*_key_lines(lost_from), *_people_lines(lost_from), *_wallet_lines(lost_from)]
-    lines += _change_lines(lost_from)
-    last = ""
-    for merchant, line in sorted(lines, key=lambda pair: pair[0]):
-        if merchant != last:
-            yield merchant
-        last = merchant
-        yield f"  {line}"
+@transaction.atomic
+def note_restore(lost_from: datetime, *, now: datetime) -> bool:
+    """Record that everything from `lost_from` on may be missing; return False if that was recorded already.
+
+    From now on gas accounts wait until nodes agree on their next nonces, exact amounts come from a reserved set, a price
+    alone matches no checkout, and event numbers begin above the lost ones. Owners get a mail, and endpoints an event.
+    """
+    hold = timedelta(hours=settings.EXACT_AMOUNT_HOLD_HOURS)
+    restore, is_new = Restore.objects.get_or_create(
+        lost_from=lost_from, defaults={"restored_at": now, "amounts_until": now + LONGEST_CHECKOUT + hold}
+    )
+    if is_new:
+        forget_numbers()
+        record(
+            None, action=RESTORED, now=now, actor_label="manage.py after_restore", after={"lost_from": iso(lost_from)}
+        )
+        _tell_merchants(restore, now)
+    return is_new
 
 
-def _named(name: str, public_id: str) -> str:
-    return f"{name} ({public_id})"
+def _tell_merchants(restore: Restore, now: datetime) -> None:
+    merchants = list(Merchant.objects.filter(closed_at=None).order_by("pk"))
+    text = _MAIL_TEXT.format(lost_from=restore.lost_from, restored_at=restore.restored_at, url=settings.BASE_URL)
+    for merchant in merchants:
+        mail_owners(
+            merchant.pk,
+            key=f"restored:{merchant.public_id}:{iso(restore.lost_from)}",
+            subject="Please check your account: we restored a backup",
+            text=text,
+            now=now,
+        )
+    EventCounter.objects.update(value=F("value") + SEQUENCES_SKIPPED)
+    publish([_event(merchant, mode, restore) for merchant in merchants for mode in Mode], now=now)
 
 
-def _marked(line: str, at: datetime, lost_from: datetime) -> str:
-    return line + YOUNGER if at >= lost_from else line
-
-
-def _key_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
-    alive = ApiKey.objects.filter(revoked_at=None).select_related("merchant")
-    for key in alive.order_by("pk"):
-        line = f"API key {key.public_id} {key} {key.name}".rstrip()
-        merchant = _named(key.merchant.name, key.merchant.public_id)
-        yield merchant, _marked(line, key.created_at, lost_from)
-
-
-def _people_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
-    seats = Membership.objects.filter(user__is_active=True)
-    for seat in seats.select_related("merchant", "user").order_by("pk"):
-        line = f"{seat.role} {seat.user.email}"
-        merchant = _named(seat.merchant.name, seat.merchant.public_id)
-        yield merchant, _marked(line, seat.created_at, lost_from)
-
-
-def _wallet_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
-    present = ReceivingWallet.objects.filter(retired_at=None)
-    for wallet in present.select_related("merchant").order_by("pk"):
-        line = f"receiving wallet {wallet.chain} {wallet.address} ({wallet.purpose})"
-        merchant = _named(wallet.merchant.name, wallet.merchant.public_id)
-        yield merchant, _marked(line, wallet.created_at, lost_from)
-
-
-def _change_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
-    waiting = WalletChange.objects.filter(WalletChange.OPEN)
-    for change in waiting.select_related("merchant").order_by("pk"):
-        line = f"waiting wallet change {change.chain} {change.address}, due {change.effective_at:%Y-%m-%d %H:%M}"
-        merchant = _named(change.merchant.name, change.merchant.public_id)
-        yield merchant, _marked(line, change.requested_at, lost_from)
+def _event(merchant: Merchant, mode: Mode, restore: Restore) -> NewEvent:
+    what = {"lost_from": iso(restore.lost_from), "restored_at": iso(restore.restored_at)}
+    return NewEvent(
+        merchant_id=merchant.pk,
+        mode=mode,
+        type=RESTORED,
+        subject_id="",
+        occurrence=f"{RESTORED}:{merchant.public_id}:{mode}:{iso(restore.lost_from)}",
+        data=json.dumps(what),
+    )
 
 
 def recover_addresses(merchant: Merchant, public_ids: Iterable[str], *, now: datetime) -> int:
@@ -179,48 +174,53 @@ def _height_before(cursor: ChainCursor, spec: ChainSpec, moment: datetime) -> in
     return max(height - blocks, cursor.first_height or 0, 0)
 
 
-@transaction.atomic
-def note_restore(lost_from: datetime, *, now: datetime) -> bool:
-    """Record that everything from `lost_from` on may be missing; return False if that was recorded already.
-
-    From now on gas accounts wait until nodes agree on their next nonces, exact amounts come from a reserved set, a price
-    alone matches no checkout, and event numbers begin above the lost ones. Owners get a mail, and endpoints an event.
-    """
-    hold = timedelta(hours=settings.EXACT_AMOUNT_HOLD_HOURS)
-    restore, is_new = Restore.objects.get_or_create(
-        lost_from=lost_from, defaults={"restored_at": now, "amounts_until": now + LONGEST_CHECKOUT + hold}
-    )
-    if is_new:
-        forget_numbers()
-        record(
-            None, action=RESTORED, now=now, actor_label="manage.py after_restore", after={"lost_from": iso(lost_from)}
-        )
-        _tell_merchants(restore, now)
-    return is_new
+def access_lines(lost_from: datetime) -> Iterator[str]:
+    """Yield a line for each API key, person, receiving wallet and pending wallet change, grouped by merchant."""
+    lines = [*_key_lines(lost_from), *_people_lines(lost_from), *_wallet_lines(lost_from)]
+    lines += _change_lines(lost_from)
+    last = ""
+    for merchant, line in sorted(lines, key=lambda pair: pair[0]):
+        if merchant != last:
+            yield merchant
+        last = merchant
+        yield f"  {line}"
 
 
-def _tell_merchants(restore: Restore, now: datetime) -> None:
-    merchants = list(Merchant.objects.filter(closed_at=None).order_by("pk"))
-    text = _MAIL_TEXT.format(lost_from=restore.lost_from, restored_at=restore.restored_at, url=settings.BASE_URL)
-    for merchant in merchants:
-        mail_owners(
-            merchant.pk,
-            key=f"restored:{merchant.public_id}:{iso(restore.lost_from)}",
-            subject="Please check your account: we restored a backup",
-            text=text,
-            now=now,
-        )
-    EventCounter.objects.update(value=F("value") + SEQUENCES_SKIPPED)
-    publish([_event(merchant, mode, restore) for merchant in merchants for mode in Mode], now=now)
+def _key_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
+    alive = ApiKey.objects.filter(revoked_at=None).select_related("merchant")
+    for key in alive.order_by("pk"):
+        line = f"API key {key.public_id} {key} {key.name}".rstrip()
+        merchant = _named(key.merchant.name, key.merchant.public_id)
+        yield merchant, _marked(line, key.created_at, lost_from)
 
 
-def _event(merchant: Merchant, mode: Mode, restore: Restore) -> NewEvent:
-    what = {"lost_from": iso(restore.lost_from), "restored_at": iso(restore.restored_at)}
-    return NewEvent(
-        merchant_id=merchant.pk,
-        mode=mode,
-        type=RESTORED,
-        subject_id="",
-        occurrence=f"{RESTORED}:{merchant.public_id}:{mode}:{iso(restore.lost_from)}",
-        data=json.dumps(what),
-    )
+def _people_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
+    seats = Membership.objects.filter(user__is_active=True)
+    for seat in seats.select_related("merchant", "user").order_by("pk"):
+        line = f"{seat.role} {seat.user.email}"
+        merchant = _named(seat.merchant.name, seat.merchant.public_id)
+        yield merchant, _marked(line, seat.created_at, lost_from)
+
+
+def _wallet_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
+    present = ReceivingWallet.objects.filter(retired_at=None)
+    for wallet in present.select_related("merchant").order_by("pk"):
+        line = f"receiving wallet {wallet.chain} {wallet.address} ({wallet.purpose})"
+        merchant = _named(wallet.merchant.name, wallet.merchant.public_id)
+        yield merchant, _marked(line, wallet.created_at, lost_from)
+
+
+def _change_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
+    waiting = WalletChange.objects.filter(WalletChange.OPEN)
+    for change in waiting.select_related("merchant").order_by("pk"):
+        line = f"waiting wallet change {change.chain} {change.address}, due {change.effective_at:%Y-%m-%d %H:%M}"
+        merchant = _named(change.merchant.name, change.merchant.public_id)
+        yield merchant, _marked(line, change.requested_at, lost_from)
+
+
+def _named(name: str, public_id: str) -> str:
+    return f"{name} ({public_id})"
+
+
+def _marked(line: str, at: datetime, lost_from: datetime) -> str:
+    return line + YOUNGER if at >= lost_from else line

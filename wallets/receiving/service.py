@@ -18,28 +18,6 @@ from wallets.receiving.claims import ProofRequiredError, refuse_own, refuse_unpr
 from wallets.states import ClaimKind
 
 
-def refuse_traps(spec: ChainSpec, address: str) -> None:
-    """Raise AddressError if a canonical address cannot, or must not, hold a merchant's money on this chain."""
-    key = spec.family.address_key(address)
-    if key in _token_keys(spec):
-        raise AddressError("must not be a token contract: money sent there is lost.")
-    if key == spec.family.address_key(spec.family.nobody):
-        raise AddressError("must not be a burn address: money sent there is lost.")
-    spec.family.refuse_trap(address)
-
-
-def _token_keys(spec: ChainSpec) -> set[bytes]:
-    """Return every known token contract of the chain, including published ones of its other networks."""
-    networks = [
-        network for facts in registry.CHAINS if facts.name == spec.name for network in (facts.mainnet, facts.testnet)
-    ]
-    published = {
-        address for network in networks for address in (*network.tokens.values(), *network.wrong_tokens.values())
-    }
-    configured = {token.address for token in spec.tokens.values()}
-    return {spec.family.address_key(text) for text in published | configured}
-
-
 def expect_payments(chain: str, *, address: str, until: datetime) -> None:
     """Make watchers read a merchant's wallet first, and its chain at full pace, until a time; a later time already set stays.
 
@@ -164,3 +142,25 @@ def _refuse_traps_and_deposits(spec: ChainSpec, address: str) -> None:
     key = spec.family.address_key(address)
     if DepositAddress.objects.filter(key=key).exists():
         raise AddressError("must not be a deposit address of this gateway.")
+
+
+def refuse_traps(spec: ChainSpec, address: str) -> None:
+    """Raise AddressError if a canonical address cannot, or must not, hold a merchant's money on this chain."""
+    key = spec.family.address_key(address)
+    if key in _token_keys(spec):
+        raise AddressError("must not be a token contract: money sent there is lost.")
+    if key == spec.family.address_key(spec.family.nobody):
+        raise AddressError("must not be a burn address: money sent there is lost.")
+    spec.family.refuse_trap(address)
+
+
+def _token_keys(spec: ChainSpec) -> set[bytes]:
+    """Return every known token contract of the chain, including published ones of its other networks."""
+    networks = [
+        network for facts in registry.CHAINS if facts.name == spec.name for network in (facts.mainnet, facts.testnet)
+    ]
+    published = {
+        address for network in networks for address in (*network.tokens.values(), *network.wrong_tokens.values())
+    }
+    configured = {token.address for token in spec.tokens.values()}
+    return {spec.family.address_key(text) for text in published | configured}

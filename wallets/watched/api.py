@@ -40,17 +40,6 @@ from wallets.watched.payloads import movement_payload, wallet_payload
 from wallets.watched.selectors import WalletFilter, balances_of, wallet_page, wallets_wanted, watched_wallet
 from wallets.watched.service import LABEL_LENGTH, change_watched_wallet, remove_watched_wallet, watch_wallet
 
-__all__ = [
-    "MOVEMENT_PARAMETERS",
-    "WALLET_PARAMETERS",
-    "MovementList",
-    "NewWatchedWallet",
-    "WatchedWallet",
-    "WatchedWalletChanges",
-    "WatchedWalletList",
-    "errors",
-]
-
 WALLET_PARAMETERS = [
     OpenApiParameter("chain", str),
     OpenApiParameter("tag", str, description="Exactly one of the wallet's tags."),
