@@ -90,7 +90,7 @@ def _csv_cell(cell: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """One file of an export: `name` without its extension, the columns, and the rows, which are read while the file is written."""
+    """One file of an export: `name` has no extension, and `rows` are read while the file is written."""
 
     name: str
     header: tuple[str, ...]

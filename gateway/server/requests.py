@@ -55,8 +55,8 @@ class Scope(Protocol):
 def environ_of(scope: Scope) -> Environ:
     """Return a request's WSGI environment, without its body.
 
-    Header names with underscores are dropped: WSGI cannot distinguish them from those with hyphens, so `X_Forwarded_For` would get
-    past a proxy that only replaces `X-Forwarded-For`.
+    Header names with underscores are dropped: WSGI cannot distinguish them from those with hyphens, so `X_Forwarded_For`
+    would get past a proxy that only replaces `X-Forwarded-For`.
     """
     environ = _CONSTANT.copy()
     environ["REQUEST_METHOD"] = scope.method
@@ -135,7 +135,7 @@ class PlainRequest(WSGIRequest):
             raise
 
     def get_host(self) -> str:
-        """Return the host. Raises DisallowedHost; then there are no parameters, because there may be too many for the error's page."""
+        """Return the host. Raises DisallowedHost, and then drops the parameters: they may be too many for the error's page."""
         try:
             return super().get_host()
         except DisallowedHost:

@@ -1,4 +1,4 @@
-"""The pass over one chain's watched wallets: one step at a time, history and balances, with a small share of the request budget."""
+"""Reads histories and balances of one chain's watched wallets, step by step, with a small share of the request budget."""
 
 import time
 from collections.abc import Callable, Sequence

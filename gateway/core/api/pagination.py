@@ -1,4 +1,4 @@
-"""Pages of lists: the query string, `{data, total, limit, offset}`, and keyset pages, of which the last is as fast as the first."""
+"""Pages of lists: the query string, `{data, total, limit, offset}`, and keyset pages, the last as fast as the first."""
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,7 +139,10 @@ def page_behind(
     rows: int,
     is_first: bool,
 ) -> KeysetPage[M]:
-    """Return the next page of older rows, newest first. `mark` returns a row's position; `is_first` says that no newer rows exist."""
+    """Return the next page of older rows, newest first.
+
+    `mark` returns a row's position; `is_first` says that no newer rows exist.
+    """
     shown = list(behind[: rows + 1])
     has_older = len(shown) > rows
     return _page(shown[:rows], query, mark, has_newer=not is_first, has_older=has_older)

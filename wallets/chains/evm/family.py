@@ -212,7 +212,7 @@ class EvmFamily(ChainFamily):
         return proofs.is_signed(key, message, signature, digests=digests)
 
     def is_vouched_for(self, pool: RpcPool, address: str, message: bytes, signature: str) -> bool:
-        """Return whether the contract at an address confirms that it signed a personal message (ERC-1271). Raises ChainError."""
+        """Return whether a contract confirms that it signed a personal message (ERC-1271). Raises ChainError."""
         signed = proofs.from_hex(signature)
         # A wallet may have recorded its signed messages on the chain; then its signature is empty.
         if not signed and signature != "0x":

@@ -167,7 +167,10 @@ class Node:
         self._http.pool_classes_by_scheme = dict(POOLS)
 
     def call(self, method: str, params: list[Any], *, seconds: float = TOTAL_SECONDS) -> Any:
-        """Make one call within `seconds` in total, and return its result. Raises ChainUnavailableError, RangeTooLargeError, MalformedAnswerError."""
+        """Make one call within `seconds` in total, and return its result.
+
+        Raises ChainUnavailableError, RangeTooLargeError, MalformedAnswerError.
+        """
         self.requests += 1
         answer = self._post(_request(1, (method, params)), seconds)
         return self._result(answer, method, 1)

@@ -1,4 +1,4 @@
-"""Builds the transaction that pays a checkout on Solana, for the payer's wallet to sign, with the node requests that this needs."""
+"""Builds the transaction that pays a checkout on Solana, for the payer's wallet to sign, and asks nodes what that needs."""
 
 import base64
 import time

@@ -172,7 +172,10 @@ def wallet_codes() -> frozenset[str]:
 
 
 def _v5r1(key: bytes, network: int) -> bytes:
-    """Return the hash of a wallet's first state, as TON hashes cells: sizes, bits padded with 10…0, depths and hashes of references."""
+    """Return the hash of a wallet's first state, by which TON derives its address.
+
+    A cell's hash is of its sizes, its bits padded with 10…0, and the depths and hashes of its references.
+    """
     wallet_id = (network ^ _FIRST_WALLET) & 0xFFFF_FFFF
     # Signatures are allowed: 1; 32 bits of a counter at 0; id; key; no extensions: 0.
     bits = (1 << 32 << 32 | wallet_id) << 256 | int.from_bytes(key, "big")

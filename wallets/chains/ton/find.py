@@ -1,4 +1,4 @@
-"""Matches receipts with the transfers that caused them, and looks up a TON transaction: everything it moved, for any recipient."""
+"""Matches receipts with the transfers that caused them, and looks up everything that a TON transaction moved."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

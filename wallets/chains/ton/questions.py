@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from wallets.chains.base import BlockRef, ChainUnavailableError, MalformedAnswerError, RangeTooLargeError
 from wallets.chains.rpc.client import TOTAL_SECONDS, Node
@@ -31,7 +31,6 @@ The interface takes a thousand; the proxies in front of it take lines of 8 kB, w
 # A transfer's trace has half a dozen transactions of a few kB.
 _TRACES_AT_ONCE: Final = 20
 
-Row = TypeVar("Row")
 Parameters = list[tuple[str, str]]
 
 
