@@ -1,7 +1,8 @@
 """Pytest plugin: marks the tests of the night, which `script/test` leaves out and `script/test --all` runs.
 
 The standard run proves once whatever a change can break. What is repeated, slow or foreign is in `NIGHT`, each place under the
-reason why. Two lists take tests out again: `STANDARD`, and tests/INVARIANTS.md, of whose tests the first case always stays.
+reason why. Two lists take tests out again: `STANDARD`, and tests/INVARIANTS.md, of whose tests the first case stays, `UPGRADES`
+excepted.
 """
 
 import re
@@ -186,6 +187,9 @@ STANDARD: Final = frozenset(
 )
 """Tests of the standard run, although what they stand in is at night."""
 
+UPGRADES: Final = ("tests/deploy/test_old_release.py", "tests/deploy/test_upgrade_load.py")
+"""Tests of INVARIANTS.md that are at night all the same: each runs two releases, or replaces all processes, for a minute."""
+
 _REASONS: Final = {place: reason for reason, places in NIGHT.items() for place in places}
 
 
@@ -202,7 +206,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def why_at_night(node_id: str, *, is_first: bool) -> str:
     """Why a test, or the case of one, is not in the standard run; empty if it is. `is_first`: no case comes before it."""
     test = node_id.partition("[")[0]
-    if STANDARD & {node_id, test} or (is_first and test in invariant_tests()):
+    if STANDARD & {node_id, test} or (is_first and test in invariant_tests() and not test.startswith(UPGRADES)):
         return ""
     others = [] if is_first else [test + OTHER_CASES]
     return next((_REASONS[place] for place in [*around(test), *others] if place in _REASONS), "")
