@@ -18,10 +18,10 @@ from checkouts.states import CheckoutStatus, EscrowStatus
 from gateway.core.api.pagination import chunks_by_key, keyset_page
 from gateway.core.money import format_token, format_usd, readable
 from gateway.core.times import iso, iso_or_none
+from gateway.core.web.badges import Badge
 from settlements.models import Hold
 from wallets.networks import chain_spec, chains
 from wallets.transfers.doubts import doubted_transfers
-from webhooks.dashboard.words import Badge
 
 SIZES: Final = (25, 50, 100)
 _HELD: Final = EscrowStatus.HELD.value

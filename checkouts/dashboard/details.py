@@ -37,10 +37,10 @@ from gateway.core import json
 from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import from_units, readable, readable_units
+from gateway.core.web.badges import Badge
 from wallets.addresses import shown_address
 from wallets.networks import chain_spec
 from wallets.states import TransferState
-from webhooks.dashboard.words import Badge
 
 MOST: Final = 50
 _MOST_QUANTITY: Final = 1_000_000

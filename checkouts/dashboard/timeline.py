@@ -16,11 +16,12 @@ from checkouts.payloads import checkout_url
 from checkouts.rows import TransferRow
 from checkouts.states import FINAL, CheckoutStatus, InboxReason, RescueVerdict
 from gateway.core.money import from_units, readable, readable_units
+from gateway.core.web.badges import Badge
 from settlements.models import Hold
 from settlements.states import ReleasedBy
 from settlements.sweeps.escrow import holds_of
 from wallets.networks import chain_spec
-from webhooks.dashboard.words import DELIVERIES, Badge
+from webhooks.dashboard.words import DELIVERIES
 from webhooks.models import Attempt, Delivery, Event
 from webhooks.states import DeliveryStatus
 

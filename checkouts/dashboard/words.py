@@ -5,8 +5,8 @@ from typing import Final
 
 from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
+from gateway.core.web.badges import Badge
 from wallets.states import TransferState
-from webhooks.dashboard.words import Badge
 
 _STATUSES: Final = MappingProxyType(
     {

@@ -14,12 +14,12 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.pagination import keyset_page
 from gateway.core.money import readable
+from gateway.core.web.badges import Badge
 from links.dashboard.words import ALL, KINDS, TABS, interval_of, link_badge, price_of, range_of
 from links.models import TITLE_LENGTH, PaymentLink
 from links.payloads import NOTHING, Takings
 from links.selectors import LastPayment, LinkFilter, invoice_payments, links_of, takings_of
 from links.states import LinkStatus, LinkType
-from webhooks.dashboard.words import Badge
 
 Tab = tuple[str, str, bool, int | None]
 _OF_TAB: Final = {"": LinkStatus.ACTIVE, ALL: None}

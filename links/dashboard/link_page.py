@@ -22,6 +22,7 @@ from gateway.core.api.pagination import keyset_page
 from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import readable
+from gateway.core.web.badges import Badge
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.language_tags import utc
 from links.dashboard.words import KINDS, STANDINGS, Kind, interval_of, link_badge, price_of, range_of
@@ -44,7 +45,6 @@ from links.selectors import (
 from links.states import Interval, LinkStatus, LinkType
 from links.subscriptions.periods import coverage
 from links.tokens import personal_url
-from webhooks.dashboard.words import Badge
 
 _ROWS: Final = 10
 

@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 from checkouts.dashboard.words import IN_DOUBT
 from gateway.core.money import readable
+from gateway.core.web.badges import Badge
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import LastPayment
 from links.states import Interval, LinkStatus, LinkType, Standing
-from webhooks.dashboard.words import Badge
 
 # Tabs by the word in their address. Archived links are shown only in their tab.
 ALL: Final = "all"

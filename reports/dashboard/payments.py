@@ -23,6 +23,7 @@ from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, page_ahead, page_
 from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.postgres.replica import reads_replica
+from gateway.core.web.badges import Badge
 from reports.entries import transfer_rows
 from reports.inputs import ReportFilter, known_tokens
 from reports.payloads import CSV_HEADER, csv_cells
@@ -32,7 +33,6 @@ from wallets.models import Transfer
 from wallets.networks import chain_spec, chains
 from wallets.states import ClaimKind, TransferState
 from wallets.transfers.selectors import newest_page
-from webhooks.dashboard.words import Badge
 from x402.dashboard.words import STATUSES
 from x402.models import X402Payment
 from x402.selectors import PaymentFilter, payments_of

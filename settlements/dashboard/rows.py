@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gateway.core.money import readable_units
+from gateway.core.web.badges import Badge
 from settlements.gas.fees import COIN, gas_policy
 from settlements.gas.keys import gas_keys
 from settlements.gas.ledger import spent_since
@@ -20,7 +21,6 @@ from wallets.dashboard.watched.rows import shortened
 from wallets.forwarders.addresses import checksum
 from wallets.networks import chain_spec, decimals_of
 from wallets.states import ClaimKind
-from webhooks.dashboard.words import Badge
 
 STATUSES: Final = MappingProxyType(
     {

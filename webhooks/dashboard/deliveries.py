@@ -17,9 +17,10 @@ from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
 from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
+from gateway.core.web.badges import Badge
 from gateway.core.web.client_address import address_or_none
 from webhooks.dashboard.forms import RangeForm
-from webhooks.dashboard.words import DELIVERIES, TABS, Badge, result_of, trouble_of
+from webhooks.dashboard.words import DELIVERIES, TABS, result_of, trouble_of
 from webhooks.delivery.retries import retriable, retry, retry_range
 from webhooks.models import Attempt, Delivery
 from webhooks.outbox.delivery_pages import DeliveryWalk, Position, delivery_keys, event_types

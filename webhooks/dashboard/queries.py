@@ -9,7 +9,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import AuditEntry
 from accounts.team.access import Seat
-from webhooks.dashboard.words import Badge, health_of
+from gateway.core.web.badges import Badge
+from webhooks.dashboard.words import health_of
 from webhooks.endpoints.secrets import ROLLED
 from webhooks.models import TROUBLED, Delivery, Endpoint, SigningSecret
 from webhooks.outbox.delivery_pages import DeliveryWalk, delivery_keys

@@ -2,19 +2,12 @@
 
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
+from gateway.core.web.badges import Badge
 from webhooks.health import PROBATION_AFTER
 from webhooks.models import Attempt, Endpoint
 from webhooks.states import DeliveryStatus
-
-
-class Badge(NamedTuple):
-    """A word and its tone: one of the badges' modifiers, or empty."""
-
-    label: str
-    tone: str
-
 
 DELIVERIES: Final = MappingProxyType(
     {

@@ -21,6 +21,7 @@ from accounts.team.permissions import Act
 from gateway.core.api.pagination import keyset_page
 from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
+from gateway.core.web.badges import Badge
 from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.rows import has_key
 from wallets.chains.specs import ChainSpec
@@ -31,7 +32,6 @@ from wallets.networks import accepted_tokens, chain_spec, chains
 from wallets.receiving.reviews import objected_wallets
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
-from webhooks.dashboard.words import Badge
 from x402.dashboard.sums import machine_sums
 from x402.dashboard.words import PROTOCOLS, STATUSES
 from x402.models import X402Payment

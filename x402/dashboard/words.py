@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
-from webhooks.dashboard.words import Badge
+from gateway.core.web.badges import Badge
 from x402.states import PaymentStatus, Protocol
 
 STATUSES: Final = MappingProxyType(
