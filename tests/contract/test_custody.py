@@ -53,7 +53,7 @@ SHOWN: Final = {
         "x402/byhash/test_service_large.py::test_what_one_node_says_of_many_payers_is_no_large_sum",
         "x402/exact/test_large.py::test_nothing_is_sent_until_a_second_node_knows_what_was_sold",
     ],
-    "a buyer": ["checkouts/rescue/test_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers"],
+    "a buyer": ["checkouts/rescue/test_service_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers"],
 }
 
 
@@ -99,7 +99,7 @@ SAID: Final = {
     ],
     "Once the sum is large, no part": [f"{LARGE}test_parts_of_a_large_sum_wait_for_a_second_node"],
     "What a person accepts late": [
-        "checkouts/inbox/test_successors.py::test_a_large_sum_that_was_accepted_waits_for_no_second_node"
+        "checkouts/inbox/test_service.py::test_a_large_sum_that_was_accepted_waits_for_no_second_node"
     ],
     "Of payments of machines": [
         f"{MACHINES}test_signed_payments_of_every_chain_count_in_a_sellers_sum",
@@ -129,7 +129,7 @@ SAID: Final = {
     "`ENCRYPTION_KEYS` and `SECRET_KEY`": [],
     "With the database the first reveal": [
         "webhooks/endpoints/test_service.py::test_a_secret_is_made_once_and_rests_encrypted",
-        "accounts/login/test_factor_views.py::test_the_key_is_drawn_on_the_page_and_rests_encrypted",
+        "accounts/login/test_views.py::test_the_key_is_drawn_on_the_page_and_rests_encrypted",
         "deploy/test_rotation.py::test_sessions_and_links_of_the_old_secret_key_stay_valid",
     ],
     "Webhook handlers": [],
