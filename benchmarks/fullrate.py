@@ -23,10 +23,11 @@ import psutil
 from benchmarks import stack
 from benchmarks.memory import named, services
 from benchmarks.report import Claim, Report, Series
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import deploy_contract, execute, mint, token_address
+from demo.nodes.factory import prepare_chain
 from gateway.processes.stack import comes_true
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import deploy_contract, execute, mint, token_address
 from tests.deploy.failover.judging import doubled, lost
 from tests.deploy.failover.load import CHAIN, UNITS, Load
 

@@ -19,8 +19,8 @@ from benchmarks import reading, stack, verifying
 from benchmarks.creation import creation_requests
 from benchmarks.load import run_load
 from benchmarks.report import Claim, Report, Series
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import prepare_chain
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
 
 CLIENTS: Final = 8
 _SAMPLES_A_SECOND: Final = 100

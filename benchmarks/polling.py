@@ -16,7 +16,7 @@ from solders.keypair import Keypair
 
 from benchmarks.report import Claim, Report, Series
 from benchmarks.sixchains import SixChains, six_chains
-from demo.localnet.tron.addresses import to_base58
+from localnet.tron.addresses import to_base58
 from wallets.chains.family import ChainFamily
 from wallets.chains.registry import CHAINS
 from wallets.forwarders.addresses import checksum

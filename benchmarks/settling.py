@@ -13,9 +13,9 @@ import orjson
 
 from benchmarks import stack
 from benchmarks.report import Claim, Report, Series
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import Authorization, authorize, lay_usdc
-from demo.localnet.funding import prepare_chain
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.authorizations import Authorization, authorize, lay_usdc
 from tests.x402.exact.bodies import body_of
 
 PATH: Final = "/api/v1/x402/settle"

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from benchmarks.report import Claim, Report, Series
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import deploy_contract, mint, transfer_many
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import deploy_contract, mint, transfer_many
 from settlements.sweeps.plan import FACTORY, MOST_ITEMS, TRANSACTION_GAS, Item, batches, calldata, gas_of
 from wallets.forwarders.addresses import checksum, deposit_key
 

@@ -14,9 +14,10 @@ from benchmarks import stack
 from benchmarks.creation import creation_requests
 from benchmarks.load import http_request, run_load
 from benchmarks.report import Claim, Report, Series, ratio
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import token_address, transfer
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address, transfer
 from tests.nodes.proxy import Answer, Ask, RpcProxy, honest
 from wallets.chains.evm.find import receipt_of
 from wallets.chains.rpc.client import Node

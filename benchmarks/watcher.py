@@ -13,9 +13,10 @@ from django.utils import timezone
 
 from benchmarks import stack
 from benchmarks.report import Claim, Report, Series, ratio
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import mint, token_address, transfer_many
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import mint, token_address, transfer_many
 from wallets.chains.specs import TokenSpec
 
 if TYPE_CHECKING:

@@ -3,5 +3,6 @@
 import sys
 from pathlib import Path
 
-# The demo imports the client packages from this repository; a merchant installs them.
-sys.path.append(str(Path(__file__).resolve().parents[1] / "clients/python/src"))
+# The tree's own distributions are imported from here; others install them.
+for _distribution in ("clients/python", "localnet"):
+    sys.path.append(str(Path(__file__).resolve().parents[1] / _distribution / "src"))

@@ -6,10 +6,10 @@ from itertools import count
 from pathlib import Path
 
 from demo.families import DEMO_FAMILIES
-from demo.localnet.anvil import anvil_binary
-from demo.localnet.ton import node as ton
 from demo.nodes.base import CommandMaker, DemoNode, LocalChain
 from gateway.core.embedded.processes import Command
+from localnet.anvil import anvil_binary
+from localnet.ton import node as ton
 from wallets.chains.registry import CHAINS
 
 PortChooser = Callable[[int], int]

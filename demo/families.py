@@ -43,15 +43,15 @@ def _tron_node(facts: ChainFacts, ports: Iterator[int], folder: Path) -> "DemoNo
 
 
 def _ton_node(facts: ChainFacts, ports: Iterator[int], folder: Path) -> "DemoNode":
-    from demo.localnet.ton import node
     from demo.nodes.ton import TonNode
+    from localnet.ton import node
 
     return TonNode(node.TonNode(port=next(ports)))
 
 
 def _solana_node(facts: ChainFacts, ports: Iterator[int], folder: Path) -> "DemoNode":
-    from demo.localnet.solana import node
     from demo.nodes.solana import SolanaNode
+    from localnet.solana import node
 
     return SolanaNode(node.SolanaNode(port=next(ports)))
 

@@ -11,17 +11,17 @@ import pytest
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.tokens import token_address
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
 from wallets.models import ChainCursor, Transfer
 from wallets.selectors import forget
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
-    from demo.localnet.tron import TronNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
+    from localnet.tron import TronNode
     from settlements.gas.node import GasNode
     from tests.checkouts.shop import Shop
     from tests.nodes.proxy import RpcProxy
@@ -342,7 +342,7 @@ def solana_shop(solana_node: "SolanaNode", settings: Any) -> Iterator["Shop"]:
 @pytest.fixture
 def tron_shop(tron_node: "TronNode", settings: Any) -> Iterator["Shop"]:
     """A shop paid on Tron."""
-    from demo.localnet.tron.addresses import to_base58
+    from localnet.tron.addresses import to_base58
 
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {"TRON_RPC_URLS": tron_node.url, "TRON_GRID_URLS": tron_node.grid_url}
@@ -473,7 +473,7 @@ def library() -> Iterator["Library"]:
 @pytest.fixture
 def exact_case(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> "Case":
     """A signed payment on Base, with everything in its place that the library asks."""
-    from demo.localnet.permit2 import lay_multicall, lay_permit2
+    from localnet.permit2 import lay_multicall, lay_permit2
     from tests.x402.exact.cases import Case
     from tests.x402.payers import pay_to_of
 
@@ -491,7 +491,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def signed_body(base_node: Anvil, exact_seller: ApiClient, usdc: str) -> dict[str, Any]:
     """The body of a settlement that nobody has asked for yet: a signed payment of `UNITS` on Base."""
-    from demo.localnet.authorizations import authorize
+    from localnet.authorizations import authorize
     from tests.x402.exact.bodies import body_of
     from tests.x402.payers import UNITS, pay_to_of
 

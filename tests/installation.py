@@ -4,9 +4,10 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import token_address, transfer
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address, transfer
 from tests.florin import Florin, OnChain
 from tests.nodes.proxy import Fault, RpcProxy, honest
 from wallets.chains.evm.decode import TRANSFER

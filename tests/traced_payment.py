@@ -12,10 +12,11 @@ from urllib.request import Request, urlopen
 from cryptography.fernet import Fernet
 
 from demo.gateway_api import GatewayApi
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import token_address, transfer
+from demo.nodes.factory import prepare_chain
 from gateway.tracing.start import first_step_of
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address, transfer
 from tests.clerks import Clerk
 from tests.collector import Collector, Got, collecting
 from tests.demo.running import environment_for, running, var_folder

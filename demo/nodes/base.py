@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
-from demo.localnet.errors import NodeStartError
 from gateway.core.embedded.processes import Command
+from localnet.errors import NodeStartError
 
 HOST = "127.0.0.1"
 START_SECONDS = 30.0

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demo.localnet.anvil import Anvil, FundedAccount
-from demo.localnet.authorizations import lay_usdc
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.permit2 import PERMIT2, lay_permit2
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
+from demo.nodes.factory import prepare_chain
 from gateway.core.embedded.processes import Command
+from localnet.anvil import Anvil, FundedAccount
+from localnet.authorizations import lay_usdc
+from localnet.funding import payer
+from localnet.permit2 import PERMIT2, lay_permit2
 from wallets.chains.evm.family import EVM_FAMILY
 
 # The first two of the accounts that every anvil node funds, with keys known to

@@ -1,12 +1,13 @@
 """Solana: the real programs in memory, another chain at each start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from demo.localnet.solana.node import USDC
-from demo.localnet.solana.node import SolanaNode as Node
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from demo.nodes.solana_accounts import MACHINE_WALLET, NETWORK_PAYER
 from gateway.core.embedded.processes import Command
+from localnet.process import SOURCE
+from localnet.solana.node import USDC
+from localnet.solana.node import SolanaNode as Node
 from wallets.chains.solana.family import SOLANA_FAMILY
 
 
@@ -19,7 +20,7 @@ class SolanaNode:
 
     def commands(self, make: CommandMaker) -> list[Command]:
         """The one program."""
-        return [make(self.name, *self.node.command())]
+        return [replace(make(self.name, *self.node.command()), cwd=SOURCE)]
 
     def mined_urls(self) -> list[str]:
         """None: its slots follow the clock."""

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from demo.localnet.ton.node import TonNode as Node
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from gateway.core.embedded.processes import Command
+from localnet.ton.node import TonNode as Node
 from wallets.chains.ton.family import TON_FAMILY
 
 

@@ -1,14 +1,15 @@
 """Tron: anvil, remembered between starts, behind Tron's own interfaces."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from demo.localnet.funding import payer
-from demo.localnet.tron.addresses import to_base58
-from demo.localnet.tron.node import prepare_tron
 from demo.nodes.base import HOST, CommandMaker, LocalChain, await_answer
 from demo.nodes.evm import KeptAnvil
 from gateway.core.embedded.processes import Command
+from localnet.funding import payer
+from localnet.process import SOURCE
+from localnet.tron.addresses import to_base58
+from localnet.tron.node import prepare_tron
 from wallets.chains.tron.family import TRON_FAMILY
 
 
@@ -22,9 +23,9 @@ class TronNode:
 
     def commands(self, make: CommandMaker) -> list[Command]:
         """The node, and what speaks Tron's protocols for it."""
-        module = (sys.executable, "-m", "demo.localnet.tron")
+        module = (sys.executable, "-m", "localnet.tron")
         ports = ("--anvil-port", str(self.anvil.port), "--port", str(self.port))
-        return [self.anvil.kept_by(make), make("tron-api", *module, *ports)]
+        return [self.anvil.kept_by(make), replace(make("tron-api", *module, *ports), cwd=SOURCE)]
 
     def mined_urls(self) -> list[str]:
         """It makes a block for each transaction and none otherwise."""

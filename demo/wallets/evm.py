@@ -2,10 +2,10 @@
 
 from urllib.parse import urlsplit
 
-from demo.localnet.anvil import Anvil, FundedAccount
-from demo.localnet.errors import NodeError
-from demo.localnet.tokens import transfer
 from demo.wallets.base import ChainEntry, Transfer, WalletError
+from localnet.anvil import Anvil, FundedAccount
+from localnet.errors import NodeError
+from localnet.tokens import transfer
 from wallets.chains.registry import family_called
 from wallets.forwarders.addresses import checksum
 

@@ -4,9 +4,9 @@ from urllib.parse import urlsplit
 
 from solders.keypair import Keypair
 
-from demo.localnet.errors import NodeError
-from demo.localnet.solana.node import Payment, SolanaNode
 from demo.wallets.base import ChainEntry, Transfer, WalletError
+from localnet.errors import NodeError
+from localnet.solana.node import Payment, SolanaNode
 
 
 def send(chain: ChainEntry, order: Transfer) -> str:

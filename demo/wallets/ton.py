@@ -2,10 +2,10 @@
 
 from urllib.parse import urlsplit
 
-from demo.localnet.errors import NodeError
-from demo.localnet.ton.messages import TonWallet
-from demo.localnet.ton.node import TonNode
 from demo.wallets.base import ChainEntry, Transfer, WalletError
+from localnet.errors import NodeError
+from localnet.ton.messages import TonWallet
+from localnet.ton.node import TonNode
 
 
 def send(chain: ChainEntry, order: Transfer) -> str:

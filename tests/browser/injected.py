@@ -11,9 +11,9 @@ from playwright.sync_api import Page
 from solders.keypair import Keypair
 from solders.transaction import Transaction, VersionedTransaction
 
-from demo.localnet.anvil import FundedAccount
-from demo.localnet.solana.node import SolanaNode
-from demo.localnet.tron.addresses import to_base58
+from localnet.anvil import FundedAccount
+from localnet.solana.node import SolanaNode
+from localnet.tron.addresses import to_base58
 from tests.browser.conftest import StubWallet, WalletRefusalError
 
 ASK_PYTHON = """

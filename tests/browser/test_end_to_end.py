@@ -20,9 +20,9 @@ import standardwebhooks
 import stripe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.tokens import balance_of
 from gateway.core.money import to_units
+from localnet.anvil import Anvil
+from localnet.tokens import balance_of
 from tests.browser.conftest import StubWallet
 from tests.demo.lending import Demos
 from tests.demo.running import Running, ask, demo_pay

@@ -10,7 +10,7 @@ from solders.keypair import Keypair
 
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
-from demo.localnet.solana.node import SolanaNode
+from localnet.solana.node import SolanaNode
 from tests.browser.conftest import WalletRefusalError
 from tests.browser.injected import StubSolanaWallet, forget, solana_buyer
 from tests.checkouts.shop import Shop

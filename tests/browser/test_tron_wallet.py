@@ -8,10 +8,10 @@ from playwright.sync_api import Locator, Page, expect
 
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of
-from demo.localnet.tron import TRON_CHAIN_ID, USDT, TronNode
-from demo.localnet.tron.addresses import to_hex
+from localnet.funding import payer
+from localnet.tokens import balance_of
+from localnet.tron import TRON_CHAIN_ID, USDT, TronNode
+from localnet.tron.addresses import to_hex
 from tests.browser.conftest import WalletRefusalError
 from tests.browser.injected import StubTronWallet, forget, tron_wallet
 from tests.checkouts.shop import Shop

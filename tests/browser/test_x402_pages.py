@@ -11,9 +11,9 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from checkouts.models import DailyTotal
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of, token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import balance_of, token_address
 from settlements.models import GasAccount, Settlement
 from settlements.states import Sender, SettlementStatus
 from tests.browser.conftest import StubWallet, WalletRefusalError

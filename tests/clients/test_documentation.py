@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
 from florin_x402 import Config
+from localnet.anvil import Anvil
+from localnet.funding import payer
 from tests.demo.running import two_free_ports
 from tests.guides import RUNNERS, Program, run, running, started
 from tests.tree import ROOT

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of, token_address
 from florin_x402.evm import EvmWallet, WalletError
 from florin_x402.payer import Order, PaidButUnservedError, PayerError, PaymentWanted, Proof, message_of, pay_and_retry
 from florin_x402.wire import encode
 from florin_x402.wsgi import X402Wsgi
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import balance_of, token_address
 from tests.clients.serving import served
 from tests.clients.standin import PAY_TO, PAYER, StandIn, Told
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of
 from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import balance_of
 from tests.clients.serving import served
 from tests.contract.client import ApiClient
 from tests.x402.exact.permits import Stall

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
 from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.evm import EvmWallet
 from florin_x402.payer import Order, PaidButUnservedError, Proof, pay_and_retry
 from florin_x402.wire import encode
 from florin_x402.wsgi import X402Wsgi
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from localnet.funding import payer
+from localnet.tokens import token_address
 from settlements.models import GasTransaction
 from tests.chains import connect
 from tests.clients.forgetting import Forgetful

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from django.db import IntegrityError
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from settlements.gas import ledger
 from settlements.gas.keys import GasKey
 from settlements.gas.node import gas_node

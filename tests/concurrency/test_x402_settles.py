@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
-from demo.localnet.tokens import balance_of
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from localnet.tokens import balance_of
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, together
 from tests.contract.client import ApiClient

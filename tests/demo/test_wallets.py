@@ -9,17 +9,17 @@ import pytest
 from solders.keypair import Keypair
 
 from demo.families import DEMO_FAMILIES
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.solana.node import USDC, SolanaNode
-from demo.localnet.tokens import balance_of, token_address
-from demo.localnet.ton.node import TonNode
-from demo.localnet.tron.addresses import to_base58, to_hex
-from demo.localnet.tron.node import USDT, TronNode
 from demo.nodes.base import LocalChain
 from demo.payments import Wish, pay_option
 from demo.wallet import pay
 from demo.wallets.base import WalletError
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.solana.node import USDC, SolanaNode
+from localnet.tokens import balance_of, token_address
+from localnet.ton.node import TonNode
+from localnet.tron.addresses import to_base58, to_hex
+from localnet.tron.node import USDT, TronNode
 
 UNITS = 12_340_017
 AMOUNT = "12.340017"

@@ -11,9 +11,9 @@ from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
-from demo.localnet.tokens import mint
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from localnet.tokens import mint
 from tests.checkouts.arrivals import Till, exact
 from tests.checkouts.factories import make_chains_well
 from tests.checkouts.watcher import SOON, attribute, status_of

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 from solders.keypair import Keypair
 
-from demo.localnet.solana.node import USDC, SolanaNode
-from demo.localnet.ton.node import TonNode
+from localnet.solana.node import USDC, SolanaNode
+from localnet.ton.node import TonNode
 from tests.installation import DOLLAR
 from tests.nodes import proxy as rpc
 from tests.nodes.proxy import RpcProxy

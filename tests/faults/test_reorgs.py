@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from demo.localnet.abi import encode_call
-from demo.localnet.tokens import mint, token_address
+from localnet.abi import encode_call
+from localnet.tokens import mint, token_address
 from tests.exhaustive import sample
 from tests.faults.oracle import settle
 from tests.installation import CONFIRMATIONS, DOLLAR, Installation, OpenCheckout

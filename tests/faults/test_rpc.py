@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.exhaustive import sample
 from tests.faults.oracle import audit, await_order, settle
 from tests.installation import CHAIN_IDS, Installation

@@ -5,9 +5,9 @@ import signal
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.tokens import balance_of
 from gateway.core.leases import EPOCH, Lease
+from localnet.anvil import Anvil
+from localnet.tokens import balance_of
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Settlement
 from settlements.states import Sender, SettlementStatus

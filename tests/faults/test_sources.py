@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.db.models import QuerySet
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, as_if_busy, one_by_one
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address, transfer_many
+from localnet.funding import payer
+from localnet.tokens import token_address, transfer_many
 from tests.exhaustive import EXHAUSTIVE, sample
 from tests.faults import accountmoments
 from tests.faults.accountinstallation import AccountInstallation

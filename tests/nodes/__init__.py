@@ -1,1 +1,1 @@
-"""What tests add to the local chains of `demo.localnet`: fixtures, hostile proxies, forwarders."""
+"""What tests add to the local chains of `localnet`: fixtures, hostile proxies, forwarders."""

@@ -1,7 +1,7 @@
 """Pytest plugin: local chains, one node of each per worker, as new for each test.
 
 The node of a chain runs for the whole session, with the factory, USDC and USDT deployed and a funded payer
-(demo.localnet.funding). What a test does to it is undone after the test. `start_node` gives a test empty nodes of
+(demo.nodes.factory). What a test does to it is undone after the test. `start_node` gives a test empty nodes of
 its own.
 """
 
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.errors import NodeError
-from demo.localnet.funding import prepare_chain
-from demo.localnet.tron.node import TRON_CHAIN_ID, TronNode, prepare_tron
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.errors import NodeError
+from localnet.tron.node import TRON_CHAIN_ID, TronNode, prepare_tron
 from tests.nodes.empty import serve_empty_chains
 from tests.timed import timed
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
 
 ETHEREUM, POLYGON, BASE = 1, 137, 8453
 
@@ -131,7 +131,7 @@ def start_node() -> Iterator[StartNode]:
 def solana_process() -> Iterator["SolanaNode"]:
     """The session's Solana node. Ask for `solana_node` instead."""
     # Its library is slow to import, and most workers never need it.
-    from demo.localnet.solana.node import SolanaNode
+    from localnet.solana.node import SolanaNode
 
     with SolanaNode() as node:
         yield node
@@ -147,7 +147,7 @@ def solana_node(solana_process: "SolanaNode") -> "SolanaNode":
 @pytest.fixture(scope="session")
 def ton_process() -> Iterator["TonNode"]:
     """The session's TON node. Ask for `ton_node` instead."""
-    from demo.localnet.ton.node import TonNode
+    from localnet.ton.node import TonNode
 
     with TonNode() as node:
         yield node

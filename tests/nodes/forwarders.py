@@ -4,9 +4,9 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from demo.localnet.abi import topic
-from demo.localnet.anvil import Anvil, FundedAccount
-from demo.localnet.tokens import execute
+from localnet.abi import topic
+from localnet.anvil import Anvil, FundedAccount
+from localnet.tokens import execute
 from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum, deposit_key
 
 FACTORY = checksum(FACTORY_ADDRESS)

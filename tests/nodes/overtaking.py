@@ -1,6 +1,6 @@
 """Transactions that get into their block before all others."""
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 
 _DEAR = 10**12
 

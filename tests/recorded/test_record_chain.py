@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from demo.localnet import tokens
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
+from localnet import tokens
+from localnet.anvil import Anvil
+from localnet.funding import payer
 from tests.nodes.proxy import RpcProxy, limits_rate
 from tests.recorded.stages import NOBODYS_HASH
 from tests.tree import ROOT

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 import pytest
 from solders.keypair import Keypair
 
-from demo.localnet import tokens
-from demo.localnet.anvil import Anvil
-from demo.localnet.errors import NodeError
-from demo.localnet.funding import payer
-from demo.localnet.solana.node import USDC, SolanaNode
-from demo.localnet.ton.node import TonNode
-from demo.localnet.tron.node import TronNode
+from localnet import tokens
+from localnet.anvil import Anvil
+from localnet.errors import NodeError
+from localnet.funding import payer
+from localnet.solana.node import USDC, SolanaNode
+from localnet.ton.node import TonNode
+from localnet.tron.node import TronNode
 from tests.recorded.samples import sample
 from tests.recorded.stages import as_json_encoding
 from wallets.chains.evm import decode as evm_decode

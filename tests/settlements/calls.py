@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from demo.localnet.abi import encode_call
+from localnet.abi import encode_call
 from settlements.gas.ledger import GasCall, intend
 from settlements.gas.node import GasNode, Receipt, find_receipt
 from settlements.models import GasTransaction

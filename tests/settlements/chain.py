@@ -7,9 +7,9 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.models import Merchant
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
 from settlements.sweeps.plan import Waiting

@@ -9,8 +9,8 @@ from django.core.management import call_command
 from django.utils import timezone
 from solders.keypair import Keypair
 
-from demo.localnet.anvil import Anvil
 from gateway.pages.metrics import measure
+from localnet.anvil import Anvil
 from settlements.checks import gas_keys_can_be_read, limits_of_gas_are_amounts, solana_gas_keys_can_be_read
 from settlements.gas.node import GasNode
 from settlements.models import BookCheck, GasAccount, GasTransaction, Settlement, TroubledForwarder

@@ -16,8 +16,8 @@ from wallets.watchers.accounts import AccountWatcher
 from wallets.watchers.passes import Outcome
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
 
 
 class AccountChain(Protocol):

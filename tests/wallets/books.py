@@ -5,9 +5,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from tests.nodes.proxy import RpcProxy, as_if_busy, results
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.factories import address_of, local_spec, make_deposit, make_watcher, read_all

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management import call_command
 
-from demo.localnet.tokens import token_address
+from localnet.tokens import token_address
 
 USDC = token_address("USDC")
 

@@ -1,8 +1,8 @@
 """Money that moves in both directions on a local EVM chain, and what is recorded of it."""
 
-from demo.localnet.anvil import Anvil, FundedAccount
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil, FundedAccount
+from localnet.funding import payer
+from localnet.tokens import token_address
 from tests.nodes.forwarders import Deposit, flush
 from tests.wallets.paying import transfer
 from wallets.forwarders.addresses import checksum

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from demo.localnet.tokens import token_address
+from localnet.tokens import token_address
 from tests.wallets.factories import TOKENS
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import Hint, TokenTransfer

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from demo.localnet.tokens import token_address
+from localnet.tokens import token_address
 from tests.factories import NOON, WALLET, make_merchant
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import BlockAdapter

@@ -1,7 +1,7 @@
 """Paying on a node that mines by itself, and waiting for the block: the node answers before it has mined."""
 
-from demo.localnet import tokens
-from demo.localnet.anvil import Anvil, FundedAccount
+from localnet import tokens
+from localnet.anvil import Anvil, FundedAccount
 
 
 def transfer(node: Anvil, payer: FundedAccount, token: str, to: str, units: int) -> str:

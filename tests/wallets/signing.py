@@ -8,7 +8,7 @@ from eth_account.messages import encode_defunct
 from nacl.signing import SigningKey
 from solders.keypair import Keypair
 
-from demo.localnet.ton.messages import TonWallet
+from localnet.ton.messages import TonWallet
 from wallets.chains.tron.keys import PrivateKey
 
 SEED = bytes(range(1, 33))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.test_registry import ADDRESS

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import connection
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
-from demo.localnet.tron import TronNode
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
+from localnet.tron import TronNode
 from tests.factories import make_merchant
 from tests.nodes.proxy import RpcProxy, hangs, honest
 from tests.waiting import wait_until
@@ -25,8 +25,8 @@ from wallets.lookup import UnreadableHashError, look_up, recorded
 from wallets.models import Transfer
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.waiting import PATIENCE_SECONDS, comes_true, wait_until
 from tests.wallets.accountchains import OnSolana, make_expected
 from tests.wallets.accountchains import spec_of as account_spec
@@ -23,7 +23,7 @@ from wallets.watchers.blocks import Watcher
 from wallets.watchers.passes import Outcome
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
+    from localnet.solana.node import SolanaNode
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from demo.localnet.ton.node import TonNode
+from localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, Fault
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, AccountReading, Head

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address, transfer
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address, transfer
 from tests.contract.client import ApiClient
 from tests.x402.calls import Claim
 

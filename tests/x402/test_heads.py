@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.factories import make_watcher, read_all

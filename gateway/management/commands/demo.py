@@ -16,7 +16,6 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from demo.chains import LocalChains
-from demo.localnet.errors import NodeMissingError, NodeStartError
 from demo.machines.report_price import CHAIN as REPORT_CHAIN
 from demo.machines.report_price import PATH as REPORT_PATH
 from demo.nodes.base import LocalChain
@@ -25,6 +24,7 @@ from demo.settings_file import Credentials, DemoSettings, write_environment
 from gateway.core.embedded import EnginesError
 from gateway.core.embedded.processes import Command as Program
 from gateway.processes.stack import HOST, MANAGE, Stack, StackError, free_port, require_free_port, until_signalled
+from localnet.errors import NodeMissingError, NodeStartError
 from wallets.chains.registry import CHAINS, family_called
 
 # The paid API's port is the one after the stream server's.

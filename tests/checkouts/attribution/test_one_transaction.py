@@ -11,7 +11,7 @@ from solders.keypair import Keypair
 
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import Checkout, InboxItem
-from demo.localnet.solana.node import USDC, Payment, SolanaNode
+from localnet.solana.node import USDC, Payment, SolanaNode
 from tests.checkouts.arrivals import exact, reference_of, reserve
 from tests.factories import make_checkout, make_user
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher, read_all

@@ -10,8 +10,8 @@ from solders.keypair import Keypair
 
 from checkouts.models import Checkout
 from checkouts.reservations import choose_exact_amount
-from demo.localnet.funding import payer
-from demo.localnet.tron import TronNode
+from localnet.funding import payer
+from localnet.tron import TronNode
 from tests.checkouts.shop import Shop
 
 BUYER = Keypair.from_seed(b"a buyer with a wallet of his own")

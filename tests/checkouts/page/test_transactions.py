@@ -13,12 +13,12 @@ from solders.transaction import Transaction
 
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
-from demo.localnet.solana.node import USDC, SolanaNode
-from demo.localnet.solana.programs import token_account
-from demo.localnet.tokens import balance_of
-from demo.localnet.tron import USDT, TronNode
-from demo.localnet.tron.addresses import to_base58, to_hex
-from demo.localnet.tron.transactions import fields_of
+from localnet.solana.node import USDC, SolanaNode
+from localnet.solana.programs import token_account
+from localnet.tokens import balance_of
+from localnet.tron import USDT, TronNode
+from localnet.tron.addresses import to_base58, to_hex
+from localnet.tron.transactions import fields_of
 from tests.checkouts.factories import make_test_checkout, move
 from tests.checkouts.page.buyers import ACCOUNT, BUYER, ask, chosen, error_of, prepared_on_tron, sign
 from tests.checkouts.shop import Shop

@@ -15,12 +15,13 @@ from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import BuyerReport, Checkout, Payment
 from checkouts.rescue import service
 from checkouts.states import CheckoutStatus, InboxReason
-from demo.localnet.abi import encode_call
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import FAKE, deploy_token, mint, token_address, transfer, transfer_many
-from demo.localnet.tron.node import USDT as TRON_USDT
-from demo.localnet.tron.node import TronNode, prepare_tron
+from demo.nodes.factory import prepare_chain
+from localnet.abi import encode_call
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import FAKE, deploy_token, mint, token_address, transfer, transfer_many
+from localnet.tron.node import USDT as TRON_USDT
+from localnet.tron.node import TronNode, prepare_tron
 from tests.checkouts.factories import EXACT_OFFERS
 from tests.checkouts.questions import answer, any_hash, ask, in_wallet, to_inbox
 from tests.factories import make_checkout, make_merchant
@@ -30,8 +31,8 @@ from wallets.models import ChainCursor
 from wallets.selectors import forget
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 

@@ -3,10 +3,10 @@
 import pytest
 from solders.keypair import Keypair
 
-from demo.localnet.errors import NodeStartError
 from demo.nodes import base
 from demo.nodes.base import LocalChain, await_answer
 from demo.nodes.solana_accounts import NETWORK_PAYER, NETWORK_PAYER_KEY
+from localnet.errors import NodeStartError
 
 
 def test_a_node_is_asked_until_it_answers() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from demo.localnet.anvil import Anvil
 from demo.nodes.miner import DEPTH, IDLE_SECONDS, Chain
+from localnet.anvil import Anvil
 from tests.nodes.fixtures import StartNode
 
 

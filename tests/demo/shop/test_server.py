@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 from demo.gateway_api import GatewayApi
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of, token_address
 from demo.nodes.base import LocalChain
 from demo.shop.logo import GREEN, shop_logo
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import balance_of, token_address
 from tests.demo.shop.client import Client, serve
 from tests.demo.shop.test_signature import signed
 

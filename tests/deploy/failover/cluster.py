@@ -21,12 +21,12 @@ from typing import Final, Self
 from cryptography.fernet import Fernet
 from psycopg.conninfo import make_conninfo
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import prepare_chain
-from demo.localnet.tokens import token_address
+from demo.nodes.factory import prepare_chain
 from gateway.core.embedded.account import Account, give, initdb_account
 from gateway.core.embedded.engines import find_binaries
 from gateway.processes.stack import CELERY, HOST, web_arguments
+from localnet.anvil import Anvil
+from localnet.tokens import token_address
 from tests.clerks import Clerk
 from tests.database import Database
 from tests.deploy.failover.load import CHAIN

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import aiohttp
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address, transfer
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address, transfer
 
 CHAIN: Final = "base"
 UNITS: Final = 10_000_000

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from demo.localnet import anvil
 from demo.nodes.base import LocalChain
 from gateway.management.commands.demo import Command, chain_environment, forget_real_chains
 from gateway.processes.stack import (
@@ -27,6 +26,7 @@ from gateway.processes.stack import (
     require_free_port,
     until_signalled,
 )
+from localnet import anvil
 from tests.demo.running import two_free_ports
 
 

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Merchant
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from settlements.books import check as checking
 from settlements.books.check import CHECK_EVERY, MOST_HOLDERS, Checked, check_chain, next_to_check
 from settlements.dashboard.sums import figures_of

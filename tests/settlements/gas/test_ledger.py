@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
 from gateway.core.daily_totals import fold
+from localnet.anvil import Anvil
 from settlements.gas import ledger
 from settlements.gas.ledger import GAS_SPANS, forget_numbers, spent_since
 from settlements.gas.node import GasNode, broadcast

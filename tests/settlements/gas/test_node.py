@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from settlements.gas.node import GasNode, Sending, broadcast, meaning_of
 from settlements.gas.upkeep import GIVE_UP_AFTER, tend
 from settlements.models import GasTransaction

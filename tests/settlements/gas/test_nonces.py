@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from mails.models import OutgoingMail
 from settlements.errors import NoGasError
 from settlements.gas import nonces

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from settlements.gas.node import GasNode
 from settlements.gas.repair import MOST_FILLED
 from settlements.gas.upkeep import tend

@@ -9,8 +9,8 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from accounts.models import User
-from demo.localnet.anvil import Anvil
-from demo.localnet.solana.node import SolanaNode
+from localnet.anvil import Anvil
+from localnet.solana.node import SolanaNode
 from mails.models import OutgoingMail
 from settlements.errors import NoGasError
 from settlements.gas.alerts import tell_operators, tell_operators_daily

@@ -15,10 +15,10 @@ from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
 from checkouts.rows import CheckoutRow
 from checkouts.states import CheckoutStatus
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of, token_address
 from gateway.core.outbound import url_policy
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import balance_of, token_address
 from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
 from settlements.models import Hold

@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.tokens import execute
+from localnet.anvil import Anvil
+from localnet.tokens import execute
 from settlements.gas.node import GasNode
 from settlements.models import Hold, SettledOutflow, Settlement
 from settlements.states import ReleasedBy, Sender, SettlementStatus

@@ -9,9 +9,9 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.leases import leases
+from localnet.anvil import Anvil
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Settlement, SettlementItem
 from settlements.payloads import settlement_payload

@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.tokens import balance_of
 from gateway.core.api.errors import InvalidRequestError
+from localnet.anvil import Anvil
+from localnet.tokens import balance_of
 from settlements.models import SettledOutflow, Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.outflows import note_outflows

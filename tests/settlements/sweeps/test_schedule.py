@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant
-from demo.localnet.anvil import Anvil
 from gateway.core.api.errors import InvalidRequestError
+from localnet.anvil import Anvil
 from settlements.gas.node import GasNode
 from settlements.models import Hold, Settlement, SettlementSettings
 from settlements.sweeps.schedule import MOST_HOURS, due_owners, set_intervals, settings_of, sweep_due

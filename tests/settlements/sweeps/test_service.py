@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.tokens import balance_of, execute
+from localnet.anvil import Anvil
+from localnet.tokens import balance_of, execute
 from settlements.gas.ledger import GasCall, intend
 from settlements.gas.node import GasNode, Receipt, broadcast
 from settlements.gas.upkeep import GIVE_UP_AFTER

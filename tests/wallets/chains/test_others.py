@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.solana.node import SolanaNode
-from demo.localnet.ton.node import TonNode
+from localnet.solana.node import SolanaNode
+from localnet.ton.node import TonNode
 from tests.nodes.proxy import RpcProxy, garbage, honest, methods_of
 from tests.wallets.chains.solana.reading import new_owner, read_one, solana_spec, units_of
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy

@@ -14,9 +14,10 @@ from django.utils import timezone
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import token_address
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from settlements.gas.fees import coin_usd, gas_policy
 from tests.contract.client import ApiClient, client_of
 from tests.factories import WALLET

@@ -8,11 +8,11 @@ from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 from tonsdk.boc import Cell
 
-from demo.localnet.solana import programs
-from demo.localnet.solana.node import PAYER_UNITS, USDC, Payment, SolanaNode
-from demo.localnet.ton.messages import Envelope
-from demo.localnet.ton.messages import Payment as JettonPayment
-from demo.localnet.ton.node import TonNode
+from localnet.solana import programs
+from localnet.solana.node import PAYER_UNITS, USDC, Payment, SolanaNode
+from localnet.ton.messages import Envelope
+from localnet.ton.messages import Payment as JettonPayment
+from localnet.ton.node import TonNode
 from tests.wallets.contract.labs import AccountLab, Adapter, Wallet
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import BlockRef

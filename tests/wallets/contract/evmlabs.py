@@ -2,12 +2,12 @@
 
 from eth_account import Account
 
-from demo.localnet import tokens
-from demo.localnet.abi import encode_call
-from demo.localnet.anvil import Anvil, FundedAccount
-from demo.localnet.funding import payer
-from demo.localnet.tron import USDT, TronNode
-from demo.localnet.tron.addresses import to_base58, to_hex
+from localnet import tokens
+from localnet.abi import encode_call
+from localnet.anvil import Anvil, FundedAccount
+from localnet.funding import payer
+from localnet.tron import USDT, TronNode
+from localnet.tron.addresses import to_base58, to_hex
 from tests.wallets import paying
 from tests.wallets.contract.labs import BlockLab, Wallet
 from tests.wallets.evmkin import spec_of

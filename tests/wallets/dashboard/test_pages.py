@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
 from checkouts.reservations import choose_exact_amount
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from mails.models import OutgoingMail
 from tests.checkouts.factories import EXACT_OFFERS, make_chains_well, make_page_checkout
 from tests.dashboard.people import Desk, log_in, make_desk

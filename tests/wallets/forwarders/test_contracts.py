@@ -5,20 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from demo.localnet.abi import encode_arguments, encode_call
-from demo.localnet.anvil import Anvil, FundedAccount
-from demo.localnet.errors import NodeError
-from demo.localnet.funding import payer
-from demo.localnet.tokens import (
-    balance_of,
-    deploy_contract,
-    execute,
-    mint,
-    read,
-    token_address,
-    transfer,
-    transfer_many,
-)
+from localnet.abi import encode_arguments, encode_call
+from localnet.anvil import Anvil, FundedAccount
+from localnet.errors import NodeError
+from localnet.funding import payer
+from localnet.tokens import balance_of, deploy_contract, execute, mint, read, token_address, transfer, transfer_many
 from tests.nodes.forwarders import (
     FACTORY,
     FLUSH_MANY,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from demo.localnet.abi import encode_arguments
-from demo.localnet.anvil import Anvil
-from demo.localnet.errors import NodeError
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of, deploy_code, execute, read, token_address, transfer
+from localnet.abi import encode_arguments
+from localnet.anvil import Anvil
+from localnet.errors import NodeError
+from localnet.funding import payer
+from localnet.tokens import balance_of, deploy_code, execute, read, token_address, transfer
 from tests.nodes.forwarders import FLUSH, FLUSH_MANY
 from tests.wallets.vyper import needs_vyper
 from wallets.forwarders.addresses import checksum

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from demo.localnet.abi import encode_arguments
-from demo.localnet.anvil import Anvil, FundedAccount
-from demo.localnet.errors import NodeError
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of, deploy_contract, execute, token_address, transfer
+from localnet.abi import encode_arguments
+from localnet.anvil import Anvil, FundedAccount
+from localnet.errors import NodeError
+from localnet.funding import payer
+from localnet.tokens import balance_of, deploy_contract, execute, token_address, transfer
 from tests.exhaustive import EXHAUSTIVE
 from tests.nodes.forwarders import FACTORY, FLUSH, FLUSH_MANY, NATIVE_COIN, Deposit
 from tests.wallets.vyper import needs_vyper

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.nodes.fixtures import BASE, ETHEREUM, POLYGON, StartNode
 from wallets.forwarders.addresses import FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, checksum
 from wallets.forwarders.factory import (

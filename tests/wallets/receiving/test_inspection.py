@@ -12,17 +12,17 @@ from django.utils import timezone
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.solana.programs import TOKEN_2022
-from demo.localnet.tokens import deploy_token
-from demo.localnet.tron.addresses import to_base58, to_hex
-from demo.localnet.tron.node import USDT as TRON_USDT
-from demo.localnet.tron.node import TronNode
 from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.smart_wallet import deploy_wallet
+from localnet.solana.programs import TOKEN_2022
+from localnet.tokens import deploy_token
+from localnet.tron.addresses import to_base58, to_hex
+from localnet.tron.node import USDT as TRON_USDT
+from localnet.tron.node import TronNode
 from tests.factories import WALLET
 from tests.nodes.answering import answering_code
-from tests.nodes.smart_wallet import deploy_wallet
 from tests.tree import python_sources, relative
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from wallets.chains.solana import decode
@@ -31,8 +31,8 @@ from wallets.forwarders.addresses import checksum
 from wallets.receiving.inspection import Inspected, inspect
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 

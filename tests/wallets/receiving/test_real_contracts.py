@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 import pytest
 
-from demo.localnet.abi import encode_arguments
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import execute
+from localnet.abi import encode_arguments
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import execute
 from tests.tree import ROOT
 from tests.wallets.receiving.test_inspection import look, refusal
 from wallets.forwarders.addresses import checksum

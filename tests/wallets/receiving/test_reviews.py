@@ -12,7 +12,7 @@ from solders.keypair import Keypair
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from mails.models import OutgoingMail
 from tests.dashboard.people import Desk, make_member
 from tests.factories import LOCAL_NODES, make_live_chain, make_merchant, make_wallet
@@ -30,8 +30,8 @@ from wallets.states import ClaimKind
 from x402.payments.addresses import known_pay_to
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 

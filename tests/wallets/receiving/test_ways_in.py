@@ -8,12 +8,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from solders.pubkey import Pubkey
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.solana.programs import TOKEN_2022
-from demo.localnet.tokens import deploy_token
-from demo.localnet.tron.addresses import to_base58
-from demo.localnet.tron.node import TronNode
 from gateway.core.api.rate_limits import Limit
+from localnet.anvil import Anvil
+from localnet.solana.programs import TOKEN_2022
+from localnet.tokens import deploy_token
+from localnet.tron.addresses import to_base58
+from localnet.tron.node import TronNode
 from tests.dashboard.people import Desk
 from tests.nodes.answering import answering_code
 from tests.wallets.receiving.test_inspection import CONTRACTS
@@ -22,8 +22,8 @@ from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 

@@ -10,9 +10,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import token_address
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from tests.nodes.fixtures import BASE, StartNode
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, drops, honest, results
 from tests.wallets.chains.rpc.test_pool import Clock

@@ -8,8 +8,8 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
+from localnet.anvil import Anvil
+from localnet.funding import payer
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import garbage, honest
 from tests.wallets.accountchains import AccountChain, make_expected, open_account_watcher, spec_of

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import deploy_token
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import deploy_token
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import honest, one_by_one, results
 from tests.wallets.books import LEAVES_OUT, USDC, Books, Open, cursor, differences, without

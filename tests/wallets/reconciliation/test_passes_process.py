@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from tests.nodes.proxy import RpcProxy, garbage, honest
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all

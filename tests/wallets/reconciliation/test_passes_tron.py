@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.tron import TronNode
-from demo.localnet.tron.addresses import to_base58
+from localnet.tron import TronNode
+from localnet.tron.addresses import to_base58
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import RpcProxy, honest, results
 from tests.wallets.chains.rpc.test_pool import Clock

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
+from localnet.anvil import Anvil
+from localnet.funding import payer
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.chain_reports import USDC, as_json, run

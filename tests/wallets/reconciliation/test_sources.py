@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.nodes.proxy import Fault, drops, garbage, honest, lags, one_by_one, results
 from tests.wallets.books import EVERY, LEAVES_OUT, Books, Open, cursor, differences, without
 from wallets.models import ChainCursor, Transfer

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet import tokens
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import FAKE, deploy_token
-from demo.localnet.tron import TronNode
-from demo.localnet.tron.addresses import to_base58
+from localnet import tokens
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import FAKE, deploy_token
+from localnet.tron import TronNode
+from localnet.tron.addresses import to_base58
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest, methods_of, refuses
 from tests.wallets.directions import USDC, flushed, pay, shop, spend, states, stranger

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from demo.localnet.funding import payer
+from localnet.funding import payer
 from tests.nodes.proxy import one_by_one
 from tests.wallets.books import USDC, Books
 from tests.wallets.factories import local_spec, read_all

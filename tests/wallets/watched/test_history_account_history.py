@@ -17,7 +17,7 @@ from wallets.states import WatchStatus
 from wallets.watchers.accounts import AccountWatcher
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
+    from localnet.solana.node import SolanaNode
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("never_rests")]
 

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
+from localnet.anvil import Anvil
+from localnet.funding import payer
 from tests.wallets.books import Open
 from tests.wallets.factories import read_all
 from tests.wallets.watched.bench import SHOP, Bench, gives_at_most

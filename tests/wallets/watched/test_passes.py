@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of, token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import balance_of, token_address
 from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.factories import local_spec, make_watcher, read_all
 from tests.wallets.paying import transfer

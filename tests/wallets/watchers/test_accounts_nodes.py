@@ -9,7 +9,7 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from accounts.states import Mode
-from demo.localnet.solana.node import Payment
+from localnet.solana.node import Payment
 from tests.factories import make_merchant
 from tests.wallets.accountchains import (
     AccountChain,

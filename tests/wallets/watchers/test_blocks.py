@@ -8,9 +8,9 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import deploy_token, token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import deploy_token, token_address
 from tests.nodes import proxy as faults
 from tests.nodes.fixtures import StartNode
 from tests.nodes.proxy import RpcProxy

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.wallets.directions import flushed, pay, shop, states
 from tests.wallets.factories import address_of, make_deposit, read_all
 from tests.wallets.transfers.test_movements import read_again

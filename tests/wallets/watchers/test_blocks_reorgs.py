@@ -7,10 +7,11 @@ from django.utils import timezone
 
 from accounts.models import Membership
 from accounts.states import Role
-from demo.localnet.abi import encode_call
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer, prepare_chain
-from demo.localnet.tokens import token_address
+from demo.nodes.factory import prepare_chain
+from localnet.abi import encode_call
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from mails.models import OutgoingMail
 from tests.factories import make_user
 from tests.nodes.fixtures import StartNode

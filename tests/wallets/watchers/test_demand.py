@@ -7,9 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer

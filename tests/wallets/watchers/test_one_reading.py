@@ -9,8 +9,8 @@ from django.utils import timezone
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from demo.localnet.solana import programs
-from demo.localnet.solana.node import USDC, SolanaNode
+from localnet.solana import programs
+from localnet.solana.node import USDC, SolanaNode
 from tests.checkouts.schema import alter
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher, spec_of
 from tests.wallets.watchers.test_accounts_nodes import read, watch

@@ -9,7 +9,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.chains import connect
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import RpcProxy

@@ -12,9 +12,9 @@ from eth_account.messages import encode_defunct, encode_typed_data
 from nacl.signing import SigningKey
 from solders.keypair import Keypair
 
-from demo.localnet.ton.messages import TonWallet
 from gateway.core import json
 from gateway.core.api.errors import InvalidRequestError
+from localnet.ton.messages import TonWallet
 from tests.guides import running
 from tests.x402.calls import Claim
 from wallets.chains.tron.keys import PrivateKey

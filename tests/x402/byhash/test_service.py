@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from accounts.models import FeeEntry
 from accounts.states import Mode
-from demo.localnet.abi import encode_call
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import FAKE, deploy_token, execute, mint, token_address, transfer, transfer_many
 from gateway.core.api.rate_limits import Limit
+from localnet.abi import encode_call
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import FAKE, deploy_token, execute, mint, token_address, transfer, transfer_many
 from tests.chains import connect
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_wallet

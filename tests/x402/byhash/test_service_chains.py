@@ -6,10 +6,10 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import prepare_chain
-from demo.localnet.tron.node import USDT as TRON_USDT
-from demo.localnet.tron.node import TronNode, prepare_tron
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.tron.node import USDT as TRON_USDT
+from localnet.tron.node import TronNode, prepare_tron
 from tests.chains import connect
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_user, make_wallet
@@ -24,8 +24,8 @@ from x402.models import X402Payment
 from x402.payments.transfers import follow_transfers
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 

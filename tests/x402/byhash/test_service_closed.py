@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from accounts.models import FeeEntry
-from demo.localnet.anvil import Anvil
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.tokens import token_address
 from tests.contract.client import ApiClient
 from tests.contract.servers import running_servers
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest

@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Merchant
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.concurrency.races import behind
 from tests.contract.client import ApiClient
 from tests.factories import NOON

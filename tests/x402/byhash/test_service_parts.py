@@ -22,8 +22,8 @@ from x402.payments.rechecks import recheck_payments
 from x402.payments.transfers import follow_transfers
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
+    from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ Pays = Callable[..., tuple[ApiClient, Claim]]
 @pytest.fixture
 def pays(solana_node: "SolanaNode", settings: Any) -> Pays:
     """Pay a merchant's machines so many units each, in one transaction."""
-    from demo.localnet.solana.node import Payment
+    from localnet.solana.node import Payment
 
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": solana_node.url}
@@ -169,7 +169,7 @@ def test_without_the_trigger_a_sum_and_its_parts_would_both_pay(pays: Pays, monk
 
 
 def test_on_ton_each_transfer_of_one_message_is_a_payment(ton_node: "TonNode", settings: Any) -> None:
-    from demo.localnet.ton.messages import Payment
+    from localnet.ton.messages import Payment
 
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {

@@ -13,7 +13,7 @@ from wallets.models import ReceivingWallet
 from x402.payments.addresses import pay_to
 
 if TYPE_CHECKING:
-    from demo.localnet.solana.node import SolanaNode
+    from localnet.solana.node import SolanaNode
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_chains")]
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from demo.localnet.authorizations import DOMAIN
+from localnet.authorizations import DOMAIN
 
 RESOURCE = "https://shop.example/report/7"
 

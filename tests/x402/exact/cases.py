@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from demo.localnet.abi import encode_arguments
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize, sign
-from demo.localnet.funding import payer
-from demo.localnet.permit2 import PERMIT2, allow, permit
-from demo.localnet.tokens import execute, mint
-from tests.nodes.smart_wallet import by_wallet, deploy_wallet
+from localnet.abi import encode_arguments
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize, sign
+from localnet.funding import payer
+from localnet.permit2 import PERMIT2, allow, permit
+from localnet.smart_wallet import by_wallet, deploy_wallet
+from localnet.tokens import execute, mint
 from x402.exact.evm import contracts
 
 UNITS: Final = 10_000

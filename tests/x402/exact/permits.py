@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.permit2 import EXTRA, Permit, allow, lay_permit2, lay_usdt
+from localnet.anvil import Anvil
+from localnet.permit2 import EXTRA, Permit, allow, lay_permit2, lay_usdt
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
 from tests.x402.exact.bodies import RESOURCE, body_of

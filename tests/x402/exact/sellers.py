@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
-from demo.localnet.authorizations import DOMAIN
+from localnet.authorizations import DOMAIN
 from tests.waiting import wait_until
 
 PRICE_UNITS = 10_000

@@ -3,8 +3,8 @@
 from typing import Any
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import lay_usdc
+from localnet.anvil import Anvil
+from localnet.authorizations import lay_usdc
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
 from wallets.models import ChainCursor

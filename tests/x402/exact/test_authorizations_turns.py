@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.factories import make_merchant

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_wallet

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.authorizations import Authorization
+from localnet.authorizations import Authorization
 from tests.contract.client import ApiClient
 from tests.factories import USDC_ON_BASE
 from tests.x402.exact.bodies import body_of

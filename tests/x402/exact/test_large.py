@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of

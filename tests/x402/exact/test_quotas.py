@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil, FundedAccount
-from demo.localnet.authorizations import authorize
-from demo.localnet.tokens import balance_of, mint
+from localnet.anvil import Anvil, FundedAccount
+from localnet.authorizations import authorize
+from localnet.tokens import balance_of, mint
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, together
 from tests.contract.client import ApiClient

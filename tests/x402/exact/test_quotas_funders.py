@@ -11,10 +11,10 @@ from django.utils import timezone
 from eth_account import Account
 from solders.keypair import Keypair
 
-from demo.localnet.anvil import Anvil, FundedAccount
-from demo.localnet.authorizations import authorize
-from demo.localnet.solana.node import Payment
-from demo.localnet.tokens import mint, transfer
+from localnet.anvil import Anvil, FundedAccount
+from localnet.authorizations import authorize
+from localnet.solana.node import Payment
+from localnet.tokens import mint, transfer
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import NAMES, body_of

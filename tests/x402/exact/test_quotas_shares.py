@@ -11,9 +11,9 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
-from demo.localnet.tokens import mint
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from localnet.tokens import mint
 from settlements.errors import NoGasError
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState

@@ -12,8 +12,8 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.concurrency.races import together
 from tests.contract.client import ApiClient, client_of

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from accounts.models import FeeEntry
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize, sign
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of, mint, transfer
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize, sign
+from localnet.funding import payer
+from localnet.tokens import balance_of, mint, transfer
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.x402.calls import verdict

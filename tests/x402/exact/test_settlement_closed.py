@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.contract.client import ApiClient
 from tests.contract.servers import Server, running_servers
 from tests.waiting import wait_until

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
-from demo.localnet.tokens import balance_of
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from localnet.tokens import balance_of
 from settlements.models import GasAttempt, GasTransaction
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of

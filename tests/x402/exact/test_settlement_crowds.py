@@ -6,10 +6,10 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import FeeEntry
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
-from demo.localnet.funding import payer
-from demo.localnet.tokens import transfer
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from localnet.funding import payer
+from localnet.tokens import transfer
 from tests.concurrency.races import together
 from tests.contract.client import ApiClient
 from tests.wallets.factories import make_watcher, read_all

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from demo.localnet.funding import payer
-from demo.localnet.solana.node import USDC
-from demo.localnet.tokens import balance_of
+from localnet.funding import payer
+from localnet.solana.node import USDC
+from localnet.tokens import balance_of
 from tests.x402.exact.published import bought_by_npm, bought_by_pypi, second_shop
 from tests.x402.exact.sellers import PRICE_UNITS, SECRET, Shop, first_shop
 from tests.x402.exact.solana.payers import check_paid, key_of

@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from tests.contract.client import ApiClient

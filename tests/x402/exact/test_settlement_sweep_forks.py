@@ -10,9 +10,9 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from accounts.models import FeeEntry
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import Authorization as Signed
-from demo.localnet.authorizations import authorize
+from localnet.anvil import Anvil
+from localnet.authorizations import Authorization as Signed
+from localnet.authorizations import authorize
 from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend
 from tests.contract.client import ApiClient

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.authorizations import DOMAIN
+from localnet.authorizations import DOMAIN
 from tests.contract.client import ApiClient
 from tests.x402.exact import cases
 from tests.x402.exact.bodies import body_of

@@ -12,8 +12,8 @@ import pytest
 from django.db import connection
 
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.servers import THREADS, Server, running_servers

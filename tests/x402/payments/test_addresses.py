@@ -11,9 +11,9 @@ from eth_account.messages import encode_defunct
 
 from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Mode, Role
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from localnet.anvil import Anvil
+from localnet.funding import payer
 from mails.models import OutgoingMail
 from tests.contract.client import ApiClient
 from tests.factories import NOON, make_merchant, make_user, make_wallet

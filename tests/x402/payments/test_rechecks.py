@@ -7,9 +7,9 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Merchant
-from demo.localnet.abi import encode_call
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import lay_usdc
+from localnet.abi import encode_call
+from localnet.anvil import Anvil
+from localnet.authorizations import lay_usdc
 from tests.nodes.forwarders import FLUSH, NATIVE_COIN
 from tests.x402.recorded import UNITS, make_seller
 from wallets.models import ChainCursor

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import FeeEntry, Merchant
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from mails.models import OutgoingMail as Mail
 from tests.contract.client import ApiClient
 from tests.wallets.factories import make_watcher, read_all

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-CONTRACT_FOLDERS = (Path("wallets/forwarders/contracts"), Path("demo/localnet/contracts"))
+CONTRACT_FOLDERS = (Path("wallets/forwarders/contracts"), Path("localnet/src/localnet/contracts"))
 OUTPUTS = ("abi", "bytecode", "bytecode_runtime")
 SETTINGS = {"evm_version": "paris", "optimize": "gas", "bytecode_metadata": False}
 

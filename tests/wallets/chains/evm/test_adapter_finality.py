@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.evmkin import opened, spec_of

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address, transfer
-from demo.localnet.tron import USDT, TronNode
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address, transfer
+from localnet.tron import USDT, TronNode
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import FAR_FUTURE, address_of, make_deposit, make_watcher, read_all

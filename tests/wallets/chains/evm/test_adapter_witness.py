@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.evmkin import opened, read_whole, spec_of

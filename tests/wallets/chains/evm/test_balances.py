@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import balance_of, token_address, transfer
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import balance_of, token_address, transfer
 from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.chains.examples import EVM
 from tests.wallets.factories import local_spec

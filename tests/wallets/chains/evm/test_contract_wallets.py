@@ -9,13 +9,13 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 
 from accounts.models import Merchant
-from demo.localnet.abi import encode_arguments
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
 from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
+from localnet.abi import encode_arguments
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.smart_wallet import deploy_wallet
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy
-from tests.nodes.smart_wallet import deploy_wallet
 from tests.wallets.proving import prove, start
 from tests.wallets.signing import Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address, transfer
-from demo.localnet.tron import USDT
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address, transfer
+from localnet.tron import USDT
 from tests.nodes.proxy import Answer, Ask, Fault, Request, RpcProxy, as_if_busy, honest, methods_of, one_by_one
 from tests.wallets.chains.tron.test_dialect import KEY
 from tests.wallets.evmkin import opened, spec_of

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from tests.nodes.proxy import RpcProxy, one_by_one, results
 from tests.wallets.evmkin import opened, spec_of
 from tests.wallets.paying import transfer, transfer_many

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from wallets.chains.evm.family import EvmFamily
 from wallets.chains.rpc.client import Call

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from demo.localnet.solana.node import USDC
+from localnet.solana.node import USDC
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, TokenTransfer
 from wallets.chains.registry import CHAINS, load_chain

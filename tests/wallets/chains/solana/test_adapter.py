@@ -11,8 +11,8 @@ from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from demo.localnet.solana import programs
-from demo.localnet.solana.node import USDC, Format, Payment, SolanaNode
+from localnet.solana import programs
+from localnet.solana.node import USDC, Format, Payment, SolanaNode
 from tests.chains import OpenReader
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy

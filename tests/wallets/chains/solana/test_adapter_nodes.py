@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.solana import programs
-from demo.localnet.solana.node import SolanaNode
+from localnet.solana import programs
+from localnet.solana.node import SolanaNode
 from tests.chains import OpenReader
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy

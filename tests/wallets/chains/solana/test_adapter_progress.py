@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.solana.node import SolanaNode
+from localnet.solana.node import SolanaNode
 from tests.chains import OpenReader
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demo.localnet.solana.node import USDC
+from localnet.solana.node import USDC
 from tests.wallets.chains.solana.reading import JSON, new_owner
 from wallets.chains.base import LABEL_LENGTH, MOST_LABELS, ChainError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.solana import decode

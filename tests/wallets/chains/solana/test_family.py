@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 
-from demo.localnet.solana.node import SolanaNode
+from localnet.solana.node import SolanaNode
 from tests.wallets.chains.examples import EVM, SOLANA
 from tests.wallets.chains.requests import REFERENCE, request_on
 from tests.wallets.chains.solana.reading import open_reader

@@ -6,8 +6,8 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.system_program import CreateAccountParams, create_account
 
-from demo.localnet.solana import programs
-from demo.localnet.solana.node import USDC, Format, Payment, SolanaNode
+from localnet.solana import programs
+from localnet.solana.node import USDC, Format, Payment, SolanaNode
 from tests.chains import OpenReader
 from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.chains.solana.reading import new_owner, read_one

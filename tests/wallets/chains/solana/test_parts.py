@@ -9,8 +9,8 @@ import pytest
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from demo.localnet.solana import programs
-from demo.localnet.solana.node import USDC, Payment, SolanaNode
+from localnet.solana import programs
+from localnet.solana.node import USDC, Payment, SolanaNode
 from tests.chains import OpenReader
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.solana.reading import new_owner, read, read_one

@@ -12,8 +12,8 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import Transaction
 
-from demo.localnet.solana import programs
-from demo.localnet.solana.node import SolanaNode
+from localnet.solana import programs
+from localnet.solana.node import SolanaNode
 from wallets.chains.solana.unsigned_payment import TokenPayment, is_wallet, unsigned_payment
 
 PAYER, MERCHANT, REFERENCE = (Keypair().pubkey() for _ in range(3))

@@ -7,7 +7,7 @@ import pytest
 from solders.keypair import Keypair
 from solders.transaction import Transaction
 
-from demo.localnet.solana.node import USDC, SolanaNode
+from localnet.solana.node import USDC, SolanaNode
 from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.chains.rpc.test_pool import Clock
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError

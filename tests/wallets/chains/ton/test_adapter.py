@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from demo.localnet.ton.messages import ATTACHED_NANOTONS, NANOTONS, Envelope, Payment
-from demo.localnet.ton.messages import snake as cells_of
-from demo.localnet.ton.node import TonNode
+from localnet.ton.messages import ATTACHED_NANOTONS, NANOTONS, Envelope, Payment
+from localnet.ton.messages import snake as cells_of
+from localnet.ton.node import TonNode
 from tests.wallets.tonlab import account_at, later, open_ton, read_on
 from tests.wallets.transfers.told import told_transfer
 from wallets.chains.base import Account, AccountReading

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from demo.localnet.ton.node import TonNode
+from localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.tonlab import broken, changing, changing_rows, open_ton, read_on, ton_spec
 from wallets.chains.adapters import open_pool

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tonsdk.boc import Cell as Written
 from tonsdk.utils import Address
 
-from demo.localnet.ton.messages import snake
+from localnet.ton.messages import snake
 from wallets.chains.base import LABEL_LENGTH
 from wallets.chains.ton.cells import (
     MOST_BYTES,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tonsdk.boc import Cell as Written
 from tonsdk.utils import Address
 
-from demo.localnet.ton.messages import snake
+from localnet.ton.messages import snake
 from tests.wallets.chains.ton.test_cells import SENDER, message, written
 from wallets.chains.base import LABEL_LENGTH
 from wallets.chains.ton.cells import OP_INTERNAL_TRANSFER, CellError, InternalTransfer, read_internal_transfer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.ton.node import TonNode
+from localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from tests.wallets.tonlab import account_at, broken, changing, changing_rows, in_message, read_on
 from wallets.chains.adapters import open_pool

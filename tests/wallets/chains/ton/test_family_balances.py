@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.ton.node import TonNode
+from localnet.ton.node import TonNode
 from tests.wallets.accountchains import OnTon, spec_of
 from tests.wallets.contract.hostile import HttpProxy
 from tests.wallets.tonlab import changing_rows

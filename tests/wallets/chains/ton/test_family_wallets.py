@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from nacl.signing import SigningKey
 
-from demo.localnet.ton.node import TonNode
+from localnet.ton.node import TonNode
 from tests.wallets.tonlab import ton_spec
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainUnavailableError

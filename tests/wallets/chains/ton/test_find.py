@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from demo.localnet.ton.messages import Envelope, Payment, transfer_body
-from demo.localnet.ton.node import TonNode
+from localnet.ton.messages import Envelope, Payment, transfer_body
+from localnet.ton.node import TonNode
 from tests.wallets.contract.accountlabs import TonLab
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy
 from tests.wallets.contract.labs import Wallet

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.ton.messages import Payment, TonWallet
-from demo.localnet.ton.node import TonNode
+from localnet.ton.messages import Payment, TonWallet
+from localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import HttpProxy, honest
 from tests.wallets.tonlab import account_at, changing, changing_rows, open_ton, read_on
 from tests.wallets.transfers.told import told_transfer

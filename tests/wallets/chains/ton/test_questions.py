@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from demo.localnet.ton.messages import Payment
-from demo.localnet.ton.node import TonNode
+from localnet.ton.messages import Payment
+from localnet.ton.node import TonNode
 from tests.wallets.chains.ton.test_decode import TRANSFERS
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.tonlab import account_at, changing, open_ton, read_on

@@ -6,10 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 import base58
 import pytest
 
-from demo.localnet.tokens import balance_of
-from demo.localnet.tron.addresses import to_hex
-from demo.localnet.tron.node import USDT as USDT_ON_TRON
-from demo.localnet.tron.node import TronNode
+from localnet.tokens import balance_of
+from localnet.tron.addresses import to_hex
+from localnet.tron.node import USDT as USDT_ON_TRON
+from localnet.tron.node import TronNode
 from tests.wallets.chains.examples import EVM, SOLANA, TRON
 from tests.wallets.evmkin import spec_of
 from tests.wallets.signing import Signer

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from demo.localnet import tokens
-from demo.localnet.funding import payer
-from demo.localnet.tron import USDT, TronNode
-from demo.localnet.tron.addresses import to_base58, to_hex
-from demo.localnet.tron.rules import RateLimit
+from localnet import tokens
+from localnet.funding import payer
+from localnet.tron import USDT, TronNode
+from localnet.tron.addresses import to_base58, to_hex
+from localnet.tron.rules import RateLimit
 from tests.wallets.evmkin import read_whole, spec_of
 from wallets.chains.base import BlockRef, ChainMismatchError, ChainUnavailableError, RangeTooLargeError, TokenTransfer
 from wallets.chains.evm.adapter import EvmAdapter

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.tron import TronNode
+from localnet.tron import TronNode
 from tests.wallets.chains.tron.test_grid import KEYS, NOON, WALLETS, solidified
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from wallets.chains.base import BlockRef, ChainError, MalformedAnswerError

@@ -5,7 +5,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demo.localnet.tron.transactions import fields_of
+from localnet.tron.transactions import fields_of
 from wallets.chains.tron.dialect import write_address
 from wallets.chains.tron.unsigned_payment import Anchor, ContractCall, signed, transfer_data
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.tron import USDT, TronNode
-from demo.localnet.tron.addresses import to_base58
+from localnet.tron import USDT, TronNode
+from localnet.tron.addresses import to_base58
 from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.chains.tron.test_unsigned_payment import ON_CHAIN
 from tests.wallets.contract.hostile import Answer, HttpProxy

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import AuditEntry
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.dashboard.people import Desk
 from tests.factories import WALLET, make_live_chain
 from tests.nodes.answering import answering_code

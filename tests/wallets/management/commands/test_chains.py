@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.wallets.chain_reports import as_json, run
 from tests.wallets.factories import make_deposit, read_all
 from wallets.models import ChainCursor, SourceDifference

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from demo.localnet.anvil import Anvil
+from localnet.anvil import Anvil
 from tests.nodes.fixtures import StartNode
 from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum
 from wallets.forwarders.factory import check_factory, deployment_transaction

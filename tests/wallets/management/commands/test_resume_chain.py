@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
+from localnet.anvil import Anvil
+from localnet.funding import payer
 from tests.wallets.factories import address_of, make_deposit, read_all
 from tests.wallets.paying import transfer
 from tests.wallets.watchers.test_blocks_reorgs import ORPHANED, USDC, assert_follows_the_node, fork

@@ -14,9 +14,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address
 from tests.database import own_database
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.abi import encode_call
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize, sign
-from demo.localnet.funding import payer
-from demo.localnet.permit2 import PERMIT2, lay_multicall, lay_permit2, permit
-from demo.localnet.tokens import balance_of, execute, mint
+from localnet.abi import encode_call
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize, sign
+from localnet.funding import payer
+from localnet.permit2 import PERMIT2, lay_multicall, lay_permit2, permit
+from localnet.smart_wallet import by_wallet, deploy_wallet
+from localnet.tokens import balance_of, execute, mint
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.nodes.overtaking import overtake
 from tests.nodes.proxy import Ask, RpcProxy, one_by_one
-from tests.nodes.smart_wallet import by_wallet, deploy_wallet
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.cases import wrapped

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
-from demo.localnet.tokens import balance_of
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from localnet.tokens import balance_of
 from settlements.gas.balances import refresh_balances
 from settlements.gas.node import Sending, gas_node
 from settlements.gas.upkeep import _withdraw, has_expired, tend

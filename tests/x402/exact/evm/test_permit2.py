@@ -9,14 +9,15 @@ from django.utils import timezone
 
 from accounts.models import FeeEntry
 from accounts.states import Mode
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.permit2 import PERMIT2, PROXY, Permit, allow, permit, real_usdt, sign_permit
-from demo.localnet.tokens import balance_of, execute, mint
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.permit2 import PERMIT2, PROXY, Permit, allow, permit, sign_permit
+from localnet.published import USDT
+from localnet.smart_wallet import deploy_wallet
+from localnet.tokens import balance_of, execute, mint
 from settlements.models import GasTransaction
 from tests.contract.client import client_of
 from tests.nodes.proxy import Ask, RpcProxy, one_by_one
-from tests.nodes.smart_wallet import deploy_wallet
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.permits import Stall, first_of, open_stall, permit_body
@@ -108,7 +109,7 @@ def test_a_permit_for_anything_else_is_refused(stall: Stall, changes: dict[str, 
 
 def test_test_keys_take_no_permits_for_other_spenders_or_tokens() -> None:
     tester = client_of(mode=Mode.TEST)
-    usdt, to = real_usdt(1), pay_to_of(tester, "ethereum")
+    usdt, to = USDT[1], pay_to_of(tester, "ethereum")
     deadline = int(time.time()) + 300
     honest = Permit(PERMIT2, usdt, to, UNITS, 7, deadline, signature="0x" + "11" * 65)
     asked = {"payTo": to, "amount": str(UNITS), "asset": usdt}

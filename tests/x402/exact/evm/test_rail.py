@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.permit2 import PERMIT2, PROXY, Permit, permit
-from demo.localnet.tokens import balance_of, execute, transfer
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.permit2 import PERMIT2, PROXY, Permit, permit
+from localnet.smart_wallet import deploy_wallet
+from localnet.tokens import balance_of, execute, transfer
 from settlements.models import GasTransaction
 from tests.nodes import proxy as faults
 from tests.nodes.overtaking import overtake
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.smart_wallet import deploy_wallet
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.evm.test_permit2 import UNITS, USED_UP, by_contract, by_proxy
 from tests.x402.exact.permits import Stall, permit_body

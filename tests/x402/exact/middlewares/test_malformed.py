@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.x402.exact.middlewares.shops import MIDDLEWARES, standing

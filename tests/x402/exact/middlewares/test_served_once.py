@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from demo.localnet.anvil import Anvil
-from demo.localnet.authorizations import authorize
-from demo.localnet.solana.node import USDC
-from demo.localnet.tokens import balance_of
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from localnet.solana.node import USDC
+from localnet.tokens import balance_of
 from tests.contract.client import ApiClient
 from tests.x402.exact.middlewares.shops import MIDDLEWARES, Stand, standing
 from tests.x402.exact.sellers import PRICE_UNITS, Shop

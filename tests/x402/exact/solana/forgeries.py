@@ -17,7 +17,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from demo.localnet.solana.programs import SYSTEM
+from localnet.solana.programs import SYSTEM
 from tests.x402.exact.solana.payers import Draft
 
 OURS: Final = Keypair()

@@ -20,8 +20,8 @@ from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
 from accounts.states import Mode
-from demo.localnet.solana.node import USDC, SolanaNode
-from demo.localnet.solana.programs import TOKEN, token_account
+from localnet.solana.node import USDC, SolanaNode
+from localnet.solana.programs import TOKEN, token_account
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_user
 from wallets.models import ChainCursor

@@ -10,7 +10,7 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from accounts.states import Mode
-from demo.localnet.solana.node import Payment
+from localnet.solana.node import Payment
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of, results
 from tests.wallets.accountchains import OnSolana, open_account_watcher, read_all

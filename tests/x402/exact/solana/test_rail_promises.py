@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from demo.localnet.solana.node import Payment
+from localnet.solana.node import Payment
 from tests.concurrency.races import together
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import RpcProxy, honest

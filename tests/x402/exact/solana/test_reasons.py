@@ -9,7 +9,7 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from accounts.states import Mode
-from demo.localnet.solana.programs import TOKEN_2022
+from localnet.solana.programs import TOKEN_2022
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_user
 from tests.nodes.proxy import Fault, RpcProxy, garbage, refuses

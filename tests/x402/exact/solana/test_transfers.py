@@ -16,8 +16,8 @@ from solders.signature import Signature
 from solders.system_program import AdvanceNonceAccountParams, advance_nonce_account
 from solders.transaction import VersionedTransaction
 
-from demo.localnet.solana.node import USDC
-from demo.localnet.solana.programs import TOKEN, token_account
+from localnet.solana.node import USDC
+from localnet.solana.programs import TOKEN, token_account
 from tests.x402.exact.solana.forgeries import OURS, PAYER, SHOP, changed, draft, sealed, signed_again, take_lamports
 from tests.x402.exact.solana.payers import LIGHTHOUSE, MEMO, UNITS, Draft
 from x402.exact.errors import RefusedPaymentError

@@ -1,1 +1,0 @@
-"""Local chains: real nodes, emulators and the contracts on them, for the demo, the tests and the benchmarks."""

@@ -1,0 +1,129 @@
+"""USDC at its real address on a local chain, and authorisations of its holders (EIP-3009)."""
+
+import secrets
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from localnet.abi import encode_call
+from localnet.anvil import Anvil, FundedAccount
+from localnet.funding import PAYER_UNITS, payer
+from localnet.published import USDC
+from localnet.tokens import artifact, balance_of, mint
+
+DOMAIN = {"name": "USD Coin", "version": "2"}
+TRANSFER = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
+RECEIVE = TRANSFER.replace("transfer", "receive")
+CANCEL = "cancelAuthorization(address,bytes32,uint8,bytes32,bytes32)"
+_Kinds = dict[str, tuple[tuple[str, str], ...]]
+_FIELDS = (
+    ("from", "address"),
+    ("to", "address"),
+    ("value", "uint256"),
+    ("validAfter", "uint256"),
+    ("validBefore", "uint256"),
+    ("nonce", "bytes32"),
+)
+
+
+def by_bytes(function: str) -> str:
+    """The function of the same name that takes the signature as bytes."""
+    return function.replace("uint8,bytes32,bytes32)", "bytes)")
+
+
+def lay_usdc(node: Anvil) -> str:
+    """Put a token that behaves like the real one at its address, mint the payer a million, and return the address."""
+    address = USDC[node.chain_id]
+    node.rpc("anvil_setCode", address, artifact("Usdc")["runtime"])
+    if not balance_of(node, address, payer(node).address):
+        mint(node, address, payer(node).address, PAYER_UNITS)
+    return address
+
+
+@dataclass(frozen=True)
+class Authorization:
+    """What a payer signs; `signature` is r, s and v in hex."""
+
+    payer: str
+    to: str
+    units: int
+    valid_after: int
+    valid_before: int
+    nonce: str
+    signature: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """The standard's form of it."""
+        authorization = {
+            "from": self.payer,
+            "to": self.to,
+            "value": str(self.units),
+            "validAfter": str(self.valid_after),
+            "validBefore": str(self.valid_before),
+            "nonce": self.nonce,
+        }
+        return {"signature": self.signature, "authorization": authorization}
+
+    def call(self) -> bytes:
+        """Return the call of the token that carries it out."""
+        raw = bytes.fromhex(self.signature[2:])
+        return encode_call(
+            TRANSFER,
+            *(self.payer, self.to, self.units, self.valid_after, self.valid_before),
+            bytes.fromhex(self.nonce[2:]),
+            *(raw[64], raw[:32], raw[32:64]),
+        )
+
+
+def authorize(
+    node: Anvil,
+    to: str,
+    units: int,
+    *,
+    account: FundedAccount | None = None,
+    kind: str = "TransferWithAuthorization",
+    **changes: Any,
+) -> Authorization:
+    """Sign an authorisation of the node's payer that holds for five minutes; `kind` says for which function."""
+    who = account or payer(node)
+    now = int(time.time())
+    unsigned = Authorization(
+        payer=who.address,
+        to=to,
+        units=units,
+        valid_after=now - 600,
+        valid_before=now + 300,
+        nonce="0x" + secrets.token_hex(32),
+    )
+    return sign(node, replace(unsigned, **changes), who, kind=kind)
+
+
+def sign(
+    node: Anvil, told: Authorization, account: FundedAccount, *, kind: str = "TransferWithAuthorization"
+) -> Authorization:
+    """Sign it with an account's key, for the chain's real USDC."""
+    message = told.payload()["authorization"]
+    message |= {name: int(message[name]) for name in ("value", "validAfter", "validBefore")}
+    return _signed(node, told, account, {kind: _FIELDS}, message)
+
+
+def sign_cancel(node: Anvil, told: Authorization, account: FundedAccount) -> Authorization:
+    """Sign that an authorisation is cancelled; the signature is the answer's."""
+    kinds: _Kinds = {"CancelAuthorization": (("authorizer", "address"), ("nonce", "bytes32"))}
+    message = {"authorizer": told.payer, "nonce": told.nonce}
+    return _signed(node, told, account, kinds, message)
+
+
+def _signed(
+    node: Anvil, told: Authorization, account: FundedAccount, kinds: _Kinds, message: dict[str, Any]
+) -> Authorization:
+    # Slow to import, and not every user signs.
+    from eth_account import Account
+
+    signed = Account.sign_typed_data(
+        account.key,
+        domain_data=DOMAIN | {"chainId": node.chain_id, "verifyingContract": USDC[node.chain_id]},
+        message_types={kind: [{"name": name, "type": of} for name, of in fields] for kind, fields in kinds.items()},
+        message_data=message | {"nonce": bytes.fromhex(told.nonce[2:])},
+    )
+    return replace(told, signature="0x" + bytes(signed.signature).hex())

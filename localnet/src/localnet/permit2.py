@@ -1,0 +1,137 @@
+"""Permit2 and the standard's proxy at their real addresses on a local chain, and what payers sign for them.
+
+Permit2's code is that of the pinned anvil, which has it where it plays a chain of the family "tempo". The proxy is a
+stand-in of our own: `contracts/Permit2Proxy.vy` lists what it lacks of the published ABI.
+"""
+
+import secrets
+import time
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from localnet.abi import encode_call
+from localnet.anvil import Anvil, FundedAccount
+from localnet.funding import PAYER_UNITS, payer
+from localnet.published import USDT
+from localnet.tokens import artifact, balance_of, deploy_token, execute, mint
+
+PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
+PROXY = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
+MULTICALL3 = "0xcA11bde05977b3631167028862bE2a173976CA11"
+EXTRA = {"assetTransferMethod": "permit2"}
+SETTLE = "settle(((address,uint256),uint256,uint256),address,(address,uint256),bytes)"
+_TYPES = {
+    "PermitWitnessTransferFrom": (
+        ("permitted", "TokenPermissions"),
+        ("spender", "address"),
+        ("nonce", "uint256"),
+        ("deadline", "uint256"),
+        ("witness", "Witness"),
+    ),
+    "TokenPermissions": (("token", "address"), ("amount", "uint256")),
+    "Witness": (("to", "address"), ("validAfter", "uint256")),
+}
+
+
+def lay_usdt(node: Anvil) -> str:
+    """Put a token that behaves like the real one at its address, mint the payer a million, and return the address."""
+    address = USDT[node.chain_id]
+    _lay(node, address, node.code(deploy_token(node, "USDT")))
+    if not balance_of(node, address, payer(node).address):
+        mint(node, address, payer(node).address, PAYER_UNITS)
+    return address
+
+
+def lay_permit2(node: Anvil) -> None:
+    """Put Permit2 and the proxy at their real addresses."""
+    _lay(node, PERMIT2, _published(PERMIT2))
+    _lay(node, PROXY, bytes.fromhex(artifact("Permit2Proxy")["runtime"][2:]))
+
+
+def lay_multicall(node: Anvil) -> None:
+    """Put Multicall3 at its real address."""
+    _lay(node, MULTICALL3, _published(MULTICALL3))
+
+
+def allow(node: Anvil, token: str, *, account: FundedAccount | None = None) -> None:
+    """Approve Permit2 for an account's whole token balance, as payers do once."""
+    who = account or payer(node)
+    execute(node, who, token, "approve(address,uint256)", PERMIT2, 2**256 - 1)
+
+
+@dataclass(frozen=True)
+class Permit:
+    """What a payer signs for the proxy; `signature` is r, s and v in hex."""
+
+    payer: str
+    token: str
+    to: str
+    units: int
+    nonce: int
+    deadline: int
+    valid_after: int = 0
+    spender: str = PROXY
+    signature: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """The standard's form of it."""
+        authorization = {
+            "from": self.payer,
+            "permitted": {"token": self.token, "amount": str(self.units)},
+            "spender": self.spender,
+            "nonce": str(self.nonce),
+            "deadline": str(self.deadline),
+            "witness": {"to": self.to, "validAfter": str(self.valid_after)},
+        }
+        return {"signature": self.signature, "permit2Authorization": authorization}
+
+    def call(self) -> bytes:
+        """Return the call of the proxy that carries it out."""
+        permit = ((self.token, self.units), self.nonce, self.deadline)
+        witness = (self.to, self.valid_after)
+        raw = bytes.fromhex(self.signature[2:])
+        return encode_call(SETTLE, permit, self.payer, witness, raw)
+
+
+def permit(
+    node: Anvil, token: str, to: str, units: int, *, account: FundedAccount | None = None, **changes: Any
+) -> Permit:
+    """Sign a permit of the node's payer that holds for five minutes."""
+    who = account or payer(node)
+    unsigned = Permit(
+        payer=who.address, token=token, to=to, units=units, nonce=secrets.randbits(256), deadline=int(time.time()) + 300
+    )
+    return sign_permit(node, replace(unsigned, **changes), who)
+
+
+def sign_permit(node: Anvil, told: Permit, account: FundedAccount) -> Permit:
+    """Sign it with an account's key."""
+    # Slow to import, and not every user signs.
+    from eth_account import Account
+
+    signed = Account.sign_typed_data(
+        account.key,
+        domain_data={"name": "Permit2", "chainId": node.chain_id, "verifyingContract": PERMIT2},
+        message_types={
+            name: [{"name": field, "type": kind} for field, kind in fields] for name, fields in _TYPES.items()
+        },
+        message_data={
+            "permitted": {"token": told.token, "amount": told.units},
+            "spender": told.spender,
+            "nonce": told.nonce,
+            "deadline": told.deadline,
+            "witness": {"to": told.to, "validAfter": told.valid_after},
+        },
+    )
+    return replace(told, signature="0x" + bytes(signed.signature).hex())
+
+
+def _lay(node: Anvil, address: str, code: bytes) -> None:
+    node.rpc("anvil_setCode", address, "0x" + code.hex())
+
+
+@cache
+def _published(address: str) -> bytes:
+    with Anvil(1, extra=("--network", "tempo")) as node:
+        return node.code(address)
