@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tree import ROOT, modules, python_sources, relative, repository_files
+from tests.tree import APPS, ROOT, modules, python_sources, relative, repository_files
 
 MOST_LINES_OF_A_FILE = 600
 MOST_LINES_OF_A_FUNCTION = 50
@@ -99,6 +99,17 @@ def mail_imports(source: str) -> Iterator[int]:
             yield node.lineno
 
 
+def imported_packages(source: str) -> set[str]:
+    """The top packages that a module imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    return {name.partition(".")[0] for name in names}
+
+
 def locked_versions(lock: Path) -> dict[str, str]:
     """Name to version of each requirement in a lock file."""
     return dict(re.findall(r"^([\w.-]+)==([\w.]+)", lock.read_text(), re.MULTILINE))
@@ -158,6 +169,14 @@ def test_chain_adapters_load_without_django_or_celery() -> None:
         [sys.executable, "-c", PURE_CHAINS_PROBE], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert probe.returncode == 0, probe.stderr
+
+
+def test_the_local_chains_know_nothing_of_florin() -> None:
+    assert imported_packages("import wallets.chains\nfrom tests import tree") == {"wallets", "tests"}
+    florin = {*APPS, "florin_x402", "tests", "benchmarks"}
+    sources = list((ROOT / "localnet").rglob("*.py"))
+    assert {path.relative_to(ROOT).parts[1] for path in sources} == {"src", "tests"}
+    assert {relative(path): found for path in sources if (found := imported_packages(path.read_text()) & florin)} == {}
 
 
 def test_templates_carry_no_inline_code() -> None:

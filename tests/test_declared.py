@@ -158,6 +158,12 @@ def test_what_is_declared_is_imported() -> None:
     assert packages(of_development()) - found.keys() - NAMED.keys() == set()
 
 
+def test_the_local_chains_import_what_their_own_project_declares_as_ours_does() -> None:
+    lines: list[str] = tomllib.loads((ROOT / "localnet" / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert packages(lines) == imported(frozenset({"localnet/src"})).keys()
+    assert set(lines) <= set(of_the_product())
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_what_nobody_imports_is_named_where_it_is_used(name: str) -> None:
     path, words = NAMED[name]

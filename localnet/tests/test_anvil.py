@@ -11,6 +11,9 @@ from localnet.errors import NodeMissingError, NodeStartError
 from localnet.funding import PAYER_UNITS, payer, prepare_tokens
 from localnet.tokens import balance_of, token_address, transfer
 
+# One worker starts the node.
+pytestmark = pytest.mark.xdist_group("anvil")
+
 USDC = token_address("USDC")
 
 

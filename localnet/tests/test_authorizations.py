@@ -23,6 +23,9 @@ from localnet.funding import payer
 from localnet.smart_wallet import by_wallet, deploy_wallet
 from localnet.tokens import balance_of, execute, mint, read
 
+# One worker starts the node.
+pytestmark = pytest.mark.xdist_group("anvil")
+
 UNITS = 1_000
 USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
 CANCELED = "0x" + keccak(b"AuthorizationCanceled(address,bytes32)").hex()

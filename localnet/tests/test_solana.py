@@ -15,6 +15,9 @@ from localnet.errors import NodeError
 from localnet.solana import programs
 from localnet.solana.node import PAYER_UNITS, USDC, Format, Payment, SolanaNode
 
+# One worker starts the node.
+pytestmark = pytest.mark.xdist_group("solana")
+
 CONFIRMED = {"commitment": "confirmed"}
 
 

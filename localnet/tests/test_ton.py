@@ -6,6 +6,9 @@ from localnet.errors import NodeError
 from localnet.ton.node import PAYER_UNITS as JETTONS
 from localnet.ton.node import TonNode
 
+# One worker starts the node.
+pytestmark = pytest.mark.xdist_group("ton")
+
 
 def test_toncenters_refusals_and_traces_are_worded_as_its_own(ton_node: TonNode) -> None:
     for path, query, code in (
