@@ -36,7 +36,7 @@ MOST_TRIES: Final = 12
 # again.
 FIRST_WAIT: Final = timedelta(minutes=3)
 LONGEST_WAIT: Final = timedelta(hours=12)
-# How long a mail waits whose reason is not known yet, and after which time it is dropped.
+# How long a mail waits if it is too early for its text, and when such a mail is dropped.
 POSTPONED: Final = timedelta(minutes=10)
 LONGEST_POSTPONED: Final = timedelta(days=30)
 # No mail is started later; one may take as long as the task's time limit allows.
@@ -159,7 +159,7 @@ def _give_up(mail: OutgoingMail) -> None:
 
 
 def _send(message: EmailMultiAlternatives) -> None:
-    """Send a message. Django encodes a local part that is not ASCII as no server reads it, so smtplib sends those by SMTPUTF8."""
+    """Send a message. No server reads how Django encodes a local part that is not ASCII, so smtplib sends it by SMTPUTF8."""
     session = getattr(message.connection, "connection", None)
     if not isinstance(session, SMTP) or not is_international(message.to[0]):
         message.send()

@@ -45,7 +45,7 @@ IDEMPOTENCY_KEY: Final = OpenApiParameter(
 )
 """The header, for the OpenAPI description."""
 
-# The settlement's state kept in its visit.
+# The key of a settlement's state in its visit.
 _WAITING: Final = "x402.waiting"
 _PARTS: Final = frozenset({"paymentPayload", "paymentRequirements"})
 

@@ -130,7 +130,7 @@ def _currency(body: Mapping[str, Any]) -> str:
 
 
 def notices_of(body: Mapping[str, Any], wanted: NewCheckout) -> list[dict[str, str]]:
-    """Return what the answer tells about fields that were left out, so that no payment is refused for them."""
+    """Return the notices of fields that were left out of the checkout: an unusable one refuses no payment."""
     if is_blank(body.get("customer_email") or "") or wanted.customer_email:
         return []
     return [

@@ -256,7 +256,7 @@ def unvouched_parts(checkout: Checkout, transfers: Sequence[TransferRow]) -> dic
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """An event to write after the rows."""
+    """An event that is written after the rows."""
 
     checkout: Checkout
     type: str

@@ -29,7 +29,7 @@ from wallets.networks import chain_spec, decimals_of, is_accepted
 from wallets.states import TransferState
 
 MOST_REPORTS: Final = 20
-"""Per checkout: more transactions than a buyer pays with."""
+"""The maximum of reports per checkout: more transactions than a buyer pays with."""
 
 # A double click or a reload asks no node again.
 _SOON: Final = timedelta(seconds=5)
@@ -299,7 +299,7 @@ def _judge(checkout: Checkout, looked: Lookup, now: datetime) -> Finding:
 
 
 def _named(finding: Finding) -> Finding:
-    """Return the finding, of an unlisted token as a fake only if it bears a genuine one's name."""
+    """Return the finding; an unlisted token is called a fake only if it bears a genuine token's name."""
     movement, transaction_ = finding.movement, finding.transaction
     if finding.case is not Case.UNKNOWN_TOKEN or not movement or not transaction_:
         return finding

@@ -68,8 +68,9 @@ class ChartNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """The days, what machines paid in them and in as many before, the best day's volume, and the networks, the busiest first.
+    """The days with checkouts' and machines' payments, the best day's volume, and the networks, the busiest first.
 
+    `machines_before` is what machines paid in the same number of days before.
     `ticks` are the amounts beside the lines, the top one first; none where nothing was paid.
     """
 

@@ -40,7 +40,7 @@ def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
     final = node.height() - chain_spec(chain).confirmations + 1
     for account in GasAccount.objects.filter(chain=chain):
         note_balance(account, node=node, now=now)
-        # Only final ones: a nonce that a reorg frees again would leave a gap that blocks all later transactions.
+        # Only final transactions count: a nonce that a reorg frees again would leave a gap that blocks all later ones.
         if final >= 0 and account.next_nonce is not None:
             follow_chain(account.pk, node=node, height=final, now=now)
 

@@ -33,7 +33,7 @@ GIVE_UP_AFTER: Final = timedelta(minutes=10)
 """How long a transaction that no node accepts may block those behind it."""
 
 REOPENED_FOR: Final = timedelta(days=7)
-"""How long a final result may be taken back; a node that reports older results as missing is not believed."""
+"""How long a final result may be taken back; older ones are not, whatever a node reports as missing."""
 
 # A transaction not mined after this many block times pays more, or is sent again.
 _PATIENCE_BLOCKS: Final = 15
@@ -59,7 +59,7 @@ def send_first(attempt: GasAttempt, *, node: GasNode, withdrawn: Callable[[], ob
 
 
 def _reason(attempt: GasAttempt, answer: Sending, *, node: GasNode) -> Sending:
-    """Return why nodes refused a transaction: in words that we do not know, the balance and the base fee tell."""
+    """Return why nodes refused a transaction. If their words are unknown, compare the balance and the base fee."""
     made = attempt.transaction
     if answer is not Sending.REFUSED:
         return answer
@@ -153,7 +153,7 @@ def _prices(node: GasNode) -> Prices | None:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """One pass over a chain: its newest final block (negative if there is none), and how many of an account's were mined."""
+    """One pass over a chain: its newest final block (negative if there is none), and how many transactions of an account were mined."""
 
     spec: ChainSpec
     node: GasNode
@@ -196,7 +196,7 @@ def _tend_account(pending: Sequence[GasTransaction], seen: _Round) -> None:
         except ChainUnavailableError:
             raise
         except ChainError as error:
-            # A strange answer about one of them must not stop the others.
+            # A malformed answer about one transaction must not stop the others.
             log.warning("transaction not tended", pk=one.pk, error=str(error))
 
 
@@ -218,7 +218,7 @@ def _is_lost(one: GasTransaction, seen: _Round) -> bool:
     try:
         return seen.node.is_lost(address, one.nonce, hashes, height=seen.final)
     except ChainError as error:
-        # Without a second node's confirmation nothing is given up; those behind it are still followed.
+        # Without a second node's confirmation no transaction is dropped; those behind it are still followed.
         log.warning("transaction may be lost", pk=one.pk, error=str(error))
         return False
 

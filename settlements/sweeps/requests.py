@@ -1,4 +1,4 @@
-"""Settlements on a merchant's request: with our gas, stored at once and sent by a task; or with his browser wallet's."""
+"""Settlements on a merchant's request: a task sends them with our gas, or the merchant's browser wallet sends them."""
 
 import re
 from collections.abc import Sequence

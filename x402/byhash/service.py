@@ -28,7 +28,7 @@ from x402.states import Reason
 __all__ = ["Caller", "verify"]
 
 PER_DAY: Final = Limit("x402.sightings", 10_000, seconds=86_400)
-"""How many are stored per merchant and day: strangers can make it ask about any hash. Further ones get no earlier age."""
+"""How many sightings are stored per merchant and day: strangers can make a merchant ask about any hash."""
 
 _NOTE: Final = """
     INSERT INTO x402_sighting (merchant_id, chain, tx_hash, seen_at)
@@ -163,7 +163,7 @@ def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
         return _wrong_payer("This merchant wants payment.signature by the payer.")
     facts = books.facts
     if not facts.is_known:
-        # Recorded whatever the chain answers: that may fail, and the payment ages meanwhile.
+        # The sighting is stored whatever the chain answers: nodes may fail, and the payment ages meanwhile.
         facts = _ask_chain(merchant, proof, now, meanwhile=note)
     judge = partial(
         rules.judge,

@@ -20,7 +20,7 @@ def network_of(spec: ChainSpec, version: int) -> str | None:
 
 
 def listed_network_of(spec: ChainSpec, version: int) -> str | None:
-    """Return the same where a version's published clients know it; a client may refuse a whole list over an unknown name."""
+    """Return a version's name of a chain if published clients know it, else None: an unknown name may make a client refuse all."""
     facts = facts_of(spec.name)
     known = {one.x402_name for one in (facts.mainnet, facts.testnet) if one.is_x402_known}
     name = network_of(spec, version)

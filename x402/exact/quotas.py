@@ -128,7 +128,7 @@ def _lock(row: Authorization) -> None:
 
 
 def _others(row: Authorization, now: datetime, height: int) -> tuple[int, int]:
-    """Return the number of such payments, and the base units that a balance at this height does not include."""
+    """Return the number of the payer's other payments, and their base units that a balance at this height does not include."""
     parameters: dict[str, Any] = {
         "height": height,
         "chain": row.chain,
@@ -158,7 +158,7 @@ _KNOWN_FAILED: Final = f"""{_FAILED} AND EXISTS (
     WHERE p.mode = 'live' AND p.payer = z.payer AND p.merchant_id = z.merchant_id AND p.chain = z.chain
       AND p.verified_at < z.created_at
 )"""  # noqa: S608 - only our own text is put in
-# Dropped and cancelled ones were not the payer's fault.
+# Dropped and cancelled transactions were not the payer's fault.
 _FAILED_AT: Final = """
     SELECT z.created_at
     FROM x402_authorization z LEFT JOIN settlements_gastransaction t ON t.id = z.transaction_id
@@ -180,7 +180,7 @@ def refuse_greedy(stranger: "Stranger", *, payment: int, now: datetime) -> None:
     good, failed = _of_a_day(merchant_id, chain, now)
     if good > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
-    # The sweep finishes open ones that are older.
+    # The sweep finishes open payments that are older.
     asked = ((_FAILED, now - WINDOW), (_OPEN, now - _DAY))
     lately, open_now = _sums(merchant_id, chain, asked)
     costs = FailedCosts(day=max(failed, lately), lately=lately, open=open_now, payment=payment)
@@ -302,7 +302,7 @@ def _of_a_day(merchant_id: int, chain: str, now: datetime) -> tuple[int, int]:
 
 
 def _sums(merchant_id: int, chain: str, asked: tuple[_Asked, _Asked]) -> tuple[int, int]:
-    """Return two sums of costs, each with its condition and since its moment, by one statement."""
+    """Return two sums of costs in one statement: each has its own condition and begins at its own moment."""
     (first, begins), (second, since) = asked
     parameters: list[Any] = [merchant_id, chain, begins, merchant_id, chain, since]
     with connection.cursor() as cursor:

@@ -31,9 +31,9 @@ LATELY: Final = timedelta(hours=2)
 
 _AGAIN_AFTER_SECONDS: Final = 60.0
 _MOST_REMEMBERED: Final = 10_000
-# By merchant and destination; a forwarder never changes.
+# The forwarders' addresses by merchant and destination; a forwarder never changes.
 _forwarders: dict[tuple[int, bytes], str] = {}
-# The merchant's forwarder to a destination.
+# Returns a merchant's forwarder to a destination.
 _Find = Callable[[int, bytes], str | None]
 
 

@@ -30,7 +30,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """`facts` know the transaction only if a watcher recorded it. `seen_at` is null if it was never named before."""
+    """Our records about a proof. `facts` know the transaction only if a watcher recorded it.
+
+    `seen_at` is None if nobody named the transaction before.
+    """
 
     facts: Facts
     seen_at: datetime | None

@@ -66,7 +66,7 @@ def pool_of(spec: ChainSpec) -> RpcPool:
 
 
 def gas_node_of(spec: ChainSpec) -> GasNode:
-    """Return the same nodes for gas transactions."""
+    """Return this thread's nodes of a chain, for gas transactions."""
     return _kept.of(spec)
 
 

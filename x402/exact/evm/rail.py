@@ -44,8 +44,8 @@ _USED = (
     " If there is one, prove it by its transaction's hash."
 )
 
-# Possibly used by a third party before us: then the merchant has the money. Of a failed simulation, version 1 knows no more
-# if the chain has no Multicall3.
+# A third party may have used the authorisation before us: then the merchant has the money. Without Multicall3 on the chain,
+# a failed simulation is all that version 1 learns.
 _PERHAPS_USED: Final = frozenset({reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED})
 
 _FAILING: Final = "0xfa11"
@@ -121,7 +121,7 @@ def _settled(row: Authorization, request: StandardRequest, executed: Executed, c
 
 
 class EvmRail:
-    """The rail of this family of chains (see `x402.exact.rails.Rail`)."""
+    """The rail of EVM chains (see `x402.exact.rails.Rail`)."""
 
     family: ChainFamily = EVM_FAMILY
     questions = 1

@@ -125,7 +125,7 @@ def refuse_spending(payer: Stranger, cost: int, *, now: datetime) -> None:
 
 
 def _failed_of_known(failed: QuerySet[Authorization]) -> int:
-    """Return what failures of payers cost who had paid the merchant before."""
+    """Return what failed payments cost whose payers had paid the merchant before."""
     paid = X402Payment.objects.filter(
         mode=Mode.LIVE,
         payer=OuterRef("payer"),
@@ -142,7 +142,7 @@ def _fees(which: Q) -> Sum:
 
 
 class SolanaRail:
-    """The rail of this family of chains (see `x402.exact.rails.Rail`)."""
+    """The rail of Solana (see `x402.exact.rails.Rail`)."""
 
     family: ChainFamily = SOLANA_FAMILY
     # One each for the transaction and its status, before and after a resend.
