@@ -6,8 +6,7 @@ with a key. Nodes are in `tests/nodes/fixtures.py`; what reads and pays on them 
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,11 +40,7 @@ from webhooks.models import Endpoint
 if TYPE_CHECKING:
     from tests.checkouts.arrivals import Till
     from tests.checkouts.page.streaming.servers import StreamServer
-    from tests.clients.shops import Shop
-    from tests.clients.standin import StandIn
     from tests.demo.shop.client import Client as DemoShop
-
-OpenShop = Callable[..., "Shop"]
 
 
 @pytest.fixture
@@ -226,36 +221,7 @@ def receiver(settings: Any) -> Iterator[Receiver]:
         yield opened
 
 
-# Machines that pay with the published client.
-
-
-@pytest.fixture
-def facilitator() -> Iterator["StandIn"]:
-    """A stand-in for the facilitator, of its own for each test."""
-    from tests.clients.standin import standing_in
-
-    with standing_in() as standin:
-        yield standin
-
-
-@pytest.fixture
-def open_shop(facilitator: "StandIn") -> Iterator[OpenShop]:
-    """Opens shops before which the gate stands; they are closed after the test."""
-    from tests.clients.shops import shop_in
-
-    with ExitStack() as stack:
-
-        def opened(style: str = "wsgi", price: Any = "0.01", *, prices: Any = None, **more: Any) -> "Shop":
-            config = facilitator.config(prices or {"/report": price}, **more)
-            return stack.enter_context(shop_in(style, config))
-
-        yield opened
-
-
-@pytest.fixture(params=["django", "asgi", "wsgi"])
-def gated_shop(request: pytest.FixtureRequest, open_shop: OpenShop) -> "Shop":
-    """A shop in each style, with a report for a cent."""
-    return open_shop(request.param)
+# The demo.
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/checkouts/page/streaming/test_application.py::test_confirmations_are_told_as_blocks_come_though_no_block_rings",
         "tests/checkouts/page/streaming/test_application.py::test_without_valkey_streams_open_and_tell",
         "tests/checkouts/page/streaming/test_hub_listener.py::test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed",
-        "tests/clients/test_closed.py::test_an_endless_answer_ends",
+        "clients/python/tests/test_closed.py::test_an_endless_answer_ends",
         "tests/gateway/core/test_bell.py::test_many_rings_are_one",
         "tests/gateway/management/commands/test_schema.py::test_a_table_that_is_held_is_not_waited_for_long",
         "tests/mails/test_sender.py::test_a_send_that_takes_too_long_is_broken_off_and_counts_as_a_try",
@@ -221,7 +221,8 @@ def around(test: str) -> list[str]:
 @cache
 def invariant_tests() -> frozenset[str]:
     """The tests and controls that tests/INVARIANTS.md names."""
-    return frozenset(re.findall(r"`(tests/[^`]+/test_[^`]+::[^`]+)`", (ROOT / "tests" / "INVARIANTS.md").read_text()))
+    table = (ROOT / "tests" / "INVARIANTS.md").read_text()
+    return frozenset(re.findall(r"`((?:clients/python/tests|tests/[^`]+)/test_[^`]+::[^`]+)`", table))
 
 
 def _refuse_cases_that_are_not_there(node_ids: set[str]) -> None:

@@ -155,7 +155,8 @@ def controls_of(root: Path) -> set[str]:
     """Return the node ids of all controls in the tree."""
     return {
         f"{path.relative_to(root).as_posix()}::{name}"
-        for path in (root / "tests").rglob("test_*.py")
+        for folder in (root / "tests", root / "clients")
+        for path in folder.rglob("test_*.py")
         for name, places in functions_of(parsed(path)).items()
         if is_control(name, places)
     }

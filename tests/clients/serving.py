@@ -1,10 +1,16 @@
-"""A WSGI application on a port of loopback."""
+"""A WSGI application on a port of loopback, with a thread for each request."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socketserver import ThreadingMixIn
 from threading import Thread
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+    request_queue_size = 64
 
 
 class _Quiet(WSGIRequestHandler):
@@ -15,7 +21,7 @@ class _Quiet(WSGIRequestHandler):
 @contextmanager
 def served(app: Any) -> Iterator[str]:
     """Serve an application; yield its address."""
-    with make_server("127.0.0.1", 0, app, handler_class=_Quiet) as server:
+    with make_server("127.0.0.1", 0, app, server_class=_Server, handler_class=_Quiet) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"

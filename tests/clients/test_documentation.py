@@ -1,6 +1,8 @@
-"""The programs of the guide to selling and of the package's page: they sell, pay, and protect what they name."""
+"""The programs of the guide to selling and of the package's page sell and pay.
 
-import asyncio
+The page's first two, the settings of a seller, are proved in clients/python/tests.
+"""
+
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +11,6 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from florin_x402 import Config
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from tests.demo.running import two_free_ports
@@ -25,7 +26,7 @@ GUIDE = "docs/guide/x402-clients.md"
 PAGE = "clients/python/README.md"
 SELLERS = [each for each in running(GUIDE, "js", "python") if "PAYER_KEY" not in each.code]
 [PAYER] = [each for each in running(GUIDE, "js") if "PAYER_KEY" in each.code]
-DJANGO, ASGI, HASH_PAYER = running(PAGE, "python")
+[*_, HASH_PAYER] = running(PAGE, "python")
 
 
 @pytest.fixture
@@ -96,25 +97,6 @@ def test_the_payer_of_the_packages_page_pays_by_hash(
         }
         assert run(HASH_PAYER, folder / "payer", paying) == '200 {"ships": 3}\n'
     assert X402Payment.objects.get().protocol == "hash"
-
-
-def test_the_settings_of_the_packages_page_protect_an_application(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BASE_URL", "https://pay.example")
-    monkeypatch.setenv("LIVE_KEY", "sk_live_1")
-    names: dict[str, Any] = {}
-    exec(DJANGO.code, names)
-    paywall = names["FLORIN_X402"]
-    assert paywall.pop("cache") == "default"
-    assert Config(**paywall).url == "https://pay.example/api/v1/x402"
-    exec(ASGI.code, names)
-    asked: list[str] = []
-
-    async def app(scope: Any, _receive: Any, _send: Any) -> None:
-        asked.append(scope["path"])
-
-    scope = {"type": "http", "method": "GET", "path": "/free", "headers": []}
-    asyncio.run(names["protected"](app)(scope, None, None))
-    assert asked == ["/free"]
 
 
 def python_path() -> str:

@@ -1,18 +1,27 @@
-"""The whole way on real parts: a payer's key, a local chain, the gate, and our own facilitator over HTTP."""
+"""The whole way on real parts: a payer's key, a local chain, the gate, and our own facilitator over HTTP.
 
+What needs no gateway and no node is proved in clients/python/tests.
+"""
+
+import secrets
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from threading import Barrier
 from typing import Any
 
+import httpx
 import pytest
+from django.test import override_settings
 
 from accounts.states import Mode
 from florin_x402 import Price
+from florin_x402.claims import MemoryClaims
 from florin_x402.config import Config
+from florin_x402.django import CacheClaims
 from florin_x402.evm import EvmWallet
 from florin_x402.payer import Order, PaidButUnservedError, Proof, pay_and_retry
-from florin_x402.wire import encode
+from florin_x402.wire import decode, encode
 from florin_x402.wsgi import X402Wsgi
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
@@ -20,13 +29,21 @@ from localnet.funding import payer
 from localnet.tokens import token_address
 from settlements.models import GasTransaction
 from tests.chains import connect
-from tests.clients.forgetting import Forgetful
 from tests.clients.serving import served
-from tests.clients.shops import Reply, shop_in
 from tests.factories import make_key, make_merchant, make_wallet
 from tests.x402.exact.shop import connect_base
 from wallets.selectors import forget
 from x402.models import X402Payment
+
+CALLERS = 8
+
+
+class Forgetful(MemoryClaims):
+    """Claims that decide nothing, as those of a process that shares none with others."""
+
+    def add(self, name: str, value: str, *, seconds: int) -> bool:
+        """Say that nobody has had it."""
+        return True
 
 
 def report(environ: Any, start_response: Any) -> list[bytes]:
@@ -88,24 +105,49 @@ def test_the_facilitator_itself_gives_one_authorisation_to_one_of_eight_requests
         prices={"/report": Price("0.01", settle="after")},
         claims=Forgetful(),
     )
-    gathered = Barrier(8)
+    verified = Barrier(CALLERS)
 
-    with shop_in("wsgi", config) as shop:
+    def patient(environ: Any, start_response: Any) -> list[bytes]:
         # All were verified before the first is settled.
-        shop.before_answering = lambda: gathered.wait(30)
-        proof = signed_by(base_node, shop.get())
-        with ThreadPoolExecutor(8) as payers:
-            replies = list(payers.map(lambda _: shop.get(**proof), range(8)))
-    assert sorted(one.status for one in replies) == [200] + [402] * 7
+        verified.wait(30)
+        return report(environ, start_response)
+
+    app = X402Wsgi(patient, config)
+    with served(app) as url:
+        proof = signed_by(base_node, httpx.get(f"{url}/report"))
+        found = at_once(lambda: httpx.get(f"{url}/report", headers=proof, timeout=60).status_code)
+    app.gate.close()
+    assert sorted(found) == [200] + [402] * (CALLERS - 1)
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
 
 
-def signed_by(node: Anvil, offer: Reply) -> dict[str, str]:
+def test_a_claim_in_valkey_is_made_and_taken_by_one_of_many(settings: Any) -> None:
+    """As processes share a cache. That gates with one cache serve once is proved with the package."""
+    valkey = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": settings.REDIS_URL}
+    with override_settings(CACHES={"x402": valkey | {"KEY_PREFIX": secrets.token_hex(8)}}):
+        claims = CacheClaims("x402")
+        assert sorted(at_once(lambda: claims.add("a", "1", seconds=60))) == [False] * (CALLERS - 1) + [True]
+        assert sorted(at_once(lambda: claims.take("a") or "")) == [""] * (CALLERS - 1) + ["1"]
+
+
+def at_once(ask: Callable[[], Any]) -> list[Any]:
+    """Ask from several threads at the same moment."""
+    gathered = Barrier(CALLERS)
+
+    def one(_: int) -> Any:
+        gathered.wait(10)
+        return ask()
+
+    with ThreadPoolExecutor(CALLERS) as pool:
+        return list(pool.map(one, range(CALLERS)))
+
+
+def signed_by(node: Anvil, offer: httpx.Response) -> dict[str, str]:
     """The header of the standard's second version, for the first thing that is offered."""
-    accepted = offer.header("PAYMENT-REQUIRED")["accepts"][0]
+    accepted = decode(offer.headers["PAYMENT-REQUIRED"])["accepts"][0]
     told = authorize(node, accepted["payTo"], int(accepted["amount"]))
     payload = {"x402Version": 2, "accepted": accepted, "payload": told.payload()}
-    return {"PAYMENT_SIGNATURE": encode(payload)}
+    return {"PAYMENT-SIGNATURE": encode(payload)}
 
 
 class MiningWallet:

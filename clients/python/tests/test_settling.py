@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -12,14 +11,22 @@ import pytest
 from django.test import override_settings
 
 from florin_x402 import Price
+from florin_x402.claims import MemoryClaims
 from florin_x402.django import CacheClaims
-from tests.cast import OpenShop
-from tests.clients.forgetting import Forgetful
-from tests.clients.proofs import by_hash, second_version
-from tests.clients.shops import STYLES
-from tests.clients.standin import StandIn, Told
+from proofs import by_hash, second_version
+from shops import STYLES, OpenShop
+from standin import StandIn, Told
 
 CALLERS = 8
+MEMORY = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "x402-claims"}
+
+
+class Forgetful(MemoryClaims):
+    """Claims that decide nothing, as those of a process that shares none with others."""
+
+    def add(self, name: str, value: str, *, seconds: int) -> bool:
+        """Say that nobody has had it."""
+        return True
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -117,10 +124,8 @@ def test_without_claims_one_authorisation_would_buy_as_often_as_it_is_sent(
     assert sorted(found) == [200] + [402] * (CALLERS - 1)
 
 
-def test_processes_that_share_a_cache_serve_one_authorisation_once(open_shop: OpenShop, settings: Any) -> None:
-    valkey = "django.core.cache.backends.redis.RedisCache"
-    cache = {"BACKEND": valkey, "LOCATION": settings.REDIS_URL}
-    settings.CACHES = {"x402": cache | {"KEY_PREFIX": secrets.token_hex(8)}}
+@override_settings(CACHES={"x402": MEMORY})
+def test_gates_that_share_a_cache_serve_one_authorisation_once(open_shop: OpenShop) -> None:
     # As two processes have it: nothing in common but the cache.
     shops = [open_shop("wsgi", claims=CacheClaims("x402")) for _ in range(2)]
     gathered, turns, proof = Barrier(CALLERS), itertools.count(), second_version()
@@ -142,13 +147,12 @@ def at_once(ask: Callable[[], int]) -> list[int]:
         return list(pool.map(one, range(CALLERS)))
 
 
+@override_settings(CACHES={"default": MEMORY})
 def test_a_claim_in_djangos_cache_is_made_and_taken_by_one() -> None:
-    memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
-    with override_settings(CACHES={"default": memory | {"LOCATION": "x402-claims"}}):
-        claims = CacheClaims("default")
-        assert claims.add("a", "1", seconds=60)
-        assert not claims.add("a", "2", seconds=60)
-        assert claims.take("a") == "1"
-        assert claims.take("a") is None
-        assert claims.add("a", "3", seconds=60)
-        claims.take("a")
+    claims = CacheClaims("default")
+    assert claims.add("a", "1", seconds=60)
+    assert not claims.add("a", "2", seconds=60)
+    assert claims.take("a") == "1"
+    assert claims.take("a") is None
+    assert claims.add("a", "3", seconds=60)
+    assert claims.take("a") == "3"

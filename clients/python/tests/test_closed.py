@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from florin_x402.claims import MemoryClaims
-from tests.cast import OpenShop
-from tests.clients.proofs import by_hash, second_version
-from tests.clients.shops import STYLES, Shop
-from tests.clients.standin import KINDS, StandIn, Told
+from proofs import by_hash, second_version
+from shops import STYLES, OpenShop, Shop
+from standin import KINDS, StandIn, Told
 
 LOST = (Told(raw=None),) * 3
 MALFORMED = {

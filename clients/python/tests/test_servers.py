@@ -15,9 +15,9 @@ from florin_x402.django import config_from_settings
 from florin_x402.hosts import origin_of
 from florin_x402.wire import UnreadableError, decode, encode
 from florin_x402.wsgi import X402Wsgi
-from tests.clients.proofs import by_hash, second_version
-from tests.clients.shops import _call_wsgi
-from tests.clients.standin import StandIn, Told
+from proofs import by_hash, second_version
+from shops import call_wsgi
+from standin import StandIn, Told
 
 PRICES = {"/report": "0.01"}
 
@@ -51,7 +51,7 @@ def test_a_wsgi_body_that_streams_is_served_whole_or_not_at_all_and_closed(facil
         failed = b'{"success": false, "errorReason": "insufficient_funds"}'
         facilitator.tell("/settle", Told(raw=failed))
     headers = {n.replace("_", "-"): v for n, v in second_version().items()}
-    reply = _call_wsgi(wrapped, "GET", "/report", headers, b"")
+    reply = call_wsgi(wrapped, "GET", "/report", headers, b"")
     wrapped.gate.close()
     if pays:
         assert (reply.status, reply.body) == (200, b"written, first, second")

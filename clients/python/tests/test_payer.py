@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
-from florin_x402.evm import EvmWallet, WalletError
+from florin_x402.evm import WalletError
 from florin_x402.payer import Order, PaidButUnservedError, PayerError, PaymentWanted, Proof, message_of, pay_and_retry
 from florin_x402.wire import encode
 from florin_x402.wsgi import X402Wsgi
-from localnet.anvil import Anvil
-from localnet.funding import payer
-from localnet.tokens import balance_of, token_address
-from tests.clients.serving import served
-from tests.clients.standin import PAY_TO, PAYER, StandIn, Told
+from serving import served
+from standin import PAY_TO, PAYER, StandIn, Told
 
 TX_HASH = f"0x{7:064x}"
 
@@ -170,62 +167,3 @@ def test_a_redirect_is_an_answer_and_gets_no_proof() -> None:
     with served(app) as url:
         assert pay_and_retry(order(f"{url}/report"), Purse()).status == 302
     assert asked == [None]
-
-
-def evm(node: Anvil, **changes: Any) -> EvmWallet:
-    fields: dict[str, Any] = {
-        "key": payer(node).key,
-        "rpc_url": node.url,
-        "chain_id": node.chain_id,
-        "network": "base",
-        "token": "USDC",
-        "contract": token_address("USDC"),
-        "seconds": 5.0,
-    }
-    return EvmWallet(**(fields | changes))
-
-
-def wanted(**changes: Any) -> PaymentWanted:
-    fields: dict[str, Any] = {"network": "base", "token": "USDC", "amount": Decimal("1.5")}
-    return PaymentWanted(**(fields | {"pay_to": PAY_TO, "resource": "/"} | changes))
-
-
-def test_a_key_sends_the_tokens_and_tells_the_hash_before_they_go(base_node: Anvil) -> None:
-    told: list[int] = []
-    before = balance_of(base_node, token_address("USDC"), PAY_TO)
-
-    def sent(tx_hash: str) -> None:
-        told.append(balance_of(base_node, token_address("USDC"), PAY_TO) - before)
-
-    evm(base_node).pay(wanted(), sent=sent)
-    assert told == [0]
-    assert balance_of(base_node, token_address("USDC"), PAY_TO) - before == 1_500_000
-
-
-@pytest.mark.parametrize(
-    ("wallet", "asked"),
-    [
-        ({"chain_id": 1}, {}),
-        ({"most_gwei": 0}, {}),
-        ({"rpc_url": "http://127.0.0.1:9"}, {}),
-        ({}, {"pay_to": "0x12"}),
-        ({}, {"pay_to": "0x" + "g" * 40}),
-        ({}, {"amount": Decimal("0.0000001")}),
-    ],
-)
-def test_what_cannot_be_sent_right_is_not_sent(base_node: Anvil, wallet: dict[str, Any], asked: dict[str, Any]) -> None:
-    sent: list[str] = []
-    with pytest.raises(WalletError):
-        evm(base_node, **wallet).pay(wanted(**asked), sent=sent.append)
-    assert sent == []
-
-
-def test_a_transfer_that_fails_on_the_chain_is_no_payment(base_node: Anvil) -> None:
-    sent: list[str] = []
-    with pytest.raises(WalletError):
-        evm(base_node).pay(wanted(amount=Decimal(10**9)), sent=sent.append)
-    assert len(sent) == 1
-
-
-def test_a_wallet_shows_no_key(base_node: Anvil) -> None:
-    assert payer(base_node).key not in repr(evm(base_node))

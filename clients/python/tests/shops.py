@@ -25,6 +25,7 @@ from florin_x402.wire import decode
 from florin_x402.wsgi import X402Wsgi
 
 STYLES = ("django", "asgi", "wsgi")
+OpenShop = Callable[..., "Shop"]
 
 
 @dataclass(frozen=True)
@@ -90,14 +91,14 @@ def _wsgi(shop: Shop, config: Config) -> Iterator[None]:
         return [content]
 
     wrapped = X402Wsgi(validator(app), config)
-    shop.send = lambda *asked: _call_wsgi(validator(wrapped), *asked)
+    shop.send = lambda *asked: call_wsgi(validator(wrapped), *asked)
     try:
         yield
     finally:
         wrapped.gate.close()
 
 
-def _call_wsgi(app: Any, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+def call_wsgi(app: Any, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
     environ: dict[str, Any] = {"QUERY_STRING": ""}
     setup_testing_defaults(environ)
     environ |= {
@@ -167,14 +168,14 @@ def _django(shop: Shop, config: Config) -> Iterator[None]:
     fields = {name: getattr(config, name) for name in config.__dataclass_fields__}
     settings = override_settings(
         ROOT_URLCONF=urls,
-        MIDDLEWARE=["tests.clients.shops.closable"],
+        MIDDLEWARE=["shops.closable"],
         FLORIN_X402=fields,
         ALLOWED_HOSTS=["*"],
         DEBUG_PROPAGATE_EXCEPTIONS=False,
     )
     with settings, _without_database():
         handler = WSGIHandler()
-        shop.send = lambda *asked: _call_wsgi(handler, *asked)
+        shop.send = lambda *asked: call_wsgi(handler, *asked)
         try:
             yield
         finally:
@@ -183,7 +184,7 @@ def _django(shop: Shop, config: Config) -> Iterator[None]:
 
 @contextmanager
 def _without_database() -> Iterator[None]:
-    """Keep Django from looking, around each request, after connections that earlier tests of this process left."""
+    """Let Django look after no database around a request: other tests of this process may have left connections."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     try:

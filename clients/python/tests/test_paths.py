@@ -4,9 +4,8 @@ import pytest
 
 from florin_x402 import Asked, Config, Price, SettingsError
 from florin_x402.prices import PriceList
-from tests.cast import OpenShop
-from tests.clients.shops import STYLES
-from tests.clients.standin import StandIn
+from shops import STYLES, OpenShop
+from standin import StandIn
 
 SPELLINGS = (
     "/report",

@@ -1,6 +1,6 @@
 """A stand-in for the facilitator: a small HTTP server with answers in the contract's form, and in any other on demand.
 
-It stands for nothing but the form. What the real one decides is tested in tests/x402, and here in test_real.py.
+It stands for nothing but the form. Florin's own tests prove what the real facilitator decides.
 """
 
 import json

@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 from florin_x402.wire import encode
-from tests.clients.standin import PAY_TO, PAYER, USDC
+from standin import PAY_TO, PAYER, USDC
 
 _numbers = itertools.count(1)
 

@@ -2,8 +2,8 @@
 
 import json
 
-from tests.cast import OpenShop
-from tests.clients.standin import CHAINS, CONFIG, PAY_TO, USDC, StandIn, Told
+from shops import OpenShop
+from standin import CHAINS, CONFIG, PAY_TO, USDC, StandIn, Told
 
 USDT = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
 SOLANA_USDC = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"

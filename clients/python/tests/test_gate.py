@@ -8,10 +8,9 @@ import pytest
 
 from florin_x402 import Price
 from florin_x402.wire import encode
-from tests.cast import OpenShop
-from tests.clients.proofs import by_hash, first_version, payment, second_version
-from tests.clients.shops import STYLES, Shop
-from tests.clients.standin import KEY, PAY_TO, PAYER, USDC, StandIn, Told
+from proofs import by_hash, first_version, payment, second_version
+from shops import STYLES, OpenShop, Shop
+from standin import KEY, PAY_TO, PAYER, USDC, StandIn, Told
 
 
 def test_one_402_asks_in_all_three_forms_at_once(gated_shop: Shop) -> None:
