@@ -18,6 +18,7 @@ from tests.tree import ROOT
 DEVELOPMENT = frozenset({"tests", "benchmarks"})
 OF_THE_PRODUCT = ("demo", "tracing")
 """The groups of packages that the product can use."""
+CLIENTS = ROOT / "clients" / "python"
 FOREIGN = ROOT / "tests" / "x402" / "exact" / "foreign"
 """Programs that run in the environment of requirements/x402.txt."""
 
@@ -178,6 +179,20 @@ def test_the_check_sees_an_import_that_is_not_declared(tmp_path: Path) -> None:
     assert _modules(planted) == {"packaging", "django"}
     assert "packaging" not in packages(of_the_product())
     assert _providers("opentelemetry.sdk.trace") == ["opentelemetry-sdk"]
+
+
+def test_the_clients_package_imports_what_its_extras_name_and_nothing_of_florin() -> None:
+    told = tomllib.loads((CLIENTS / "pyproject.toml").read_text())
+    extras: dict[str, list[str]] = told["project"]["optional-dependencies"]
+    # Types alone come from _typeshed, which nobody installs.
+    own = {"florin_x402", "_typeshed", *(path.stem for path in (CLIENTS / "tests").glob("*.py"))}
+
+    def foreign(folder: str) -> set[str]:
+        modules = set().union(*map(_modules, (CLIENTS / folder).rglob("*.py"))) - own - sys.stdlib_module_names
+        return {canonicalize_name(module) for module in modules}
+
+    assert foreign("src") == packages([*extras["django"], *extras["evm"]])
+    assert foreign("tests") == foreign("src") | packages(extras["test"]) - {"florin-x402"}
 
 
 def test_what_foreign_programs_import_is_declared_and_the_other_way_round() -> None:

@@ -121,6 +121,8 @@ class StandIn:
 class _Handler(BaseHTTPRequestHandler):
     standin: StandIn
     protocol_version = "HTTP/1.1"
+    # Headers and body are written apart: the body would wait 40 ms for the headers' acknowledgement.
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         self._answer(None)
