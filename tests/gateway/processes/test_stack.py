@@ -120,7 +120,7 @@ def test_signals_mean_what_they_meant_before(tmp_path: Path) -> None:
 def test_without_the_nodes_program_the_demo_goes_on_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(anvil, "ROOT", tmp_path)
+    monkeypatch.setattr(anvil, "package_folder", lambda _: None)
     output = StringIO()
     with stack(tmp_path) as made:
         assert Command(stdout=output).start_nodes(made) is None
