@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from checkouts.creation.service import _CREATE
+from checkouts.creation.service import _STATEMENTS
 
 # Without a driver's type codes PostgreSQL takes parameters of an INSERT's SELECT for text.
 _TYPES: Final = {
@@ -19,7 +19,8 @@ _TYPES: Final = {
     "created_at": "timestamptz",
     "watched_until": "timestamptz",
 }
-_NAMES: Final[list[str]] = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", _CREATE)))
+_LIVE: Final = _STATEMENTS[False, False]
+_NAMES: Final[list[str]] = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", _LIVE)))
 
 
 def _positional(match: re.Match[str]) -> str:
@@ -27,7 +28,7 @@ def _positional(match: re.Match[str]) -> str:
     return f"${_NAMES.index(name) + 1}::{_TYPES.get(name, 'text')}"
 
 
-CREATE: Final = re.sub(r"%\((\w+)\)s", _positional, _CREATE)
+CREATE: Final = re.sub(r"%\((\w+)\)s", _positional, _LIVE)
 
 
 def values(parameters: dict[str, Any]) -> list[Any]:

@@ -216,10 +216,8 @@ _ADDRESSES = insert_deposits(
     watched_until="%(watched_until)s::timestamptz",
 )
 # The unique constraint decides who is first. A statement that inserts nothing looks for the existing row; a row that
-# another transaction is writing right now is found when the statement runs again. `known` is materialized so that it does
-# not run for a new checkout: joined in, it was measured to read the merchant's rows.
-_CREATE = f"""
-WITH created AS (
+# another transaction is writing right now is found when the statement runs again.
+_CREATED = f"""
     INSERT INTO checkouts_checkout (
         public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
         customer_email, redirect_url, webhook_url, again_url, escrow, customer_ref, product_ref, order_ref, creation_ref, offers,
@@ -232,23 +230,8 @@ WITH created AS (
     FROM accounts_merchant WHERE id = %(merchant)s AND closed_at IS NULL
     ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING
     RETURNING id
-), known AS MATERIALIZED (
-    {_KNOWN} AND NOT EXISTS (SELECT FROM created)
-), addresses AS (
-    {_ADDRESSES}
-), counted AS (
-    INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value)
-    SELECT %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', 1 FROM created
-), dated AS (
-    INSERT INTO checkouts_dailytotal (
-        merchant_id, mode, day, chain, token, created, completed, expired, volume, first_id, last_id)
-    SELECT %(merchant)s, %(mode)s, %(day)s, '', '', 1, 0, 0, 0, created.id, created.id FROM created
-)
-SELECT created.id, known.*
-FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE
-"""  # noqa: S608 - only our own column names and constants are put in
-# Only test mode (steps) and escrow (holds) need these parts; other checkouts skip them.
-_STEPS = """), steps AS (
+"""  # noqa: S608 - only our own constant is put in
+_STEPS = """
     INSERT INTO checkouts_teststep (checkout_id, kind, due_at)
     SELECT created.id, s.kind, s.due_at
     FROM created, unnest(%(step_kinds)s::text[], %(step_times)s::timestamptz[]) AS s(kind, due_at)
@@ -261,15 +244,37 @@ _HOLDS = insert_holds(
     nonce="%(nonce)s::bytea",
     now="%(created_at)s::timestamptz",
 )
-_HOLD = f"), held AS ({_HOLDS}"
-_BEFORE_COUNTS = "), counted AS ("
-_CREATE_WITH_STEPS = _CREATE.replace(_BEFORE_COUNTS, _STEPS + _BEFORE_COUNTS)
-# The statement by (is a test, is in escrow).
+_COUNTED = f"""
+    INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value)
+    SELECT %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', 1 FROM created
+"""  # noqa: S608 - only our own constant is put in
+_DATED = """
+    INSERT INTO checkouts_dailytotal (
+        merchant_id, mode, day, chain, token, created, completed, expired, volume, first_id, last_id)
+    SELECT %(merchant)s, %(mode)s, %(day)s, '', '', 1, 0, 0, 0, created.id, created.id FROM created
+"""
+
+
+def _statement(*, is_test: bool, escrow: bool) -> str:
+    """Return the statement that creates a checkout: only test mode has steps, and only escrow has a hold."""
+    parts = {"created": _CREATED, "known": f"{_KNOWN} AND NOT EXISTS (SELECT FROM created)", "addresses": _ADDRESSES}
+    if is_test:
+        parts["steps"] = _STEPS
+    if escrow:
+        parts["held"] = _HOLDS
+    parts |= {"counted": _COUNTED, "dated": _DATED}
+    # Materialized, so that `known` does not run for a new checkout: joined in, it was measured to read the merchant's rows.
+    queries = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in parts.items())
+    return f"""
+        WITH {queries}
+        SELECT created.id, known.* FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE
+    """  # noqa: S608 - only our own parts are put in
+
+
 _STATEMENTS = {
-    (False, False): _CREATE,
-    (True, False): _CREATE_WITH_STEPS,
-    (False, True): _CREATE.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
-    (True, True): _CREATE_WITH_STEPS.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
+    (is_test, escrow): _statement(is_test=is_test, escrow=escrow)
+    for is_test in (False, True)
+    for escrow in (False, True)
 }
 
 
