@@ -41,9 +41,9 @@ _IN_ENGLISH: Final = (
     "templates/account/",
     "templates/admin/",
     "templates/dashboard/",
-    "templates/docs/",
+    "templates/gateway/docs/",
     "templates/mfa/",
-    "templates/operator/",
+    "templates/gateway/operator/",
 )
 _CODE: Final = ("gateway", "mails", "accounts", "wallets", "checkouts", "links")
 # Whatever a translation must say as the original does: placeholders, and the names of tags with their attributes.

@@ -29,11 +29,14 @@ INLINE_CODE = re.compile(
 )
 
 # Mail programs know no style sheets, so mails carry their style with them. But opening one tells nobody.
-MAIL_TEMPLATES = ROOT / "templates" / "emails"
+MAIL_TEMPLATES = ROOT / "templates" / "checkouts" / "emails"
 LOADED_BY_MAIL = re.compile(
     r"<(?:img|link|script|style|iframe|object|video|audio|form)\b | \ssrc\s*= | \son[a-z]+\s*= | url\( | @import | javascript:",
     re.VERBOSE | re.IGNORECASE,
 )
+
+# A template of an app's page, as the view names it.
+PAGE_OF_AN_APP = re.compile(r'"(?:dashboard/)?(\w+)/[\w/-]+\.(?:html|txt)"')
 
 PURE_CHAINS_PROBE = """
 import importlib, pkgutil, sys
@@ -185,6 +188,16 @@ def test_templates_carry_no_inline_code() -> None:
         for path in repository_files(".html")
         if MAIL_TEMPLATES not in path.parents
         for match in INLINE_CODE.finditer(path.read_text())
+    ]
+    assert found == []
+
+
+def test_an_apps_views_render_templates_of_its_own() -> None:
+    found = [
+        f"{relative(path)}: {match.group()}"
+        for path in python_sources()
+        for match in PAGE_OF_AN_APP.finditer(path.read_text())
+        if match[1] in APPS and (owner := path.relative_to(ROOT).parts[0]) in APPS and owner != match[1]
     ]
     assert found == []
 

@@ -221,7 +221,7 @@ def preview(request: SeatedRequest) -> HttpResponse:
         return_label=texts["return_label"].strip(),
     )
     context = {"brand": shown, "notes": preview_notes(accent)}
-    return render(request, "dashboard/branding/_preview.html", context)
+    return render(request, "dashboard/accounts/_branding_preview.html", context)
 
 
 @seated(get=Act.SEE)
@@ -276,4 +276,4 @@ def _page(request: SeatedRequest, form: BrandingForm, status: int = 200) -> Http
         "notes": preview_notes(accent),
         "switches": CheckoutPageForm(initial=switches),
     }
-    return render(request, "dashboard/branding/page.html", context, status=status)
+    return render(request, "dashboard/accounts/branding.html", context, status=status)

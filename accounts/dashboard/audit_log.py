@@ -159,7 +159,7 @@ def audit_log(request: SeatedRequest) -> HttpResponse:
         "actions": _actions(wanted),
         "is_narrowed": bool(wanted.person or wanted.action),
     }
-    return render(request, "dashboard/audit/list.html", context)
+    return render(request, "dashboard/accounts/audit.html", context)
 
 
 @seated(get=Act.EXPORT)
@@ -176,7 +176,7 @@ def check(request: SeatedRequest) -> HttpResponse:
     report = verify_audit_log(chain=request.seat.merchant.pk)
     head = report.heads[0] if report.heads else None
     context = {"report": report, "head": head}
-    return render(request, "dashboard/audit/check.html", context)
+    return render(request, "dashboard/accounts/audit_check.html", context)
 
 
 def _wanted(request: SeatedRequest) -> Wanted:

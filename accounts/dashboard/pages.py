@@ -41,7 +41,7 @@ def new_merchant(request: PersonRequest) -> HttpResponse:
         )
         return _to_merchant(merchant)
     context = {"form": form, "merchants": merchants_of(request.user)}
-    return render(request, "dashboard/new_merchant.html", context)
+    return render(request, "dashboard/accounts/new_merchant.html", context)
 
 
 def _to_merchant(merchant: Merchant) -> HttpResponse:
@@ -52,7 +52,7 @@ def _to_merchant(merchant: Merchant) -> HttpResponse:
 @seated(get=Act.SEE)
 def data_export(request: SeatedRequest) -> HttpResponse:
     """Show what an export contains."""
-    return render(request, "dashboard/export.html")
+    return render(request, "dashboard/accounts/export.html")
 
 
 @seated(post=Act.CLOSE, fresh=True)

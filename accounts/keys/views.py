@@ -48,7 +48,7 @@ def create(request: SeatedRequest) -> HttpResponse:
         actor=request.user,
         address=address_or_none(request),
     )
-    return render(request, "dashboard/keys/created.html", {"key": key, "secret": secret})
+    return render(request, "dashboard/accounts/key_created.html", {"key": key, "secret": secret})
 
 
 @seated(post=Act.MANAGE_KEYS, fresh=True)
@@ -71,4 +71,4 @@ def _key(request: SeatedRequest, key_id: str) -> ApiKey:
 def _page(request: SeatedRequest, form: KeyForm, status: int = 200) -> HttpResponse:
     found = keys_of(request.seat.merchant, mode=request.seat.mode)
     context = {"keys": found, "form": form}
-    return render(request, "dashboard/keys/list.html", context, status=status)
+    return render(request, "dashboard/accounts/keys.html", context, status=status)

@@ -139,7 +139,7 @@ def _refuse(request: HttpRequest, seat: Seat, decision: Decision) -> HttpRespons
     act = decision.acts[str(request.method)]
     is_change = decision.fresh or request.method not in _SAFE
     if not seat.can(act) or (seat.look and is_change):
-        return render(request, "dashboard/refused.html", {"act": act}, status=403)
+        return render(request, "dashboard/accounts/refused.html", {"act": act}, status=403)
     if decision.fresh and needs_proof(request, now=timezone.now()):
         # The login library's middleware asks for reauthentication, and repeats the request afterwards.
         raise ReauthenticationRequired

@@ -132,4 +132,4 @@ def _page(request: SeatedRequest, form: InvitationForm, status: int = 200) -> Ht
         "form": form,
         "roles": Role,
     }
-    return render(request, "dashboard/team.html", context, status=status)
+    return render(request, "dashboard/accounts/team.html", context, status=status)

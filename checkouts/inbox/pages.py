@@ -76,7 +76,7 @@ def inbox(request: SeatedRequest) -> HttpResponse:
     }
     if shows_alarms and page.is_first:
         context |= {"alarms": item_rows(alarms(seat)), "alarm_count": alarm_count(seat)}
-    return render(request, "dashboard/inbox/list.html", context)
+    return render(request, "dashboard/checkouts/inbox/list.html", context)
 
 
 @seated(get=Act.SEE)
@@ -223,7 +223,7 @@ def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", 
         # Candidates that a rule found but could not choose between.
         "tied": sum(each.is_likely and each.is_open for each in choices),
     }
-    return render(request, "dashboard/inbox/item.html", context, status=status)
+    return render(request, "dashboard/checkouts/inbox/item.html", context, status=status)
 
 
 def _without(choices: list[Choice], shown: list[Choice]) -> list[Choice]:
@@ -261,7 +261,7 @@ def _decide_page(
         "undo_seconds": int(UNDO_SPAN.total_seconds()),
     }
     status = 422 if error else 200
-    return render(request, "dashboard/inbox/decide.html", context, status=status)
+    return render(request, "dashboard/checkouts/inbox/decide.html", context, status=status)
 
 
 def _is_free(found: InboxItem, decisions: list[InboxDecision]) -> bool:
@@ -349,7 +349,7 @@ def reports(request: SeatedRequest) -> HttpResponse:
         "rows": [(report, _words(report), items.get(report.pk)) for report in page.rows],
         "pager": page,
     }
-    return render(request, "dashboard/inbox/reports.html", context)
+    return render(request, "dashboard/checkouts/inbox/reports.html", context)
 
 
 @seated(post=Act.RUN_PAYMENTS)

@@ -61,8 +61,8 @@ def receipt_words(subject: str) -> MailWords | None:
     test_title = gettext("Test receipt from %(merchant)s") % names
     return MailWords(
         subject=test_title if page.is_test else title,
-        text=_render("emails/receipt.txt", context),
-        html=_render("emails/receipt.html", context),
+        text=_render("checkouts/emails/receipt.txt", context),
+        html=_render("checkouts/emails/receipt.html", context),
     )
 
 

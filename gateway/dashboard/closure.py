@@ -90,7 +90,7 @@ def close(request: SeatedRequest) -> HttpResponse:
 
 def _page(request: SeatedRequest, form: ClosingForm, status: int = 200) -> HttpResponse:
     context = {"form": form, "things": list(_open_things(request.seat)), "days": REOPEN_WITHIN.days}
-    return render(request, "dashboard/closing.html", context, status=status)
+    return render(request, "dashboard/gateway/closing.html", context, status=status)
 
 
 def _open_things(seat: Seat) -> Iterator[OpenThing]:

@@ -38,7 +38,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         with translation.override("en"):
             answer = shortcuts.render(
                 request,
-                "docs/page.html",
+                "gateway/docs/page.html",
                 {"page_shown": found, "content": found.rendered(), "before": before, "after": after, **_shared()},
             )
     patch_vary_headers(answer, ["Accept"])
@@ -51,7 +51,7 @@ def index(request: HttpRequest) -> HttpResponse:
         answer = HttpResponse(llms_text(), content_type=_MARKDOWN)
     else:
         with translation.override("en"):
-            answer = shortcuts.render(request, "docs/index.html", _shared())
+            answer = shortcuts.render(request, "gateway/docs/index.html", _shared())
     patch_vary_headers(answer, ["Accept"])
     return answer
 
@@ -76,7 +76,7 @@ def changelog(_request: HttpRequest) -> HttpResponse:
 def explorer(request: HttpRequest) -> HttpResponse:
     """Show the OpenAPI document in Redoc, which writes its styles into the page and therefore gets a nonce."""
     with translation.override("en"):
-        return shortcuts.render(request, "docs/explorer.html", _shared())
+        return shortcuts.render(request, "gateway/docs/explorer.html", _shared())
 
 
 def image(_request: HttpRequest, name: str) -> FileResponse:

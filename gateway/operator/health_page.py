@@ -69,7 +69,7 @@ def health_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         "endpoints": _failing_endpoints(),
         "most_failed": _MOST_FAILED,
     }
-    return render(request, "operator/health.html", context | shown)
+    return render(request, "gateway/operator/health.html", context | shown)
 
 
 class ResumeForm(forms.Form):

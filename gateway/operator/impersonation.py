@@ -42,7 +42,7 @@ def look_page(request: HttpRequest, merchant: Merchant, context: dict[str, Any])
         begin_look(request, merchant, reason=reason, now=timezone.now())
         return _to_pages(merchant)
     shown = {"title": f"Look at the pages of {merchant.name}", "merchant": merchant, "minutes": _MINUTES, "form": form}
-    return render(request, "operator/look.html", context | shown)
+    return render(request, "gateway/operator/look.html", context | shown)
 
 
 @require_POST

@@ -19,4 +19,4 @@ def home(request: HttpRequest) -> HttpResponse:
         if spec.rpc_urls
     ]
     context = {"version": settings.SERVICE_VERSION, "chains": shown}
-    return render(request, "home.html", context)
+    return render(request, "gateway/home.html", context)

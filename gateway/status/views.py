@@ -131,12 +131,12 @@ def status_page(request: HttpRequest) -> HttpResponse:
         report = current_report()
     except DatabaseError:
         shown = _with_icon({"unknown": True}, is_well=False)
-        return render(request, "status.html", shown, status=503)
+        return render(request, "gateway/status.html", shown, status=503)
     titles = {name: spec.title for name, spec in chains().items()}
     incidents = [(each, titles.get(each.chain, each.chain)) for each in report.incidents]
     shown = {"report": report, "incidents": incidents}
     is_well = report.overall == ChainStatus.OK
-    return render(request, "status.html", _with_icon(shown, is_well=is_well))
+    return render(request, "gateway/status.html", _with_icon(shown, is_well=is_well))
 
 
 def _with_icon(shown: dict[str, Any], *, is_well: bool) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def overview(request: SeatedRequest) -> HttpResponse:
         "onboarding": onboarding_of(request.seat),
         "latest": latest_of(request.seat),
     }
-    return render(request, "dashboard/overview.html", context)
+    return render(request, "dashboard/reports/overview.html", context)
 
 
 @seated(get=Act.SEE)
@@ -207,4 +207,4 @@ def latest(request: SeatedRequest) -> HttpResponse:
     shown = latest_of(request.seat)
     if request.GET.get("seen") == shown.digest():
         return HttpResponse(status=204)
-    return render(request, "dashboard/overview_latest.html", {"latest": shown})
+    return render(request, "dashboard/reports/_overview_latest.html", {"latest": shown})

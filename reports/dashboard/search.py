@@ -158,4 +158,4 @@ def search(request: SeatedRequest) -> HttpResponse:
     """Show the matches of a text, grouped by kind."""
     text = request.GET.get("q", "").strip()
     context = {"search_text": text[:LONGEST_TEXT], "matches": matches_of(request.seat, text), "most": MOST_SHOWN}
-    return render(request, "dashboard/search.html", context)
+    return render(request, "dashboard/reports/search.html", context)

@@ -62,7 +62,7 @@ def fees(request: SeatedRequest) -> HttpResponse:
         "present": present,
         "pager": _Pager(_newer(months, present), _older(months, seat.merchant)),
     }
-    return render(request, "dashboard/fees.html", context)
+    return render(request, "dashboard/reports/fees.html", context)
 
 
 @seated(get=Act.SEE)

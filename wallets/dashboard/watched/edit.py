@@ -175,12 +175,12 @@ def _warning(wallet: WatchedWallet) -> str:
 
 def _ask(request: SeatedRequest, form: WatchForm, status: int = 200) -> HttpResponse:
     context = {"form": form}
-    return render(request, "dashboard/watched/form.html", context, status=status)
+    return render(request, "dashboard/wallets/watched/form.html", context, status=status)
 
 
 def _edit(request: SeatedRequest, wallet: WatchedWallet, form: EditForm, status: int = 200) -> HttpResponse:
     context = {"form": form, "row": watched_rows([wallet])[0]}
-    return render(request, "dashboard/watched/edit.html", context, status=status)
+    return render(request, "dashboard/wallets/watched/edit.html", context, status=status)
 
 
 def _to_wallet(request: SeatedRequest, wallet: WatchedWallet) -> HttpResponse:

@@ -121,7 +121,7 @@ def wallets(request: SeatedRequest) -> HttpResponse:
         "tags": [(tag, tag) for tag in tags_of(seat.merchant.pk, seat.mode)],
         "importing": _still_importing(rows),
     }
-    return render(request, "dashboard/watched/list.html", context)
+    return render(request, "dashboard/wallets/watched/list.html", context)
 
 
 @seated(get=Act.SEE)
@@ -137,7 +137,7 @@ def wallets_live(request: SeatedRequest) -> HttpResponse:
         "importing": _still_importing(rows),
         "done": [row.title for row in rows if not row.is_importing],
     }
-    return render(request, "dashboard/watched/_live.html", context)
+    return render(request, "dashboard/wallets/watched/_live.html", context)
 
 
 def _parse_wallets(seat: Seat, query: Mapping[str, str]) -> WalletFilter:
@@ -181,7 +181,7 @@ def wallet(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
         "pager": page,
         "file_query": _query_of(wanted),
     }
-    return render(request, "dashboard/watched/detail.html", context)
+    return render(request, "dashboard/wallets/watched/detail.html", context)
 
 
 @seated(get=Act.SEE)
@@ -192,7 +192,7 @@ def wallet_live(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
         return HttpResponse(headers={"HX-Refresh": "true"})
     if request.GET.get("seen") == context["digest"]:
         return HttpResponse(status=204)
-    return render(request, "dashboard/watched/_progress.html", context)
+    return render(request, "dashboard/wallets/watched/_progress.html", context)
 
 
 @seated(get=Act.EXPORT)

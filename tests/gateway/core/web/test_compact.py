@@ -17,7 +17,7 @@ PAGE = "<p>\n    one\n\n    two\n</p>\n" * 20
 COMPACT_TEMPLATES = [
     path
     for path in repository_files(".html")
-    if path.parent.name in {"templates", "errors", "brand", "checkouts", "links"} and "dashboard" not in path.parts
+    if path.parent.name in {"templates", "parts", "gateway", "checkouts", "links"} and "dashboard" not in path.parts
 ]
 SCRIPTS = {path.name: path for path in repository_files(".js") if "js" in path.parts}
 STYLES = {path.name: path for path in repository_files(".css")}
