@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import datetime
 
 from django.db import connection
 
-from checkouts.lifecycle.counts import rebuild
-from wallets.transfers.totals import rebuild_days
+from gateway.core.daily_totals import Days, nightly_days, rebuild
 
 DAYS = 366
 TRANSFERS_EACH = 5
@@ -167,15 +166,10 @@ def fill(merchant: int, *, checkouts: int, end: datetime, each: int = TRANSFERS_
                 cursor.execute(statement, parameters)
                 # The next one reads this one's rows.
                 cursor.execute("ANALYZE")
-        rebuild(since=date(2000, 1, 1), until=_tomorrow(end))
-        rebuild_days()
+        rebuild(dict.fromkeys(nightly_days(end.date()), Days()))
         cursor.execute("SET session_replication_role = DEFAULT")
         cursor.execute("VACUUM ANALYZE")
         cursor.execute("CHECKPOINT")
-
-
-def _tomorrow(end: datetime) -> date:
-    return date.fromordinal(end.astimezone(UTC).date().toordinal() + 1)
 
 
 @contextmanager

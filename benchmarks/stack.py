@@ -67,7 +67,7 @@ def seed_merchant() -> tuple[int, str]:
 @contextmanager
 def folded_totals() -> Iterator[None]:
     """Fold kept totals as often as beat has a worker do it."""
-    from checkouts.lifecycle.counts import fold_totals
+    from gateway.core.daily_totals import fold_all
     from gateway.processes.timetable import TIMETABLE
 
     every = cast("timedelta", TIMETABLE["fold totals"]["schedule"]).total_seconds()
@@ -75,7 +75,7 @@ def folded_totals() -> Iterator[None]:
 
     def fold() -> None:
         while not ended.wait(every):
-            fold_totals()
+            fold_all()
 
     folder = threading.Thread(target=fold)
     folder.start()

@@ -5,11 +5,11 @@ from django.utils import timezone
 
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.inbox.service import apply_decisions
-from checkouts.lifecycle.counts import check_yesterday, day_of, fold_totals
+from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.expiry import expire_due_checkouts, release_claims
 from checkouts.reservations import release_amounts
 from checkouts.testmode import play_due_steps
-from wallets.transfers.totals import check_days
+from gateway.core import daily_totals
 
 
 @shared_task(name="checkouts.attribute_transfers")
@@ -51,10 +51,10 @@ def apply_decisions_task() -> int:
 @shared_task(name="checkouts.check_totals")
 def check_totals_task() -> int:
     """Compare the daily totals with their rows, and log each difference as an error."""
-    return check_yesterday(today=day_of(timezone.now())) + check_days()
+    return daily_totals.check(today=day_of(timezone.now()))
 
 
 @shared_task(name="checkouts.fold_totals")
 def fold_totals_task() -> int:
     """Fold the deltas of all kept totals."""
-    return fold_totals()
+    return daily_totals.fold_all()

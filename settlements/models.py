@@ -5,6 +5,7 @@ are never in the database.
 """
 
 from functools import partial
+from typing import Final
 
 from django.db import models
 from django.db.models import Q
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant, User
 from accounts.states import Mode
+from gateway.core.daily_totals import SumTable
 from gateway.core.ids import new_id
 from gateway.core.money import TOKEN_DIGITS
 from settlements.states import Purpose, ReleasedBy, Sender, SettlementStatus, TransactionState
@@ -118,6 +120,9 @@ class GasSpan(models.Model):
 
     def __str__(self) -> str:
         return f"{self.account_id} from {self.begins_at}"
+
+
+GAS_SPANS: Final = SumTable("settlements_gasspan", ("account_id", "begins_at"), ("wei",))
 
 
 class GasAttempt(models.Model):

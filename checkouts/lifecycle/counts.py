@@ -1,21 +1,15 @@
-"""Counts of checkouts by status and their daily totals: kept as inserted differences, folded, verified and rebuilt."""
+"""Counts of checkouts by status and their daily totals: kept as inserted differences."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-import structlog
 from django.db import connection
 
 from checkouts.models import Checkout
-from gateway.core import daily_totals
-from gateway.core.daily_totals import SumDifference, SumTable
-from settlements.gas.ledger import GAS_SPANS
-from wallets.transfers.totals import DAY_TABLES
-
-log = structlog.get_logger(__name__)
+from gateway.core.daily_totals import SumTable
 
 # Merchant, mode and status.
 CountKey = tuple[int, str, str]
@@ -133,31 +127,5 @@ CHECKOUT_DAYS: Final = SumTable(
     ) facts
     GROUP BY merchant_id, mode, day, chain, token
 """,
+    checks_last_day=True,
 )
-
-
-def differences(*, since: date, until: date) -> list[SumDifference]:
-    """Compare the days `since <= day < until` of all merchants; change nothing."""
-    return daily_totals.compare_days(CHECKOUT_DAYS, since=since, until=until)
-
-
-def check_yesterday(*, today: date) -> int:
-    """Compare the day before `today` and log each difference; return how many there are."""
-    found = differences(since=today - timedelta(days=1), until=today)
-    for difference in found:
-        log.error("a daily total is wrong", difference=str(difference))
-    return len(found)
-
-
-def rebuild(*, since: date, until: date) -> None:
-    """Recompute the days `since <= day < until`. Writers wait meanwhile, and add their deltas afterwards."""
-    daily_totals.rebuild_days(CHECKOUT_DAYS, since=since, until=until)
-
-
-def fold_totals() -> int:
-    """Fold all stored totals: of checkouts, gas, transfers, watched movements and fees; return how many deltas there were.
-
-    Each table is folded separately, as `daily_totals.fold_all` describes.
-    """
-    tables = (CHECKOUT_COUNTS, CHECKOUT_DAYS, GAS_SPANS, *DAY_TABLES)
-    return daily_totals.fold_all(tables)

@@ -2,13 +2,16 @@
 
 A change of totalled data inserts a row with the difference, a delta, and never updates a row. So writers never wait for
 each other. A total is the sum of its rows. A task folds the deltas of a total into one row (`is_sum`).
+
+Each app registers its tables of totals when it starts (`AppConfig.ready`). Folding, the nightly check and its repair work on
+all registered tables.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 from django.db import DatabaseError, connection, transaction
@@ -26,12 +29,20 @@ _MERGED: Final = {
 }
 
 
+class Days(NamedTuple):
+    """The days (UTC) `since <= day < until`."""
+
+    since: date = date.min
+    until: date = date.max
+
+
 @dataclass(frozen=True, slots=True)
 class SumTable:
     """A table of totals: its key columns, its measures, and a statement that computes the totals from the original rows.
 
-    `measures` are added up; `least` and `greatest` keep the minimum and the maximum. `raw` selects keys and measures of the
-    days `since <= day < until`, which are its parameters; tables without it are only folded.
+    `measures` are added up; `least` and `greatest` keep the minimum and the maximum. `raw` selects keys and measures of
+    some `Days`, which are its parameters; tables without it are only folded. The nightly check compares all days, or with
+    `checks_last_day` only the day before.
     """
 
     name: str
@@ -40,6 +51,7 @@ class SumTable:
     least: tuple[str, ...] = ()
     greatest: tuple[str, ...] = ()
     raw: str = ""
+    checks_last_day: bool = False
 
     def sql(self, statement: str) -> str:
         """Return a statement with this table's names filled in."""
@@ -115,12 +127,45 @@ class SumDifference:
         return f"{self.table.name} {words}: kept less raw {off}"
 
 
-def compare_days(table: SumTable, *, since: date, until: date) -> list[SumDifference]:
-    """Compare the days `since <= day < until` for all keys; change nothing."""
+_tables: Final[list[SumTable]] = []
+
+
+def register(*tables: SumTable) -> None:
+    """Have an app's tables folded and checked from now on."""
+    _tables.extend(tables)
+
+
+def nightly_days(today: date) -> dict[SumTable, Days]:
+    """Return the days of each table that the nightly check compares."""
+    last = Days(today - timedelta(days=1), today)
+    return {table: last if table.checks_last_day else Days() for table in _tables if table.raw}
+
+
+def compare(days: Mapping[SumTable, Days]) -> list[SumDifference]:
+    """Compare days of tables with their rows; change nothing."""
+    return [difference for table, its_days in days.items() for difference in compare_days(table, its_days)]
+
+
+def rebuild(days: Mapping[SumTable, Days]) -> None:
+    """Recompute days of tables, each table as `rebuild_days` does."""
+    for table, its_days in days.items():
+        rebuild_days(table, its_days)
+
+
+def check(*, today: date) -> int:
+    """Do the nightly check: log each difference; return how many there are."""
+    found = compare(nightly_days(today))
+    for difference in found:
+        log.error("a daily total is wrong", difference=str(difference))
+    return len(found)
+
+
+def compare_days(table: SumTable, days: Days) -> list[SumDifference]:
+    """Compare days of one table for all keys; change nothing."""
     names = (*table.measures, *table.least, *table.greatest)
     width = len(table.keys)
     with connection.cursor() as cursor:
-        cursor.execute(table.sql(_COMPARE), {"since": since, "until": until})
+        cursor.execute(table.sql(_COMPARE), days._asdict())
         return [
             SumDifference(
                 table, dict(zip(table.keys, row[:width], strict=True)), dict(zip(names, row[width:], strict=True))
@@ -130,20 +175,20 @@ def compare_days(table: SumTable, *, since: date, until: date) -> list[SumDiffer
 
 
 @transaction.atomic
-def rebuild_days(table: SumTable, *, since: date, until: date) -> None:
-    """Recompute the totals of the days `since <= day < until`. Writers wait meanwhile, and add their deltas afterwards."""
+def rebuild_days(table: SumTable, days: Days) -> None:
+    """Recompute the totals of some days. Writers wait meanwhile, and add their deltas afterwards."""
     with connection.cursor() as cursor:
         for statement in (_LOCK, _DELETE, _FILL):
-            cursor.execute(table.sql(statement), {"since": since, "until": until})
+            cursor.execute(table.sql(statement), days._asdict())
 
 
-def fold_all(tables: Iterable[SumTable]) -> int:
-    """Fold each table's deltas; return how many there were. An error in one table does not stop the others.
+def fold_all() -> int:
+    """Fold the deltas of all registered tables; return how many there were. An error in one table does not stop the others.
 
     Each error is logged, and the first one raised at the end.
     """
     total, errors = 0, []
-    for table in tables:
+    for table in _tables:
         try:
             total += fold(table)
         except DatabaseError as error:

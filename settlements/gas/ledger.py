@@ -10,7 +10,6 @@ from typing import Any, Final
 from django.db import connection, transaction
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
-from gateway.core.daily_totals import SumTable
 from settlements.errors import NoCoinError, NoGasError
 from settlements.gas.fees import Fees, GasPolicy, Prices, first_fees, gas_policy
 from settlements.gas.keys import Draft, GasKey, gas_keys
@@ -25,7 +24,6 @@ _DAY: Final = timedelta(days=1)
 COSTS: Final = "COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)::text"
 """SQL for the cost of transactions `t` in wei; pending ones count with their maximum."""
 
-GAS_SPANS: Final = SumTable("settlements_gasspan", ("account_id", "begins_at"), ("wei",))
 # As in the trigger that inserts these rows.
 _SPAN_SECONDS: Final = 600
 

@@ -10,13 +10,13 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.creation.forms import parse_create
 from checkouts.creation.service import create_checkout
-from checkouts.lifecycle.counts import differences, fold_totals, rebuild
 from checkouts.models import CheckoutCount, DailyTotal
 from checkouts.testmode import play_due_steps
 from gateway.core import daily_totals
 from gateway.core.outbound import url_policy
 from tests.concurrency.races import crew, holding, together
 from tests.factories import NOON, make_merchant
+from tests.totals import differences, rebuild
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -34,7 +34,7 @@ def race(merchant: Merchant, *others: Callable[[], object]) -> None:
     """Create, pay and fold on several connections at once, beside whatever else."""
     jobs: list[Callable[[], object]] = [lambda: create(merchant)] * 4
     jobs += [lambda: play_due_steps(now=NOON + timedelta(minutes=1))] * 2
-    jobs += [fold_totals] * 2
+    jobs += [daily_totals.fold_all] * 2
     together(*jobs, *others)
     play_due_steps(now=NOON + timedelta(minutes=1))
 
@@ -43,7 +43,7 @@ def test_nothing_is_lost_when_many_write_one_day() -> None:
     merchant = make_merchant()
     race(merchant)
     assert differences(**DAYS) == []
-    fold_totals()
+    daily_totals.fold_all()
     assert DailyTotal.objects.filter(merchant=merchant, chain="").count() == 1
     assert differences(**DAYS) == []
     assert sum(DailyTotal.objects.values_list("completed", flat=True)) == 20
@@ -58,7 +58,7 @@ def test_a_repair_while_others_write_loses_nothing() -> None:
 def test_writers_of_one_day_wait_for_nobody() -> None:
     merchant = make_merchant()
     create(merchant)
-    fold_totals()
+    daily_totals.fold_all()
     with holding("SELECT FROM checkouts_dailytotal, checkouts_checkoutcount FOR UPDATE"), crew() as threads:
         threads.together(lambda: create(merchant))
     assert differences(**DAYS) == []
@@ -69,10 +69,10 @@ def test_a_table_that_a_repair_has_locked_is_left_to_the_next_fold(monkeypatch: 
     create(make_merchant())
     with holding("LOCK TABLE checkouts_checkoutcount IN SHARE ROW EXCLUSIVE MODE"):
         with pytest.raises(OperationalError, match="lock timeout"):
-            fold_totals()
+            daily_totals.fold_all()
         assert not DailyTotal.objects.filter(is_sum=False).exists()
         assert CheckoutCount.objects.filter(is_sum=False).exists()
-    assert fold_totals()
+    assert daily_totals.fold_all()
     assert not CheckoutCount.objects.filter(is_sum=False).exists()
 
 
@@ -83,5 +83,5 @@ def test_without_adding_to_what_is_there_something_is_lost(monkeypatch: pytest.M
     for _ in range(2):
         create(merchant)
         play_due_steps(now=NOON + timedelta(minutes=1))
-        fold_totals()
+        daily_totals.fold_all()
     assert differences(**DAYS) != []

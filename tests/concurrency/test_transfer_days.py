@@ -7,14 +7,15 @@ import pytest
 from django.db import connection, transaction
 
 from checkouts.attribution.queue import attribute_transfers
+from gateway.core.daily_totals import fold_all
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute
 from tests.concurrency.races import crew, deadlocks, holding, together, wait_for_waiters
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
+from tests.totals import differences, rebuild
 from tests.wallets.days import kept_sums, raw_sums
 from wallets.models import Transfer, TransferClaim, TransferDay
 from wallets.states import ClaimKind
 from wallets.transfers.service import confirm_through, orphan_above, record_transfers
-from wallets.transfers.totals import day_differences, fold_days, rebuild_days
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -48,22 +49,22 @@ def test_nothing_is_lost_and_nobody_waits_in_a_circle_when_all_write_one_day() -
 
     def sweep() -> None:
         for _ in range(ROUNDS):
-            fold_days()
-            assert day_differences() == []
+            fold_all()
+            assert differences() == []
 
     together(
         *(partial(watch, chain) for chain in ("base", "polygon")),
         *(partial(work, seed) for seed in range(2)),
         sweep,
         sweep,
-        rebuild_days,
-        rebuild_days,
+        rebuild,
+        rebuild,
     )
     attribute()
     assert deadlocks() == before
     assert TransferClaim.objects.exists()
     assert kept_sums() == raw_sums()
-    fold_days()
+    fold_all()
     assert kept_sums() == raw_sums()
 
 
@@ -85,9 +86,9 @@ def claim_meanwhile(transfer: Transfer, *, waits: bool) -> None:
 
 def test_a_claim_waits_for_whoever_changes_the_transfer() -> None:
     claim_meanwhile(make_transfer(make_checkout()), waits=True)
-    fold_days()
+    fold_all()
     assert [(day.state, day.claim) for day in TransferDay.objects.exclude(count=0)] == [("confirmed", "checkout")]
-    assert day_differences() == []
+    assert differences() == []
 
 
 def test_without_the_lock_it_moves_what_is_no_longer_there() -> None:
@@ -102,4 +103,4 @@ def test_without_the_lock_it_moves_what_is_no_longer_there() -> None:
             claim_meanwhile(make_transfer(make_checkout()), waits=False)
         finally:
             cursor.execute(locking)
-    assert len(day_differences()) == 4
+    assert len(differences()) == 4

@@ -14,10 +14,10 @@ from tests.checkouts.schema import alter
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.invariants.twins import gas_transaction, outflow
 from tests.settlements.gas.test_ledger import added_up
+from tests.totals import differences
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import DepositBalance, DepositOutflow, Transfer, TransferClaim, WatchedMovement
 from wallets.states import ClaimKind, TransferState
-from wallets.transfers.totals import day_differences
 
 pytestmark = pytest.mark.django_db
 FINAL: Final[dict[str, Any]] = {"state": TransferState.CONFIRMED, "confirmed_at": NOON}
@@ -65,15 +65,15 @@ def _cost_more(row: Model) -> None:
 Step = tuple[str, Callable[[], Any], Callable[[Any], object], Callable[[], object]]
 # Trigger: its table, what is there before, what happens, and whether sums and rows differ afterwards.
 KEPT: Final[dict[str, Step]] = {
-    "transfer_days_added": ("wallets_transfer", make_checkout, make_transfer, day_differences),
-    "transfer_days_removed": ("wallets_transfer", _transfer, _remove, day_differences),
-    "transfer_days_changed": ("wallets_transfer", _transfer, _more, day_differences),
-    "transfer_days_claimed": ("wallets_transferclaim", _transfer, _claim, day_differences),
-    "transfer_days_unclaimed": ("wallets_transferclaim", _claim, _remove, day_differences),
-    "watched_days_added": ("wallets_watchedmovement", make_watched, make_movement, day_differences),
-    "watched_days_removed": ("wallets_watchedmovement", _movement, _remove, day_differences),
-    "watched_days_changed": ("wallets_watchedmovement", _movement, _more, day_differences),
-    "fee_days_added": ("accounts_feeentry", make_merchant, charged, day_differences),
+    "transfer_days_added": ("wallets_transfer", make_checkout, make_transfer, differences),
+    "transfer_days_removed": ("wallets_transfer", _transfer, _remove, differences),
+    "transfer_days_changed": ("wallets_transfer", _transfer, _more, differences),
+    "transfer_days_claimed": ("wallets_transferclaim", _transfer, _claim, differences),
+    "transfer_days_unclaimed": ("wallets_transferclaim", _claim, _remove, differences),
+    "watched_days_added": ("wallets_watchedmovement", make_watched, make_movement, differences),
+    "watched_days_removed": ("wallets_watchedmovement", _movement, _remove, differences),
+    "watched_days_changed": ("wallets_watchedmovement", _movement, _more, differences),
+    "fee_days_added": ("accounts_feeentry", make_merchant, charged, differences),
     "deposit_received_added": (
         "wallets_transfer",
         make_checkout,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
+from gateway.core.daily_totals import fold_all
 from reports import entries
 from tests.contract.client import ApiClient
 from tests.factories import NOON, make_checkout, make_transfer
@@ -19,7 +20,6 @@ from tests.reports.takings import days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import Transfer, WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
-from wallets.transfers.totals import fold_days
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
 
@@ -101,7 +101,7 @@ def test_kept_days_and_what_is_left_at_the_ends_are_the_raw_sums_at_any_moment(s
         make(shop.merchant, units, block_time=moment)
         direction = chance.choice(list(Direction))
         make_movement(wallet, units, block_time=moment, direction=direction)
-        chance.choice((fold_days, list))()
+        chance.choice((fold_all, list))()
     for _ in range(8):
         since, until = sorted(chance.sample(moments, 2))
         query = {"from": since.isoformat(), "to": until.isoformat()}

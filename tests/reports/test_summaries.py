@@ -13,6 +13,7 @@ from django.db.models import Sum
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from gateway.core.daily_totals import fold_all
 from reports import summaries, totals
 from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
@@ -27,7 +28,6 @@ from tests.wallets.days import make_movement, make_watched
 from wallets.models import Transfer, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.transfers.selectors import NEWEST_FIRST, older_than
-from wallets.transfers.totals import fold_days
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
 
@@ -134,7 +134,7 @@ def history(merchant: Merchant, chance: random.Random) -> list[datetime]:
             state=chance.choice(list(TransferState)),
             **at,
         )
-        chance.choice((fold_days, list))()
+        chance.choice((fold_all, list))()
     return moments
 
 
@@ -216,7 +216,7 @@ def test_fees_are_those_charged_in_the_time_less_those_taken_back_in_it(shop: Ap
     charged(shop.merchant, "200.000000", at=NOON - timedelta(days=3))
     charged(shop.merchant, "400.000000", at=NOON - timedelta(days=40), voided_at=NOON - timedelta(days=2))
     charged(make_merchant(), "800.000000", at=NOON)
-    fold_days()
+    fold_all()
     assert summary(shop)["fees"] == "-1.50"
     assert summary(shop, since="2026-11-19")["fees"] == "1.50"
     assert summary(shop, since="2026-11-20T12:00:01")["fees"] == "0.00"

@@ -8,12 +8,12 @@ from typing import Any
 
 from accounts.models import Merchant
 from checkouts.models import Checkout
+from gateway.core.daily_totals import fold_all
 from tests.checkouts.watcher import Watcher
 from tests.factories import NOON, USDC_ON_BASE, make_checkout, make_merchant
 from wallets.forwarders.addresses import checksum
 from wallets.models import Transfer, TransferClaim, TransferDay, WatchedDay, WatchedMovement, WatchedWallet
 from wallets.states import ClaimKind, Direction, TransferState
-from wallets.transfers.totals import fold_days
 
 Sums = dict[tuple[Any, ...], tuple[int, int]]
 
@@ -75,7 +75,7 @@ class History:
             self._move,
             self._change_movement,
             self._forget,
-            fold_days,
+            fold_all,
         )
 
     def go_on(self) -> None:

@@ -12,12 +12,13 @@ from accounts.fees.service import charge, set_plan, unvoid, void
 from accounts.models import AuditEntry, FeeDay, FeeEntry, Merchant
 from accounts.states import FeeKind, FeeTier
 from checkouts.tasks import check_totals_task
+from gateway.core.daily_totals import fold_all
 from gateway.core.money import from_units, to_units
 from tests.accounts.fee_entries import booked, charged, completed
 from tests.checkouts.schema import alter
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_user
-from wallets.transfers.totals import check_days, day_differences, fold_days, rebuild_days
+from tests.totals import differences, rebuild
 
 pytestmark = pytest.mark.django_db
 
@@ -238,11 +239,11 @@ def test_whatever_is_charged_and_taken_back_the_days_are_what_the_entries_add_up
         entries = list(FeeEntry.objects.values_list("subject_id", flat=True))
         void(FeeKind.CHECKOUT, chance.sample(entries, 2 % len(entries)), now=now)
         unvoid(FeeKind.CHECKOUT, chance.sample(entries, 1), now=now)
-        chance.choice((fold_days, list))()
-        assert day_differences() == []
+        chance.choice((fold_all, list))()
+        assert differences() == []
     assert kept() == raw()
     FeeDay.objects.all().delete()
-    rebuild_days()
+    rebuild()
     assert kept() == raw()
 
 
@@ -250,8 +251,8 @@ def test_a_cent_too_much_is_reported_at_night_and_mended() -> None:
     charged(make_merchant())
     assert check_totals_task() == 0
     FeeDay.objects.update(amount=Decimal("0.385056"))
-    [found] = day_differences()
+    [found] = differences()
     assert str(found).endswith("chain=base: kept less raw count +0 amount +0.010000")
     assert check_totals_task() == 1
-    rebuild_days()
-    assert check_days() == 0
+    rebuild()
+    assert check_totals_task() == 0

@@ -9,13 +9,13 @@ from django.utils import timezone
 
 from accounts.states import Mode, Role
 from checkouts.dashboard.words import CANCELLED, status_badge
-from checkouts.lifecycle.counts import rebuild
 from checkouts.models import Checkout, CheckoutCount
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.dashboard.opened import listed
 from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, pay
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
+from tests.totals import rebuild
 
 pytestmark = pytest.mark.django_db
 

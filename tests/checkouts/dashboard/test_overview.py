@@ -14,7 +14,6 @@ from django.utils import timezone
 from accounts.states import Mode, Role
 from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.dashboard.attention import LINK_CAPACITY, PARITY, Capacity
-from checkouts.lifecycle.counts import rebuild
 from checkouts.models import AmountReservation, Checkout, CheckoutCount, DailyTotal, InboxItem
 from checkouts.states import InboxAct, InboxReason
 from tests.checkouts import watcher
@@ -25,6 +24,7 @@ from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, decide, reverse_a_p
 from tests.dashboard.machines import make_machine_payment
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES, make_checkout, make_key, make_live_chain, make_merchant, make_wallet
+from tests.totals import rebuild
 from wallets.selectors import forget
 from webhooks.models import Endpoint
 

@@ -11,14 +11,15 @@ from django.db.models import Max, Min
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.lifecycle import counts
-from checkouts.lifecycle.counts import CHECKOUT_COUNTS, check_yesterday, differences, fold_totals, rebuild
+from checkouts.lifecycle.counts import CHECKOUT_COUNTS
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, CheckoutCount, DailyTotal
 from checkouts.states import CheckoutStatus
+from gateway.core import daily_totals
 from tests.checkouts.counted import play
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute
 from tests.factories import NOON, checkout_counts, make_checkout, make_merchant
+from tests.totals import differences, rebuild
 
 pytestmark = pytest.mark.django_db
 
@@ -70,10 +71,10 @@ def test_counts_are_folded_without_being_changed():
     rows = CheckoutCount.objects.filter(merchant=merchant, status=EXPIRED)
     assert list(rows.values_list("value", "is_sum")) == [(1, False)] * 3
     assert checkout_counts(merchant) == {"expired": 3}
-    fold_totals()
+    daily_totals.fold_all()
     assert list(rows.values_list("value", "is_sum")) == [(3, True)]
     assert checkout_counts(merchant) == {"expired": 3}
-    assert fold_totals() == 0
+    assert daily_totals.fold_all() == 0
 
 
 # The days' sums: kept by whoever writes what they sum up, and compared with it to the cent.
@@ -112,9 +113,9 @@ def test_a_table_that_cannot_be_folded_leaves_the_others_to_be_folded(monkeypatc
     for _ in range(2):
         play("completed", merchant)
     broken = replace(CHECKOUT_COUNTS, name="no_such_table")
-    monkeypatch.setattr(counts, "CHECKOUT_COUNTS", broken)
+    monkeypatch.setattr(daily_totals, "_tables", [broken, *daily_totals._tables])
     with pytest.raises(ProgrammingError, match="no_such_table"):
-        fold_totals()
+        daily_totals.fold_all()
     kept_rows = DailyTotal.objects.filter(merchant=merchant).order_by("chain")
     assert [row.is_sum for row in kept_rows] == [True, True]
 
@@ -122,15 +123,15 @@ def test_a_table_that_cannot_be_folded_leaves_the_others_to_be_folded(monkeypatc
 def test_a_cent_too_much_is_reported_and_repaired() -> None:
     merchant = make_merchant()
     play("completed", merchant)
-    fold_totals()
+    daily_totals.fold_all()
     row = DailyTotal.objects.get(merchant=merchant, chain="base")
     row.volume += Decimal("0.01")
     row.save()
     [found] = differences(since=TODAY, until=TOMORROW)
     assert (found.key["merchant_id"], found.key["chain"]) == (merchant.pk, "base")
     assert (found.off["created"], found.off["volume"]) == (0, Decimal("0.01"))
-    assert check_yesterday(today=TOMORROW) == 1
-    assert check_yesterday(today=TODAY) == 0
+    assert daily_totals.check(today=TOMORROW) == 1
+    assert daily_totals.check(today=TODAY) == 0
     rebuild(since=TODAY, until=TOMORROW)
     assert differences(since=TODAY, until=TOMORROW) == []
 
@@ -149,7 +150,7 @@ def test_a_day_knows_the_keys_of_what_it_made() -> None:
     row = DailyTotal.objects.filter(merchant=merchant, chain="")
     keys = row.aggregate(first=Min("first_id"), last=Max("last_id"))
     assert keys == {"first": min(made), "last": max(made)}
-    fold_totals()
+    daily_totals.fold_all()
     row.update(last_id=max(made) - 1)
     [found] = differences(since=TODAY, until=TOMORROW)
     assert (found.off["created"], found.off["volume"]) == (0, 0)

@@ -8,7 +8,6 @@ import pytest
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from checkouts.inbox.service import apply_decisions
-from checkouts.lifecycle.counts import differences
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.models import Checkout, InboxItem, TestStep
 from checkouts.options import may_begin_again
@@ -22,6 +21,7 @@ from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, credited, 
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import BRING_TO, expire
 from tests.factories import NOON, checkout_counts, make_checkout, make_transfer
+from tests.totals import differences
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes", "still_clock")]
 

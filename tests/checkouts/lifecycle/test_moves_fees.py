@@ -14,7 +14,6 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import FeeEntry, Membership, Merchant
 from accounts.states import FeeTier, Mode, Role
 from checkouts.inbox.service import apply_decisions, decide_item
-from checkouts.lifecycle.counts import differences
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, DailyTotal, InboxItem, Payment
 from checkouts.states import CheckoutException, CheckoutStatus, InboxAct, InboxStatus
@@ -35,6 +34,7 @@ from tests.checkouts.watcher import (
     status_of,
 )
 from tests.factories import make_checkout, make_merchant, make_user
+from tests.totals import differences
 from wallets.models import Transfer
 from wallets.transfers.service import orphan_transfers
 from webhooks.models import Delivery

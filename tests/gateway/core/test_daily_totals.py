@@ -5,14 +5,17 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import connection
+from django.db.models import Q
 
-from gateway.core.daily_totals import SumTable, compare_days, days_of, fold, rebuild_days
+from gateway.core import daily_totals
+from gateway.core.daily_totals import Days, SumTable, compare_days, days_of, fold, nightly_days, rebuild_days
 
 pytestmark = pytest.mark.django_db
 
 DAY = date(2026, 11, 20)
-DAYS = {"since": DAY, "until": DAY + timedelta(days=1)}
+DAYS = Days(DAY, DAY + timedelta(days=1))
 RAW = f"""
     SELECT (sold_at AT TIME ZONE 'UTC')::date AS day, shop, count(*) AS count, sum(price) AS units,
         max(price) AS dearest
@@ -62,28 +65,47 @@ def test_folding_leaves_one_row_for_each_key_and_changes_no_total() -> None:
     assert fold(TABLE) == 1
     assert sorted(kept()) == [(1, 3, 21, 9, True), (2, 1, 4, 4, True)]
     assert fold(TABLE) == 0
-    assert compare_days(TABLE, **DAYS) == []
+    assert compare_days(TABLE, DAYS) == []
 
 
 def test_what_nobody_counted_is_reported_and_repaired() -> None:
     sell(1, 5)
     sell(1, 8, counted=False)
     sell(2, 3, counted=False)
-    one, two = compare_days(TABLE, **DAYS)
+    one, two = compare_days(TABLE, DAYS)
     assert one.key == {"day": DAY, "shop": 1}
     assert one.off == {"count": -1, "units": Decimal(-8), "dearest": Decimal(-3)}
     assert str(two) == ("sale_days day=2026-11-20 shop=2: kept less raw count -1 units -3 dearest -3")
-    rebuild_days(TABLE, **DAYS)
-    assert compare_days(TABLE, **DAYS) == []
+    rebuild_days(TABLE, DAYS)
+    assert compare_days(TABLE, DAYS) == []
     assert kept() == [(1, 2, 13, 8, True), (2, 1, 3, 3, True)]
 
 
 def test_days_are_those_of_utc_and_others_are_left_alone() -> None:
     sell(1, 5, at="00:00")
     sell(1, 6, at="23:59:59.999999", counted=False)
-    [found] = compare_days(TABLE, **DAYS)
+    [found] = compare_days(TABLE, DAYS)
     assert found.off["units"] == Decimal(-6)
-    yesterday = {"since": DAY - timedelta(days=1), "until": DAY}
-    assert compare_days(TABLE, **yesterday) == []
-    rebuild_days(TABLE, **yesterday)
+    yesterday = Days(DAY - timedelta(days=1), DAY)
+    assert compare_days(TABLE, yesterday) == []
+    rebuild_days(TABLE, yesterday)
     assert kept() == [(1, 1, 5, 5, False)]
+
+
+def test_every_table_that_is_folded_is_registered() -> None:
+    folded = {
+        model._meta.db_table
+        for model in apps.get_models()
+        if any(getattr(rule, "condition", None) == Q(is_sum=True) for rule in model._meta.constraints)
+    }
+    assert sorted(table.name for table in daily_totals._tables) == sorted(folded)
+
+
+def test_at_night_checkouts_are_compared_for_the_day_before_and_other_tables_for_all_days() -> None:
+    days = {table.name: days for table, days in nightly_days(DAY).items()}
+    assert days == {
+        "accounts_feeday": Days(),
+        "checkouts_dailytotal": Days(DAY - timedelta(days=1), DAY),
+        "wallets_transferday": Days(),
+        "wallets_watchedday": Days(),
+    }

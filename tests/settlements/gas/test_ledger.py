@@ -10,10 +10,10 @@ from django.utils import timezone
 from gateway.core.daily_totals import fold
 from localnet.anvil import Anvil
 from settlements.gas import ledger
-from settlements.gas.ledger import GAS_SPANS, forget_numbers, spent_since
+from settlements.gas.ledger import forget_numbers, spent_since
 from settlements.gas.node import GasNode, broadcast
 from settlements.gas.upkeep import tend
-from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
+from settlements.models import GAS_SPANS, GasAccount, GasAttempt, GasSpan, GasTransaction
 from settlements.states import TransactionState
 from tests.settlements.calls import ask, await_receipt
 from tests.settlements.chain import CONFIRMATIONS, LATE

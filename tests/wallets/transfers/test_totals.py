@@ -8,12 +8,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkouts.tasks import check_totals_task
+from gateway.core import daily_totals
 from tests.checkouts.watcher import Watcher
 from tests.factories import NOON, make_checkout, make_transfer
+from tests.totals import differences, rebuild
 from tests.wallets.days import History, kept_sums, make_movement, make_watched, raw_sums
 from wallets.models import Transfer, TransferClaim, TransferDay, WatchedDay
 from wallets.states import ClaimKind, TransferState
-from wallets.transfers.totals import DAY_TABLES, check_days, day_differences, fold_days, rebuild_days
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +31,7 @@ def test_whatever_happens_the_days_are_what_the_rows_add_up_to(seed: int) -> Non
     history = History(seed)
     for _ in range(60):
         history.go_on()
-        assert day_differences() == []
+        assert differences() == []
     assert kept_sums() == raw_sums()
     assert Transfer.objects.filter(state=TransferState.ORPHANED).exists()
     assert TransferClaim.objects.exists()
@@ -61,7 +62,7 @@ def test_amounts_that_change_places_are_seen_although_their_sum_stays() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE wallets_transfer SET units = 12 - units")
     assert sorted(days().values()) == [(1, 5), (1, 7)]
-    assert day_differences() == []
+    assert differences() == []
 
 
 def test_a_change_of_the_queue_adds_nothing() -> None:
@@ -76,12 +77,12 @@ def test_putting_rows_together_changes_no_sum() -> None:
     for _ in range(3):
         make_transfer(checkout, 7)
         make_movement(wallet, 7)
-        fold_days()
+        daily_totals.fold_all()
         make_transfer(checkout, 7)
         make_movement(wallet, 7)
     before = kept_sums()
-    assert fold_days() == 2
-    assert fold_days() == 0
+    assert daily_totals.fold_all() == 2
+    assert daily_totals.fold_all() == 0
     assert TransferDay.objects.get(is_sum=True).count == 6
     assert WatchedDay.objects.get(is_sum=True).count == 6
     assert kept_sums() == before == raw_sums()
@@ -95,13 +96,13 @@ def test_one_unit_too_much_is_reported_at_night_whatever_its_day_and_mended(tabl
     assert check_totals_task() == 0
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {table} SET units = units + 1")
-    [found] = day_differences()
+    [found] = differences()
     assert (found.table.name, found.off) == (table, {"count": 0, "units": 1})
-    assert check_days() == check_totals_task() == 1
-    rebuild_days(since=TODAY, until=date.max)
-    assert check_days() == 1
-    rebuild_days()
-    assert check_days() == 0
+    assert check_totals_task() == 1
+    rebuild(since=TODAY, until=date.max)
+    assert check_totals_task() == 1
+    rebuild()
+    assert check_totals_task() == 0
     assert kept_sums() == raw_sums()
 
 
@@ -111,7 +112,7 @@ def test_a_change_that_the_triggers_did_not_see_is_reported() -> None:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("UPDATE wallets_transfer SET units = 6")
         cursor.execute("SET LOCAL session_replication_role = DEFAULT")
-    [found] = day_differences()
+    [found] = differences()
     assert found.off == {"count": 0, "units": 1}
 
 
@@ -131,5 +132,5 @@ def test_the_command_tells_of_transfers_too_and_repairs(capsys: pytest.CaptureFi
 
 def test_comparing_is_one_statement_for_each_kind_of_day() -> None:
     with CaptureQueriesContext(connection) as queries:
-        day_differences()
-    assert len(queries) == len(DAY_TABLES)
+        differences()
+    assert len(queries) == len(daily_totals.nightly_days(TODAY))

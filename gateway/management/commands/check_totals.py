@@ -1,14 +1,14 @@
-"""`manage.py check_totals`: compare the daily totals of checkouts, transfers, watched movements and fees with the rows."""
+"""`manage.py check_totals`: compare the daily totals of checkouts, transfers, watched movements and fees with their rows."""
 
 from argparse import ArgumentParser
-from datetime import date, timedelta
+from datetime import UTC, date, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from checkouts.lifecycle.counts import day_of, differences, rebuild
-from wallets.transfers.totals import day_differences, rebuild_days
+from gateway.core import daily_totals
+from gateway.core.daily_totals import Days
 
 _DAY = timedelta(days=1)
 
@@ -30,16 +30,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, since: date | None, until: date | None, repair: bool, **options: Any) -> None:
         """Compare, and repair if asked. Raises CommandError if differences remain."""
-        yesterday = day_of(timezone.now()) - _DAY
-        first = since or until or yesterday
-        days = {"since": first, "until": (until or max(first, yesterday)) + _DAY}
-        moved = days if since or until else {}
-        found = [*differences(**days), *day_differences(**moved)]
+        today = timezone.now().astimezone(UTC).date()
+        days = daily_totals.nightly_days(today)
+        if first := since or until:
+            days = dict.fromkeys(days, Days(first, (until or max(first, today - _DAY)) + _DAY))
+        found = daily_totals.compare(days)
         for difference in found:
             self.stdout.write(str(difference))
         if found and not repair:
             raise CommandError(f"{len(found)} totals differ from their rows.")
         if found:
-            rebuild(**days)
-            rebuild_days(**moved)
+            daily_totals.rebuild(days)
         self.stdout.write("Repaired." if found else "All totals agree with their rows.")
