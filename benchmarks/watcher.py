@@ -17,7 +17,7 @@ from demo.nodes.factory import prepare_chain
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import mint, token_address, transfer_many
-from wallets.chains.specs import TokenSpec
+from wallets.chains.family import TokenSpec
 
 if TYPE_CHECKING:
     from wallets.watchers.blocks import Watcher
@@ -197,8 +197,8 @@ def _block_cost(node: Anvil, usdc: str, merchant: int) -> Report:
 
 
 def _watcher(node: Anvil) -> "Watcher":
-    from wallets.chains.adapters import open_pool
     from wallets.chains.evm.adapter import EvmAdapter
+    from wallets.chains.registry import open_pool
     from wallets.models import Block, ChainCursor
     from wallets.networks import chain_spec
     from wallets.watchers.blocks import Watcher

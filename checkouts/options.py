@@ -14,8 +14,7 @@ from checkouts.states import CheckoutStatus
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import format_units
-from wallets.chains.payments import PaymentRequest
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec, PaymentRequest
 from wallets.networks import chain_spec
 
 

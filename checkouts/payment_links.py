@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from gateway.core.money import format_units
 from wallets.addresses import shown_address
-from wallets.chains.payments import PaymentRequest, WalletLink
+from wallets.chains.family import PaymentRequest, WalletLink
 
 
 def payment_uri(request: PaymentRequest) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from demo.wallets.base import ChainEntry, Transfer
-from wallets.chains.specs import ChainFacts
+from wallets.chains.family import ChainFacts
 
 if TYPE_CHECKING:
     from demo.nodes.base import DemoNode

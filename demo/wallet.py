@@ -12,9 +12,8 @@ from urllib.parse import urlsplit
 from demo.families import DEMO_FAMILIES
 from demo.wallets.base import ChainEntry, Transfer, WalletError
 from wallets.chains.base import AddressError
-from wallets.chains.family import ChainFamily
+from wallets.chains.family import TOKEN_DECIMALS, ChainFamily
 from wallets.chains.registry import family_called
-from wallets.chains.specs import TOKEN_DECIMALS
 
 
 def pay(chain: ChainEntry, *, token: str, to: str, amount: str, reference: str = "", comment: str = "") -> str:

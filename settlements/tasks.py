@@ -24,7 +24,7 @@ from settlements.sweeps.requests import give_up_wallets
 from settlements.sweeps.schedule import sweep_due
 from settlements.sweeps.service import resume
 from wallets.chains.base import ChainError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 
 log = structlog.get_logger(__name__)
 

@@ -27,7 +27,7 @@ from tests.factories import make_merchant, make_wallet
 from tests.links.factories import make_donation, make_link, make_subscription_link
 from tests.links.payer import Payer
 from tests.tree import relative, repository_files
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.networks import chains
 
 LANGUAGES = [code for code, _ in configured.LANGUAGES]

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from gateway.core.api.openapi import errors
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.networks import chains
 from wallets.schemas import CHAIN_LIST
 from wallets.selectors import chain_statuses, down_reasons

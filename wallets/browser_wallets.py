@@ -6,9 +6,8 @@ Nothing here moves money. A signed payment is seen by watchers like any other.
 import threading
 from datetime import datetime
 
-from wallets.chains.adapters import open_pool
-from wallets.chains.payments import Cashier, PaymentOrder, PreparedPayment
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import Cashier, ChainSpec, PaymentOrder, PreparedPayment
+from wallets.chains.registry import open_pool
 
 # Connections to nodes are kept, and must not be shared between threads.
 _of_this_thread = threading.local()

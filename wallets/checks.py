@@ -14,9 +14,8 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
-from wallets.chains.adapters import open_pool
-from wallets.chains.registry import CHAINS, ChainConfigError, load_chain, unknown_settings
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import CHAINS, ChainConfigError, load_chain, open_pool, unknown_settings
 from wallets.networks import watched_chains
 
 TAG = "chains"

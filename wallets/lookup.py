@@ -16,10 +16,9 @@ import structlog
 
 from accounts.states import Mode
 from gateway.core.api.rate_limits import Limit, RateState, hit
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainAdapter, ChainError, FoundTransaction
-from wallets.chains.registry import CHAINS
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import CHAINS, open_pool
 from wallets.models import Transfer
 from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.missed import ask_again

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from django.conf import settings
 
+from wallets.chains.family import TOKEN_DECIMALS, ChainSpec, Network
 from wallets.chains.registry import load_chains
-from wallets.chains.specs import TOKEN_DECIMALS, ChainSpec, Network
 
 
 class _Loaded:

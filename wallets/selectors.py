@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from gateway.core.postgres.replica import from_primary
 from wallets.chains.base import Hint
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, WatchedWallet
 from wallets.networks import chain_spec, chains, poll_seconds, reads_accounts, watched_chains
 from wallets.states import ChainStatus, DownReason

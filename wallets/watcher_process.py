@@ -13,12 +13,12 @@ from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
 
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import AccountAdapter, BlockAdapter, ChainError, ChainUnavailableError
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.client import Call
 from wallets.chains.rpc.notices import Notices
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 from wallets.networks import poll_seconds, reads_accounts
 from wallets.reconciliation.passes import audit_chain
 from wallets.watchers.accounts import AccountWatcher

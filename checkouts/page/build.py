@@ -29,8 +29,7 @@ from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.money import CENT, EXACT, from_units, readable, readable_units
 from wallets.addresses import shown_address
-from wallets.chains.payments import PaymentRequest
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec, PaymentRequest
 from wallets.networks import chains
 from wallets.states import ChainStatus, DownReason, TransferState
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_noop
 
 from accounts.brand.facts import Brand
 from checkouts.rescue.answers import Answer
-from wallets.chains.payments import WalletLink
+from wallets.chains.family import WalletLink
 
 # Texts of `wallets.chains` about chains, which are not translated there.
 BADGES = (gettext_noop("Recommended"), gettext_noop("High gas"))

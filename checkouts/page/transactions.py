@@ -19,8 +19,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimi
 from gateway.core.api.fields import storable
 from wallets.browser_wallets import prepare_payment, send_payment
 from wallets.chains.base import AddressError, ChainError
-from wallets.chains.payments import NotEnoughError, PaymentOrder, PaymentRequest, TransactionRefusedError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec, NotEnoughError, PaymentOrder, PaymentRequest, TransactionRefusedError
 from wallets.lookup import draw_look_up
 from wallets.networks import chains
 from wallets.selectors import chain_statuses

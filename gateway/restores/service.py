@@ -20,7 +20,7 @@ from gateway.core.secrets import derivations
 from gateway.core.times import iso
 from settlements.gas.ledger import forget_numbers
 from wallets.chains.base import ChainError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.forwarders.addresses import deposit_key
 from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, WalletChange
 from wallets.networks import chains, watched_chains

@@ -12,14 +12,13 @@ from django.db import connection
 from django.db.models import F
 
 from settlements.models import BookCheck
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.evm.balances import BALANCE_OF
 from wallets.chains.evm.decode import quantity, word
-from wallets.chains.rpc.batches import ask_all
-from wallets.chains.rpc.client import Call, Node, RefusedError
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
+from wallets.chains.rpc.client import Call, Node, RefusedError, ask_all
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor, DepositBalance
 
 log = structlog.get_logger(__name__)

@@ -15,7 +15,7 @@ from settlements.gas.ledger import spent_since
 from settlements.models import GasAccount, Settlement, SettlementItem
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.plan import forwarder_chains
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import marked
 from wallets.dashboard.watched.rows import shortened
 from wallets.forwarders.addresses import checksum

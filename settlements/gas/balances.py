@@ -16,10 +16,10 @@ from settlements.gas.ledger import refuse_unpayable
 from settlements.gas.node import GasNode
 from settlements.gas.nonces import follow_chain
 from settlements.models import GasAccount
-from wallets.chains.adapters import open_pool
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
-from wallets.chains.specs import ChainSpec
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)

@@ -6,8 +6,8 @@ from typing import Final
 
 from django.conf import settings
 
+from wallets.chains.family import GasFacts
 from wallets.chains.registry import facts_of
-from wallets.chains.specs import GasFacts
 
 # Nodes replace a waiting transaction only for a tenth more (go-ethereum's and bor's default), some for an eighth.
 _RAISE_NUMERATOR: Final = 9

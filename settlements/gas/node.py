@@ -18,10 +18,9 @@ from django.db import transaction
 from settlements.gas.fees import Prices
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import ON_THEIR_WAY, TransactionState
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, MalformedAnswerError
-from wallets.chains.rpc.batches import ask_in_parts
-from wallets.chains.rpc.client import Call, Node, RefusedError
+from wallets.chains.registry import open_pool
+from wallets.chains.rpc.client import Call, Node, RefusedError, ask_in_parts
 from wallets.chains.rpc.pool import RpcPool
 from wallets.networks import chain_spec
 

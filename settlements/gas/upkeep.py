@@ -18,7 +18,7 @@ from settlements.gas.nonces import follow_chain
 from settlements.models import GasAccount, GasAttempt, GasTransaction
 from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
 from wallets.chains.base import ChainError, ChainUnavailableError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)

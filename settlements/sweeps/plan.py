@@ -20,7 +20,7 @@ from settlements.gas.fees import COIN, Prices, coin_usd
 from settlements.gas.ledger import GasCall
 from settlements.models import Settlement, SettlementItem, TroubledForwarder
 from settlements.states import Sender
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum, keccak
 from wallets.models import DepositBalance
 from wallets.networks import chain_spec, watched_chains

@@ -13,7 +13,7 @@ from checkouts.models import Checkout
 from checkouts.states import TestScenario
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.factories import read_all
-from wallets.chains.adapters import open_pool
+from wallets.chains.registry import open_pool
 from wallets.networks import chain_spec
 from wallets.watcher_process import open_watcher
 from wallets.watchers.passes import ChainWatcher

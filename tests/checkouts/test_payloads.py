@@ -24,7 +24,7 @@ from tests.contract.reading import read
 from tests.contract.test_create import OPTION_FIELDS
 from tests.factories import NOON, make_checkout, make_merchant
 from wallets.addresses import shown_address
-from wallets.chains.payments import PaymentRequest
+from wallets.chains.family import PaymentRequest
 from wallets.chains.registry import load_chains
 from wallets.models import ChainCursor
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from demo.families import DEMO_FAMILIES
+from wallets.chains.family import ChainFacts
 from wallets.chains.registry import CHAINS, FAMILIES
-from wallets.chains.specs import ChainFacts
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)

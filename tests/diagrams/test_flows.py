@@ -30,7 +30,7 @@ from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.shop import connect_base, open_shop
 from tests.x402.payers import pay_to_of
-from wallets.chains.adapters import open_pool
+from wallets.chains.registry import open_pool
 from wallets.networks import chain_spec
 from wallets.selectors import forget
 from wallets.watcher_process import open_watcher

@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.nodes.proxy import ProxyServer
+from wallets.chains.family import Network
 from wallets.chains.registry import CHAINS
 from wallets.chains.solana.adapter import GENESIS
-from wallets.chains.specs import Network
 from wallets.chains.ton.adapter import NETWORK_IDS
 
 _IDS = {facts.name: facts.mainnet.chain_id or 0 for facts in CHAINS}

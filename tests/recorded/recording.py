@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     Account,
     AccountAdapter,
@@ -27,10 +26,10 @@ from wallets.chains.base import (
     RangeTooLargeError,
 )
 from wallets.chains.evm.adapter import EvmAdapter
-from wallets.chains.registry import load_chains
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import load_chains, open_pool
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.specs import ChainSpec
 from wallets.chains.ton.adapter import TonAdapter
 from wallets.chains.tron.grid import open_node
 

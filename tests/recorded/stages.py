@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from wallets.chains.adapters import open_pool
-from wallets.chains.registry import load_chains
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import load_chains, open_pool
 
 A = TypeVar("A")
 

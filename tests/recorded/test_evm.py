@@ -11,8 +11,8 @@ from wallets.chains.base import ChainUnavailableError, Head, Hint, RangeTooLarge
 from wallets.chains.evm import decode
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.find import by_number
+from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.client import Node
-from wallets.chains.specs import ChainSpec
 
 ETHEREUM = ("evm_ethereum_usdc", ETHEREUM_ID)
 ARBITRUM = ("evm_arbitrum_usdt_plain_transfer", ARBITRUM_ID)

@@ -8,9 +8,8 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from tests.factories import make_merchant, make_wallet
-from wallets.chains.adapters import open_pool
-from wallets.chains.registry import load_chains
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import load_chains, open_pool
 from wallets.models import ReceivingWallet
 from wallets.watchers.accounts import AccountWatcher
 from wallets.watchers.passes import Outcome

@@ -9,8 +9,8 @@ from solders.pubkey import Pubkey
 from tests.factories import make_merchant
 from tests.wallets.ledger import BEGAN, Ledger
 from wallets.chains.base import TokenTransfer
+from wallets.chains.family import ChainSpec
 from wallets.chains.registry import load_chains
-from wallets.chains.specs import ChainSpec
 from wallets.models import AccountCursor, ReceivingWallet, WatchedWallet
 from wallets.watchers.accounts import AccountWatcher
 from wallets.watchers.passes import Outcome

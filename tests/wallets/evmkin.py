@@ -5,11 +5,10 @@ from contextlib import contextmanager
 
 from localnet.tokens import token_address
 from tests.wallets.factories import TOKENS
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import Hint, TokenTransfer
 from wallets.chains.evm.adapter import EvmAdapter
-from wallets.chains.registry import load_chains
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import load_chains, open_pool
 
 
 def spec_of(chain: str, *urls: str, network: str = "mainnet", **settings: str) -> ChainSpec:

@@ -10,10 +10,9 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from localnet.tokens import token_address
 from tests.factories import NOON, WALLET, make_merchant
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import BlockAdapter
-from wallets.chains.registry import load_chains
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import load_chains, open_pool
 from wallets.forwarders.addresses import checksum, deposit_key
 from wallets.models import DepositAddress, SourceDifference
 from wallets.states import DifferenceKind

@@ -9,7 +9,7 @@ import pytest
 
 from tests.factories import NOON
 from wallets import browser_wallets
-from wallets.chains.payments import PaymentOrder, PreparedPayment
+from wallets.chains.family import PaymentOrder, PreparedPayment
 from wallets.chains.registry import load_chains
 from wallets.chains.solana.family import SOLANA_FAMILY
 

@@ -16,7 +16,7 @@ from tests.wallets.accountchains import spec_of as account_spec
 from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import local_spec, make_deposit, make_watcher
 from wallets.chains.base import ChainUnavailableError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import ChainCursor, Transfer
 from wallets.watcher_process import WatchedChain, _Pace, _subscriptions, watch
 from wallets.watchers.blocks import Watcher

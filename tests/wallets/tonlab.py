@@ -9,10 +9,9 @@ import orjson
 
 from localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, Fault
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, AccountReading, Head
-from wallets.chains.registry import load_chains
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import load_chains, open_pool
 from wallets.chains.ton.adapter import TonAdapter
 from wallets.chains.ton.family import TON_FAMILY
 

@@ -8,7 +8,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from tests.factories import make_merchant
 from tests.wallets.chains.rpc.test_pool import Clock
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import WatchedMovement, WatchedWallet
 from wallets.watched.passes import WatchedWallets
 from wallets.watched.service import watch_wallet

@@ -13,8 +13,8 @@ from typing import Final
 import structlog
 
 from wallets.chains.base import Account, AccountReading, ChainError, TokenTransfer
+from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 
 log = structlog.get_logger(__name__)
 

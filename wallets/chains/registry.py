@@ -1,4 +1,4 @@
-"""The chains of this installation: published facts combined with the operator's settings.
+"""The chains of this installation: published facts combined with the operator's settings, and pools of their nodes.
 
 Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`:
 
@@ -20,23 +20,16 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Final
 from urllib.parse import urlsplit
 
 from wallets.chains.base import AddressError
-from wallets.chains.evm import facts as evm_facts
-from wallets.chains.family import ChainFamily
-from wallets.chains.solana import facts as solana_facts
-from wallets.chains.specs import TOKEN_DECIMALS, ChainFacts, ChainSpec, Network, NetworkFacts, TokenSpec
-from wallets.chains.ton import facts as ton_facts
-from wallets.chains.tron import facts as tron_facts
+from wallets.chains.facts import CHAINS as PUBLISHED
+from wallets.chains.family import TOKEN_DECIMALS, ChainFacts, ChainFamily, ChainSpec, Network, NetworkFacts, TokenSpec
+from wallets.chains.rpc.pool import RpcPool
 
-CHAINS: tuple[ChainFacts, ...] = tuple(
-    sorted(
-        (*evm_facts.CHAINS, *solana_facts.CHAINS, *ton_facts.CHAINS, *tron_facts.CHAINS),
-        key=lambda facts: facts.priority,
-    )
-)
+CHAINS: tuple[ChainFacts, ...] = tuple(sorted(PUBLISHED, key=lambda facts: facts.priority))
 """All chains, sorted by priority. A family is known by its chains: this is the only list of either."""
 
 FAMILIES: Final = tuple(dict.fromkeys(facts.family for facts in CHAINS))
@@ -111,6 +104,13 @@ def load_chain(facts: ChainFacts, *, network: str, settings: Mapping[str, str]) 
         gas=facts.gas,
         slip44=facts.slip44 if chosen is Network.MAINNET else None,
     )
+
+
+def open_pool(spec: ChainSpec) -> RpcPool:
+    """Return a pool of the chain's nodes, without asking any of them yet."""
+    pairs = zip_longest(spec.rpc_urls, spec.api_keys, fillvalue="")
+    nodes = [spec.family.open_node(url, api_key=key) for url, key in pairs]
+    return RpcPool(nodes, identify=spec.family.identify(spec))
 
 
 def _x402_name(facts: ChainFacts, network: Network, chain_id: int | None) -> str | None:

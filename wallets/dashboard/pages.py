@@ -10,7 +10,7 @@ from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
 from gateway.core.web.client_address import address_or_none
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.dashboard.proofs import CHECKOUT_PAGES, ask_for_proof, look_up, refuse_without_factor
 from wallets.dashboard.rows import marked, result_message, wallet_rows
 from wallets.models import ReceivingWallet, WalletChange

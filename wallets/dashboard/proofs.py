@@ -17,7 +17,7 @@ from accounts.team.operators import has_factor
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.web.client_address import address_or_none
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import marked, result_message
 from wallets.models import ReceivingWallet, Transfer, WalletProof
 from wallets.networks import chain_spec, chains

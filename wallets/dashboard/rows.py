@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from wallets.addresses import shown_address
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
 from wallets.receiving.claims import is_awaited

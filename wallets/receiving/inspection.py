@@ -8,12 +8,11 @@ from typing import Final, Self, TypeVar
 
 from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.api.rate_limits import Limit, hit
-from wallets.chains.accounts import AccountKind, most_dangerous
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, ChainUnavailableError
+from wallets.chains.family import AccountKind, ChainSpec, most_dangerous
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.client import RefusedError
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 from wallets.networks import chain_spec, chains
 from wallets.receiving.service import usable_address
 

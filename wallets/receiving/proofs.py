@@ -13,8 +13,8 @@ from accounts.models import Merchant, User
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.api.rate_limits import Limit, hit
 from gateway.core.ids import new_code
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
+from wallets.chains.registry import open_pool
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.networks import chain_spec
 from wallets.receiving.changes import request_wallet

@@ -11,7 +11,7 @@ from gateway.core.api.errors import InvalidRequestError
 from wallets import selectors
 from wallets.chains import registry
 from wallets.chains.base import AddressError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import DepositAddress, ReceivingWallet, WalletProof
 from wallets.networks import address_on, chain_spec, chains
 from wallets.receiving.claims import ProofRequiredError, refuse_own, refuse_unproven

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from accounts.states import Mode
 from wallets.chains.base import Account, BlockRef, ChainAdapter, Hint, TokenTransfer
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import AccountCursor, Block, ChainCursor, ReceivingWallet, Transfer
 from wallets.reconciliation.differences import close_known, in_other_reading, key_of, note_differences
 from wallets.reconciliation.sources import AccountNode, BlockNode, Ledger

@@ -15,9 +15,9 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
 from accounts.states import Mode
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.models import Transfer
 from wallets.reconciliation.differences import note_differences
 from wallets.reconciliation.sources import Witness, witnesses

@@ -13,9 +13,9 @@ import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import FoundTransaction
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.models import AccountCursor, ChainCursor, SourceDifference, Transfer
 from wallets.networks import chain_spec, reads_accounts
 from wallets.reconciliation.comparison import check_identity, since_given

@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from wallets.chains.base import ChainAdapter, ChainError, ChainMismatchError, ChainUnavailableError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import ChainCursor, ReceivingWallet
 from wallets.networks import reads_accounts
 from wallets.reconciliation.comparison import (

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from wallets.chains.base import ChainAdapter, ChainError, ChainMismatchError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import ChainCursor, SourceDifference
 from wallets.networks import reads_accounts
 from wallets.reconciliation.sources import account_nodes, block_nodes

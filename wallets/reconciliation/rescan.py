@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, cast
 
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     Account,
     AccountAdapter,
@@ -21,7 +20,8 @@ from wallets.chains.base import (
     Head,
     RangeTooLargeError,
 )
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.models import EPOCH, AccountCursor, ChainCursor
 from wallets.networks import reads_accounts
 from wallets.reconciliation.comparison import since_given

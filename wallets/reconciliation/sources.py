@@ -4,7 +4,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     AccountAdapter,
     BlockAdapter,
@@ -17,8 +16,9 @@ from wallets.chains.base import (
     ReorgDuringReadError,
     TokenTransfer,
 )
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.client import Node
-from wallets.chains.specs import ChainSpec
 from wallets.watchers.blocks import LARGEST_WINDOW, WindowSize, window_end
 
 

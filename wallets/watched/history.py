@@ -23,7 +23,7 @@ from wallets.chains.base import (
     RangeTooLargeError,
     Reading,
 )
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import AccountCursor, ChainCursor, WatchedWallet
 from wallets.networks import reads_accounts
 from wallets.states import WatchStatus

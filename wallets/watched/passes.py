@@ -10,7 +10,6 @@ from typing import Any, Final, Protocol, cast
 import structlog
 from django.db import connection, transaction
 
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     AccountAdapter,
     BlockAdapter,
@@ -21,8 +20,9 @@ from wallets.chains.base import (
     Holdings,
     HoldingsReader,
 )
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor, WatchedWallet
 from wallets.networks import reads_accounts
 from wallets.watched.history import AccountHistory, BlockHistory, Openings, check_lease, note_failure

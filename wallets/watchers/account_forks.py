@@ -10,8 +10,7 @@ import structlog
 
 from accounts.states import Mode
 from wallets.chains.base import Account, AccountAdapter, AccountReading, ChainError, Head, TokenTransfer
-from wallets.chains.family import ChainFamily
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainFamily, ChainSpec
 from wallets.models import ReceivingWallet, Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.watchers.ingest import BEFORE_GENESIS

@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models.functions import Coalesce
 
 from wallets.chains.base import AccountReading, Head
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import EPOCH, ChainCursor
 from wallets.states import Direction
 from wallets.transfers.movements import NewMovement, confirm_movements, orphan_lost_movements

@@ -20,9 +20,9 @@ from wallets.chains.base import (
     MalformedAnswerError,
     any_head,
 )
+from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.client import Call
 from wallets.chains.rpc.notices import MOST
-from wallets.chains.specs import ChainSpec
 from wallets.watchers.account_forks import AccountForks
 from wallets.watchers.account_ingest import commit_accounts, lacks_accounts, lacks_watched, note_turns, open_accounts
 from wallets.watchers.account_reads import AccountReader, AccountReads

@@ -18,7 +18,7 @@ from wallets.chains.base import (
     TokenTransfer,
 )
 from wallets.chains.evm.adapter import NEAR_TIP
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.forwarders.factory import FactoryError, Rpc, check_factory
 from wallets.models import Block
 from wallets.selectors import watched_keys

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection
 
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.networks import poll_seconds
 
 WATCH_AFTER_EXPIRY: Final = timedelta(days=30)

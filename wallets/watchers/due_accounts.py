@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.db import connection
 
 from wallets.chains.base import Account
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.watchers.demand import STILL_COMING, idle_seconds
 
 MOST_EXPECTED: Final = 5_000

@@ -11,7 +11,7 @@ from django.db.models.functions import Greatest
 
 from accounts.states import Mode
 from wallets.chains.base import BlockRef, Head, Reading
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.models import AccountCursor, Block, ChainCursor, Transfer
 from wallets.networks import chains
 from wallets.states import TransferState

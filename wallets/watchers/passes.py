@@ -10,8 +10,8 @@ from enum import Enum
 import structlog
 
 from wallets.chains.base import ChainAdapter, ChainError, Head
+from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.client import Call
-from wallets.chains.specs import ChainSpec
 from wallets.watchers import ingest
 from wallets.watchers.budget import Meter
 from wallets.watchers.demand import idle_seconds, is_expected

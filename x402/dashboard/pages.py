@@ -24,7 +24,7 @@ from gateway.core.money import readable_units
 from gateway.core.web.badges import Badge
 from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.rows import has_key
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
 from wallets.dashboard.watched.rows import shortened
 from wallets.models import ReceivingWallet

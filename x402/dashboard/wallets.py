@@ -12,7 +12,7 @@ from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
 from gateway.core.web.client_address import address_or_none
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.dashboard.pages import cancel_here
 from wallets.dashboard.proofs import ProofPages, ask_for_proof, look_up, proof_page, refuse_without_factor
 from wallets.dashboard.rows import marked, result_message

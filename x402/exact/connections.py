@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 
 
 class Pooled(Protocol):

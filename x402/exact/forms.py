@@ -13,7 +13,7 @@ from typing import Any, Final
 from accounts.states import Mode
 from gateway.core.api.fields import storable
 from wallets.chains.base import AddressError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import Body, StandardRequest

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 
 Clock = Callable[[], datetime]
 """Returns the current time: code that waits for a node needs it more than once."""

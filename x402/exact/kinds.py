@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from accounts.states import Mode
+from wallets.chains.family import ChainSpec
 from wallets.chains.registry import facts_of
-from wallets.chains.specs import ChainSpec
 from wallets.networks import chains
 from x402.exact.rails import RAILS, has_rail, rail_of
 from x402.inputs import SCHEME

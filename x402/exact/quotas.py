@@ -21,7 +21,7 @@ from settlements.errors import NoGasError
 from settlements.gas.fees import gas_policy
 from settlements.gas.ledger import COSTS
 from wallets.chains.base import ChainError
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
 from x402.exact.inputs import StandardRequest

@@ -13,10 +13,10 @@ import structlog
 from django.conf import settings
 
 from settlements.gas.node import RECEIPT_SECONDS
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 
 log = structlog.get_logger(__name__)
 

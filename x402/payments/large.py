@@ -15,7 +15,7 @@ from cachetools import TTLCache, cached
 from django.db import connection, transaction
 
 from accounts.states import Mode
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
 from wallets.transfers.service import ask_witnesses
 from x402.inputs import VerifyRequest

@@ -13,8 +13,8 @@ from demo.gateway_api import GatewayError
 from demo.payments import Wish, chain_entry, pay_checkout, pay_option
 from demo.settings_file import DemoSettings, read_settings
 from demo.wallets.base import ChainEntry, WalletError
+from wallets.chains.family import Network
 from wallets.chains.registry import CHAINS
-from wallets.chains.specs import Network
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 

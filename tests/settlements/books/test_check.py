@@ -22,7 +22,7 @@ from tests.factories import make_merchant
 from tests.nodes.proxy import Fault, RpcProxy, honest, methods_of, one_by_one
 from tests.settlements.chain import USDC, WAITING, paid, paid_together, read, settle
 from tests.wallets.paying import mint
-from wallets.chains.specs import ChainSpec, Network
+from wallets.chains.family import ChainSpec, Network
 from wallets.models import DepositBalance, DepositTotal
 from wallets.networks import chain_spec
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wallets.chains.payments import PaymentRequest
+from wallets.chains.family import PaymentRequest
 from wallets.chains.registry import load_chains
 
 REFERENCE = bytes(range(100, 132))

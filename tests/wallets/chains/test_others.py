@@ -14,9 +14,9 @@ from tests.wallets.chains.solana.reading import new_owner, read_one, solana_spec
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy
 from tests.wallets.contract.hostile import honest as unchanged
 from tests.wallets.tonlab import account_at, broken, changing, read_on, ton_spec
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, AccountReading, BlockRef, MalformedAnswerError, TokenTransfer
 from wallets.chains.others import SECONDS, OtherTokens
+from wallets.chains.registry import open_pool
 from wallets.chains.solana.adapter import SolanaAdapter
 from wallets.chains.ton.adapter import TonAdapter
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from wallets.chains.adapters import open_pool
-from wallets.chains.registry import CHAINS, ChainConfigError, load_chains, unknown_settings
+from wallets.chains.registry import CHAINS, ChainConfigError, load_chains, open_pool, unknown_settings
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.networks import poll_seconds

@@ -26,9 +26,9 @@ from tests.tree import ROOT
 from tests.wallets.factories import read_all
 from tests.wallets.paying import transfer
 from wallets.chains import registry
-from wallets.chains.adapters import open_pool
 from wallets.chains.evm.family import EVM_FAMILY
-from wallets.chains.specs import ChainFacts, GasFacts, NetworkFacts
+from wallets.chains.family import ChainFacts, GasFacts, NetworkFacts
+from wallets.chains.registry import open_pool
 from wallets.networks import chain_spec
 from wallets.receiving.service import set_receiving_wallet
 from wallets.selectors import forget

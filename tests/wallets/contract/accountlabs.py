@@ -14,11 +14,10 @@ from localnet.ton.messages import Envelope
 from localnet.ton.messages import Payment as JettonPayment
 from localnet.ton.node import TonNode
 from tests.wallets.contract.labs import AccountLab, Adapter, Wallet
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import BlockRef
-from wallets.chains.registry import load_chains
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import load_chains, open_pool
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.specs import ChainSpec
 from wallets.chains.ton.adapter import TonAdapter
 from wallets.chains.ton.family import TON_FAMILY
 

@@ -12,7 +12,7 @@ from tests.wallets import paying
 from tests.wallets.contract.labs import BlockLab, Wallet
 from tests.wallets.evmkin import spec_of
 from wallets.chains.base import BlockRef
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 
 RICH = hex(10**20)
 

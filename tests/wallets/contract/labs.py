@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, AccountAdapter, BlockAdapter, BlockRef, Hint, TokenTransfer
-from wallets.chains.specs import ChainSpec, TokenSpec
+from wallets.chains.family import ChainSpec, TokenSpec
+from wallets.chains.registry import open_pool
 
 Adapter = BlockAdapter | AccountAdapter
 USUAL_PAGE = 50

@@ -16,7 +16,7 @@ from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
 from tests.wallets.wallet_changes import DUE, OTHER, ask, ask_for_change, make_owned_merchant, new_address
 from wallets.addresses import shown_address
-from wallets.chains.accounts import AccountKind
+from wallets.chains.family import AccountKind
 from wallets.chains.ton.family import TON_FAMILY
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.changes import apply_wallet_changes, cancel_change

@@ -20,7 +20,7 @@ from tests.nodes.answering import answering_code
 from tests.wallets.contract.hostile import HttpProxy
 from tests.wallets.receiving.test_inspection import AT, OWNERS, WETH, without_code
 from tests.wallets.wallet_changes import new_address
-from wallets.chains.accounts import AccountKind
+from wallets.chains.family import AccountKind
 from wallets.models import ChainCursor, ReceivingWallet
 from wallets.receiving.inspection import InspectionRound
 from wallets.receiving.reviews import objected_wallets, review_wallets

@@ -19,9 +19,8 @@ from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, drops, honest, res
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
-from wallets.chains.adapters import open_pool
-from wallets.chains.registry import load_chains
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import load_chains, open_pool
 from wallets.models import SourceDifference, Transfer, WitnessRequest
 from wallets.reconciliation.confirmation import LargeAmounts
 from wallets.states import ClaimKind, TransferState

@@ -18,9 +18,9 @@ from tests.wallets.books import USDC, Books, Open
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.factories import address_of, local_spec, make_deposit, make_difference, read_all
 from tests.wallets.paying import transfer
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, FoundTransaction
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.models import AccountCursor, Block, ChainCursor, ReceivingWallet, SourceDifference, Transfer
 from wallets.reconciliation import missed
 from wallets.reconciliation.missed import MOST_AN_HOUR, NAMED, OLDEST, READ_AGAIN, MissedTransfers, ask_again

@@ -12,7 +12,7 @@ from tests.factories import make_merchant, make_wallet
 from tests.wallets.accountchains import AccountChain, spec_of
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
-from wallets.chains.adapters import open_pool
+from wallets.chains.registry import open_pool
 from wallets.models import AccountCursor, ChainCursor, ReceivingWallet, SourceDifference, Transfer
 from wallets.reconciliation.confirmation import LargeAmounts
 from wallets.reconciliation.passes import Reconciler

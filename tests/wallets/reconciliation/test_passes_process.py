@@ -15,7 +15,7 @@ from tests.nodes.proxy import RpcProxy, garbage, honest
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
-from wallets.chains.adapters import open_pool
+from wallets.chains.registry import open_pool
 from wallets.models import Transfer
 from wallets.reconciliation import passes as auditing
 from wallets.reconciliation.missed import ask_again

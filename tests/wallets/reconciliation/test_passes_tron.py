@@ -15,8 +15,7 @@ from tests.nodes.proxy import RpcProxy, honest, results
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.factories import read_all
-from wallets.chains.adapters import open_pool
-from wallets.chains.registry import load_chains
+from wallets.chains.registry import load_chains, open_pool
 from wallets.models import ChainCursor, SourceDifference, Transfer
 from wallets.reconciliation.passes import Reconciler
 from wallets.watcher_process import open_watcher

@@ -21,7 +21,7 @@ from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import mint, transfer
 from tests.wallets.watching import moved, watch
-from wallets.chains.adapters import open_pool
+from wallets.chains.registry import open_pool
 from wallets.forwarders.addresses import checksum
 from wallets.models import ChainCursor, Transfer, WatchedMovement, WatchedWallet
 from wallets.selectors import watched_keys

@@ -10,8 +10,8 @@ from tests.wallets.accountchains import AccountChain, OnSolana, spec_of
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.watching import Beside, moved, watch
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import AccountAdapter
+from wallets.chains.registry import open_pool
 from wallets.models import AccountCursor, WatchedBalance, WatchedWallet
 from wallets.states import WatchStatus
 from wallets.watchers.accounts import AccountWatcher

@@ -21,7 +21,7 @@ from tests.wallets.accountchains import (
     spec_of,
 )
 from tests.wallets.accounts import cursor_of
-from wallets.chains.adapters import open_pool
+from wallets.chains.registry import open_pool
 from wallets.chains.solana.adapter import SolanaAdapter
 from wallets.models import EPOCH, AccountCursor, ReceivingWallet, Transfer, WatchedMovement, WatchedWallet
 from wallets.reconciliation.rescan import rescan_accounts

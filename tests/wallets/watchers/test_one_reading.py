@@ -14,11 +14,11 @@ from localnet.solana.node import USDC, SolanaNode
 from tests.checkouts.schema import alter
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher, spec_of
 from tests.wallets.watchers.test_accounts_nodes import read, watch
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import PARTS_FROM
+from wallets.chains.registry import open_pool
 from wallets.chains.solana.adapter import SolanaAdapter
+from wallets.chains.solana.changes import Credit, Debit, Parts
 from wallets.chains.solana.instructions import Labels
-from wallets.chains.solana.parts import Credit, Debit, Parts
 from wallets.models import EPOCH, ReceivingWallet, SourceDifference, Transfer, WatchedMovement
 from wallets.reconciliation.comparison import Compared, compare_accounts
 from wallets.reconciliation.missed import ask_again

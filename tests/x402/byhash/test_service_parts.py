@@ -11,7 +11,7 @@ from tests.contract.client import ApiClient
 from tests.x402.byhash.test_service_chains import SOLANA_WALLET, TON_WALLET, names_of, own_wallet_seller
 from tests.x402.calls import Claim, verdict
 from wallets.chains.base import PARTS_FROM
-from wallets.chains.solana.parts import Parts
+from wallets.chains.solana.changes import Parts
 from wallets.lookup import look_up_on
 from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState

@@ -22,7 +22,7 @@ from tests.factories import make_merchant, make_wallet
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
-from wallets.chains.specs import Network
+from wallets.chains.family import Network
 from wallets.networks import chain_spec
 from wallets.selectors import forget
 from x402.exact import quotas

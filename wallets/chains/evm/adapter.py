@@ -20,8 +20,7 @@ from wallets.chains.base import (
     TokenTransfer,
 )
 from wallets.chains.evm import decode
-from wallets.chains.evm.decode import SidedLog, ToldTransfer, TransferLog
-from wallets.chains.evm.dialect import ETHEREUM, Dialect
+from wallets.chains.evm.decode import ETHEREUM, Dialect, SidedLog, ToldTransfer, TransferLog
 from wallets.chains.evm.find import (
     Finder,
     LogsQuestion,
@@ -32,10 +31,9 @@ from wallets.chains.evm.find import (
     receipt_of,
     receipts,
 )
-from wallets.chains.rpc.batches import ask_all, ask_in_parts
-from wallets.chains.rpc.client import Call, Node, RefusedError
+from wallets.chains.family import ChainSpec
+from wallets.chains.rpc.client import Call, Node, RefusedError, ask_all, ask_in_parts
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 
 NEAR_TIP: Final = 64
 """This close to the head, blocks are requested one by one, by hash: a lagging node then reports that instead of "no logs"."""

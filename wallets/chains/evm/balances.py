@@ -5,11 +5,10 @@ from typing import Final
 
 from wallets.chains.base import Holdings, ReorgDuringReadError
 from wallets.chains.evm import decode
-from wallets.chains.evm.dialect import Dialect
-from wallets.chains.rpc.batches import ask_all
-from wallets.chains.rpc.client import Call, Node
+from wallets.chains.evm.decode import Dialect
+from wallets.chains.family import ChainSpec, TokenSpec
+from wallets.chains.rpc.client import Call, Node, ask_all
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec, TokenSpec
 
 BALANCE_OF: Final = "0x70a08231"
 """The selector of ERC-20's balanceOf(address)."""

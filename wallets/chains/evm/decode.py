@@ -1,7 +1,7 @@
 """Parses EVM nodes' answers. Every field used is checked; a failed check raises, so that no partial answer is used."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple, NoReturn
 
 from wallets.chains.base import BlockRef, ChainUnavailableError, MalformedAnswerError, ReorgDuringReadError
-from wallets.forwarders.addresses import keccak
+from wallets.forwarders.addresses import checksum, keccak
 
 SILENT: Final = 0
 """The empty filter, which shows nothing: of a block without logs, or from a node without filters, such as java-tron."""
@@ -351,3 +351,31 @@ def _address_of(text: str) -> str:
 
 def _refuse(message: str) -> NoReturn:
     raise MalformedAnswerError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a chain writes node answers, and what its nodes accept.
+
+    `write_address` turns 20 bytes into the address for people, and `contract` turns that into the nodes' form: 0x and
+    lower-case hex. `paddings` are the allowed paddings of an address in a topic. `tx_prefix` is the prefix of
+    transaction ids shown to people; nodes always write 0x.
+    """
+
+    write_address: Callable[[bytes], str]
+    contract: Callable[[str], str]
+    paddings: tuple[str, ...] = (PADDING,)
+    tx_prefix: str = "0x"
+    # go-ethereum's limit of alternatives for a topic, and java-tron's.
+    most_topics: int = 1_000
+    most_blocks: int | None = None
+    # Whether the finality tag alone decides, and depth may replace it on nodes without it.
+    tag_suffices: bool = False
+    # Whether contract calls at an earlier block are possible, and not only at the newest.
+    keeps_states: bool = True
+    # The least number of blocks above a final one, regardless of the node's finality tag.
+    least_tag_lag: int = 0
+
+
+ETHEREUM: Final = Dialect(write_address=checksum, contract=str.lower)
+"""Ethereum and chains that match it in all of this: Base, Polygon."""

@@ -4,19 +4,15 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from wallets.chains.accounts import AccountKind
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.evm import address as addresses
-from wallets.chains.evm import contract_wallets, proofs
+from wallets.chains.evm import proofs
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.balances import EvmHoldings
-from wallets.chains.evm.dialect import ETHEREUM
-from wallets.chains.family import ChainFamily
-from wallets.chains.payments import PaymentRequest, WalletLink
-from wallets.chains.rpc.batches import ask_all
-from wallets.chains.rpc.client import Call, Node, RefusedError
+from wallets.chains.evm.decode import ETHEREUM
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest, WalletLink
+from wallets.chains.rpc.client import Call, Node, RefusedError, ask_all
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
-from wallets.chains.specs import ChainSpec
 
 # symbol(), name()
 _NAME_SELECTORS: Final = ("0x95d89b41", "0x06fdde03")
@@ -218,15 +214,15 @@ class EvmFamily(ChainFamily):
         if not signed and signature != "0x":
             return False
         try:
-            inner = contract_wallets.unwrapped(signed).inner
+            inner = proofs.unwrapped(signed).inner
         except ValueError:
             return False
         digest = proofs.personal_digest(message)
-        if not contract_wallets.is_vouched_for(pool, address, digest, inner):
+        if not proofs.is_vouched_for(pool, address, digest, inner):
             return False
         # A proof can take over another merchant's wallet, so with two or more nodes no single one is trusted.
-        second = pool.second_opinion(contract_wallets.question(address, digest, inner))
-        return second is None or contract_wallets.is_yes(second)
+        second = pool.second_opinion(proofs.question(address, digest, inner))
+        return second is None or proofs.is_yes(second)
 
     def token_names(self, pool: RpcPool, token: str) -> list[str]:
         """Ask the contract for its symbol and name."""

@@ -18,12 +18,10 @@ from wallets.chains.base import (
     TokenTransfer,
 )
 from wallets.chains.evm import decode
-from wallets.chains.evm.decode import SILENT, SidedLog, TransferLog, is_telling, may_hold
-from wallets.chains.evm.dialect import Dialect
-from wallets.chains.rpc.batches import USUAL_BATCH, ask_all, ask_in_parts
-from wallets.chains.rpc.client import Call, Node, RefusedError
+from wallets.chains.evm.decode import SILENT, Dialect, SidedLog, TransferLog, is_telling, may_hold
+from wallets.chains.family import ChainSpec, TokenSpec
+from wallets.chains.rpc.client import USUAL_BATCH, Call, Node, RefusedError, ask_all, ask_in_parts
 from wallets.chains.rpc.pool import SURVEY_SECONDS
-from wallets.chains.specs import ChainSpec, TokenSpec
 
 _MOST_TOPICS_IN_A_BATCH: Final = 5_000
 _MANY_RECEIPTS: Final = 20

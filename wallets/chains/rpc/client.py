@@ -57,6 +57,7 @@ _BAN_SECONDS: Final = 30.0
 _SUSPENDED: Final = re.compile(rb"suspended for ([0-9]{1,4}) ?s")
 _BUSY: Final = "lack of computing resources"
 _BUSY_SECONDS: Final = 2.0
+USUAL_BATCH: Final = 50
 
 
 class _Bounded(io.RawIOBase):
@@ -367,3 +368,32 @@ def _retry_hint(error: dict[str, Any]) -> float | None:
     rate = data.get("rate") if isinstance(data, dict) else None
     seconds = rate.get("backoff_seconds") if isinstance(rate, dict) else None
     return float(seconds) if isinstance(seconds, int | float) and seconds > 0 else None
+
+
+def ask_all(node: Node, calls: Sequence[Call], *, at_once: int = USUAL_BATCH) -> list[Any]:
+    """Return the answers in order of the calls, asked in batches of `at_once`, or smaller ones if those are refused.
+
+    Raises what Node.batch does but BatchRefusedError, and RangeTooLargeError where a single answer is too large.
+    """
+    answers: list[Any] = []
+    for start in range(0, len(calls), at_once):
+        answers += ask_in_parts(node, calls[start : start + at_once])
+    return answers
+
+
+def ask_in_parts(node: Node, calls: Sequence[Call]) -> list[Any]:
+    """Ask in one request, or in smaller ones if the node refuses it or the answer is too large."""
+    if len(calls) == 1:
+        return [node.call(*calls[0])]
+    if len(calls) > node.most_in_batch:
+        return ask_all(node, calls, at_once=node.most_in_batch)
+    half = (len(calls) + 1) // 2
+    try:
+        return node.batch(calls)
+    except BatchRefusedError:
+        answers = ask_all(node, calls, at_once=half)
+        # Remembered only after success: if the node failed altogether, smaller batches would have failed too.
+        node.most_in_batch = min(node.most_in_batch, half)
+        return answers
+    except RangeTooLargeError:
+        return ask_all(node, calls, at_once=half)

@@ -20,15 +20,14 @@ from wallets.chains.base import (
     TokenTransfer,
     any_head,
 )
+from wallets.chains.family import ChainSpec, Network
 from wallets.chains.others import REACH_SECONDS, OtherTokens
-from wallets.chains.rpc.batches import ask_all
-from wallets.chains.rpc.client import Call, Node
+from wallets.chains.rpc.client import Call, Node, ask_all
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
-from wallets.chains.solana.changes import ReadTransaction, read_transaction
+from wallets.chains.solana.changes import Credit, Debit, ReadTransaction, read_transaction
 from wallets.chains.solana.decode import from_base58
 from wallets.chains.solana.find import Finder
-from wallets.chains.solana.parts import Credit, Debit
 from wallets.chains.solana.questions import (
     MOST_PAGES,
     Listing,
@@ -44,7 +43,6 @@ from wallets.chains.solana.questions import (
     slot_name,
     token_account,
 )
-from wallets.chains.specs import ChainSpec, Network
 
 MOST_REMEMBERED: Final = 10_000
 

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from wallets.chains.base import Holdings, ReorgDuringReadError
-from wallets.chains.rpc.batches import ask_all
-from wallets.chains.rpc.client import Call, Node
+from wallets.chains.family import ChainSpec, TokenSpec
+from wallets.chains.rpc.client import Call, Node, ask_all
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
 from wallets.chains.solana.questions import ask_programs, token_account
-from wallets.chains.specs import ChainSpec, TokenSpec
 
 MOST_KEYS: Final = 100
 """A node's limit of accounts per request (`getMultipleAccounts`)."""

@@ -9,10 +9,8 @@ from urllib.parse import quote
 import base58
 
 from gateway.core.money import format_units
-from wallets.chains.accounts import AccountKind
 from wallets.chains.base import AddressError, BlockRef
-from wallets.chains.family import ChainFamily
-from wallets.chains.payments import PaymentRequest, WalletLink
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, Network, PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode, proofs
@@ -20,7 +18,6 @@ from wallets.chains.solana.adapter import SolanaAdapter, has_genesis
 from wallets.chains.solana.balances import SolanaHoldings
 from wallets.chains.solana.questions import ask_head, slot_name
 from wallets.chains.solana.unsigned_payment import SolanaCashier, is_wallet
-from wallets.chains.specs import ChainSpec, Network
 
 _ADDRESS: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}", re.ASCII)
 _KEY_BYTES: Final = 32

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from wallets.chains.base import FoundMovement, FoundTransaction, TokenTransfer
+from wallets.chains.family import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana import decode
-from wallets.chains.solana.changes import ReadTransaction, read_strangers, read_to_oneself, read_transaction
+from wallets.chains.solana.changes import Credit, ReadTransaction, read_strangers, read_to_oneself, read_transaction
 from wallets.chains.solana.decode import TOKEN_PROGRAMS
-from wallets.chains.solana.parts import Credit
 from wallets.chains.solana.questions import ask_transactions, ask_waiting, token_account
-from wallets.chains.specs import ChainSpec, TokenSpec
 
 
 @dataclass(frozen=True, slots=True)

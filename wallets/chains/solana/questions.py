@@ -5,8 +5,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from wallets.chains.base import BlockRef, ChainUnavailableError, ReorgDuringReadError, TokenTransfer
-from wallets.chains.rpc.batches import ask_all
-from wallets.chains.rpc.client import Call, Node, RefusedError
+from wallets.chains.rpc.client import Call, Node, RefusedError, ask_all
 from wallets.chains.rpc.pool import SURVEY_SECONDS
 from wallets.chains.solana import decode
 from wallets.chains.solana.changes import NEWEST_VERSION

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cachetools import TTLCache, cachedmethod
 
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.payments import NotEnoughError, PaymentOrder, PreparedPayment, TransactionRefusedError
+from wallets.chains.family import NotEnoughError, PaymentOrder, PreparedPayment, TransactionRefusedError
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode

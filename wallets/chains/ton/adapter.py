@@ -19,10 +19,10 @@ from wallets.chains.base import (
     TokenTransfer,
     any_head,
 )
+from wallets.chains.family import ChainSpec, Network
 from wallets.chains.others import REACH_SECONDS, OtherTokens
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec, Network
 from wallets.chains.ton import decode
 from wallets.chains.ton.address import address_key
 from wallets.chains.ton.decode import Listed, Place, Receipt, block_name, moment

@@ -11,16 +11,13 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from wallets.chains.accounts import AccountKind
 from wallets.chains.base import BlockRef, ChainUnavailableError, Holdings, MalformedAnswerError
 from wallets.chains.evm.family import HASH
 from wallets.chains.evm.proofs import from_hex
-from wallets.chains.family import ChainFamily
-from wallets.chains.payments import PaymentRequest, WalletLink
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest, TokenSpec, WalletLink
 from wallets.chains.rpc.client import TOTAL_SECONDS, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.proofs import verifies
-from wallets.chains.specs import ChainSpec, TokenSpec
 from wallets.chains.ton import address as addresses
 from wallets.chains.ton import decode
 from wallets.chains.ton.adapter import TonAdapter, has_network

@@ -12,8 +12,8 @@ from wallets.chains.base import (
     MalformedAnswerError,
     TokenTransfer,
 )
+from wallets.chains.family import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Node
-from wallets.chains.specs import ChainSpec, TokenSpec
 from wallets.chains.ton import decode
 from wallets.chains.ton.address import address_key
 from wallets.chains.ton.cells import CellError, InternalTransfer, read_internal_transfer

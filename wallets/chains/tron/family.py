@@ -5,19 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from wallets.chains.accounts import AccountKind
 from wallets.chains.evm import proofs
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.address import refuse_contract
 from wallets.chains.evm.balances import EvmHoldings
 from wallets.chains.evm.family import HASH, ask_kind, ask_names
-from wallets.chains.family import ChainFamily
-from wallets.chains.payments import PaymentRequest, WalletLink
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
-from wallets.chains.specs import ChainSpec
-from wallets.chains.tron import address as addresses
-from wallets.chains.tron import grid
+from wallets.chains.tron import dialect, grid
 from wallets.chains.tron.dialect import KEY_HEADER, TRON
 from wallets.chains.tron.unsigned_payment import TronCashier
 
@@ -48,11 +44,11 @@ class TronFamily(ChainFamily):
 
     def canonical_address(self, text: str, *, is_testnet: bool = False) -> str:
         """Return the address in base58 with its checksum. Raises AddressError."""
-        return addresses.canonical_address(text)
+        return dialect.canonical_address(text)
 
     def address_key(self, text: str) -> bytes:
         """Return the 20 bytes that contracts use. Raises AddressError."""
-        return addresses.address_key(text)
+        return dialect.address_key(text)
 
     def refuse_trap(self, address: str) -> None:
         """Raise AddressError for our contracts and the network's."""

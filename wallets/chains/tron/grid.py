@@ -15,8 +15,8 @@ from wallets.chains.base import (
     TokenTransfer,
 )
 from wallets.chains.evm.decode import TRANSFER
+from wallets.chains.family import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Node
-from wallets.chains.specs import ChainSpec, TokenSpec
 from wallets.chains.tron.dialect import KEY_HEADER, TRON, write_address
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)

@@ -8,12 +8,10 @@ from functools import cache
 from typing import Any, Final
 
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
-from wallets.chains.payments import NotEnoughError, PaymentOrder, PreparedPayment, TransactionRefusedError
-from wallets.chains.rpc.batches import ask_all
-from wallets.chains.rpc.client import Call, Node
+from wallets.chains.family import NotEnoughError, PaymentOrder, PreparedPayment, TransactionRefusedError
+from wallets.chains.rpc.client import Call, Node, ask_all
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.tron.address import address_key
-from wallets.chains.tron.dialect import contract
+from wallets.chains.tron.dialect import address_key, contract
 
 FEE_LIMIT: Final = 100_000_000
 """The highest fee in sun (millionths of a TRX): several times the cost of USDT for a recipient who never held any."""

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gateway.core.money import readable_units
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, marked
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.networks import chain_spec

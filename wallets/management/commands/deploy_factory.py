@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from wallets.chains.base import ChainError
+from wallets.chains.family import ChainSpec
 from wallets.chains.registry import ChainConfigError, load_chains
 from wallets.chains.rpc.client import Node
-from wallets.chains.specs import ChainSpec
 from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum
 from wallets.forwarders.factory import FactoryError, Transaction, deploy_factory, transaction_to_send
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from wallets.chains.specs import ChainSpec
+from wallets.chains.family import ChainSpec
 from wallets.networks import watched_chains
 from wallets.watcher_process import WatchedChain, watch
 

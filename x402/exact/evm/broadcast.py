@@ -16,10 +16,10 @@ from settlements.gas.node import UNPAYABLE, GasNode, Receipt, broadcast, find_re
 from settlements.gas.upkeep import empty, has_expired, note_refusal, send_first
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 from x402.exact.authorizations import adopt, disown
 from x402.exact.checks import refuse_late
 from x402.exact.connections import KeptPerThread

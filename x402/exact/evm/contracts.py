@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from settlements.gas.keys import gas_keys
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.evm.contract_wallets import Signature, is_vouched_for, unwrapped
-from wallets.chains.evm.proofs import signer_of
+from wallets.chains.evm.proofs import Signature, is_vouched_for, signer_of, unwrapped
+from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import ChainSpec
 from wallets.forwarders.addresses import keccak
 from x402.exact.errors import RevertedError, TooMuchGasError
 

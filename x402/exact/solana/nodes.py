@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerError
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
 from wallets.chains.solana.balances import held
 from wallets.chains.solana.questions import ask_finalized, ask_head
-from wallets.chains.specs import ChainSpec
 from x402.exact.connections import KeptPerThread
 from x402.exact.quotas import Balance
 from x402.exact.solana.transfers import Transfer

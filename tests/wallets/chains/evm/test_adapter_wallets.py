@@ -13,9 +13,9 @@ from localnet.tron import USDT, TronNode
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import FAR_FUTURE, address_of, make_deposit, make_watcher, read_all
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import Hint
 from wallets.chains.evm.address import address_key as evm_key
+from wallets.chains.registry import open_pool
 from wallets.models import ReceivingWallet, Transfer
 from wallets.selectors import watched_keys
 from wallets.watcher_process import open_watcher

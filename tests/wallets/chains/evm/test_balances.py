@@ -10,11 +10,11 @@ from localnet.tokens import balance_of, token_address, transfer
 from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.chains.examples import EVM
 from tests.wallets.factories import local_spec
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import MalformedAnswerError, ReorgDuringReadError
 from wallets.chains.evm.address import address_key
 from wallets.chains.evm.balances import EvmHoldings
-from wallets.chains.evm.dialect import ETHEREUM
+from wallets.chains.evm.decode import ETHEREUM
+from wallets.chains.registry import open_pool
 
 USDC, USDT = token_address("USDC"), token_address("USDT")
 KEY = address_key(EVM)

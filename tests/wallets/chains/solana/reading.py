@@ -9,11 +9,10 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from localnet.solana.node import USDC
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, TokenTransfer
-from wallets.chains.registry import CHAINS, load_chain
+from wallets.chains.family import ChainSpec
+from wallets.chains.registry import CHAINS, load_chain, open_pool
 from wallets.chains.solana.adapter import PAGE, SolanaAdapter
-from wallets.chains.specs import ChainSpec
 
 FACTS = next(facts for facts in CHAINS if facts.name == "solana")
 

@@ -20,9 +20,8 @@ from tests.wallets.chains.solana.reading import account_of, new_owner, read, rea
 from tests.wallets.chains.solana.test_changes import SIGNATURE, balance, payment
 from wallets.chains.base import LABEL_LENGTH, ChainUnavailableError, TokenTransfer
 from wallets.chains.solana.adapter import MOST_REMEMBERED, OVERLAP, SolanaAdapter, Teller, TransactionMemory
-from wallets.chains.solana.changes import Effects, ReadTransaction, read_transaction
+from wallets.chains.solana.changes import NOWHERE, Effects, ReadTransaction, read_transaction
 from wallets.chains.solana.decode import from_base58
-from wallets.chains.solana.parts import NOWHERE
 from wallets.chains.solana.questions import FIRST_PAGE
 
 

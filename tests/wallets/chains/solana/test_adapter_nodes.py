@@ -12,7 +12,6 @@ from tests.chains import OpenReader
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.solana.reading import account_of, new_owner, read, read_one, solana_spec, units_of
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     BlockRef,
     ChainError,
@@ -21,9 +20,10 @@ from wallets.chains.base import (
     MalformedAnswerError,
     ReorgDuringReadError,
 )
+from wallets.chains.family import Network
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana.adapter import OVERLAP, SolanaAdapter, has_genesis
-from wallets.chains.specs import Network
 
 
 def test_a_node_behind_the_head_is_refused_instead_of_believed(

@@ -10,11 +10,11 @@ from tests.chains import OpenReader
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.solana.reading import account_of, new_owner, read_one, solana_spec, units_of
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainUnavailableError
+from wallets.chains.family import Network
+from wallets.chains.registry import open_pool
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.specs import Network
 
 
 def test_a_transaction_of_a_version_yet_to_come_holds_up_nothing(

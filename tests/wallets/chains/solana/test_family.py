@@ -15,9 +15,8 @@ from tests.wallets.chains.examples import EVM, SOLANA
 from tests.wallets.chains.requests import REFERENCE, request_on
 from tests.wallets.chains.solana.reading import open_reader
 from tests.wallets.signing import Signer
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import AddressError
-from wallets.chains.registry import load_chains
+from wallets.chains.registry import load_chains, open_pool
 from wallets.chains.solana import family
 from wallets.chains.solana.family import SOLANA_FAMILY, SolanaTimes
 from wallets.chains.solana.proofs import is_signed, verifies

@@ -11,10 +11,9 @@ from localnet.solana.node import USDC, SolanaNode
 from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.chains.rpc.test_pool import Clock
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
-from wallets.chains.payments import NotEnoughError, PaymentOrder
+from wallets.chains.family import NotEnoughError, PaymentOrder, TokenSpec
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.unsigned_payment import BLOCKHASH_SECONDS, SolanaCashier
-from wallets.chains.specs import TokenSpec
 
 BUYER, MERCHANT = str(Keypair().pubkey()), str(Keypair().pubkey())
 

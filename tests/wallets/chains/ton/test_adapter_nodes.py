@@ -7,9 +7,9 @@ import pytest
 from localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.tonlab import broken, changing, changing_rows, open_ton, read_on, ton_spec
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, BlockRef, ChainMismatchError, ChainUnavailableError, MalformedAnswerError
-from wallets.chains.specs import Network
+from wallets.chains.family import Network
+from wallets.chains.registry import open_pool
 from wallets.chains.ton.adapter import TonAdapter, has_network
 
 RECEIPTS = ("transactions", "transactions")

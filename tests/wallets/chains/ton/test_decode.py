@@ -9,9 +9,8 @@ import pytest
 from localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from tests.wallets.tonlab import account_at, broken, changing, changing_rows, in_message, read_on
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, ChainError, ChainUnavailableError, MalformedAnswerError
-from wallets.chains.registry import load_chains
+from wallets.chains.registry import load_chains, open_pool
 from wallets.chains.ton.adapter import TonAdapter
 
 TRANSFERS = ("jetton/transfers", "jetton_transfers")

@@ -8,8 +8,8 @@ from localnet.ton.node import TonNode
 from tests.wallets.accountchains import OnTon, spec_of
 from tests.wallets.contract.hostile import HttpProxy
 from tests.wallets.tonlab import changing_rows
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import MalformedAnswerError
+from wallets.chains.registry import open_pool
 from wallets.chains.ton.family import TON_FAMILY
 
 pytestmark = pytest.mark.django_db

@@ -9,8 +9,8 @@ from nacl.signing import SigningKey
 
 from localnet.ton.node import TonNode
 from tests.wallets.tonlab import ton_spec
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainUnavailableError
+from wallets.chains.registry import open_pool
 from wallets.chains.ton.adapter import TonAdapter
 from wallets.chains.ton.family import PAUSE_SECONDS, TON_FAMILY, PacedNode, TonTimes, open_node, standard_wallets
 

@@ -13,10 +13,10 @@ from localnet.tron.node import TronNode
 from tests.wallets.chains.examples import EVM, SOLANA, TRON
 from tests.wallets.evmkin import spec_of
 from tests.wallets.signing import Signer
-from wallets.chains.adapters import open_pool
 from wallets.chains.base import AddressError
 from wallets.chains.evm import proofs as evm_proofs
-from wallets.chains.tron.address import address_key
+from wallets.chains.registry import open_pool
+from wallets.chains.tron.dialect import address_key
 from wallets.chains.tron.family import TRON_FAMILY, is_signed, wallet_links
 from wallets.forwarders.addresses import create2_address, keccak
 

@@ -13,10 +13,9 @@ from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.chains.tron.test_unsigned_payment import ON_CHAIN
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError
-from wallets.chains.payments import PaymentOrder, TransactionRefusedError
+from wallets.chains.family import PaymentOrder, TokenSpec, TransactionRefusedError
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import TokenSpec
 from wallets.chains.tron.unsigned_payment import TronCashier
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

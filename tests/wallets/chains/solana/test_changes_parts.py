@@ -18,9 +18,8 @@ from tests.wallets.chains.solana.test_changes import SIGNATURE, balance
 from tests.wallets.chains.solana.test_find import auxiliary_account, find, moved
 from wallets.chains.base import PARTS_FROM, MalformedAnswerError
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.solana.changes import ReadTransaction, read_transaction
+from wallets.chains.solana.changes import Credit, Debit, ReadTransaction, read_transaction
 from wallets.chains.solana.decode import TOKEN_2022_PROGRAM, TOKEN_PROGRAM
-from wallets.chains.solana.parts import Credit, Debit
 
 SHOP, PAYER, VAULT = new_owner(), new_owner(), new_owner()
 ROUTER, REFERENCE, OTHER_REFERENCE = new_owner(), new_owner(), new_owner()

@@ -1,4 +1,4 @@
-"""The EVM chains: ids, token contracts, explorers and the product's promises. To add a chain, add an entry here.
+"""The chains: ids, token contracts, explorers and the product's promises. To add a chain, add an entry here.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
 uses the main network's values unless settings override them. Each of `wrong_tokens` was found at its address in two
@@ -8,7 +8,10 @@ independent public sources at least: the list that is named beside it, or unrela
 from typing import Final
 
 from wallets.chains.evm.family import EVM_FAMILY
-from wallets.chains.specs import ChainFacts, GasFacts, NetworkFacts
+from wallets.chains.family import ChainFacts, GasFacts, NetworkFacts
+from wallets.chains.solana.family import SOLANA_FAMILY
+from wallets.chains.ton.family import TON_FAMILY
+from wallets.chains.tron.family import TRON_FAMILY
 
 BASE: Final = ChainFacts(
     name="base",
@@ -192,4 +195,143 @@ ETHEREUM: Final = ChainFacts(
     ),
 )
 
-CHAINS: Final = (BASE, POLYGON, ETHEREUM)
+SOLANA: Final = ChainFacts(
+    name="solana",
+    # Public nodes: 40 of one method in ten seconds.
+    requests_per_minute=200,
+    has_logo=True,
+    title="Solana",
+    family=SOLANA_FAMILY,
+    symbols=("USDC",),
+    exact_amount_required=True,
+    confirm_seconds=1,
+    block_seconds=0.4,
+    confirmations=1,
+    gas_tier="low",
+    priority=2,
+    x402_confirmations=1,
+    coin="SOL",
+    gas=GasFacts(daily_coins="0.5", low_coins="0.05"),
+    mainnet=NetworkFacts(
+        chain_id=None,
+        # The beginning of the first block's hash (CAIP-30).
+        caip2="solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
+        x402_name="solana",
+        tokens={"USDC": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"},
+        wrong_tokens={
+            # Public code, all of them.
+            "USDT": "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB",
+            "EURC": "HzwqbKZw8HxMN6bF2yFZNrht3c2iXXzpKcFu7uBEDKtr",
+            "PYUSD": "2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo",
+            "USDG": "2u1tszSeqZ3qBWF3uNGPFc8TzMk2tdiwknnRMWGWjGWH",
+            "FDUSD": "9zNQRsGLjNKwCUU5Gq5LR8beUCPzQMVMqKAi3SSZh54u",
+            "USDS": "USDSwr9ApdHk5bvJKMjzff41FfuX8bSxdKcR81vTwcA",
+            "USDe": "DEkqHyPN7GMRJ5cArtQFAWefqbZb33Hyf6s5iCwjEonT",
+            "USD1": "USD1ttGY1N17NEEHLmELoaybftRBUSErhqYiQzvEmuB",
+            "USDP": "HVbpJAQGNpkgBaYBZQBR1t7yFdvaYVp2vCQQfKKEN4tM",
+            "AUSD": "AUSD1jCcCyPLybk1YnvPWsHQSrZ46dxwoMniN4N2UEB9",
+            # Wormhole's forms of Ethereum's FRAX, USDC, USDT and DAI, and of Polygon's USDC.
+            "FRAX": "FR87nWEUxVgerFGhZM8Y4AggKGLnaXswr1Pd8wZ4kZcp",
+            "USDCpo": "E2VmbootbVCBkMNNxKQgCLMS1X3NoGMaYAsufaAsf7M",
+            "USDCet": "A9mUU4qviSctJVPJdBJWkb28deg915LYJKrzQ19ji3FM",
+            "USDTet": "Dn4noZ5jgGfkntzcQSUZ8czkreiZ1ForXYoV2H8Dm7S1",
+            "DAIet": "EjmyN6qEC1Tf1JxiG1ae7UTJhUxSwk1TCWNWqxWV4J6o",
+        },
+        # Wormhole keeps at most eight.
+        decimals={"USDe": 9, "DAIet": 8, "FRAX": 8},
+        explorer_tx="https://solscan.io/tx/{tx}",
+        explorer_address="https://solscan.io/account/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=None,
+        caip2="solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
+        x402_name="solana-devnet",
+        tokens={"USDC": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"},
+        explorer_tx="https://explorer.solana.com/tx/{tx}?cluster=devnet",
+        explorer_address="https://explorer.solana.com/address/{address}?cluster=devnet",
+    ),
+)
+
+TON: Final = ChainFacts(
+    name="ton",
+    # toncenter.com without a key: one request a second.
+    requests_per_minute=50,
+    has_logo=True,
+    title="TON",
+    family=TON_FAMILY,
+    symbols=("USDT",),
+    exact_amount_required=True,
+    confirm_seconds=5,
+    block_seconds=0.4,
+    confirmations=1,
+    gas_tier="low",
+    priority=3,
+    x402_confirmations=1,
+    coin="TON",
+    mainnet=NetworkFacts(
+        chain_id=None,
+        tokens={"USDT": "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"},
+        wrong_tokens={
+            # Tonkeeper's list of jettons (ton-assets).
+            "USDe": "EQAIb6KmdfdDR7CN1GBqVJuP25iCnLKCvBlJ07Evuu2dzP5f",
+            "FDUSD": "EQD0Evpk4timFOHmy4Sv3l_KEUXlM-dN1_KhroTCfB2wkO89",
+            # The same list: USDC and USDT of Ethereum by bridge.ton.org. Circle issues no USDC on TON.
+            "jUSDC": "EQB-MPwrd1G6WKNkLz_VnV6WqBDd142KMQv-g1O-8QUA3728",
+            "jUSDT": "EQBynBO23ywHy_CgarY9NK9FTz0yDsG82PtcbSTQgGoXwiuA",
+            # The same by Orbit's bridge, in public code.
+            "oUSDC": "EQC61IQRl0_la95t27xhIpjxZt32vl1QQVF2UgTNuvD18W-4",
+            "oUSDT": "EQC_1YoM8RBixN95lz7odcF3Vrkc_N8Ne7gQi7Abtlet_Efi",
+        },
+        explorer_tx="https://tonviewer.com/transaction/{tx}",
+        explorer_address="https://tonviewer.com/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=None,
+        tokens={"USDT": "kQD0GKBM8ZbryVk2aESmzfU6b9b_8era_IkvBSELujFZPsyy"},
+        explorer_tx="https://testnet.tonviewer.com/transaction/{tx}",
+        explorer_address="https://testnet.tonviewer.com/{address}",
+    ),
+)
+
+TRON: Final = ChainFacts(
+    name="tron",
+    has_logo=True,
+    title="Tron",
+    family=TRON_FAMILY,
+    symbols=("USDT",),
+    exact_amount_required=True,
+    confirm_seconds=60,
+    block_seconds=3,
+    # Solidified blocks are final; on nodes that do not report them, this depth counts.
+    confirmations=20,
+    gas_tier="medium",
+    priority=4,
+    finality_tag="finalized",
+    coin="TRX",
+    slip44=195,
+    mainnet=NetworkFacts(
+        chain_id=728126428,
+        tokens={"USDT": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},
+        wrong_tokens={
+            # Public code, all of them. Circle no longer issues on Tron.
+            "USDC": "TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8",
+            # USDD has a new contract since 2025.
+            "USDD": "TXDk8mbtRbXeYuMNS83CfKPaYYT8XWv9Hz",
+            "USDDOLD": "TPYmHEhy5n8TCEfYGqW2rPxsghSfzghPDn",
+            "TUSD": "TUpMhErZL2fhh4sVNULAbNKLokS4GjC1F4",
+            "USD1": "TPFqcBAaaUMCSVRCqPaQ9QnzKhmuoLR6Rc",
+            "USDJ": "TMwFHYXLJaRUPeW6421aqXL4ZEzPRFGkGT",
+        },
+        decimals={"USDD": 18, "USDDOLD": 18, "TUSD": 18, "USD1": 18, "USDJ": 18},
+        explorer_tx="https://tronscan.org/#/transaction/{tx}",
+        explorer_address="https://tronscan.org/#/address/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=3448148188,
+        tokens={"USDT": "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf"},
+        explorer_tx="https://nile.tronscan.org/#/transaction/{tx}",
+        explorer_address="https://nile.tronscan.org/#/address/{address}",
+    ),
+)
+
+CHAINS: Final = (BASE, POLYGON, ETHEREUM, SOLANA, TON, TRON)

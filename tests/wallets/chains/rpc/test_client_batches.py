@@ -8,8 +8,7 @@ from tests.nodes import proxy as faults
 from tests.nodes.proxy import Answer, RpcProxy
 from tests.wallets.chains.rpc.test_client import BATCH
 from wallets.chains.base import ChainUnavailableError, RangeTooLargeError
-from wallets.chains.rpc.batches import ask_all
-from wallets.chains.rpc.client import MOST_IN_BATCH, BatchRefusedError, Node
+from wallets.chains.rpc.client import MOST_IN_BATCH, BatchRefusedError, Node, ask_all
 
 
 @pytest.mark.parametrize(
