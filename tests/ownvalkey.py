@@ -35,7 +35,7 @@ class OwnValkey:
         """Start it and return once it answers."""
         self._keeper = keeper = Keeper([self._server.command()], told=print)
         keeper.start()
-        wait_until(lambda: self._is_ready(keeper), seconds=START_SECONDS)
+        wait_until(lambda: Valkey.name in keeper.pids and self._server.ready(), seconds=START_SECONDS)
 
     def ensure(self) -> None:
         """Start it unless it runs."""
@@ -47,7 +47,3 @@ class OwnValkey:
         if self._keeper is not None:
             self._keeper.stop()
             self._keeper = None
-
-    def _is_ready(self, keeper: Keeper) -> bool:
-        pid = keeper.pids.get(Valkey.name)
-        return pid is not None and self._server.ready(pid)

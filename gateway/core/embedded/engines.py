@@ -54,7 +54,6 @@ INITDB_OPTIONS = (
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
 )
-READY_LINE = 7  # of postmaster.pid, LOCK_FILE_LINE_PM_STATUS in PostgreSQL's miscadmin.h
 
 VALKEY = "valkey"
 
@@ -134,6 +133,8 @@ def clear_leftovers(engine: Engine, stop_signal: signal.Signals) -> None:
     The caller holds the lock of the home, so a server that runs here is an orphan. A recycled pid is never signalled. The
     file of a dead server stays: the engine's own check is better, PostgreSQL also looks at the shared memory.
     """
+    # pg_ctl does not look whose pid the file names: `stop` signals any process that has it, and after `start` PostgreSQL
+    # refuses for as long as that process lives.
     pid = _pid_in(engine.pid_file)
     if pid is None:
         return
@@ -239,6 +240,8 @@ class Postgres:
             raise EnginesError(message)
 
     def command(self) -> Command:
+        # Not by `pg_ctl start`, which ends once the server runs: the server would then be no child of the supervisor, would
+        # outlive a killed one, and the keeper would not see it end.
         options = {"unix_socket_directories": self.layout.run, "port": SOCKET_PORT}
         settings = [f"--{k}={v}" for k, v in (self.settings | options).items()]
         return Command(
@@ -262,13 +265,11 @@ class Postgres:
         for lock in self.layout.run.glob(".s.PGSQL.*.lock"):
             lock.unlink()
 
-    def ready(self, pid: int) -> bool:
-        """Return whether the server with this process id accepts connections."""
-        try:
-            lines = self.pid_file.read_text().split("\n")
-        except OSError:
-            return False
-        return lines[0] == str(pid) and lines[READY_LINE:][:1] == ["ready   "]
+    def ready(self) -> bool:
+        """Return whether the server accepts connections."""
+        program: str | Path = self.binaries / "pg_isready"
+        argv = [program, "--quiet", f"--host={self.layout.run}", f"--port={SOCKET_PORT}"]
+        return subprocess.call(argv, env=ENVIRONMENT) == 0  # noqa: S603 - no shell, our own arguments
 
 
 class Valkey:
@@ -330,15 +331,13 @@ class Valkey:
         """Remove files that name a process that is not ours."""
         self.pid_file.unlink(missing_ok=True)
 
-    def ready(self, pid: int) -> bool:
-        """Return whether the server with this process id answers and has loaded its data."""
-        try:
-            if int(self.pid_file.read_text()) != pid:
-                return False
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(5)
+    def ready(self) -> bool:
+        """Return whether the server answers and has loaded its data."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(5)
+            try:
                 connection.connect(str(self.socket))
                 connection.sendall(b"PING\r\n")
                 return b"LOADING" not in connection.recv(64)
-        except (OSError, ValueError):
-            return False
+            except OSError:
+                return False

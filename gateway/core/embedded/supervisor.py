@@ -152,8 +152,8 @@ class Engines:
                 time.sleep(STEP_SECONDS)
 
     def _ready(self, engine: Postgres | Valkey) -> bool:
-        pid = self.pids.get(engine.name)
-        return pid is not None and engine.ready(pid)
+        # Before our child runs, an orphan may still answer.
+        return engine.name in self.pids and engine.ready()
 
     def _exits(self, engine: Postgres | Valkey) -> int:
         return self._keeper.exits(engine.name) if self._keeper else 0
