@@ -63,6 +63,11 @@ def link_badge(link: PaymentLink, payment: LastPayment | None) -> Badge:
     return _STATUSES[LinkStatus(link.status)]
 
 
+def kind_label(link: PaymentLink) -> str:
+    """Return the name of a link's type."""
+    return KINDS[LinkType(link.type)].label
+
+
 def price_of(source: PaymentLink | LinkTemplate) -> str:
     """Return the price in USD; empty if the payer chooses."""
     if source.type == LinkType.DONATION or source.amount is None:

@@ -25,7 +25,7 @@ from checkouts.search import (
     spelled,
     transactions_named,
 )
-from links.dashboard.link_list import ListedLink, found_links
+from links.dashboard.link_list import LinkRow, found_links
 from links.models import LinkCheckout, PaymentLink, Subscription
 from reports.dashboard.payments import PaymentRow, payment_rows
 from settlements.dashboard.rows import SettlementRow, settlement_rows
@@ -51,7 +51,7 @@ class Matches:
     checkouts: Sequence[ListedCheckout] = ()
     items: Sequence[ItemRow] = ()
     payments: Sequence[PaymentRow] = ()
-    links: Sequence[ListedLink] = ()
+    links: Sequence[LinkRow] = ()
     settlements: Sequence[SettlementRow] = ()
 
     @property

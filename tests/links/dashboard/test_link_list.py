@@ -12,6 +12,7 @@ from accounts.states import Mode, Role
 from checkouts.states import CheckoutException, CheckoutStatus
 from links.dashboard.words import interval_of, link_badge, price_of, range_of
 from links.models import LinkTemplate, PaymentLink
+from links.payloads import Takings
 from links.selectors import LastPayment
 from links.states import Interval, LinkStatus, LinkType, Standing
 from links.tokens import personal_url
@@ -37,7 +38,7 @@ def listed(desk: Desk, query: str = "") -> list[str]:
     """The titles on a page of the list, in its order."""
     page = desk.get("dashboard_links", query)
     assert page.status_code == 200
-    return [row.title for row in page.context["rows"]]
+    return [row.link.title for row in page.context["rows"]]
 
 
 def test_the_list_shows_the_merchants_own_of_the_mode_newest_first(owner_in_test_mode: Desk) -> None:
@@ -71,9 +72,9 @@ def test_a_row_says_what_a_link_asks_for_and_brought_in(owner_in_test_mode: Desk
     make_link_checkout(donation, CheckoutStatus.EXPIRED)
     make_paid_invoice(owner_in_test_mode.merchant)
     invoice, given = owner_in_test_mode.get("dashboard_links").context["rows"]
-    assert (given.price, given.limits) == ("", "5.00 to 500.00")
-    assert (given.count, given.collected) == (2, "1,234.50")
-    assert (invoice.badge.label, invoice.price) == ("Paid", "25.00")
+    assert (price_of(given.link), range_of(given.link)) == ("", "5.00 to 500.00")
+    assert given.takings == Takings(2, Decimal("1234.50"))
+    assert (invoice.badge.label, price_of(invoice.link)) == ("Paid", "25.00")
 
 
 def test_pages_stay_where_they_are_while_links_are_made(owner_in_test_mode: Desk) -> None:

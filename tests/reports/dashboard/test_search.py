@@ -35,7 +35,7 @@ def found(desk: Desk, text: str) -> dict[str, list[str]]:
         "items": [row.amount for row in matches.items],
         "checkouts": [row.public_id for row in matches.checkouts],
         "payments": [row.tx_hash for row in matches.payments],
-        "links": [row.public_id for row in matches.links],
+        "links": [row.link.public_id for row in matches.links],
         "settlements": [row.id for row in matches.settlements],
     }
     return {group: rows for group, rows in names.items() if rows}

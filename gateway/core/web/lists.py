@@ -1,0 +1,156 @@
+"""Lists of the dashboard: the form that reads the filters of a query string, the fields of such forms, and counted tabs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+from django import forms
+from django.db.models import Model, QuerySet
+
+M = TypeVar("M", bound=Model)
+
+Options = Iterable[tuple[str, str]]
+"""Values and their labels."""
+
+_EMPTY: Final = ("", None)
+
+
+class Tab(NamedTuple):
+    """A tab above a list, and the number of its rows if that is to be shown."""
+
+    label: str
+    url: str
+    is_current: bool
+    rows: int | None = None
+
+
+class FilterForm(forms.Form, Generic[M]):
+    """The filters of a list, read from an untrusted query string. Invalid ones count as absent: the form has no errors.
+
+    `texts` are the valid filters by parameter, `cleaned_data` their values by field. `tab` names the field that the list's
+    tabs choose, if it has tabs. `parameters` are the names of fields in the query string where they differ.
+    """
+
+    tab: ClassVar[str] = ""
+    parameters: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, query: Mapping[str, str]) -> None:
+        super().__init__(query, auto_id="filter-%s", use_required_attribute=False)
+        if self.errors:
+            invalid = {self.add_prefix(name) for name in self.errors}
+            self.data = {name: text for name, text in query.items() if name not in invalid}
+            self.full_clean()
+        self.texts = {self.add_prefix(name): _text(value) for name, value in self.cleaned_data.items()}
+        # Fields show what they filter by, not what the query string had.
+        self.data = self.texts
+
+    def add_prefix(self, field_name: str) -> str:
+        """Return the parameter of a field."""
+        return self.parameters.get(field_name, field_name)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether any filter besides the tab applies."""
+        return any(value not in _EMPTY for name, value in self.cleaned_data.items() if name != self.tab)
+
+    @property
+    def current_tab(self) -> str:
+        """The value of the current tab; empty for the first one, and for a list without tabs."""
+        return self.texts.get(self.tab, "")
+
+    @property
+    def cleared(self) -> str:
+        """The query string of the current tab without other filters."""
+        return urlencode({self.tab: self.current_tab} if self.current_tab else {})
+
+    def filter(self, found: QuerySet[M]) -> QuerySet[M]:
+        """Return the rows that match. Each field filters the column of its name, unless a list's form says otherwise."""
+        return found.filter(**{name: value for name, value in self.cleaned_data.items() if value not in _EMPTY})
+
+    def applied(self, **changed: str) -> dict[str, str]:
+        """Return the parameters that differ from their defaults, with some changed."""
+        texts = self.texts | changed
+        defaults = {self.add_prefix(name): ("", _text(field.initial)) for name, field in self.fields.items()}
+        return {name: texts[name] for name, default in defaults.items() if texts[name] not in default}
+
+    def query(self, **changed: str) -> str:
+        """Return the query string of the same list, with some parameters changed."""
+        return urlencode(self.applied(**changed))
+
+    def offer(self, name: str, options: Options) -> None:
+        """Set the options of a choice that depends on the merchant."""
+        self.fields[name].choices = [("", self.fields[name].everything), *options]  # type: ignore[attr-defined]
+
+    def tabs(self, address: str, counts: Mapping[str, int] | None = None) -> list[Tab]:
+        """Return the tabs of the list at an address. The counts, by tab, do not fit other filters, and are left out then."""
+        counted = None if self.is_narrowed else counts
+        return [
+            Tab(
+                label,
+                f"{address}?{self.query(**{self.tab: value})}",
+                is_current=value == self.current_tab,
+                rows=None if counted is None else counted.get(value, 0),
+            )
+            for value, label in self.fields[self.tab].choices  # type: ignore[attr-defined]
+        ]
+
+
+class Choice(forms.ChoiceField):
+    """One of some values, or all. The options may be a function, which is called for each form."""
+
+    def __init__(self, label: str, options: Options | Callable[[], Options] = (), *, everything: str) -> None:
+        def choices() -> list[tuple[str, str]]:
+            return [("", everything), *(options() if callable(options) else options)]
+
+        super().__init__(label=label, choices=choices, required=False)
+        self.everything = everything
+
+
+class AnyChoice(Choice):
+    """A choice whose options are offered later: any value is valid, and the form says what it finds."""
+
+    def valid_value(self, value: str) -> bool:
+        """Accept every value."""
+        return True
+
+
+class TabChoice(forms.ChoiceField):
+    """The tab of a list: values and labels, the first one with an empty value. The page does not show it as a field."""
+
+    def __init__(self, tabs: Options) -> None:
+        super().__init__(choices=tabs, required=False, widget=forms.HiddenInput)
+
+
+class SearchText(forms.CharField):
+    """A text to search for, without white space around it. Any text is valid: the list's form says what it finds."""
+
+    is_text: Final = True
+
+    def __init__(self, label: str, *, longest: int, **attributes: str) -> None:
+        shown = {"type": "search", "id": "filter-text", "maxlength": str(longest)} | attributes
+        super().__init__(label=label, required=False, widget=forms.TextInput(attrs=shown))
+        self.validators.clear()
+
+
+class Day(forms.Field):
+    """A day as `2026-11-20`, or None."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(label=label, required=False, widget=forms.TextInput(attrs={"type": "date"}))
+
+    def to_python(self, value: Any) -> date | None:
+        """Read the day. The greatest date is invalid, because it has no next day."""
+        if not value:
+            return None
+        try:
+            day = date.fromisoformat(value)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from error
+        if day == date.max:
+            raise forms.ValidationError("This day has no next day.")
+        return day
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
