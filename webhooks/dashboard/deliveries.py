@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Final
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -15,10 +15,12 @@ from django.utils import timezone
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
+from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, page_ahead, page_behind
 from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
 from gateway.core.web.client_address import address_or_none
+from gateway.core.web.lists import AnyChoice, FilterForm, SearchText, TabChoice
 from webhooks.dashboard.forms import RangeForm
 from webhooks.dashboard.words import DELIVERIES, TABS, result_of, trouble_of
 from webhooks.delivery.retries import retriable, retry, retry_range
@@ -27,75 +29,82 @@ from webhooks.outbox.delivery_pages import DeliveryWalk, Position, delivery_keys
 from webhooks.outbox.events import SAMPLE_PREFIX
 from webhooks.states import DeliveryStatus
 
-PAGE_ROWS: Final = 25
 # A checkout has few events; a search has no further pages.
 MOST_FOUND: Final = 100
 # Twelve are automatic; there may be any number of manual ones.
 MOST_ATTEMPTS: Final = 50
 _LONGEST_SEARCH: Final = 100
+_NEWEST_FIRST: Final = ("-created_at", "-pk")
 
-Tab = tuple[str, str, bool, int | None]
 
+class DeliveryFilters(FilterForm[Delivery]):
+    """The filters of the list: a tab, an id, and a type of event. The merchant's `types` are offered, others are valid."""
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The filters of a list's query string; invalid ones are ignored."""
+    tab = "status"
+    status = TabChoice(TABS)
+    q = SearchText("Checkout, event or delivery id", longest=_LONGEST_SEARCH)
+    type = AnyChoice("Event", everything="All")
 
-    status: DeliveryStatus | None
-    type: str
-    text: str
+    def clean_q(self) -> str:
+        """Return the text if it can be an id."""
+        return _plain(self.cleaned_data["q"])
 
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether any filter besides the tab applies."""
-        return bool(self.type or self.text)
-
-    def query(self, status: str) -> str:
-        """Return the query string of the same list on another tab."""
-        named = {"status": status, "type": self.type, "q": self.text}
-        return urlencode({name: value for name, value in named.items() if value})
+    def clean_type(self) -> str:
+        """Return the type if it can be one."""
+        return _plain(self.cleaned_data["type"])
 
     def walk(self, seat: Seat) -> DeliveryWalk:
         """Return the walk over the merchant's deliveries with these filters."""
-        statuses = (self.status,) if self.status else tuple(DeliveryStatus)
-        return DeliveryWalk(seat.merchant.pk, seat.mode, statuses, type=self.type)
+        status = self.cleaned_data["status"]
+        statuses = (status,) if status else tuple(DeliveryStatus)
+        return DeliveryWalk(seat.merchant.pk, seat.mode, statuses, type=self.cleaned_data["type"])
 
-
-def parse_wanted(query: Mapping[str, str]) -> Wanted:
-    """Parse a query string from an untrusted client."""
-    status = query.get("status", "")
-    return Wanted(
-        status=DeliveryStatus(status) if status in DeliveryStatus.values else None,
-        type=_plain(query.get("type", "")),
-        text=_plain(query.get("q", "")),
-    )
+    def filter(self, found: QuerySet[Delivery]) -> QuerySet[Delivery]:
+        """Return the deliveries that match, by the id of their checkout, of their event or their own."""
+        status, kind, text = (self.cleaned_data[name] for name in ("status", "type", "q"))
+        if text.startswith("whd_"):
+            found = found.filter(public_id=text)
+        elif text.startswith("evt_"):
+            found = found.filter(event__public_id=text)
+        else:
+            found = found.filter(event__subject_id=text)
+        if status:
+            found = found.filter(status=status)
+        return found.filter(event_type=kind) if kind else found
 
 
 def _plain(text: str) -> str:
-    text = text.strip()
     # PostgreSQL has no NUL, and no id has such characters.
+    text = text.strip()
     return text if text.isprintable() and len(text) <= _LONGEST_SEARCH else ""
 
 
 @dataclass(frozen=True, slots=True)
-class ListedDelivery:
-    """A row of the list. `last` is the last attempt's result, empty before the first."""
+class DeliveryRow:
+    """A row of the list. `attempts` are the last ones, oldest first."""
 
     row: Delivery
-    badge: Badge
-    attempts: int
-    last: str
-    next_at: datetime | None
-    is_sample: bool
+    attempts: Sequence[Attempt]
 
+    @property
+    def badge(self) -> Badge:
+        """The badge of the status."""
+        return DELIVERIES[DeliveryStatus(self.row.status)]
 
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """A page of the list, newest first, and the query strings of the pages beside it, empty at the ends."""
+    @property
+    def last(self) -> str:
+        """The last attempt's result, empty before the first."""
+        return result_of(self.attempts[-1]) if self.attempts else ""
 
-    rows: Sequence[ListedDelivery]
-    newer: str
-    older: str
+    @property
+    def next_at(self) -> datetime | None:
+        """When it is sent again, if it waits for that."""
+        return self.row.next_attempt_at if self.row.status == DeliveryStatus.PENDING else None
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether it is a test event."""
+        return self.row.event.public_id.startswith(SAMPLE_PREFIX)
 
 
 def deliveries_of(seat: Seat) -> QuerySet[Delivery]:
@@ -105,40 +114,18 @@ def deliveries_of(seat: Seat) -> QuerySet[Delivery]:
     return mine.select_related("event", "endpoint").defer("event__body")
 
 
-def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
-    """Return the page of a list next to the delivery that `before` or `after` names."""
-    if wanted.text:
-        return ListPage(listed(_found(seat, wanted)), "", "")
-    before = _position(seat, query.get("before", ""))
-    after = _position(seat, query.get("after", ""))
-    keys = delivery_keys(wanted.walk(seat), rows=PAGE_ROWS + 1, before=before, after=after)
-    has_more, keys = len(keys) > PAGE_ROWS, keys[:PAGE_ROWS]
-    rows = list(deliveries_of(seat).filter(pk__in=keys).order_by("-created_at", "-pk"))
-    if not rows:
-        return ListPage([], "", "")
-    kept = wanted.query(wanted.status or "")
-    newer, older = (has_more, True) if after else (before is not None, has_more)
-    return ListPage(
-        listed(rows),
-        newer=_link(kept, "after", rows[0]) if newer else "",
-        older=_link(kept, "before", rows[-1]) if older else "",
-    )
-
-
-def _found(seat: Seat, wanted: Wanted) -> QuerySet[Delivery]:
-    """Return the deliveries that match a checkout, event or delivery id."""
-    rows = deliveries_of(seat)
-    if wanted.text.startswith("whd_"):
-        rows = rows.filter(public_id=wanted.text)
-    elif wanted.text.startswith("evt_"):
-        rows = rows.filter(event__public_id=wanted.text)
-    else:
-        rows = rows.filter(event__subject_id=wanted.text)
-    if wanted.status:
-        rows = rows.filter(status=wanted.status)
-    if wanted.type:
-        rows = rows.filter(event_type=wanted.type)
-    return rows.order_by("-created_at", "-pk")[:MOST_FOUND]
+def delivery_page(seat: Seat, filters: DeliveryFilters, query: Mapping[str, str]) -> KeysetPage[Delivery]:
+    """Return the page of the list beside the delivery that `before` or `after` of a query string names."""
+    if filters.texts["q"]:
+        found = filters.filter(deliveries_of(seat)).order_by(*_NEWEST_FIRST)
+        return KeysetPage(list(found[:MOST_FOUND]), "", "")
+    before, after = (_position(seat, query.get(move, "")) for move in ("before", "after"))
+    keys = delivery_keys(filters.walk(seat), rows=PAGE_ROWS + 1, before=before, after=after)
+    rows = list(deliveries_of(seat).filter(pk__in=keys).order_by(*_NEWEST_FIRST))
+    mark, kept = attrgetter("public_id"), filters.applied()
+    if after:
+        return page_ahead(rows[::-1], kept, mark=mark, rows=PAGE_ROWS)
+    return page_behind(rows, kept, mark=mark, rows=PAGE_ROWS, is_first=before is None)
 
 
 def _position(seat: Seat, public_id: str) -> Position | None:
@@ -146,26 +133,11 @@ def _position(seat: Seat, public_id: str) -> Position | None:
     return rows.values_list("created_at", "pk").first()
 
 
-def _link(kept: str, move: str, row: Delivery) -> str:
-    return "&".join(filter(None, [kept, urlencode({move: row.public_id})]))
-
-
-def listed(rows: Iterable[Delivery]) -> list[ListedDelivery]:
-    """Return the list's rows of deliveries."""
-    rows = list(rows)
-    tries = _tries([row.pk for row in rows])
-    return [_listed(row, tries.get(row.pk, [])) for row in rows]
-
-
-def _listed(row: Delivery, tries: Sequence[Attempt]) -> ListedDelivery:
-    return ListedDelivery(
-        row=row,
-        badge=DELIVERIES[DeliveryStatus(row.status)],
-        attempts=len(tries),
-        last=result_of(tries[-1]) if tries else "",
-        next_at=row.next_attempt_at if row.status == DeliveryStatus.PENDING else None,
-        is_sample=row.event.public_id.startswith(SAMPLE_PREFIX),
-    )
+def delivery_rows(deliveries: Iterable[Delivery]) -> list[DeliveryRow]:
+    """Return the rows of deliveries, in their order."""
+    deliveries = list(deliveries)
+    tries = _tries([delivery.pk for delivery in deliveries])
+    return [DeliveryRow(delivery, tries.get(delivery.pk, [])) for delivery in deliveries]
 
 
 def _tries(keys: Sequence[int]) -> dict[int, list[Attempt]]:
@@ -200,26 +172,17 @@ def attempts_of(delivery: Delivery) -> list[ShownAttempt]:
 @reads_replica
 def deliveries(request: SeatedRequest) -> HttpResponse:
     """List deliveries, newest first."""
-    seat = request.seat
-    wanted = parse_wanted(request.GET)
-    page = list_page(seat, wanted, request.GET)
-    types = event_types(DeliveryWalk(seat.merchant.pk, seat.mode))
+    seat, filters = request.seat, DeliveryFilters(request.GET)
+    page = delivery_page(seat, filters, request.GET)
+    filters.offer("type", [(name, name) for name in event_types(DeliveryWalk(seat.merchant.pk, seat.mode))])
     context = {
-        "wanted": wanted,
-        "rows": page.rows,
+        "filters": filters,
+        "rows": delivery_rows(page.rows),
         "pager": page,
-        "tabs": _tabs(seat, wanted),
-        "types": [(name, name) for name in types],
-        "is_cut": bool(wanted.text) and len(page.rows) >= MOST_FOUND,
+        "tabs": filters.tabs(seat.url("dashboard_deliveries")),
+        "is_cut": bool(filters.texts["q"]) and len(page.rows) >= MOST_FOUND,
     }
     return render(request, "dashboard/webhooks/deliveries.html", context)
-
-
-def _tabs(seat: Seat, wanted: Wanted) -> list[Tab]:
-    address = seat.url("dashboard_deliveries")
-    return [
-        (label, f"{address}?{wanted.query(status)}", status == (wanted.status or ""), None) for status, label in TABS
-    ]
 
 
 @seated(get=Act.SEE)
@@ -242,7 +205,7 @@ def live(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
 def _detail(found: Delivery) -> dict[str, object]:
     attempts = attempts_of(found)
     return {
-        "shown": listed([found])[0],
+        "shown": delivery_rows([found])[0],
         "attempts": attempts,
         "is_moving": found.status == DeliveryStatus.PENDING,
         # Everything that may change: the attempts and their result.
