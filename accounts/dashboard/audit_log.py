@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
@@ -21,6 +20,7 @@ from gateway.core import json as core_json
 from gateway.core.api.pagination import chunks_by_key, keyset_page
 from gateway.core.exports import csv_response
 from gateway.core.times import iso
+from gateway.core.web.lists import AnyChoice, FilterForm
 
 ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -128,44 +128,50 @@ def _value(values: dict[str, Any], key: str) -> str | None:
             return json.dumps(nested, ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The log's filters: a person's public id (or `nobody`), and an action's code; empty for all."""
+class AuditFilters(FilterForm[AuditEntry]):
+    """The filters of the log: a person's public id (or `nobody`), and an action's code."""
 
-    person: str
-    action: str
+    person = AnyChoice("Person", everything="Everybody")
+    action = AnyChoice("Action", everything="Everything")
+
+    def clean_person(self) -> str:
+        """Return a text that PostgreSQL takes."""
+        return _plain(self.cleaned_data["person"], 40)
+
+    def clean_action(self) -> str:
+        """Return a text that PostgreSQL takes."""
+        return _plain(self.cleaned_data["action"], 80)
+
+    def filter(self, found: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
+        """Return the entries that match."""
+        person, action = self.cleaned_data["person"], self.cleaned_data["action"]
+        if person == _NOBODY:
+            found = found.filter(actor=None)
+        elif person:
+            found = found.filter(actor__public_id=person)
+        return found.filter(action=action) if action else found
 
 
-@dataclass(frozen=True, slots=True)
-class ShownEntry:
-    """One entry as the page shows it."""
-
-    entry: AuditEntry
-    words: str
-    changes: list[tuple[str, str | None, str | None]]
+def _plain(text: str, longest: int) -> str:
+    return text[:longest].replace("\0", "")
 
 
 @seated(get=Act.SEE)
 def audit_log(request: SeatedRequest) -> HttpResponse:
     """Show the log, newest first."""
-    wanted = _wanted(request)
+    filters = AuditFilters(request.GET)
     query = {name: value for name, value in request.GET.dict().items() if value}
-    page = keyset_page(_entries(request, wanted), query)
-    context = {
-        "entries": [_shown(entry) for entry in page.rows],
-        "pager": page,
-        "wanted": wanted,
-        "people": _people(request, wanted),
-        "actions": _actions(wanted),
-        "is_narrowed": bool(wanted.person or wanted.action),
-    }
+    page = keyset_page(filters.filter(_entries(request)), query)
+    filters.offer("person", _people(request, filters.texts["person"]))
+    filters.offer("action", _actions(filters.texts["action"]))
+    context = {"filters": filters, "entries": page.rows, "pager": page}
     return render(request, "dashboard/accounts/audit.html", context)
 
 
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send the filtered log as a CSV file."""
-    chunks = chunks_by_key(_entries(request, _wanted(request)))
+    chunks = chunks_by_key(AuditFilters(request.GET).filter(_entries(request)))
     name = f"audit-log-{request.seat.merchant.public_id}"
     return csv_response(name, _HEADER, map(_cells, chain.from_iterable(chunks)))
 
@@ -179,43 +185,24 @@ def check(request: SeatedRequest) -> HttpResponse:
     return render(request, "dashboard/accounts/audit_check.html", context)
 
 
-def _wanted(request: SeatedRequest) -> Wanted:
-    return Wanted(
-        person=request.GET.get("person", "")[:40].replace("\0", ""),
-        action=request.GET.get("action", "")[:80].replace("\0", ""),
-    )
+def _entries(request: SeatedRequest) -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.filter(merchant=request.seat.merchant).select_related("actor")
 
 
-def _entries(request: SeatedRequest, wanted: Wanted) -> QuerySet[AuditEntry]:
-    entries = AuditEntry.objects.filter(merchant=request.seat.merchant)
-    entries = entries.select_related("actor")
-    if wanted.person == _NOBODY:
-        entries = entries.filter(actor=None)
-    elif wanted.person:
-        entries = entries.filter(actor__public_id=wanted.person)
-    if wanted.action:
-        entries = entries.filter(action=wanted.action)
-    return entries
-
-
-def _people(request: SeatedRequest, wanted: Wanted) -> list[tuple[str, str]]:
-    """Return the people to filter by: the team, and the currently selected one."""
+def _people(request: SeatedRequest, chosen: str) -> list[tuple[str, str]]:
+    """Return the people to filter by: the team, and the currently chosen one."""
     team = [seat.user for seat in team_of(request.seat.merchant)]
     people = {person.public_id: person.email for person in team}
-    if wanted.person and wanted.person != _NOBODY and wanted.person not in people:
-        people[wanted.person] = "A person outside the team"
+    if chosen and chosen != _NOBODY and chosen not in people:
+        people[chosen] = "A person outside the team"
     return [*people.items(), (_NOBODY, "No person: keys, commands, the system")]
 
 
-def _actions(wanted: Wanted) -> list[tuple[str, str]]:
+def _actions(chosen: str) -> list[tuple[str, str]]:
     actions = dict(ACTIONS)
-    if wanted.action:
-        actions.setdefault(wanted.action, action_words(wanted.action))
+    if chosen:
+        actions.setdefault(chosen, action_words(chosen))
     return sorted(actions.items(), key=lambda pair: pair[1])
-
-
-def _shown(entry: AuditEntry) -> ShownEntry:
-    return ShownEntry(entry=entry, words=action_words(entry.action), changes=changed_values(entry.before, entry.after))
 
 
 def _cells(entry: AuditEntry) -> list[object]:

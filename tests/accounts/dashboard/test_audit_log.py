@@ -76,7 +76,7 @@ def test_it_is_narrowed_by_person_and_by_action(merchant: Merchant, owner: Desk)
 
     def shown(query: str) -> set[str]:
         page = owner.get("dashboard_audit_log", query)
-        return {row.entry.object_id for row in page.context["entries"]}
+        return {entry.object_id for entry in page.context["entries"]}
 
     mine = owner.user.public_id
     assert shown(f"?person={mine}") == {"obj-mine", "obj-gone"}
