@@ -53,6 +53,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "clients/python/README.md",
         "docs/guide/add-a-chain.md",
         "ARCHITECTURE.md",
+        "docs/caches.md",
         "CONTRIBUTING.md",
         "docs/diagrams/payments.md",
         "docs/diagrams/tables.md",
