@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md lists every trigger of the database, where it is declared, and the invariant that it carries."""
+"""docs/diagrams/tables.md lists every trigger of the database, where it is declared, and the invariant that it carries."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ DECLARED: Final = re.compile(r"^CREATE (?:CONSTRAINT )?TRIGGER (\w+)", re.MULTIL
 
 
 class Listed(NamedTuple):
-    """A trigger as ARCHITECTURE.md has it."""
+    """A trigger as the document has it."""
 
     name: str
     file: str
@@ -29,7 +29,7 @@ def listed(text: str) -> Iterator[Listed]:
             yield Listed(name, file, carries)
 
 
-TABLE: Final = sorted(listed((ROOT / "ARCHITECTURE.md").read_text()))
+TABLE: Final = sorted(listed((ROOT / "docs/diagrams/tables.md").read_text()))
 
 
 @pytest.mark.django_db

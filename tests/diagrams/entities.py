@@ -1,18 +1,27 @@
-"""Entity diagrams: each app's tables with their keys, foreign keys and unique constraints."""
+"""Entity diagrams: each app's tables with their keys, foreign keys and unique constraints, and what triggers keep."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.db.models import Field, Model, OneToOneField, UniqueConstraint
 
+from tests.test_invariants import ROWS
+from tests.tree import ROOT, relative
+
 Table = type[Model]
 _INTRO = (
     "Made by `script/diagrams` from Django's models: keys, foreign keys and unique constraints, and no other columns."
-    " A table of another app is shown by its name alone. What triggers keep is in each app's"
-    " `migrations/0001_triggers.sql`."
+    " A table of another app is shown by its name alone. The last section lists what triggers keep."
 )
+_TRIGGERS_INTRO = (
+    "The initial migration of each app loads its triggers from the file beside its models. Each guarantee has a test and a control"
+    " in [tests/INVARIANTS.md](../../tests/INVARIANTS.md)."
+)
+_DECLARED = re.compile(r"^CREATE (?:CONSTRAINT )?TRIGGER (\w+)", re.MULTILINE)
 
 
 def document() -> str:
@@ -28,6 +37,7 @@ def document() -> str:
     for app in sorted(own, key=lambda app: app.label):
         parts += [f"## {app.label}", _drawn(app)]
         parts += ["\n".join(lines)] if (lines := list(_constraints(app))) else []
+    parts += ["## Triggers", _TRIGGERS_INTRO, "\n".join(_triggers())]
     return "\n\n".join(parts) + "\n"
 
 
@@ -106,3 +116,19 @@ def _constraints(app: AppConfig) -> Iterator[str]:
                 over = ", ".join(map(str, constraint.fields or constraint.expressions))
                 where = " for some rows" if constraint.condition else ""
                 yield f"- `{constraint.name}`: one {table.__name__} for each {over}{where}"
+
+
+def _triggers() -> Iterator[str]:
+    """Yield the lines of the table: where triggers are declared, and what they guarantee."""
+    files = {
+        name: relative(path)
+        for path in chain(ROOT.glob("*/triggers.sql"), ROOT.glob("*/models/triggers.sql"))
+        for name in _DECLARED.findall(path.read_text())
+    }
+    rows = []
+    for row in ROWS:
+        names = [name for kind, name in row.carriers if kind == "trigger"]
+        for file in dict.fromkeys(files[name] for name in names):
+            own = ", ".join(f"`{name}`" for name in names if files[name] == file)
+            rows.append(f"| `{file}` | {own} | {row.sentence} |")
+    yield from ("| declared in | triggers | what they guarantee |", "|---|---|---|", *sorted(rows))
