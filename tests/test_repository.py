@@ -15,7 +15,7 @@ from django.urls import resolve
 
 from gateway.core.api.views import RouteMissing
 from tests.guides import MALFORMED
-from tests.tree import ROOT, relative, repository_files
+from tests.tree import APPS, ROOT, relative, repository_files
 from webhooks.signatures import new_secret, sign
 
 DOCUMENTS = [
@@ -48,6 +48,11 @@ MANNERED = re.compile(
 FENCED_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SCRIPT_MENTION = re.compile(r"(?<![\w/.-])((?:script|\.ci)/[a-z_-]+)\b")
 API_PATH_MENTION = re.compile(r"(/api/v1/[a-z0-9_/{}.]+[a-z}])")
+# In ARCHITECTURE.md: a path, of which a part may be a `*`; and a folder of its tree, indented below its app.
+PATH_MENTION = re.compile(r"`([a-z][\w*]*(?:/[\w*.-]+)+/?)`")
+TREE_LINE = re.compile(r"^( {0,2})([\w/]+)/ ", re.MULTILINE)
+# Folders that Django names, and the merchants' pages, which the text says of every app.
+USUAL_FOLDERS = {"dashboard", "management", "migrations", "models", "templatetags"}
 COMMAND_MENTION = re.compile(r"manage\.py ([a-z_][a-z0-9_]*)")
 
 
@@ -217,6 +222,33 @@ def test_the_documentation_is_in_plain_words() -> None:
         for match in MANNERED.finditer(re.sub(r"\]\([^)]*\)", "]", FENCED_CODE.sub("", path.read_text())))
     ]
     assert found == []
+
+
+def folders_of_the_map(text: str) -> Iterator[str]:
+    """Yield every folder of the tree in ARCHITECTURE.md."""
+    app = ""
+    for indent, name in TREE_LINE.findall(text):
+        app = app if indent else name
+        yield f"{app}/{name}" if indent else name
+
+
+def test_every_path_that_the_map_names_is_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    named = {*PATH_MENTION.findall(text), *folders_of_the_map(text)}
+    assert len(named) > 100
+    assert [name for name in sorted(named) if not list(ROOT.glob(name))] == []
+
+
+def test_the_map_has_every_package_of_every_app() -> None:
+    folders = {path.parent for app in APPS if app != "demo" for path in (ROOT / app).glob("*/__init__.py")}
+    packages = {relative(folder) for folder in folders if folder.name not in USUAL_FOLDERS}
+    assert packages - set(folders_of_the_map((ROOT / "ARCHITECTURE.md").read_text())) == set()
+
+
+def test_the_rule_of_the_map_sees_paths_and_folders() -> None:
+    text = "`shop/cart.py` `shop/*_rules.py` `POST /x`\n```\nshop/    sells\n  till/  counts\n```\n"
+    assert PATH_MENTION.findall(text) == ["shop/cart.py", "shop/*_rules.py"]
+    assert list(folders_of_the_map(text)) == ["shop", "shop/till"]
 
 
 def test_the_rule_for_words_sees_a_mannered_sentence_and_lets_plain_ones_pass() -> None:
