@@ -1,4 +1,8 @@
-"""Reserves exact amounts, whose digits below a cent identify a checkout's payment. Remembers prices that have none left."""
+"""Reserves exact amounts: digits below a cent identify a checkout's payment. Remembers prices that have none left.
+
+A suffix is reserved when the buyer chooses the chain, and released by a task. A unique constraint decides who has it; nothing locks
+a price. Checkouts of links get half of the suffixes. An eighth of all is given last, and alone after a restore.
+"""
 
 import secrets
 import struct

@@ -1,4 +1,7 @@
-"""Follows reorgs on chains read by account: removed transactions are no longer listed, and may come back."""
+"""Follows reorgs on chains read by account: removed transactions are no longer listed, and may come back.
+
+A fact that was not listed again is orphaned once every node says that it is lost. For ten minutes it is looked for again.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,9 @@
-"""Watches a chain that is read by account, in both directions and within a budget."""
+"""Watches a chain that is read by account, in both directions and within a budget.
+
+Each receiving wallet has a cursor, moved in the transaction that writes its transfers. Wallets with expected payments are read in
+every pass, others in turn. A newest block that is in the future, or too far above the last one, is rejected: it would move every
+cursor.
+"""
 
 import math
 import time

@@ -1,4 +1,10 @@
-"""Watches a chain block by block. A pass does one thing, and writes it in one transaction or not at all."""
+"""Watches a chain block by block. A pass does one thing, and writes it in one transaction or not at all.
+
+Far from the head it reads ranges, whose size follows what the provider accepts; near the head block by block and by hash. A block
+that cannot be read completely raises, and the cursor stays. If a parent's hash differs, the watcher walks back to the fork, orphans
+the transfers above it and rewinds. A fork below finality or another genesis block halts the chain until a person decides; a local
+chain starts again.
+"""
 
 import time
 from collections.abc import Callable, Sequence
