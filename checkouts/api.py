@@ -8,6 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.audit.actors import actor_of
 from accounts.keys.authentication import principal_of_request
 from accounts.states import Mode
 from checkouts import schemas
@@ -32,8 +33,6 @@ from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from gateway.core.outbound import url_policy
 from gateway.core.postgres.replica import reads_replica
-from gateway.core.web.client_address import address_or_none
-from settlements.sweeps.escrow import Releaser
 
 CREATE = Limit("checkouts.create", 60)
 READ = Limit("checkouts.read", 120)
@@ -140,12 +139,7 @@ class CheckoutViewSet(ApiViewSet):
         """
         principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
-        cancel_checkout(
-            row.id,
-            actor_label=f"API key {principal.key_id}",
-            address=address_or_none(request._request),  # noqa: SLF001 - DRF offers no other way to the Django request
-            now=timezone.now(),
-        )
+        cancel_checkout(row.id, actor=actor_of(request), now=timezone.now())
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
         return Response(checkout_object(row))
 
@@ -165,9 +159,7 @@ class CheckoutViewSet(ApiViewSet):
         """
         principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
-        address = address_or_none(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
-        by = Releaser(label=f"API key {principal.key_id}", address=address)
-        release_escrow(row, by=by, now=timezone.now())
+        release_escrow(row, actor=actor_of(request), now=timezone.now())
         return Response(checkout_object(row))
 
     @extend_schema(

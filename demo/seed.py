@@ -4,6 +4,7 @@ import secrets
 from datetime import datetime
 from urllib.parse import urljoin
 
+from accounts.audit.actors import Actor
 from accounts.brand.service import change_branding
 from accounts.keys.service import create_api_key, digest_of
 from accounts.login.people import create_person
@@ -38,7 +39,7 @@ def seed_demo(*, kept: Credentials | None, webhook_url: str, now: datetime) -> C
     _brand(merchant, urljoin(webhook_url, "/"), now)
     for chain, address in RECEIVING_WALLETS.items():
         set_receiving_wallet(merchant, chain=chain, address=address, now=now)
-    set_machine_wallet(merchant, chain=MACHINE_CHAIN, address=MACHINE_WALLET, actor=owner, now=now)
+    set_machine_wallet(merchant, chain=MACHINE_CHAIN, address=MACHINE_WALLET, actor=Actor(owner), now=now)
     return Credentials(
         owner_email=owner.email,
         owner_password=password,
@@ -65,7 +66,7 @@ def _merchant(owner: User, now: datetime) -> Merchant:
     membership = owned.select_related("merchant").first()
     if membership:
         return membership.merchant
-    return create_merchant(name=MERCHANT_NAME, owner=owner, now=now)
+    return create_merchant(name=MERCHANT_NAME, actor=Actor(owner), now=now)
 
 
 def _brand(merchant: Merchant, shop_url: str, now: datetime) -> None:

@@ -11,23 +11,15 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.audit.actors import actor_of
 from accounts.keys.authentication import Principal, principal_of_request
 from gateway.core.api.pagination import list_body, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from gateway.core.outbound import url_policy
-from gateway.core.web.client_address import address_or_none
 from links import schemas
-from links.editing.forms import (
-    Person,
-    parse_changes,
-    parse_link,
-    parse_status,
-    parse_template,
-    template_id_in,
-    with_defaults,
-)
+from links.editing.forms import parse_changes, parse_link, parse_status, parse_template, template_id_in, with_defaults
 from links.editing.service import change_link, create_link, create_template, delete_template, locked_link, set_status
 from links.models import LinkTemplate, PaymentLink
 from links.page.qr_images import qr_png, qr_svg
@@ -132,7 +124,7 @@ class LinkViewSet(ApiViewSet):
             # Absent fields keep the values of the locked row, so that concurrent changes of other fields stay.
             held = locked_link(link)
             wanted = parse_changes(held, body, url_policy())
-            changed = change_link(held, wanted, now=timezone.now(), by=_key_of(request))
+            changed = change_link(held, wanted, now=timezone.now(), by=actor_of(request))
         return Response(link_object(changed))
 
     @extend_schema(
@@ -149,7 +141,7 @@ class LinkViewSet(ApiViewSet):
         """
         link = _link(request, link_id)
         status = parse_status(json_body(request))
-        changed = set_status(link, status, now=timezone.now(), by=_key_of(request))
+        changed = set_status(link, status, now=timezone.now(), by=actor_of(request))
         return Response(link_object(changed))
 
     @extend_schema(
@@ -180,13 +172,6 @@ def _template_of(principal: Principal, public_id: str) -> LinkTemplate | None:
     if not public_id:
         return None
     return link_template(principal.merchant_id, principal.mode, public_id, param="template")
-
-
-def _key_of(request: Request) -> Person:
-    """Return the key and the client's address, for the audit log."""
-    label = f"API key {principal_of_request(request).key_id}"
-    address = address_or_none(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
-    return Person(None, address, label)
 
 
 def _link(request: Request, link_id: str) -> PaymentLink:
@@ -270,7 +255,7 @@ class TemplateViewSet(ApiViewSet):
 
         Links made from it stay.
         """
-        delete_template(_template(request, template_id), now=timezone.now(), by=_key_of(request))
+        delete_template(_template(request, template_id), now=timezone.now(), by=actor_of(request))
         return Response({"id": template_id, "deleted": True})
 
 

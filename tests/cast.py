@@ -17,6 +17,7 @@ from allauth.mfa.models import Authenticator
 from django.test import Client
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.login.people import vouch_for
 from accounts.models import Invitation, Merchant, User
 from accounts.states import Mode, Role
@@ -161,7 +162,7 @@ def operators_browser(operator: User) -> Client:
 @pytest.fixture
 def offer(db: None, merchant: Merchant) -> Invitation:
     """An invitation of new@example.test to the merchant's team as a viewer, made at `NOON`."""
-    return invite(merchant, email="new@example.test", role=Role.VIEWER, actor=make_member(merchant), now=NOON)
+    return invite(merchant, email="new@example.test", role=Role.VIEWER, actor=Actor(make_member(merchant)), now=NOON)
 
 
 # At the API.

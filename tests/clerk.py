@@ -22,6 +22,7 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
+from accounts.audit.actors import Actor  # noqa: E402
 from accounts.keys.service import create_api_key, revoke_api_key  # noqa: E402
 from accounts.merchants.service import create_merchant  # noqa: E402
 from accounts.models import ApiKey, Merchant, User  # noqa: E402
@@ -42,7 +43,7 @@ def set_up(*, wallets: dict[str, str], webhook_url: str) -> dict[str, str]:
     call_command("migrate", verbosity=0)
     now = timezone.now()
     owner = User.objects.create_user("owner@example.test", "a password")
-    merchant = create_merchant(name="Halden Roasters", owner=owner, now=now)
+    merchant = create_merchant(name="Halden Roasters", actor=Actor(owner), now=now)
     for chain, wallet in wallets.items():
         set_receiving_wallet(merchant, chain=chain, address=wallet, now=now)
     set_default_url(merchant, mode=Mode.LIVE, url=webhook_url, now=now)

@@ -10,19 +10,19 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.audit.actors import actor_of
 from accounts.keys.authentication import principal_of_request
 from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.pagination import list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
-from gateway.core.api.views import ApiViewSet
+from gateway.core.api.views import ApiViewSet, django_request
 from gateway.core.api.wire import json_body
 from gateway.core.exports import csv_response
-from gateway.core.web.client_address import address_or_none
 from gateway.core.web.parked_views import call_again, is_client_gone, visit_of, watch_client
 from settlements.payloads import settlement_payload
-from settlements.sweeps.requests import Asker, settle_now
+from settlements.sweeps.requests import settle_now
 from x402 import schemas
 from x402.byhash.forms import parse_settle, parse_verify
 from x402.byhash.service import verify
@@ -80,7 +80,7 @@ def settle_answer(request: Request) -> Response | None:
     """
     if (asked := _asked(request)) is None:
         return None
-    asker = request._request  # noqa: SLF001 - DRF offers no other way to the Django request
+    asker = django_request(request)
     visit = visit_of(asker)
     waiting = Waiting()
     if visit is not None:
@@ -169,7 +169,7 @@ class X402ViewSet(ApiViewSet):
         key = idempotency_key(request)
         caller = Caller(principal.merchant_id, principal.mode, key)
         wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
-        asker = request._request  # noqa: SLF001 - DRF offers no other way to the Django request
+        asker = django_request(request)
         told = verify(
             caller, wanted, now=timezone.now(), watch=lambda: watch_client(asker), is_gone=lambda: is_client_gone(asker)
         )
@@ -199,15 +199,7 @@ class X402ViewSet(ApiViewSet):
         principal = principal_of_request(request)
         chain, token = parse_settle(json_body(request))
         written = settle_now(
-            principal.merchant_id,
-            principal.mode,
-            chain=chain,
-            token=token,
-            now=timezone.now(),
-            by=Asker(
-                label=f"API key {principal.key_id}",
-                address=address_or_none(request._request),  # noqa: SLF001 - DRF offers no other way to it
-            ),
+            principal.merchant_id, principal.mode, chain=chain, token=token, now=timezone.now(), actor=actor_of(request)
         )
         told = [settlement_payload(settlement) for settlement in written]
         return Response({"settlements": told}, status=202)

@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from accounts.models import AuditEntry, Merchant, User
+from accounts.audit.actors import SYSTEM, Actor
+from accounts.models import AuditEntry, Merchant
 
 
 def record(
@@ -11,22 +12,20 @@ def record(
     *,
     action: str,
     now: datetime,
-    actor: User | None = None,
-    actor_label: str = "",
+    actor: Actor = SYSTEM,
     object_id: str = "",
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
-    address: str | None = None,
 ) -> AuditEntry:
     """Write an audit entry in the caller's transaction."""
     return AuditEntry.objects.create(
         merchant=merchant,
-        actor=actor,
-        actor_label=actor_label or (actor.email if actor else "system"),
+        actor=actor.user,
+        actor_label=actor.name,
         action=action,
         object_id=object_id,
         before=before,
         after=after,
-        address=address,
+        address=actor.address,
         created_at=now,
     )

@@ -15,9 +15,10 @@ from typing import Any, Final, TypedDict
 from django.db import transaction
 from PIL import Image, ImageOps
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.brand.colours import is_colour
-from accounts.models import Branding, Merchant, User
+from accounts.models import Branding, Merchant
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.outbound import check_url, url_policy
 
@@ -130,15 +131,7 @@ class BrandingChanges(TypedDict, total=False):
     return_label: str
 
 
-def change_branding(
-    merchant: Merchant,
-    *,
-    changes: BrandingChanges,
-    now: datetime,
-    actor: User | None = None,
-    actor_label: str = "",
-    address: str | None = None,
-) -> Branding:
+def change_branding(merchant: Merchant, *, changes: BrandingChanges, now: datetime, actor: Actor = SYSTEM) -> Branding:
     """Change a merchant's branding, or refuse all changes. Idempotent.
 
     The audit entry names what changed; a logo by its digest. Raises InvalidRequestError whose `param` is the key.
@@ -158,11 +151,9 @@ def change_branding(
                 merchant,
                 action="merchant.branding_changed",
                 actor=actor,
-                actor_label=actor_label,
                 object_id=merchant.public_id,
                 before=_audited(before),
                 after=_audited(after),
-                address=address,
                 now=now,
             )
     # Cached relations show the old branding.

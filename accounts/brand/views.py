@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from accounts.audit.actors import actor_of
 from accounts.brand.colours import DARK, LIGHT, Scheme, is_colour, palette
 from accounts.brand.facts import Brand, brand_of, properties, stylesheet, stylesheet_version
 from accounts.brand.service import MAX_UPLOAD_BYTES, BrandingChanges, change_branding
@@ -21,7 +22,6 @@ from accounts.team.permissions import Act
 from gateway.core.api import errors
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.rate_limits import Limit
-from gateway.core.web.client_address import address_or_none
 from gateway.core.web.compact import compact_page
 from gateway.core.web.form_errors import add_refusal
 from gateway.core.web.pages import count_visit, uncached
@@ -195,16 +195,9 @@ def checkout_page(request: SeatedRequest) -> HttpResponse:
     """Save the checkout page's switches."""
     form = CheckoutPageForm(request.POST)
     form.is_valid()
-    now, address = timezone.now(), address_or_none(request)
+    now, actor = timezone.now(), actor_of(request)
     for switch in (BUYERS_MAY_RETRY, MAILS_RECEIPTS, ROUND_PRICE_RIVALS):
-        turn(
-            request.seat.merchant,
-            switch,
-            to=form.cleaned_data[switch.field],
-            now=now,
-            actor=request.user,
-            address=address,
-        )
+        turn(request.seat.merchant, switch, to=form.cleaned_data[switch.field], now=now, actor=actor)
     messages.success(request, "Saved.")
     return _back(request)
 
@@ -233,13 +226,7 @@ def preview_style(request: SeatedRequest) -> HttpResponse:
 
 def _save(request: SeatedRequest, form: BrandingForm) -> bool:
     try:
-        change_branding(
-            request.seat.merchant,
-            changes=form.changes(),
-            now=timezone.now(),
-            actor=request.user,
-            address=address_or_none(request),
-        )
+        change_branding(request.seat.merchant, changes=form.changes(), now=timezone.now(), actor=actor_of(request))
     except InvalidRequestError as error:
         add_refusal(form, error)
         return False

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from accounts.audit.actors import actor_of
 from accounts.audit.service import record
 from accounts.merchants.service import create_merchant
 from accounts.models import Merchant
@@ -19,7 +20,6 @@ from accounts.team.forms import MerchantForm
 from accounts.team.permissions import Act
 from accounts.team.selectors import merchants_of
 from gateway.core.exports import ExportTable, zip_response
-from gateway.core.web.client_address import address_or_none
 
 
 @signed_in("GET")
@@ -36,9 +36,7 @@ def new_merchant(request: PersonRequest) -> HttpResponse:
     """Create a merchant owned by the current person."""
     form = MerchantForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        merchant = create_merchant(
-            name=form.cleaned_data["name"], owner=request.user, now=timezone.now(), address=address_or_none(request)
-        )
+        merchant = create_merchant(name=form.cleaned_data["name"], actor=actor_of(request), now=timezone.now())
         return _to_merchant(merchant)
     context = {"form": form, "merchants": merchants_of(request.user)}
     return render(request, "dashboard/accounts/new_merchant.html", context)
@@ -62,9 +60,8 @@ def download(request: SeatedRequest) -> HttpResponseBase:
     record(
         merchant,
         action="merchant.data_exported",
-        actor=request.user,
+        actor=actor_of(request),
         object_id=merchant.public_id,
-        address=address_or_none(request),
         now=timezone.now(),
     )
     return zip_response(f"florin-{merchant.public_id}", _tables(merchant))

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from accounts.states import FeeKind, FeeTier
 from gateway.core.daily_totals import SumTable, days_of
 
@@ -27,9 +28,7 @@ FEE_DAYS: Final = SumTable(
 
 
 @transaction.atomic
-def set_plan(
-    merchant_id: int, *, tier: FeeTier, rate: Decimal, actor: User, now: datetime, address: str | None = None
-) -> None:
+def set_plan(merchant_id: int, *, tier: FeeTier, rate: Decimal, actor: Actor, now: datetime) -> None:
     """Set a merchant's plan from now on; `rate` is a fraction. The same plan again changes nothing.
 
     Raises IntegrityError for a rate other than the plan's.
@@ -47,7 +46,6 @@ def set_plan(
         object_id=merchant.public_id,
         before=before,
         after=_plan(merchant),
-        address=address,
         now=now,
     )
 

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from django.db import transaction
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import ApiKey, Merchant, User
+from accounts.models import ApiKey, Merchant
 from accounts.states import Mode
 
 
@@ -23,9 +24,9 @@ def digest_of(key: str) -> bytes:
 
 @transaction.atomic
 def create_api_key(
-    merchant: Merchant, *, mode: Mode, name: str, now: datetime, actor: User | None = None, address: str | None = None
+    merchant: Merchant, *, mode: Mode, name: str, now: datetime, actor: Actor = SYSTEM
 ) -> tuple[ApiKey, str]:
-    """Create a key and return it with its secret, which cannot be shown again. `address` is the client's."""
+    """Create a key and return it with its secret, which cannot be shown again."""
     secret = new_key(mode)
     key = ApiKey.objects.create(
         merchant=merchant, mode=mode, name=name, digest=digest_of(secret), last_four=secret[-4:], created_at=now
@@ -36,15 +37,14 @@ def create_api_key(
         actor=actor,
         object_id=key.public_id,
         after={"mode": mode, "name": name},
-        address=address,
         now=now,
     )
     return key, secret
 
 
 @transaction.atomic
-def revoke_api_key(key: ApiKey, *, now: datetime, actor: User | None = None, address: str | None = None) -> None:
+def revoke_api_key(key: ApiKey, *, now: datetime, actor: Actor = SYSTEM) -> None:
     """Revoke a key; every process stops accepting it within API_KEY_CACHE_SECONDS. Idempotent."""
     changed = ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now)
     if changed:
-        record(key.merchant, action="api_key.revoked", actor=actor, object_id=key.public_id, address=address, now=now)
+        record(key.merchant, action="api_key.revoked", actor=actor, object_id=key.public_id, now=now)

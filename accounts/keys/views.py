@@ -7,13 +7,13 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
+from accounts.audit.actors import actor_of
 from accounts.keys.service import create_api_key, revoke_api_key
 from accounts.models import ApiKey
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from accounts.team.selectors import keys_of
 from accounts.words import LineField
-from gateway.core.web.client_address import address_or_none
 
 
 class KeyForm(forms.Form):
@@ -45,8 +45,7 @@ def create(request: SeatedRequest) -> HttpResponse:
         mode=request.seat.mode,
         name=form.cleaned_data["name"],
         now=timezone.now(),
-        actor=request.user,
-        address=address_or_none(request),
+        actor=actor_of(request),
     )
     return render(request, "dashboard/accounts/key_created.html", {"key": key, "secret": secret})
 
@@ -55,7 +54,7 @@ def create(request: SeatedRequest) -> HttpResponse:
 def revoke(request: SeatedRequest, *, key_id: str) -> HttpResponse:
     """Revoke a key."""
     key = _key(request, key_id)
-    revoke_api_key(key, now=timezone.now(), actor=request.user, address=address_or_none(request))
+    revoke_api_key(key, now=timezone.now(), actor=actor_of(request))
     messages.success(request, f"The key {key.name or key} is revoked.")
     return HttpResponseRedirect(request.seat.url("dashboard_keys"))
 

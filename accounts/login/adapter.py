@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from qrcode.image.svg import SvgPathImage
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.errors import InvitationError, LockedError
 from accounts.freshness import needs_proof
@@ -286,4 +287,4 @@ def invited_email(request: HttpRequest) -> str | None:
 
 def audit_login_change(request: HttpRequest, action: str, *, user: User, now: datetime) -> None:
     """Audit a change of a person's own login; it belongs to no merchant."""
-    record(None, action=action, actor=user, object_id=user.public_id, address=address_or_none(request), now=now)
+    record(None, action=action, actor=Actor(user, address=address_or_none(request)), object_id=user.public_id, now=now)

@@ -6,6 +6,7 @@ from allauth.account.models import EmailAddress
 from allauth.usersessions.models import UserSession
 from django.db import transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.models import User
 
@@ -24,7 +25,7 @@ def vouch_for(user: User) -> None:
 
 
 @transaction.atomic
-def set_active(user_id: int, *, is_active: bool, actor: User, now: datetime, address: str | None = None) -> bool:
+def set_active(user_id: int, *, is_active: bool, actor: Actor, now: datetime) -> bool:
     """Activate or deactivate a person; return whether that changed anything. Deactivation logs out everywhere."""
     user = User.objects.select_for_update().get(pk=user_id)
     if user.is_active == is_active:
@@ -39,14 +40,13 @@ def set_active(user_id: int, *, is_active: bool, actor: User, now: datetime, add
         action="person.reactivated" if is_active else "person.deactivated",
         actor=actor,
         object_id=user.public_id,
-        address=address,
         now=now,
     )
     return True
 
 
 @transaction.atomic
-def set_operator(email: str, *, is_operator: bool, now: datetime, actor_label: str) -> bool:
+def set_operator(email: str, *, is_operator: bool, now: datetime, actor: Actor) -> bool:
     """Grant or revoke access to the operator's pages; return whether that changed anything.
 
     Raises User.DoesNotExist.
@@ -59,7 +59,7 @@ def set_operator(email: str, *, is_operator: bool, now: datetime, actor_label: s
     record(
         None,
         action="operator.appointed" if is_operator else "operator.dismissed",
-        actor_label=actor_label,
+        actor=actor,
         object_id=user.public_id,
         now=now,
     )

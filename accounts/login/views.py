@@ -18,13 +18,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.audit.actors import actor_of
 from accounts.errors import InvitationError
 from accounts.login.adapter import INVITATION_KEY, audit_login_change
 from accounts.models import Invitation, User
 from accounts.states import Mode, Role
 from accounts.team.access import PersonRequest
 from accounts.team.invitations import accept_invitation, find_invitation
-from gateway.core.web.client_address import address_or_none
 
 change_password = transaction.atomic(views.password_change)
 set_password = transaction.atomic(views.password_set)
@@ -135,7 +135,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _accept(request: HttpRequest, offer: Invitation, user: User) -> HttpResponse:
-    merchant = accept_invitation(offer, user=user, now=timezone.now(), address=address_or_none(request))
+    merchant = accept_invitation(offer, actor=actor_of(request), now=timezone.now())
     request.session.pop(INVITATION_KEY, None)
     messages.success(request, f"You joined the team of {merchant.name}.")
     path = {"mer_id": merchant.public_id, "mode": Mode.LIVE}

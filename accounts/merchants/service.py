@@ -7,8 +7,9 @@ from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.db import transaction
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import Membership, Merchant, User
+from accounts.models import Membership, Merchant
 from accounts.states import Role
 from accounts.team.owners import mail_owners
 from accounts.team.permissions import Act, may
@@ -23,11 +24,11 @@ _NO_OWNER: Final = "Only an owner can close this account."
 
 
 @transaction.atomic
-def create_merchant(*, name: str, owner: User, now: datetime, address: str | None = None) -> Merchant:
+def create_merchant(*, name: str, actor: Actor, now: datetime) -> Merchant:
     """Create a merchant whose first owner is `owner`."""
     merchant = Merchant.objects.create(name=name, created_at=now)
-    Membership.objects.create(merchant=merchant, user=owner, role=Role.OWNER, created_at=now)
-    record(merchant, action="merchant.created", actor=owner, object_id=merchant.public_id, address=address, now=now)
+    Membership.objects.create(merchant=merchant, user=actor.person, role=Role.OWNER, created_at=now)
+    record(merchant, action="merchant.created", actor=actor, object_id=merchant.public_id, now=now)
     return merchant
 
 
@@ -49,15 +50,7 @@ ROUND_PRICE_RIVALS: Final = Switch("round_price_rivals", "merchant.round_price_r
 
 
 @transaction.atomic
-def turn(
-    merchant: Merchant,
-    switch: Switch,
-    *,
-    to: bool,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
-) -> None:
+def turn(merchant: Merchant, switch: Switch, *, to: bool, now: datetime, actor: Actor = SYSTEM) -> None:
     """Turn a setting on or off for a merchant. A repeat changes nothing and is not audited."""
     others = Merchant.objects.filter(pk=merchant.pk, **{switch.field: not to})
     changed = others.update(**{switch.field: to})
@@ -70,7 +63,6 @@ def turn(
             object_id=merchant.public_id,
             before={switch.field: not to},
             after={switch.field: to},
-            address=address,
             now=now,
         )
 
@@ -82,26 +74,26 @@ def refuse_if_closed(merchant_id: int) -> None:
 
 
 @transaction.atomic
-def close_account(merchant: Merchant, *, by: User, now: datetime, address: str | None = None) -> bool:
+def close_account(merchant: Merchant, *, actor: Actor, now: datetime) -> bool:
     """Close a merchant account, log all of its members out and mail its owners; return whether it was open.
 
-    Raises ConflictError if `by` is not an owner (any more).
+    Raises ConflictError if `actor` is not an owner (any more).
     """
     # Locks in the order of team changes, so that a person who was just removed cannot close the account.
     team = Membership.objects.select_for_update().filter(merchant=merchant)
     seats = {seat.user_id: Role(seat.role) for seat in team.order_by("pk")}
-    if by.pk not in seats or not may(seats[by.pk], Act.CLOSE):
+    if actor.person.pk not in seats or not may(seats[actor.person.pk], Act.CLOSE):
         raise ConflictError(_NO_OWNER)
     if not _set_closed(merchant, before=None, after=now):
         return False
     for session in UserSession.objects.filter(user__in=seats):
         session.end()
-    _note(merchant, "merchant.closed", by=by, now=now, address=address)
+    _note(merchant, "merchant.closed", actor=actor, now=now)
     until = f"{now + REOPEN_WITHIN:%-d %B %Y}"
     _mail(
         merchant,
         f"{merchant.name} is closed",
-        f"{by.email} closed the merchant account {merchant.name}. It takes no new checkouts and payment links. Open checkouts "
+        f"{actor.name} closed the merchant account {merchant.name}. It takes no new checkouts and payment links. Open checkouts "
         f"can be paid until they expire, and received money can still be settled. All sessions of the team have ended.\n\n"
         f"If this was a mistake, ask the operator to reopen the account by {until}.",
         now=now,
@@ -110,14 +102,14 @@ def close_account(merchant: Merchant, *, by: User, now: datetime, address: str |
 
 
 @transaction.atomic
-def reopen_account(merchant: Merchant, *, by: User, now: datetime, address: str | None = None) -> bool:
+def reopen_account(merchant: Merchant, *, actor: Actor, now: datetime) -> bool:
     """Reopen an account that was closed at most 30 days ago; return whether that changed anything."""
     closed_at = merchant.closed_at
     if closed_at is None or closed_at <= now - REOPEN_WITHIN:
         return False
     if not _set_closed(merchant, before=closed_at, after=None):
         return False
-    _note(merchant, "merchant.reopened", by=by, now=now, address=address)
+    _note(merchant, "merchant.reopened", actor=actor, now=now)
     _mail(
         merchant,
         f"{merchant.name} is open again",
@@ -137,8 +129,8 @@ def _set_closed(merchant: Merchant, *, before: datetime | None, after: datetime 
     return bool(changed)
 
 
-def _note(merchant: Merchant, action: str, *, by: User, now: datetime, address: str | None) -> None:
-    record(merchant, action=action, actor=by, object_id=merchant.public_id, address=address, now=now)
+def _note(merchant: Merchant, action: str, *, actor: Actor, now: datetime) -> None:
+    record(merchant, action=action, actor=actor, object_id=merchant.public_id, now=now)
 
 
 def _mail(merchant: Merchant, subject: str, text: str, *, now: datetime) -> None:

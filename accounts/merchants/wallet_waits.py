@@ -4,8 +4,9 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import MOST_WALLET_CHANGE_HOURS, Merchant, User
+from accounts.models import MOST_WALLET_CHANGE_HOURS, Merchant
 from accounts.team.owners import mail_owners
 from gateway.core.api.errors import InvalidRequestError
 
@@ -17,12 +18,10 @@ If you did not expect this, cancel it in the dashboard under Receiving wallets. 
 
 
 @transaction.atomic
-def set_wallet_change_hours(
-    merchant: Merchant, *, hours: int, now: datetime, actor: User | None = None, address: str | None = None
-) -> Merchant:
+def set_wallet_change_hours(merchant: Merchant, *, hours: int, now: datetime, actor: Actor = SYSTEM) -> Merchant:
     """Set the wait of new receiving wallets: longer at once, shorter after the current wait and with a mail to owners.
 
-    Setting the current value cancels a pending shorter wait. `address` is the client's. Raises InvalidRequestError.
+    Setting the current value cancels a pending shorter wait.  Raises InvalidRequestError.
     """
     if not 0 <= hours <= MOST_WALLET_CHANGE_HOURS:
         raise InvalidRequestError(f"The wait must be from 0 to {MOST_WALLET_CHANGE_HOURS} hours.", param="hours")
@@ -41,7 +40,6 @@ def set_wallet_change_hours(
             object_id=merchant.public_id,
             before=before,
             after=_waits(merchant),
-            address=address,
             now=now,
         )
     return merchant
@@ -99,7 +97,7 @@ def _waits(merchant: Merchant) -> dict[str, object]:
     return waits
 
 
-def _tell(merchant: Merchant, now: datetime, actor: User | None) -> None:
+def _tell(merchant: Merchant, now: datetime, actor: Actor) -> None:
     at = merchant.next_wallet_change_hours_at
     mail_owners(
         merchant.pk,
@@ -108,7 +106,7 @@ def _tell(merchant: Merchant, now: datetime, actor: User | None) -> None:
         text=_SOONER.format(
             merchant=merchant.name,
             hours=merchant.wallet_change_hours,
-            actor=actor.email if actor else "Somebody",
+            actor=actor.name if actor.user else "Somebody",
             wanted=merchant.next_wallet_change_hours,
             at=at,
         ),

@@ -9,12 +9,12 @@ from typing import Final, cast
 
 from django.http import HttpRequest
 
+from accounts.audit.actors import actor_of
 from accounts.audit.service import record
 from accounts.models import AuditEntry, Merchant, User
 from accounts.team.operators import has_factor, is_operator, proved_by_factor
 from gateway.core.ids import new_id
 from gateway.core.times import iso
-from gateway.core.web.client_address import address_or_none
 
 LASTS: Final = timedelta(minutes=30)
 _LOOKED: Final = "operator.looked"
@@ -88,15 +88,7 @@ def _may_look(request: HttpRequest) -> bool:
 
 
 def _record(request: HttpRequest, look: Look, action: str, now: datetime, after: dict[str, str] | None = None) -> None:
-    record(
-        look.merchant,
-        action=action,
-        actor=_person(request),
-        object_id=look.public_id,
-        after=after,
-        address=address_or_none(request),
-        now=now,
-    )
+    record(look.merchant, action=action, actor=actor_of(request), object_id=look.public_id, after=after, now=now)
 
 
 def _person(request: HttpRequest) -> User:

@@ -10,6 +10,7 @@ from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.errors import InvitationError, TeamError
 from accounts.models import Invitation, Membership, Merchant, User
@@ -32,9 +33,7 @@ _NOT_ALLOWED: Final = "You no longer have permission to change this team."
 
 
 @transaction.atomic
-def invite(
-    merchant: Merchant, *, email: str, role: Role, actor: User, now: datetime, address: str | None = None
-) -> Invitation:
+def invite(merchant: Merchant, *, email: str, role: Role, actor: Actor, now: datetime) -> Invitation:
     """Invite an address by mail; an open invitation to it ends.
 
     Raises TeamError for a member, for too many invitations, and if `actor` may not invite (any more).
@@ -53,25 +52,26 @@ def invite(
         email=email,
         role=role,
         digest=_digest_of(secret),
-        invited_by=actor,
+        invited_by=actor.person,
         created_at=now,
         expires_at=now + LASTS,
     )
     _mail(invitation, secret, now)
-    _record(invitation, "invitation.sent", actor, now, address)
+    _record(invitation, "invitation.sent", actor, now)
     return invitation
 
 
 @transaction.atomic
-def withdraw_invitation(invitation: Invitation, *, actor: User, now: datetime, address: str | None = None) -> None:
+def withdraw_invitation(invitation: Invitation, *, actor: Actor, now: datetime) -> None:
     """Withdraw an invitation. Withdrawing an ended one changes nothing."""
     if _end(invitation, now):
-        _record(invitation, "invitation.withdrawn", actor, now, address)
+        _record(invitation, "invitation.withdrawn", actor, now)
 
 
 @transaction.atomic
-def accept_invitation(invitation: Invitation, *, user: User, now: datetime, address: str | None = None) -> Merchant:
+def accept_invitation(invitation: Invitation, *, actor: Actor, now: datetime) -> Merchant:
     """Accept an invitation. Raises InvitationError if it has ended or was made to another address."""
+    user = actor.person
     if invitation.email.lower() != user.email.lower():
         raise InvitationError(_NOT_YOURS)
     if invitation.expires_at <= now or not _end(invitation, now):
@@ -80,20 +80,18 @@ def accept_invitation(invitation: Invitation, *, user: User, now: datetime, addr
         merchant=invitation.merchant, user=user, defaults={"role": invitation.role, "created_at": now}
     )
     if is_new:
-        _record(invitation, "invitation.accepted", user, now, address)
+        _record(invitation, "invitation.accepted", actor, now)
         if invitation.role == Role.OWNER:
             tell_of_owners(
-                invitation.merchant, "becomes an owner", about=user, actor=invitation.invited_by or user, now=now
+                invitation.merchant, "becomes an owner", about=user, actor=Actor(invitation.invited_by or user), now=now
             )
     return invitation.merchant
 
 
-def withdraw_all_of(
-    merchant: Merchant, inviter: User, *, actor: User, now: datetime, address: str | None = None
-) -> None:
+def withdraw_all_of(merchant: Merchant, inviter: User, *, actor: Actor, now: datetime) -> None:
     """Withdraw all invitations by a person who lost the permission, so that they cannot return with another address."""
     for invitation in _open_ones(merchant).filter(invited_by=inviter).order_by("pk"):
-        withdraw_invitation(invitation, actor=actor, now=now, address=address)
+        withdraw_invitation(invitation, actor=actor, now=now)
 
 
 def find_invitation(token: str, *, now: datetime) -> Invitation:
@@ -121,16 +119,16 @@ def _end(invitation: Invitation, now: datetime) -> bool:
     return bool(changed.update(ended_at=now))
 
 
-def _check_allowed(merchant: Merchant, actor: User) -> None:
+def _check_allowed(merchant: Merchant, actor: Actor) -> None:
     """Check that the actor may invite. Locks the actor's membership, so that a concurrent removal is seen."""
     seats = Membership.objects.select_for_update().filter(merchant=merchant)
-    seat = seats.filter(user=actor).first()
+    seat = seats.filter(user=actor.person).first()
     if seat is None or not may(Role(seat.role), Act.MANAGE_TEAM):
         raise TeamError(_NOT_ALLOWED)
 
 
-def _check_patience(actor: User, email: str, now: datetime) -> None:
-    sent = Invitation.objects.filter(invited_by=actor, created_at__gt=now - _DAY)
+def _check_patience(actor: Actor, email: str, now: datetime) -> None:
+    sent = Invitation.objects.filter(invited_by=actor.person, created_at__gt=now - _DAY)
     to_one = sent.filter(email__iexact=email).count()
     if to_one >= MOST_TO_ONE or sent.count() >= MOST_A_DAY:
         raise TeamError("You have reached today's limit of invitations. Try again tomorrow.")
@@ -158,13 +156,12 @@ def _mail(invitation: Invitation, secret: str, now: datetime) -> None:
     )
 
 
-def _record(invitation: Invitation, action: str, actor: User, now: datetime, address: str | None) -> None:
+def _record(invitation: Invitation, action: str, actor: Actor, now: datetime) -> None:
     record(
         invitation.merchant,
         action=action,
         actor=actor,
         object_id=invitation.public_id,
         after={"email": invitation.email, "role": invitation.role},
-        address=address,
         now=now,
     )

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.conf import settings
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant, User
 from accounts.states import Role
 from gateway.core.ids import new_code
@@ -25,7 +26,7 @@ def mail_owners(merchant_id: int, *, key: str, subject: str, text: str, now: dat
     return sum(mail is not None for mail in queued)
 
 
-def tell_of_owners(merchant: Merchant, what: str, *, about: User, actor: User, now: datetime) -> None:
+def tell_of_owners(merchant: Merchant, what: str, *, about: User, actor: Actor, now: datetime) -> None:
     """Mail all current owners about a change of ownership, in the caller's transaction.
 
     Call it before the change: otherwise a thief could first remove the owners to be notified.
@@ -35,7 +36,7 @@ def tell_of_owners(merchant: Merchant, what: str, *, about: User, actor: User, n
         key=f"owners:{new_code()}",
         subject=f"The owners of {merchant.name} change",
         text=(
-            f"{about.email} {what} of {merchant.name}. {actor.email} made this change.\n\n"
+            f"{about.email} {what} of {merchant.name}. {actor.name} made this change.\n\n"
             f"If you did not expect this, check it now:\n{settings.BASE_URL}/dashboard/"
         ),
         now=now,

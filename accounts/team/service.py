@@ -9,6 +9,7 @@ from typing import Final
 
 from django.db import transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.errors import TeamError
 from accounts.models import Membership, Merchant, User
@@ -23,9 +24,7 @@ _NOT_ALLOWED: Final = "You no longer have permission to change this team."
 
 
 @transaction.atomic
-def change_role(
-    merchant: Merchant, *, member: User, role: Role, actor: User, now: datetime, address: str | None = None
-) -> None:
+def change_role(merchant: Merchant, *, member: User, role: Role, actor: Actor, now: datetime) -> None:
     """Change a member's role. Raises TeamError for the last owner, and if `actor` may not (any more)."""
     team = _lock_team(merchant)
     _check_allowed(team, actor)
@@ -40,7 +39,7 @@ def change_role(
     membership.role = role
     membership.save(update_fields=["role"])
     if not may(role, Act.MANAGE_TEAM):
-        withdraw_all_of(merchant, member, actor=actor, now=now, address=address)
+        withdraw_all_of(merchant, member, actor=actor, now=now)
     record(
         merchant,
         action="member.role_changed",
@@ -48,16 +47,15 @@ def change_role(
         object_id=member.public_id,
         before={"role": before},
         after={"role": role},
-        address=address,
         now=now,
     )
 
 
 @transaction.atomic
-def remove_member(merchant: Merchant, *, member: User, actor: User, now: datetime, address: str | None = None) -> None:
+def remove_member(merchant: Merchant, *, member: User, actor: Actor, now: datetime) -> None:
     """Remove a member from the team; every member may leave. Raises TeamError as `change_role` does."""
     team = _lock_team(merchant)
-    if actor != member:
+    if actor.user != member:
         _check_allowed(team, actor)
     membership = _seat_of(team, member)
     _keep_an_owner(team, membership, None)
@@ -65,14 +63,13 @@ def remove_member(merchant: Merchant, *, member: User, actor: User, now: datetim
         what = "is no longer an owner"
         tell_of_owners(merchant, what, about=member, actor=actor, now=now)
     membership.delete()
-    withdraw_all_of(merchant, member, actor=actor, now=now, address=address)
+    withdraw_all_of(merchant, member, actor=actor, now=now)
     record(
         merchant,
-        action="member.left" if actor == member else "member.removed",
+        action="member.left" if actor.user == member else "member.removed",
         actor=actor,
         object_id=member.public_id,
         before={"role": membership.role, "email": member.email},
-        address=address,
         now=now,
     )
 
@@ -83,8 +80,8 @@ def _lock_team(merchant: Merchant) -> list[Membership]:
     return list(team.order_by("pk"))
 
 
-def _check_allowed(team: list[Membership], actor: User) -> None:
-    roles = [Role(seat.role) for seat in team if seat.user_id == actor.pk]
+def _check_allowed(team: list[Membership], actor: Actor) -> None:
+    roles = [Role(seat.role) for seat in team if seat.user_id == actor.person.pk]
     if not roles or not may(roles[0], Act.MANAGE_TEAM):
         raise TeamError(_NOT_ALLOWED)
 

@@ -5,6 +5,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.errors import TeamError
 from accounts.models import Invitation, Membership, User
 from accounts.states import Role
@@ -14,7 +15,6 @@ from accounts.team.access import SeatedRequest, seated
 from accounts.team.forms import InvitationForm, RoleForm
 from accounts.team.permissions import Act
 from accounts.team.selectors import open_invitations, team_of
-from gateway.core.web.client_address import address_or_none
 
 
 @seated(get=Act.SEE)
@@ -34,9 +34,8 @@ def invite(request: SeatedRequest) -> HttpResponse:
             request.seat.merchant,
             email=form.cleaned_data["email"],
             role=Role(form.cleaned_data["role"]),
-            actor=request.user,
+            actor=actor_of(request),
             now=timezone.now(),
-            address=address_or_none(request),
         )
     except TeamError as error:
         form.add_error(None, error.message)
@@ -52,9 +51,7 @@ def withdraw(request: SeatedRequest, *, invitation_id: str) -> HttpResponse:
     invitation = of_merchant.filter(public_id=invitation_id).first()
     if invitation is None:
         raise Http404
-    invitations.withdraw_invitation(
-        invitation, actor=request.user, now=timezone.now(), address=address_or_none(request)
-    )
+    invitations.withdraw_invitation(invitation, actor=actor_of(request), now=timezone.now())
     messages.success(request, f"{invitation.email} is no longer invited.")
     return _back(request)
 
@@ -71,9 +68,8 @@ def set_role(request: SeatedRequest, *, user_id: str) -> HttpResponse:
             request.seat.merchant,
             member=member,
             role=Role(form.cleaned_data["role"]),
-            actor=request.user,
+            actor=actor_of(request),
             now=timezone.now(),
-            address=address_or_none(request),
         )
     except TeamError as error:
         messages.error(request, error.message)
@@ -96,13 +92,7 @@ def leave(request: SeatedRequest) -> HttpResponse:
 
 def _remove(request: SeatedRequest, member: User) -> HttpResponse:
     try:
-        teams.remove_member(
-            request.seat.merchant,
-            member=member,
-            actor=request.user,
-            now=timezone.now(),
-            address=address_or_none(request),
-        )
+        teams.remove_member(request.seat.merchant, member=member, actor=actor_of(request), now=timezone.now())
     except TeamError as error:
         messages.error(request, error.message)
         return _back(request)

@@ -12,8 +12,8 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import Actor, actor_of
 from accounts.audit.service import record
-from accounts.models import User
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.dashboard.details import find_checkout
@@ -24,7 +24,6 @@ from checkouts.models import MOST_LETTERS, Checkout, TeamNote
 from checkouts.rows import credited_transfers
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import readable
-from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
 
@@ -64,7 +63,7 @@ def note(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     form = NoteForm(request.POST)
     if form.is_valid():
         text = form.cleaned_data["text"]
-        write_note(checkout, text, actor=request.user, address=address_or_none(request), now=timezone.now())
+        write_note(checkout, text, actor=actor_of(request), now=timezone.now())
         messages.success(request, "Note saved." if text else "Note removed.")
     else:
         messages.error(request, f"Note: {form.errors['text'][0]}")
@@ -73,7 +72,7 @@ def note(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 
 
 @transaction.atomic
-def write_note(checkout: Checkout, text: str, *, actor: User, address: str | None, now: datetime) -> bool:
+def write_note(checkout: Checkout, text: str, *, actor: Actor, now: datetime) -> bool:
     """Replace the team's note, or remove it if `text` is empty; return whether anything changed.
 
     The audit log records the author and both texts. `text` has at most `MOST_LETTERS` characters.
@@ -85,7 +84,7 @@ def write_note(checkout: Checkout, text: str, *, actor: User, address: str | Non
     if text == before:
         return False
     if text:
-        values = {"text": text, "author": actor, "written_at": now}
+        values = {"text": text, "author": actor.person, "written_at": now}
         TeamNote.objects.update_or_create(checkout=checkout, defaults=values)
     else:
         TeamNote.objects.filter(checkout=checkout).delete()
@@ -96,7 +95,6 @@ def write_note(checkout: Checkout, text: str, *, actor: User, address: str | Non
         object_id=checkout.public_id,
         before={"note": before},
         after={"note": text},
-        address=address,
         now=now,
     )
     return True
@@ -155,12 +153,7 @@ def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
     email = form.cleaned_data["email"]
     try:
         is_first = send_receipt(
-            checkout,
-            email,
-            nonce=form.cleaned_data["nonce"],
-            actor=request.user,
-            address=address_or_none(request),
-            now=timezone.now(),
+            checkout, email, nonce=form.cleaned_data["nonce"], actor=actor_of(request), now=timezone.now()
         )
     except InvalidRequestError as error:
         add_refusal(form, error)
@@ -214,13 +207,7 @@ def _store_refund(request: SeatedRequest, checkout: Checkout, form: RefundForm) 
     if not form.is_valid():
         return False
     try:
-        note_refund(
-            checkout,
-            form.cleaned_data["refund_tx"],
-            actor=request.user,
-            address=address_or_none(request),
-            now=timezone.now(),
-        )
+        note_refund(checkout, form.cleaned_data["refund_tx"], actor=actor_of(request), now=timezone.now())
     except InvalidRequestError as error:
         add_refusal(form, error)
         return False

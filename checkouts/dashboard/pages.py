@@ -9,6 +9,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.creation.service import create_checkout
@@ -35,8 +36,6 @@ from checkouts.search import MOST_FOUND
 from gateway.core.api.errors import ConflictError
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
-from gateway.core.web.client_address import address_or_none
-from settlements.sweeps.escrow import Releaser
 from webhooks.delivery.retries import retry
 
 Tab = tuple[str, str, bool, int | None]
@@ -121,7 +120,7 @@ def resend(request: SeatedRequest, *, checkout_id: str, delivery_id: str) -> Htt
     if delivery is None:
         raise Http404
     try:
-        retry(delivery, now=timezone.now(), actor=request.user, address=address_or_none(request))
+        retry(delivery, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
         messages.error(request, error.message)
     else:
@@ -133,9 +132,8 @@ def resend(request: SeatedRequest, *, checkout_id: str, delivery_id: str) -> Htt
 def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Release a checkout's money from escrow."""
     found = _found(request.seat, checkout_id)
-    by = Releaser(user=request.user, address=address_or_none(request))
     try:
-        is_first = release_escrow(found, by=by, now=timezone.now())
+        is_first = release_escrow(found, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
         messages.error(request, error.message)
     else:
@@ -149,7 +147,7 @@ def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Cancel an unpaid checkout."""
     found = _found(request.seat, checkout_id)
     try:
-        cancel_checkout(found.pk, actor=request.user, address=address_or_none(request), now=timezone.now())
+        cancel_checkout(found.pk, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
         messages.error(request, error.message)
     else:

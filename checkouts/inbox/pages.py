@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.inbox.queries import (
@@ -49,7 +50,6 @@ from gateway.core.api.pagination import chunks_by_key, keyset_page
 from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.times import iso
-from gateway.core.web.client_address import address_or_none
 from wallets.networks import chains
 
 _TAB_NAMES = {Tab.OPEN: "Open", Tab.DOING: "Being done", Tab.RESOLVED: "Resolved"}
@@ -106,8 +106,7 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
             refund_tx=given.get("refund_tx", ""),
             seen=_seen(given.get("seen", "")),
             now=timezone.now(),
-            actor=request.user,
-            address=address_or_none(request),
+            actor=actor_of(request),
         )
     except InvalidRequestError as error:
         return _decide_page(request, found, act, checkout, error=error.message)
@@ -126,7 +125,7 @@ def undo(request: SeatedRequest, *, item_id: int, decision_id: int) -> HttpRespo
     if decision is None:
         raise Http404
     try:
-        undo_decision(decision, now=timezone.now(), actor=request.user, address=address_or_none(request))
+        undo_decision(decision, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
         return _too_late(request, found.pk, error)
     messages.success(request, "Undone. Nothing has changed, and the item is open.")
@@ -360,7 +359,7 @@ def close(request: SeatedRequest, *, report_id: int) -> HttpResponse:
     report = mine.select_related("merchant", "checkout").filter(pk=report_id).first()
     if report is None:
         raise Http404
-    closed = close_report(report, now=timezone.now(), actor=request.user, address=address_or_none(request))
+    closed = close_report(report, now=timezone.now(), actor=actor_of(request))
     said = "The report is closed." if closed else "Another team member closed it first."
     messages.success(request, said)
     return HttpResponseRedirect(seat.url("dashboard_buyer_reports"))

@@ -14,8 +14,8 @@ import structlog
 from django.db import IntegrityError, InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import User
 from accounts.states import Mode
 from checkouts.amounts import needed_units
 from checkouts.attribution.credit import write_credits
@@ -216,13 +216,12 @@ def decide_item(
     *,
     act: InboxAct,
     now: datetime,
-    actor: User,
+    actor: Actor,
     checkout: Checkout | None = None,
     refund_tx: str = "",
     seen: int | None = None,
-    address: str | None = None,
 ) -> InboxDecision:
-    """Decide about an open item; it takes effect UNDO_SPAN later. `address` is the actor's, for the audit log.
+    """Decide about an open item; it takes effect UNDO_SPAN later.
 
     A credit names its live `checkout`, a refund the transaction that sent the money back, in any spelling. `seen` is the id
     of the newest decision that the actor knew of, 0 for none. Raises InvalidRequestError where the act does not fit the
@@ -242,24 +241,24 @@ def decide_item(
                 act=act,
                 checkout=checkout if act == InboxAct.CREDIT else None,
                 refund_tx=sent_back,
-                actor=actor,
+                actor=actor.person,
                 decided_at=now,
                 due_at=now + UNDO_SPAN,
             )
     except IntegrityError as error:
         raise ConflictError(_who_was_faster(item)) from error
-    _audit(decision, "inbox.decided", now=now, actor=actor, address=address)
+    _audit(decision, "inbox.decided", now=now, actor=actor)
     return decision
 
 
 @transaction.atomic
-def undo_decision(decision: InboxDecision, *, now: datetime, actor: User, address: str | None = None) -> None:
+def undo_decision(decision: InboxDecision, *, now: datetime, actor: Actor = SYSTEM) -> None:
     """Undo a decision. Raises ConflictError if it has taken effect or is undone already."""
     # The row's lock waits for a worker that is about to apply it.
     undone = InboxDecision.objects.filter(_WAITING, pk=decision.pk, due_at__gt=now)
-    if not undone.update(undone_at=now, undone_by=actor):
+    if not undone.update(undone_at=now, undone_by=actor.person):
         raise ConflictError(_why_not_undone(decision))
-    _audit(decision, "inbox.undone", now=now, actor=actor, address=address)
+    _audit(decision, "inbox.undone", now=now, actor=actor)
 
 
 def apply_decisions(*, now: datetime) -> int:
@@ -298,7 +297,7 @@ def _apply(pk: int, now: datetime) -> bool:
     status = _EFFECTS[InboxAct(decision.act)](decision, now)
     InboxItem.objects.filter(pk=decision.item_id).update(status=status, resolved_at=now)
     InboxDecision.objects.filter(pk=pk).update(done_at=now)
-    _audit(decision, "inbox.done", now=now, actor=decision.actor)
+    _audit(decision, "inbox.done", now=now, actor=Actor(decision.actor))
     return True
 
 
@@ -308,7 +307,7 @@ def _fail(pk: int, why: str, now: datetime) -> None:
     waiting = InboxDecision.objects.filter(_WAITING, pk=pk)
     if waiting.update(failed_at=now, failure=why[:200]):
         decision = InboxDecision.objects.select_related("item__merchant").get(pk=pk)
-        _audit(decision, "inbox.failed", now=now, actor=None)
+        _audit(decision, "inbox.failed", now=now)
 
 
 def _credit(decision: InboxDecision, now: datetime) -> InboxStatus:
@@ -396,9 +395,7 @@ def _who_was_faster(item: InboxItem) -> str:
     return f"{said} It could not take effect." if newest.failed_at else said
 
 
-def _audit(
-    decision: InboxDecision, action: str, *, now: datetime, actor: User | None, address: str | None = None
-) -> None:
+def _audit(decision: InboxDecision, action: str, *, now: datetime, actor: Actor = SYSTEM) -> None:
     checkout = decision.checkout
     after = {
         "act": str(decision.act),
@@ -407,12 +404,4 @@ def _audit(
         "refund_tx": decision.refund_tx,
         "failure": decision.failure,
     }
-    record(
-        decision.item.merchant,
-        action=action,
-        actor=actor,
-        object_id=str(decision.item_id),
-        after=after,
-        address=address,
-        now=now,
-    )
+    record(decision.item.merchant, action=action, actor=actor, object_id=str(decision.item_id), after=after, now=now)

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import User
 from checkouts.lifecycle.moves import cancel
 from checkouts.models import Checkout, RefundNote, TestStep
 from checkouts.scenarios import StepKind
@@ -41,8 +41,8 @@ def _has_successor(checkout: Checkout) -> bool:
 
 
 @transaction.atomic
-def note_refund(checkout: Checkout, tx_hash: str, *, actor: User, address: str | None, now: datetime) -> RefundNote:
-    """Record a refund's transaction hash, in any spelling. `address` is the actor's, for the audit log.
+def note_refund(checkout: Checkout, tx_hash: str, *, actor: Actor, now: datetime) -> RefundNote:
+    """Record a refund's transaction hash, in any spelling.
 
     Raises ConflictError if there is nothing to send back or a note exists already, and InvalidRequestError if the text is
     not a transaction hash or is the hash of a payment.
@@ -56,7 +56,7 @@ def note_refund(checkout: Checkout, tx_hash: str, *, actor: User, address: str |
         raise ConflictError("A refund is already recorded.")
     brought_by = Transfer.objects.filter(payment__checkout=held).order_by("pk")
     note = RefundNote.objects.create(
-        checkout=held, tx_hash=refund_hash(tx_hash, brought_by=list(brought_by)), author=actor, noted_at=now
+        checkout=held, tx_hash=refund_hash(tx_hash, brought_by=list(brought_by)), author=actor.person, noted_at=now
     )
     record(
         held.merchant,
@@ -64,7 +64,6 @@ def note_refund(checkout: Checkout, tx_hash: str, *, actor: User, address: str |
         actor=actor,
         object_id=held.public_id,
         after={"refund_tx": note.tx_hash, "amount": f"{readable(amount)} USD"},
-        address=address,
         now=now,
     )
     return note
@@ -112,9 +111,7 @@ _SEEN = """
 
 
 @transaction.atomic
-def cancel_checkout(
-    pk: int, *, actor: User | None = None, actor_label: str = "", address: str | None, now: datetime
-) -> bool:
+def cancel_checkout(pk: int, *, actor: Actor = SYSTEM, now: datetime) -> bool:
     """Cancel a checkout before it is paid; return whether this call did it.
 
     It is `expired` and `cancelled` from then on, `checkout.expired` is sent, and the audit log says who did it. Later money
@@ -135,11 +132,9 @@ def cancel_checkout(
         checkout.merchant,
         action="checkout.cancelled",
         actor=actor,
-        actor_label=actor_label,
         object_id=checkout.public_id,
         before={"cancelled": False},
         after={"cancelled": True},
-        address=address,
         now=now,
     )
     return True

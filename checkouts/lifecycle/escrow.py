@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from accounts.audit.actors import Actor
 from checkouts.rows import CheckoutFacts
 from checkouts.states import FINAL, CheckoutStatus
 from gateway.core.api.errors import ConflictError
-from settlements.sweeps.escrow import Releaser, holds_of, release
+from settlements.sweeps.escrow import holds_of, release
 from wallets.selectors import Offerable
 
 
@@ -27,7 +28,7 @@ def releases_of(checkouts: Sequence[CheckoutFacts]) -> dict[int, str]:
     return {key: holds[subject].released_by for key, subject in subjects.items()}
 
 
-def release_escrow(checkout: CheckoutFacts, *, by: Releaser, now: datetime) -> bool:
+def release_escrow(checkout: CheckoutFacts, *, actor: Actor, now: datetime) -> bool:
     """Release a checkout's money to the next sweep; return whether this call released it.
 
     A checkout and the successor that took its money are released together: their money is in one forwarder. Raises
@@ -39,4 +40,4 @@ def release_escrow(checkout: CheckoutFacts, *, by: Releaser, now: datetime) -> b
         raise ConflictError(
             f"The checkout is {checkout.status}; its money is released once it is completed or expired."
         )
-    return release(checkout.hold_subject, by=by, object_id=checkout.public_id, now=now)
+    return release(checkout.hold_subject, actor=actor, object_id=checkout.public_id, now=now)

@@ -7,8 +7,9 @@ from uuid import UUID, uuid5
 
 from django.db import connection, transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import Membership, User
+from accounts.models import Membership
 from accounts.states import Mode
 from checkouts.errors import MailLimitError
 from checkouts.models import Checkout
@@ -78,9 +79,7 @@ def reason_against_receipt(checkout: Checkout, transfers: Sequence[TransferRow])
 
 
 @transaction.atomic
-def send_receipt(
-    checkout: Checkout, email: str, *, nonce: UUID, actor: User, address: str | None, now: datetime
-) -> bool:
+def send_receipt(checkout: Checkout, email: str, *, nonce: UUID, actor: Actor, now: datetime) -> bool:
     """Queue a receipt to an address that a member typed; return whether this call did it.
 
     The same `nonce` and `email` queue one mail. `email` is valid and stays with the mail; the audit log has it masked.
@@ -102,7 +101,6 @@ def send_receipt(
         actor=actor,
         object_id=checkout.public_id,
         after={"email": masked(email)},
-        address=address,
         now=now,
     )
     return True

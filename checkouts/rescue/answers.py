@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from django.db import transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import User
 from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout
 from checkouts.payloads import remaining_units
@@ -44,8 +44,8 @@ _CALM = {Case.CONFIRMING, Case.READING, Case.IN_LINE, Case.UNREACHABLE, Case.NOT
 
 
 @transaction.atomic
-def close_report(report: BuyerReport, *, now: datetime, actor: User, address: str | None = None) -> bool:
-    """Close a report; return whether it was open. No money moves. `address` is the actor's, for the audit log.
+def close_report(report: BuyerReport, *, now: datetime, actor: Actor) -> bool:
+    """Close a report; return whether it was open. No money moves.
 
     It reopens if its buyer asks again and the result differs.
     """
@@ -57,7 +57,6 @@ def close_report(report: BuyerReport, *, now: datetime, actor: User, address: st
         actor=actor,
         object_id=str(report.pk),
         after={"checkout": report.checkout.public_id, "tx_hash": report.tx_hash},
-        address=address,
         now=now,
     )
     return True

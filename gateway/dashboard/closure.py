@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.merchants.service import REOPEN_WITHIN, close_account
 from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
@@ -22,7 +23,6 @@ from checkouts.models import CheckoutCount
 from checkouts.states import FINAL, CheckoutStatus
 from checkouts.templatetags.humane import money
 from gateway.core.api.errors import ConflictError
-from gateway.core.web.client_address import address_or_none
 from links.models import PaymentLink
 from links.states import LinkStatus
 from settlements.dashboard.sums import sums_of
@@ -75,9 +75,8 @@ def close(request: SeatedRequest) -> HttpResponse:
     form = ClosingForm(request.POST, merchant_name=merchant.name)
     if not form.is_valid():
         return _page(request, form, status=422)
-    address = address_or_none(request)
     try:
-        is_new = close_account(merchant, by=request.user, now=timezone.now(), address=address)
+        is_new = close_account(merchant, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
         form.add_error(None, error.message)
         return _page(request, form, status=409)

@@ -13,12 +13,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.audit.service import record
 from accounts.models import Merchant
 from checkouts.models import InboxItem
 from checkouts.states import InboxStatus
-from gateway.core.web.client_address import address_or_none
-from gateway.operator.access import operator_of
 from gateway.pages.health import valkey_answers
 from gateway.pages.metrics import mails_given_up, oldest_waiting
 from mails.models import OutgoingMail
@@ -98,11 +97,10 @@ def resume_page(request: HttpRequest, chain: str) -> HttpResponse:
         record(
             None,
             action="chain.resumed",
-            actor=operator_of(request),
+            actor=actor_of(request),
             object_id=chain,
             before=before,
             after={"height": height, "transfers": lost},
-            address=address_or_none(request),
             now=now,
         )
     messages.success(

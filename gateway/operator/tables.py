@@ -12,13 +12,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.audit.service import record
 from accounts.fees.service import set_plan
 from accounts.login.people import set_active
 from accounts.merchants.service import reopen_account
 from accounts.models import AuditEntry, FiatInterest, Merchant, User
 from accounts.states import TIER_RATES, FeeTier
-from gateway.core.web.client_address import address_or_none
 from gateway.operator.access import operator_of
 from gateway.operator.impersonation import look_page
 from gateway.operator.site import OperatorSite, title_at
@@ -114,10 +114,7 @@ class MerchantAdmin(ReadOnlyAdmin):
     @action(description="Reopen accounts that were closed in the last 30 days")
     def reopen(self, request: HttpRequest, merchants: QuerySet[Merchant]) -> None:
         """Reopen these merchants' accounts."""
-        changed = sum(
-            reopen_account(merchant, by=operator_of(request), now=timezone.now(), address=address_or_none(request))
-            for merchant in merchants
-        )
+        changed = sum(reopen_account(merchant, actor=actor_of(request), now=timezone.now()) for merchant in merchants)
         messages.success(request, f"Reopened: {changed}.")
 
     def get_urls(self) -> list[URLPattern]:
@@ -139,14 +136,7 @@ class MerchantAdmin(ReadOnlyAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Set the plan, audited."""
-        set_plan(
-            obj.pk,
-            tier=FeeTier(obj.fee_tier),
-            rate=obj.fee_rate,
-            actor=operator_of(request),
-            address=address_or_none(request),
-            now=timezone.now(),
-        )
+        set_plan(obj.pk, tier=FeeTier(obj.fee_tier), rate=obj.fee_rate, actor=actor_of(request), now=timezone.now())
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         """Do nothing: the audit log is the only history."""
@@ -175,11 +165,8 @@ class UserAdmin(ReadOnlyAdmin):
         self._switch(request, people, is_active=True)
 
     def _switch(self, request: HttpRequest, people: QuerySet[User], *, is_active: bool) -> None:
-        address, now = address_or_none(request), timezone.now()
-        changed = sum(
-            set_active(person.pk, is_active=is_active, actor=operator_of(request), address=address, now=now)
-            for person in people
-        )
+        actor, now = actor_of(request), timezone.now()
+        changed = sum(set_active(person.pk, is_active=is_active, actor=actor, now=now) for person in people)
         messages.success(request, f"Changed: {changed}.")
 
 
@@ -213,9 +200,8 @@ class SourceDifferenceAdmin(ReadOnlyAdmin):
                 record(
                     None,
                     action="source_differences.closed",
-                    actor=operator_of(request),
+                    actor=actor_of(request),
                     after={"differences": ids},
-                    address=address_or_none(request),
                     now=now,
                 )
         messages.success(request, f"Closed: {closed}.")

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.models import ApiKey, Membership, Merchant
 from accounts.states import Mode
@@ -72,7 +73,11 @@ def note_restore(lost_from: datetime, *, now: datetime) -> bool:
     if is_new:
         forget_numbers()
         record(
-            None, action=RESTORED, now=now, actor_label="manage.py after_restore", after={"lost_from": iso(lost_from)}
+            None,
+            action=RESTORED,
+            now=now,
+            actor=Actor(label="manage.py after_restore"),
+            after={"lost_from": iso(lost_from)},
         )
         _tell_merchants(restore, now)
     return is_new

@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.creation.references import MAX_LENGTH
@@ -19,7 +20,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.json import indented
 from gateway.core.outbound import url_policy
 from gateway.core.web.form_errors import add_refusal
-from links.dashboard.link_page import found_link, found_template, person_of
+from links.dashboard.link_page import found_link, found_template
 from links.dashboard.words import KINDS, Kind, price_of
 from links.editing.forms import MOST_SUGGESTIONS, LinkFields, TemplateFields, parse_changes, parse_link
 from links.editing.service import change_link, create_link, create_template, delete_template
@@ -255,7 +256,7 @@ def new_link(request: SeatedRequest, *, kind: str) -> HttpResponse:
 
 @transaction.atomic
 def _make(request: SeatedRequest, form: NewLinkForm, wanted: LinkFields) -> PaymentLink:
-    seat, now, by = request.seat, timezone.now(), person_of(request)
+    seat, now, by = request.seat, timezone.now(), actor_of(request)
     template = _template(seat, form.cleaned_data["template"])
     if (saved := form.template_fields()) is not None:
         template = create_template(seat.merchant.pk, seat.mode, saved, now=now, by=by)
@@ -287,7 +288,7 @@ def edit(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     if not form.is_valid() or form.wanted is None:
         return _edit(request, form, status=422)
     try:
-        change_link(link, form.wanted, now=timezone.now(), by=person_of(request), seen=form.cleaned_data["seen"])
+        change_link(link, form.wanted, now=timezone.now(), by=actor_of(request), seen=form.cleaned_data["seen"])
     except ConflictError as error:
         add_refusal(form, error)
         return _edit(request, form, status=409)
@@ -304,7 +305,7 @@ def _edit(request: SeatedRequest, form: EditLinkForm, status: int = 200) -> Http
 def delete(request: SeatedRequest, *, template_id: str) -> HttpResponse:
     """Delete a template."""
     template = found_template(request.seat, template_id)
-    delete_template(template, now=timezone.now(), by=person_of(request))
+    delete_template(template, now=timezone.now(), by=actor_of(request))
     messages.success(request, f"The template “{template.title}” is deleted.")
     return HttpResponseRedirect(request.seat.url("dashboard_new_link"))
 

@@ -12,6 +12,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.dashboard.checkout_list import ListedCheckout, listed
@@ -23,10 +24,9 @@ from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import readable
 from gateway.core.web.badges import Badge
-from gateway.core.web.client_address import address_or_none
 from gateway.core.web.language_tags import utc
 from links.dashboard.words import KINDS, STANDINGS, Kind, interval_of, link_badge, price_of, range_of
-from links.editing.forms import Person, parse_status
+from links.editing.forms import parse_status
 from links.editing.service import set_status
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.page.build import LinkStage, stage_of
@@ -74,11 +74,6 @@ def found_template(seat: Seat, template_id: str) -> LinkTemplate:
         return link_template(seat.merchant.pk, seat.mode, template_id)
     except NotFoundError as error:
         raise Http404 from error
-
-
-def person_of(request: SeatedRequest) -> Person:
-    """Return the actor for the audit log."""
-    return Person(request.user, address_or_none(request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +231,7 @@ def set_link_status(request: SeatedRequest, *, link_id: str, status: str) -> Htt
         wanted = parse_status({"status": status})
     except InvalidRequestError as error:
         raise Http404 from error
-    set_status(found, wanted, now=timezone.now(), by=person_of(request))
+    set_status(found, wanted, now=timezone.now(), by=actor_of(request))
     messages.success(request, _TOLD[wanted])
     return HttpResponseRedirect(request.seat.url("dashboard_link", link_id=link_id))
 

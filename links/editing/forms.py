@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from django.db.models import TextChoices
 
-from accounts.models import User
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.creation.forms import (
     CURRENCY,
@@ -30,15 +29,6 @@ from links.states import Interval, LinkStatus, LinkType
 MOST_SUGGESTIONS = 6
 Body = Mapping[str, Any]
 C = TypeVar("C", bound=TextChoices)
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """The actor of a change: a person, or the API key that `label` names."""
-
-    user: User | None
-    address: str | None
-    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

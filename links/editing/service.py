@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.brand.facts import with_brand
 from accounts.merchants.service import refuse_if_closed
@@ -16,7 +17,7 @@ from accounts.team.owners import mail_owners
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
 from gateway.core.money import format_usd
-from links.editing.forms import LinkFields, Person, TemplateFields
+from links.editing.forms import LinkFields, TemplateFields
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import has_completed_checkout, has_open_checkout
 from links.states import LinkStatus, LinkType
@@ -44,7 +45,7 @@ def create_link(
     *,
     template: LinkTemplate | None,
     now: datetime,
-    by: Person | None = None,
+    by: Actor | None = None,
 ) -> PaymentLink:
     """Create a link that takes payments at once. Raises ConflictError if the merchant account is closed.
 
@@ -74,7 +75,7 @@ def locked_link(link: PaymentLink) -> PaymentLink:
 
 @transaction.atomic
 def change_link(
-    link: PaymentLink, wanted: LinkFields, *, now: datetime, by: Person | None = None, seen: datetime | None = None
+    link: PaymentLink, wanted: LinkFields, *, now: datetime, by: Actor | None = None, seen: datetime | None = None
 ) -> PaymentLink:
     """Change a link's fields to `wanted`; checkouts that were made from it stay unchanged.
 
@@ -99,9 +100,8 @@ def change_link(
     return _saved(held, now)
 
 
-def _tell_owners(link: PaymentLink, by: Person | None, before: Mapping[str, Any], now: datetime) -> None:
+def _tell_owners(link: PaymentLink, by: Actor | None, before: Mapping[str, Any], now: datetime) -> None:
     """Mail all owners that a link reports its payments, or sends its payers, elsewhere; once an hour for each link."""
-    who = by.user.email if by and by.user else by.label if by else ""
     lines = [
         f"{title}: {before[name] or 'none'}, now {getattr(link, name) or 'none'}"
         for name, title in _ADDRESSES.items()
@@ -112,7 +112,7 @@ def _tell_owners(link: PaymentLink, by: Person | None, before: Mapping[str, Any]
         key=f"link_addresses:{link.public_id}:{now:%Y%m%d%H}",
         subject="Addresses of a payment link changed",
         text=_CHANGED.format(
-            who=who or "A program",
+            who=by.name if by else "A program",
             title=one_line(link.title)[:_SHOWN],
             lines="\n".join(lines),
             dashboard=f"{settings.BASE_URL}/dashboard/",
@@ -122,7 +122,7 @@ def _tell_owners(link: PaymentLink, by: Person | None, before: Mapping[str, Any]
 
 
 @transaction.atomic
-def set_status(link: PaymentLink, status: LinkStatus, *, now: datetime, by: Person | None = None) -> PaymentLink:
+def set_status(link: PaymentLink, status: LinkStatus, *, now: datetime, by: Actor | None = None) -> PaymentLink:
     """Set a link's status. It applies to all payments that begin afterwards."""
     held = locked_link(link)
     before, held.status = held.status, status
@@ -134,7 +134,7 @@ def set_status(link: PaymentLink, status: LinkStatus, *, now: datetime, by: Pers
 
 @transaction.atomic
 def create_template(
-    merchant_id: int, mode: Mode, wanted: TemplateFields, *, now: datetime, by: Person | None = None
+    merchant_id: int, mode: Mode, wanted: TemplateFields, *, now: datetime, by: Actor | None = None
 ) -> LinkTemplate:
     """Save a template."""
     template = LinkTemplate.objects.create(
@@ -152,7 +152,7 @@ def create_template(
 
 
 @transaction.atomic
-def delete_template(template: LinkTemplate, *, now: datetime, by: Person | None = None) -> None:
+def delete_template(template: LinkTemplate, *, now: datetime, by: Actor | None = None) -> None:
     """Delete a template; its links stay. Idempotent."""
     if not LinkTemplate.objects.select_for_update().filter(pk=template.pk).exists():
         return
@@ -171,7 +171,7 @@ def _still_there(template: LinkTemplate | None) -> LinkTemplate | None:
 def _note(
     what: PaymentLink | LinkTemplate,
     action: str,
-    by: Person | None,
+    by: Actor | None,
     now: datetime,
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
@@ -185,12 +185,10 @@ def _note(
     record(
         what.merchant,
         action=action,
-        actor=by.user,
-        actor_label=by.label,
+        actor=by,
         object_id=what.public_id,
         before=_audited(before),
         after=_audited(after),
-        address=by.address,
         now=now,
     )
 

@@ -5,11 +5,11 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.forms import HashForm, IntervalsForm, OneTokenForm, SettleForm
 from settlements.dashboard.pages import settlements_page
 from settlements.dashboard.rows import settlement_rows
@@ -17,7 +17,7 @@ from settlements.models import Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.outcomes import open_settlements
 from settlements.sweeps.plan import call_of, planned_items
-from settlements.sweeps.requests import Asker, note_wallet_hash, settle_now, wallet_batch
+from settlements.sweeps.requests import note_wallet_hash, settle_now, wallet_batch
 from settlements.sweeps.schedule import set_intervals
 from wallets.networks import chain_spec
 from wallets.states import ClaimKind
@@ -44,7 +44,7 @@ def settle(request: SeatedRequest) -> HttpResponse:
             chain=form.cleaned_data["chain"] or None,
             token=form.cleaned_data["token"] or None,
             now=timezone.now(),
-            by=_asker(request),
+            actor=actor_of(request),
         )
     except (ConflictError, InvalidRequestError) as error:
         messages.error(request, error.message)
@@ -68,7 +68,7 @@ def settle_by_wallet(request: SeatedRequest) -> HttpResponse:
         chain=form.cleaned_data["chain"],
         token=form.cleaned_data["token"],
         now=timezone.now(),
-        by=_asker(request),
+        actor=actor_of(request),
     )
     if made is None:
         _tell(request, [])
@@ -100,16 +100,11 @@ def intervals(request: SeatedRequest) -> HttpResponse:
         request.seat.merchant,
         minimum=form.cleaned_data["minimum"],
         every_hours=form.cleaned_data["every_hours"],
-        actor=request.user,
+        actor=actor_of(request),
         now=timezone.now(),
-        client=address_or_none(request),
     )
     messages.success(request, "Saved.")
     return _back(request)
-
-
-def _asker(request: SeatedRequest) -> Asker:
-    return Asker(request.user, address=address_or_none(request))
 
 
 def _by_wallet(request: SeatedRequest, batch: str) -> list[Settlement]:

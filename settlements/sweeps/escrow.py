@@ -4,29 +4,14 @@ A release sends nothing. It ends the hold, and the next sweep includes the forwa
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import User
 from settlements.models import Hold
 from settlements.states import ReleasedBy
-
-
-@dataclass(frozen=True, slots=True)
-class Releaser:
-    """The releasing person, or the API key that `label` names. `address` is the client's."""
-
-    user: User | None = None
-    label: str = ""
-    address: str | None = None
-
-    @property
-    def kind(self) -> ReleasedBy:
-        """Return the hold's record of the releaser; the audit log has the key."""
-        return ReleasedBy.MEMBER if self.user else ReleasedBy.API
 
 
 def insert_holds(source: str, *, merchant: str, mode: str, subject: str, nonce: str, now: str) -> str:
@@ -38,7 +23,7 @@ def insert_holds(source: str, *, merchant: str, mode: str, subject: str, nonce: 
 
 
 @transaction.atomic
-def release(subject_id: str, *, by: Releaser, object_id: str, now: datetime) -> bool:
+def release(subject_id: str, *, actor: Actor, object_id: str, now: datetime) -> bool:
     """Release a hold, and audit it under `object_id`; return whether this call did it.
 
     An earlier release stays as it was. Raises Hold.DoesNotExist.
@@ -47,17 +32,17 @@ def release(subject_id: str, *, by: Releaser, object_id: str, now: datetime) -> 
     hold = holds.select_related("merchant").get(subject_id=subject_id)
     if hold.released_at is not None:
         return False
-    hold.released_at, hold.released_by, hold.released_actor = now, by.kind, by.user
+    # The audit log knows which key.
+    hold.released_by = ReleasedBy.MEMBER if actor.user else ReleasedBy.API
+    hold.released_at, hold.released_actor = now, actor.user
     hold.save(update_fields=["released_at", "released_by", "released_actor"])
     record(
         hold.merchant,
         action="escrow.released",
-        actor=by.user,
-        actor_label=by.label,
+        actor=actor,
         object_id=object_id,
         before={"escrow": "held"},
         after={"escrow": "released"},
-        address=by.address,
         now=now,
     )
     return True

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import User
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.broker import wake_task
@@ -40,25 +40,15 @@ _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _UNFINISHED: Final = "Nothing left the forwarders for a day: the wallet did not send it, or it failed."
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Who requests a settlement: a person, or the API key that `label` names, and the client's address."""
-
-    user: User | None = None
-    label: str = ""
-    address: str | None = None
-
-
-def note_asked(written: Sequence[Settlement], by: Asker | None, *, now: datetime) -> None:
+def note_asked(written: Sequence[Settlement], actor: Actor | None, *, now: datetime) -> None:
     """Audit who requested settlements, in the transaction that stores them; automatic ones are not audited."""
-    if by is None:
+    if actor is None:
         return
     for settlement in written:
         record(
             settlement.merchant,
             action="settlement.asked",
-            actor=by.user,
-            actor_label=by.label,
+            actor=actor,
             object_id=settlement.public_id,
             after={
                 "chain": settlement.chain,
@@ -67,7 +57,6 @@ def note_asked(written: Sequence[Settlement], by: Asker | None, *, now: datetime
                 "to": settlement.to,
                 "sender": str(settlement.sender),
             },
-            address=by.address,
             now=now,
         )
 
@@ -80,7 +69,7 @@ def settle_now(
     chain: str | None = None,
     token: str | None = None,
     now: datetime,
-    by: Asker | None = None,
+    actor: Actor | None = None,
 ) -> list[Settlement]:
     """Store `pending` settlements of a merchant's waiting forwarders, of one chain or token or of all.
 
@@ -98,7 +87,7 @@ def settle_now(
                 _refuse_without_key()
                 written += write_batch(wanted, batch, now=now)
         if written:
-            note_asked(written, by, now=now)
+            note_asked(written, actor, now=now)
             transaction.on_commit(lambda: wake_task(SENDER), robust=True)
     return written
 
@@ -143,7 +132,7 @@ class WalletBatch:
 
 @transaction.atomic
 def wallet_batch(
-    merchant_id: int, *, purpose: ClaimKind, chain: str, token: str, now: datetime, by: Asker | None = None
+    merchant_id: int, *, purpose: ClaimKind, chain: str, token: str, now: datetime, actor: Actor | None = None
 ) -> WalletBatch | None:
     """Return the transaction that settles a merchant's waiting forwarders of a token; None if nothing waits.
 
@@ -157,7 +146,7 @@ def wallet_batch(
         if first is None:
             return None
         written = write_batch(wanted, first, now=now, sender=Sender.WALLET)
-        note_asked(written, by, now=now)
+        note_asked(written, actor, now=now)
     batch = written[0].batch
     call = call_of(chain, token, planned_items(batch))
     return WalletBatch(

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.money import CENT, to_units
 from settlements.gas.node import GasNode
@@ -33,18 +34,9 @@ def settings_of(merchant: Merchant) -> SettlementSettings:
 
 @transaction.atomic
 def set_intervals(
-    merchant: Merchant,
-    *,
-    minimum: Decimal,
-    every_hours: int,
-    actor: User | None,
-    now: datetime,
-    client: str | None = None,
+    merchant: Merchant, *, minimum: Decimal, every_hours: int, actor: Actor, now: datetime
 ) -> SettlementSettings:
-    """Settle automatically from `minimum` USD on, every so many hours; 0 for never. Raises InvalidRequestError.
-
-    `client` is the caller's network address.
-    """
+    """Settle automatically from `minimum` USD on, every so many hours; 0 for never. Raises InvalidRequestError."""
     if not 0 <= every_hours <= MOST_HOURS:
         raise InvalidRequestError(f"The hours must be from 0 to {MOST_HOURS}.", param="every_hours")
     if not 0 <= minimum <= MOST_MINIMUM or minimum != minimum.quantize(CENT):
@@ -58,15 +50,7 @@ def set_intervals(
     if _told(settings) == before:
         return settings
     settings.save()
-    record(
-        merchant,
-        action="settlements.intervals_set",
-        actor=actor,
-        before=before,
-        after=_told(settings),
-        address=client,
-        now=now,
-    )
+    record(merchant, action="settlements.intervals_set", actor=actor, before=before, after=_told(settings), now=now)
     return settings
 
 

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
+from accounts.audit.actors import Actor
 from accounts.states import Role
 from checkouts.inbox.service import apply_decisions, decide_item
 from checkouts.models import Checkout, InboxDecision, InboxItem
@@ -101,7 +102,7 @@ def test_the_slower_of_two_people_reads_what_the_faster_one_did(
     page = open_inbox(owner, item)
     page.get_by_role("button", name="Dismiss").click()
     colleague = make_desk(owner.merchant, Role.ADMIN).user
-    decide_item(item, act=InboxAct.DISMISS, now=timezone.now(), actor=colleague)
+    decide_item(item, act=InboxAct.DISMISS, now=timezone.now(), actor=Actor(colleague))
     page.get_by_role("button", name="Dismiss").click()
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text(f"{colleague.email} decided about this before you")
@@ -149,7 +150,7 @@ def _named(desk: Desk) -> tuple[InboxItem | None, str]:
 def _pending(desk: Desk) -> tuple[InboxItem | None, str]:
     item, wanted = ambiguous_item(desk)
     # Far away, so that every picture shows the same page.
-    decide_item(item, act=InboxAct.CREDIT, checkout=wanted, now=timezone.now(), actor=desk.user)
+    decide_item(item, act=InboxAct.CREDIT, checkout=wanted, now=timezone.now(), actor=Actor(desk.user))
     InboxDecision.objects.update(due_at=timezone.now() + timedelta(hours=1))
     return item, ""
 

@@ -8,6 +8,7 @@ from allauth.mfa.totp.internal.auth import generate_totp_secret
 from django.conf import settings as django_settings
 from playwright.sync_api import BrowserContext, Page, expect
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.models import AuditEntry, FiatInterest, User
 from accounts.states import Mode
@@ -48,7 +49,7 @@ def test_each_page_can_be_read_in_every_size_and_theme(desk: Callable[[User], Pa
     FiatInterest.objects.create(merchant=merchant, mode=Mode.LIVE, email="ines@halden.example", created_at=NOON)
     operator = make_operator()
     waits = FiatInterest.objects.get()
-    entry = record(None, action="person.deactivated", now=NOON, actor=operator)
+    entry = record(None, action="person.deactivated", now=NOON, actor=Actor(operator))
     merchant_page = f"{PAGES['merchants']}{merchant.pk}/"
     page = desk(operator)
     pages = PAGES | {

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.keys.authentication import key_cache
 from accounts.models import Branding
@@ -158,7 +159,7 @@ def furnish(desk: Desk) -> None:
     desk.post("dashboard_set_receiving_wallet", {"address": OTHER, "compared": "on"}, chain="base")
     desk.post("dashboard_wallet_wait", {"hours": 2})
     desk.post("dashboard_branding", {"accent": "#ffe14d", "display_name": "Halden"})
-    record(desk.merchant, action="merchant.created", now=NOON, address="203.0.113.9")
+    record(desk.merchant, action="merchant.created", now=NOON, actor=Actor(address="203.0.113.9"))
 
 
 PAGES = [

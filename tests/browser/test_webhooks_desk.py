@@ -9,6 +9,7 @@ import stripe
 from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
+from accounts.audit.actors import Actor
 from accounts.states import Mode
 from tests.browser.dashboard import log_in_browser, look
 from tests.dashboard.people import Desk
@@ -117,7 +118,7 @@ def furnish(desk: Desk) -> list[Delivery]:
     now = timezone.now()
     endpoint = make_endpoint(desk.merchant, HOOK)
     ensure_secret(desk.merchant, now=now - timedelta(days=30))
-    roll_secret(desk.merchant, now=now, actor=desk.user)
+    roll_secret(desk.merchant, now=now, actor=Actor(desk.user))
     rows = make_deliveries(endpoint, 6)
     statuses = [*DeliveryStatus, DeliveryStatus.DELIVERED, DeliveryStatus.DELIVERED]
     for row, status in zip(rows, statuses, strict=True):

@@ -5,7 +5,8 @@ from typing import Any
 
 from django.db import transaction
 
-from accounts.models import Merchant, User
+from accounts.audit.actors import Actor
+from accounts.models import Merchant
 from checkouts.inbox.service import UNDO_SPAN, decide_item
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem
@@ -55,6 +56,6 @@ def other_checkout(item: InboxItem, **overrides: Any) -> Checkout:
     return make_checkout(item.merchant, **overrides)
 
 
-def decide(item: InboxItem, act: InboxAct, *, actor: User | None = None, **more: Any) -> InboxDecision:
+def decide(item: InboxItem, act: InboxAct, *, actor: Actor | None = None, **more: Any) -> InboxDecision:
     """Decide at `LATER`, to take effect at `DONE`."""
-    return decide_item(item, act=act, now=LATER, actor=actor or make_user(), **more)
+    return decide_item(item, act=act, now=LATER, actor=actor or Actor(make_user()), **more)

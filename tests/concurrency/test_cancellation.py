@@ -26,7 +26,7 @@ def cancel(checkout: Checkout) -> Callable[[], str]:
 
     def go() -> str:
         try:
-            is_first = cancel_checkout(checkout.pk, address=None, now=SOON)
+            is_first = cancel_checkout(checkout.pk, now=SOON)
         except ConflictError:
             return "refused"
         return "cancelled" if is_first else "repeated"

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from django.db.models import QuerySet
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry
-from settlements.sweeps.escrow import Releaser, release
+from settlements.sweeps.escrow import release
 from tests.concurrency.races import behind
 from tests.factories import NOON, make_checkout
 
@@ -20,7 +21,7 @@ def race() -> list[bool]:
     subject = make_checkout(escrow=True).public_id
 
     def let_go() -> bool:
-        return release(subject, by=Releaser(label="key"), object_id=subject, now=NOON)
+        return release(subject, actor=Actor(label="key"), object_id=subject, now=NOON)
 
     return sorted(behind(HELD, subject, works=[let_go] * 2))
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection, models, transaction
 
+from accounts.audit.actors import Actor
 from accounts.models import User
 from checkouts.inbox import service
 from checkouts.inbox.service import UNDO_SPAN, apply_decisions, decide_item, undo_decision
@@ -51,7 +52,7 @@ def extra_item(*, confirmed: bool = True) -> InboxItem:
 
 
 def decide(item: InboxItem, act: InboxAct, actor: User, **more: Any) -> InboxDecision:
-    return decide_item(item, act=act, now=LATER, actor=actor, **more)
+    return decide_item(item, act=act, now=LATER, actor=Actor(actor), **more)
 
 
 def to_credit(item: InboxItem) -> tuple[Checkout, InboxDecision]:
@@ -66,7 +67,7 @@ def carry_out() -> int:
 def undo(decision: InboxDecision, actor: User) -> str:
     """Undo; what came of it."""
     try:
-        undo_decision(decision, now=JUST_BEFORE, actor=actor)
+        undo_decision(decision, now=JUST_BEFORE, actor=Actor(actor))
     except ConflictError as error:
         return error.message
     return "undone"

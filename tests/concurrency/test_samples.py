@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.models import User
 from tests.concurrency.races import behind
 from tests.concurrency.test_inbox import no_lock_on
@@ -21,7 +22,7 @@ NO_NEW_EVENTS = "LOCK TABLE webhooks_event IN SHARE MODE"
 
 def press(endpoint: Endpoint, actor: User) -> int:
     """Press the button; the delivery it leads to."""
-    return send_sample(endpoint, now=NOON, actor=actor).pk
+    return send_sample(endpoint, now=NOON, actor=Actor(actor)).pk
 
 
 def pressed_twice() -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant, User
 from gateway.core.api.errors import ConflictError
 from tests.concurrency.races import SECONDS, behind, crew, holding, together, wait_for_waiters
@@ -30,7 +31,7 @@ NO_NEW_CHANGES = "LOCK TABLE wallets_walletchange IN SHARE MODE"
 def ask(merchant: Merchant, actor: User, address: str) -> str:
     """Ask for a wallet; what came of it."""
     try:
-        answer = request_wallet(merchant, chain="base", address=address, actor=actor, now=NOON)
+        answer = request_wallet(merchant, chain="base", address=address, actor=Actor(actor), now=NOON)
     except ConflictError as error:
         return error.message
     return "waits" if isinstance(answer, WalletChange) else "set"
@@ -51,7 +52,7 @@ def apply_all() -> int:
 def cancel(change: WalletChange, actor: User) -> str:
     """Cancel; what came of it."""
     try:
-        cancel_change(change, actor=actor, now=DUE)
+        cancel_change(change, actor=Actor(actor), now=DUE)
     except ConflictError as error:
         return error.message
     return "cancelled"

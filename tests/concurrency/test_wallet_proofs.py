@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from django.db import connection
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from gateway.core.api.errors import ConflictError
 from tests.concurrency.races import behind, together
@@ -27,13 +28,13 @@ LATER = NOON + RELEASE_AFTER
 def started(merchant: Merchant | None = None) -> WalletProof:
     """A message for a merchant to sign."""
     merchant = merchant or make_merchant()
-    return start_proof(merchant, chain="ethereum", address=SIGNER.address, actor=make_member(merchant), now=NOON)
+    return start_proof(merchant, chain="ethereum", address=SIGNER.address, actor=Actor(make_member(merchant)), now=NOON)
 
 
 def prove(proof: WalletProof, signature: str) -> str:
     """Hand a signature in; what came of it."""
     try:
-        answer = prove_wallet(proof, signature=signature, actor=proof.requested_by, now=NOON)
+        answer = prove_wallet(proof, signature=signature, actor=Actor(proof.requested_by), now=NOON)
     except ConflictError as error:
         return error.message
     return "waits" if isinstance(answer, WalletChange) else "set"
@@ -106,7 +107,7 @@ def claim(merchant: Merchant) -> str:
     """Claim the address without a proof; what came of it."""
     try:
         request_wallet(
-            merchant, chain="ethereum", address=SIGNER.address, actor=merchant.memberships.get().user, now=NOON
+            merchant, chain="ethereum", address=SIGNER.address, actor=Actor(merchant.memberships.get().user), now=NOON
         )
     except ConflictError as error:
         return str(error.code)

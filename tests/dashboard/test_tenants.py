@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from accounts.states import Mode, Role
 from accounts.team.invitations import invite
@@ -53,7 +54,9 @@ def objects_of(owner: Desk) -> dict[str, Any]:
         merchant=merchant, mode=Mode.LIVE, chain="base", address=WALLET, key=bytes(20)
     )
     return {
-        "invitation_id": invite(merchant, email="new@b.test", role=Role.VIEWER, actor=owner.user, now=NOON).public_id,
+        "invitation_id": invite(
+            merchant, email="new@b.test", role=Role.VIEWER, actor=Actor(owner.user), now=NOON
+        ).public_id,
         "user_id": make_desk(merchant, Role.VIEWER).user.public_id,
         "key_id": make_key(merchant)[0].public_id,
         "checkout_id": checkout.public_id,

@@ -1,5 +1,6 @@
 """Owners who are asked for a proof of a wallet, and hand in a signature."""
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant, User
 from tests.factories import NOON
 from tests.wallets.signing import Signer
@@ -15,11 +16,13 @@ def owner_of(merchant: Merchant) -> User:
 
 
 def ask(merchant: Merchant, signer: Signer = ETHEREUM) -> ReceivingWallet | WalletChange:
-    return request_wallet(merchant, chain=signer.chain, address=signer.address, actor=owner_of(merchant), now=NOON)
+    return request_wallet(
+        merchant, chain=signer.chain, address=signer.address, actor=Actor(owner_of(merchant)), now=NOON
+    )
 
 
 def start(merchant: Merchant, signer: Signer = ETHEREUM) -> WalletProof:
-    return start_proof(merchant, chain=signer.chain, address=signer.address, actor=owner_of(merchant), now=NOON)
+    return start_proof(merchant, chain=signer.chain, address=signer.address, actor=Actor(owner_of(merchant)), now=NOON)
 
 
 def prove(proof: WalletProof, signer: Signer = ETHEREUM, **changes: object) -> ReceivingWallet | WalletChange:
@@ -27,7 +30,7 @@ def prove(proof: WalletProof, signer: Signer = ETHEREUM, **changes: object) -> R
     sent = {
         "signature": signer.sign(message_of(proof)),
         "public_key": signer.public_key,
-        "actor": owner_of(proof.merchant),
+        "actor": Actor(owner_of(proof.merchant)),
         "now": NOON,
     } | changes
     return prove_wallet(proof, **sent)  # type: ignore[arg-type]

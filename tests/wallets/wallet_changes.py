@@ -3,6 +3,7 @@
 import secrets
 from datetime import timedelta
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from accounts.states import Role
 from tests.dashboard.people import make_member
@@ -32,7 +33,7 @@ def make_owned_merchant(address: str = WALLET) -> Merchant:
 def ask(merchant: Merchant, address: str = OTHER, chain: str = "ethereum") -> ReceivingWallet | WalletChange:
     """Ask for a wallet at noon, as the first owner."""
     actor = merchant.memberships.filter(role=Role.OWNER).order_by("pk")[0].user
-    return request_wallet(merchant, chain=chain, address=address, actor=actor, now=NOON, client="203.0.113.9")
+    return request_wallet(merchant, chain=chain, address=address, actor=Actor(actor, address="203.0.113.9"), now=NOON)
 
 
 def ask_for_change(merchant: Merchant, address: str = OTHER) -> WalletChange:

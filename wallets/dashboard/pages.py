@@ -5,11 +5,11 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.merchants.wallet_waits import set_wallet_change_hours
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
-from gateway.core.web.client_address import address_or_none
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.proofs import CHECKOUT_PAGES, ask_for_proof, look_up, refuse_without_factor
 from wallets.dashboard.rows import marked, result_message, wallet_rows
@@ -68,12 +68,7 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
         return _compare(request, spec, form, found, status=422)
     try:
         answer = request_wallet(
-            request.seat.merchant,
-            chain=spec.name,
-            address=found.address,
-            actor=request.user,
-            now=timezone.now(),
-            client=address_or_none(request),
+            request.seat.merchant, chain=spec.name, address=found.address, actor=actor_of(request), now=timezone.now()
         )
     except ProofRequiredError:
         return ask_for_proof(request, spec, found.address, CHECKOUT_PAGES)
@@ -98,7 +93,7 @@ def cancel_here(request: SeatedRequest, change_id: int, purpose: ClaimKind) -> N
     if change is None:
         raise Http404
     try:
-        cancel_change(change, actor=request.user, now=timezone.now(), client=address_or_none(request))
+        cancel_change(change, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
         messages.error(request, error.message)
     else:
@@ -114,11 +109,7 @@ def wait(request: SeatedRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=422)
     merchant = set_wallet_change_hours(
-        request.seat.merchant,
-        hours=form.cleaned_data["hours"],
-        now=timezone.now(),
-        actor=request.user,
-        address=address_or_none(request),
+        request.seat.merchant, hours=form.cleaned_data["hours"], now=timezone.now(), actor=actor_of(request)
     )
     if merchant.next_wallet_change_hours_at:
         messages.success(request, "The shorter wait holds once the present one is over.")

@@ -10,13 +10,13 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.freshness import needs_proof
 from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.operators import has_factor
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
-from gateway.core.web.client_address import address_or_none
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import marked, result_message
 from wallets.models import ReceivingWallet, Transfer, WalletProof
@@ -89,9 +89,8 @@ def ask_for_proof(request: SeatedRequest, spec: ChainSpec, address: str, pages: 
         request.seat.merchant,
         chain=spec.name,
         address=address,
-        actor=request.user,
+        actor=actor_of(request),
         now=timezone.now(),
-        client=address_or_none(request),
         purpose=pages.purpose,
     )
     return HttpResponseRedirect(request.seat.url(pages.prove, proof_id=proof.pk))
@@ -123,9 +122,8 @@ def proof_page(request: SeatedRequest, proof_id: int, pages: ProofPages) -> Http
             proof,
             signature=form.cleaned_data["signature"],
             public_key=form.cleaned_data.get("public_key", ""),
-            actor=request.user,
+            actor=actor_of(request),
             now=timezone.now(),
-            client=address_or_none(request),
         )
     except InvalidRequestError as error:
         form.add_error("signature", error.message)

@@ -12,8 +12,9 @@ import structlog
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import Membership, Merchant, User
+from accounts.models import Membership, Merchant
 from accounts.states import Role
 from gateway.core.api.errors import ConflictError, GatewayError, InvalidRequestError, UnavailableError
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
@@ -55,9 +56,8 @@ class _Request:
     purpose: ClaimKind
     chain: str
     address: str
-    actor: User
+    actor: Actor
     now: datetime
-    client: str | None
     proof: WalletProof | None
 
     @property
@@ -72,15 +72,14 @@ def request_wallet(
     *,
     chain: str,
     address: str,
-    actor: User,
+    actor: Actor,
     now: datetime,
-    client: str | None = None,
     purpose: ClaimKind = ClaimKind.CHECKOUT,
     proof: WalletProof | None = None,
 ) -> ReceivingWallet | WalletChange:
     """Request `address` as receiving wallet: set at once if there is none yet, else after the merchant's wait.
 
-    A wallet for machines (`purpose`) has no wait. All owners get a mail. `client` is the caller's network address. With
+    A wallet for machines (`purpose`) has no wait. All owners get a mail. With
     `proof`, which `prove_wallet` has verified, the address is taken over from others, and waits until payments to it for
     them have ended. Raises InvalidRequestError as `set_receiving_wallet` and `set_machine_wallet` do, ProofRequiredError
     if the address needs a proof, and ConflictError if it is the current one, the merchant uses it for the other
@@ -89,7 +88,7 @@ def request_wallet(
     usable = usable_address if purpose == ClaimKind.CHECKOUT else machine_address
     canonical = usable(chain, address)
     merchant = _locked(merchant.pk)
-    asked = _Request(merchant, purpose, chain, canonical, actor, now, client=client, proof=proof)
+    asked = _Request(merchant, purpose, chain, canonical, actor, now, proof)
     current = _current(asked)
     if current is not None and current.address == canonical:
         raise ConflictError("This is the wallet that you receive at already.")
@@ -103,7 +102,7 @@ def request_wallet(
         return _set_at_once(asked)
     before = current.address if current else None
     change = _create(asked, hours=merchant.wallet_change_hours if waits else 0)
-    _audit(change, "requested", before, actor, now, client)
+    _audit(change, "requested", before, actor, now)
     tell_requested(change, before=before, is_awaited=awaited, now=now)
     if change.effective_at <= now:
         return _apply_locked(change, now)
@@ -127,7 +126,7 @@ def _claim(asked: _Request) -> None:
 
 
 @transaction.atomic
-def cancel_change(change: WalletChange, *, actor: User, now: datetime, client: str | None = None) -> WalletChange:
+def cancel_change(change: WalletChange, *, actor: Actor, now: datetime) -> WalletChange:
     """Cancel a pending change. Raises ConflictError if it is not pending."""
     _locked(change.merchant_id)
     change = _reread(change.pk)
@@ -141,7 +140,6 @@ def cancel_change(change: WalletChange, *, actor: User, now: datetime, client: s
         actor=actor,
         object_id=change.chain,
         before={"address": change.address},
-        address=client,
         now=now,
     )
     return change
@@ -245,7 +243,7 @@ def _attempt(change: WalletChange, now: datetime) -> str:
                 change.merchant,
                 chain=change.chain,
                 address=change.address,
-                actor=change.requested_by,
+                actor=Actor(change.requested_by),
                 now=now,
                 proof=change.proof,
             )
@@ -255,9 +253,7 @@ def _attempt(change: WalletChange, now: datetime) -> str:
 
 
 def _set_at_once(asked: _Request) -> ReceivingWallet:
-    wallet = _SET[asked.purpose](
-        asked.merchant, **asked.place, actor=asked.actor, client=asked.client, proof=asked.proof
-    )
+    wallet = _SET[asked.purpose](asked.merchant, **asked.place, actor=asked.actor, proof=asked.proof)
     # Owners get a mail whenever a machine wallet is set.
     if asked.purpose == ClaimKind.CHECKOUT:
         tell_first(wallet, actor=asked.actor, now=asked.now)
@@ -273,7 +269,7 @@ def _create(asked: _Request, *, hours: int) -> WalletChange:
                 chain=asked.chain,
                 of_one_merchant=chain_spec(asked.chain).exact_amount_required,
                 address=asked.address,
-                requested_by=asked.actor,
+                requested_by=asked.actor.person,
                 requested_at=asked.now,
                 effective_at=asked.now + timedelta(hours=hours),
                 proof=asked.proof,
@@ -300,7 +296,7 @@ def _reread(change_id: int) -> WalletChange:
     return changes.select_related("merchant", "requested_by", "proof").get()
 
 
-def _audit(change: WalletChange, what: str, before: str | None, actor: User, now: datetime, client: str | None) -> None:
+def _audit(change: WalletChange, what: str, before: str | None, actor: Actor, now: datetime) -> None:
     record(
         change.merchant,
         action=f"receiving_wallet.change_{what}",
@@ -308,6 +304,5 @@ def _audit(change: WalletChange, what: str, before: str | None, actor: User, now
         object_id=change.chain,
         before={"address": before} if before else None,
         after={"address": change.address, "effective_at": change.effective_at.isoformat(timespec="seconds")},
-        address=client,
         now=now,
     )

@@ -4,8 +4,9 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError
 from wallets.models import ReceivingWallet, WalletProof
 from wallets.networks import chain_spec
@@ -17,19 +18,12 @@ from wallets.states import ClaimKind
 
 @transaction.atomic
 def set_machine_wallet(
-    merchant: Merchant,
-    *,
-    chain: str,
-    address: str,
-    actor: User,
-    now: datetime,
-    client: str | None = None,
-    proof: WalletProof | None = None,
+    merchant: Merchant, *, chain: str, address: str, actor: Actor, now: datetime, proof: WalletProof | None = None
 ) -> ReceivingWallet:
     """Make machines pay `address` on Solana, TON or Tron from now on, and mail all owners.
 
     Unlike a change of the buyers' wallet it takes effect at once: each request tells machines where to pay, and the old
-    wallet is accepted for two more hours. `client` is the caller's network address. Raises InvalidRequestError
+    wallet is accepted for two more hours. Raises InvalidRequestError
     (chain_unsupported, address_invalid), ConflictError (duplicate) if the merchant's buyers pay there (see
     `refuse_own`), and ProofRequiredError if another merchant receives there (see `refuse_unproven`); with `proof`, only if
     another merchant is faster.
@@ -54,7 +48,6 @@ def set_machine_wallet(
         object_id=chain,
         before={"address": before} if before else None,
         after={"address": canonical},
-        address=client,
         now=now,
     )
     tell_machine_wallet(wallet, actor=actor, before=before, now=now)

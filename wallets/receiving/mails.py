@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.conf import settings
 
-from accounts.models import User
+from accounts.audit.actors import Actor
 from accounts.team.owners import mail_owners
 from wallets.addresses import shown_address
 from wallets.models import ReceivingWallet, WalletChange
@@ -128,7 +128,7 @@ def tell_failed(change: WalletChange, *, now: datetime) -> None:
     _mail(change, "failed", subject, text, now)
 
 
-def tell_first(wallet: ReceivingWallet, *, actor: User, now: datetime) -> None:
+def tell_first(wallet: ReceivingWallet, *, actor: Actor, now: datetime) -> None:
     """Mail all owners about the first wallet on a chain."""
     merchant = wallet.merchant
     mail_owners(
@@ -136,7 +136,7 @@ def tell_first(wallet: ReceivingWallet, *, actor: User, now: datetime) -> None:
         key=f"wallet:{wallet.pk}:first",
         subject=f"You receive on {_title(wallet.chain)} now",
         text=_FIRST.format(
-            actor=actor,
+            actor=actor.name,
             merchant=merchant.name,
             chain=_title(wallet.chain),
             after=_shown(wallet.address),
@@ -189,7 +189,7 @@ def _mail_about(wallet: ReceivingWallet, what: str, subject: str, words: str, ob
     mail_owners(wallet.merchant_id, key=f"wallet:{wallet.pk}:{what}", subject=subject, text=text, now=now)
 
 
-def tell_machine_wallet(wallet: ReceivingWallet, *, actor: User, before: str | None, now: datetime) -> None:
+def tell_machine_wallet(wallet: ReceivingWallet, *, actor: Actor, before: str | None, now: datetime) -> None:
     """Mail all owners that machines now pay another wallet."""
     merchant = wallet.merchant
     mail_owners(
@@ -197,7 +197,7 @@ def tell_machine_wallet(wallet: ReceivingWallet, *, actor: User, before: str | N
         key=f"wallet:{wallet.pk}:machines",
         subject=f"Machines pay you at a new {_title(wallet.chain)} wallet",
         text=_MACHINES.format(
-            actor=actor,
+            actor=actor.name,
             merchant=merchant.name,
             chain=_title(wallet.chain),
             after=_shown(wallet.address),

@@ -8,8 +8,9 @@ from typing import Final
 from django.conf import settings
 from django.db import transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.api.rate_limits import Limit, hit
 from gateway.core.ids import new_code
@@ -67,9 +68,8 @@ def start_proof(
     *,
     chain: str,
     address: str,
-    actor: User,
+    actor: Actor,
     now: datetime,
-    client: str | None = None,
     purpose: ClaimKind = ClaimKind.CHECKOUT,
 ) -> WalletProof:
     """Create a message to sign for an address; the merchant's earlier ones for the chain become invalid.
@@ -86,16 +86,16 @@ def start_proof(
         purpose=purpose,
         address=canonical,
         nonce=new_code(),
-        requested_by=actor,
+        requested_by=actor.person,
         requested_at=now,
         expires_at=(now + LASTS).replace(microsecond=0),
     )
-    _audit(proof, "proof_asked", actor, now, client)
+    _audit(proof, "proof_asked", actor, now)
     return proof
 
 
 def prove_wallet(
-    proof: WalletProof, *, signature: str, public_key: str = "", actor: User, now: datetime, client: str | None = None
+    proof: WalletProof, *, signature: str, public_key: str = "", actor: Actor, now: datetime
 ) -> ReceivingWallet | WalletChange:
     """Consume a signature and receive at the address, as `request_wallet` does; it is taken over from others.
 
@@ -108,12 +108,12 @@ def prove_wallet(
     proof = _opened(proof, now)
     if not _is_signed(proof, signature, public_key, now):
         raise InvalidRequestError(_WRONG, param="signature")
-    return _use(proof, signature, public_key, actor, now, client)
+    return _use(proof, signature, public_key, actor, now)
 
 
 @transaction.atomic
 def _use(
-    proof: WalletProof, signature: str, public_key: str, actor: User, now: datetime, client: str | None
+    proof: WalletProof, signature: str, public_key: str, actor: Actor, now: datetime
 ) -> ReceivingWallet | WalletChange:
     """Consume a verified proof."""
     # Another request with this signature waits here, and finds the proof used.
@@ -121,14 +121,13 @@ def _use(
     proof = _opened(proof, now)
     proof.used_at, proof.signature, proof.public_key = now, signature, public_key
     proof.save(update_fields=["used_at", "signature", "public_key"])
-    _audit(proof, "proven", actor, now, client)
+    _audit(proof, "proven", actor, now)
     return request_wallet(
         proof.merchant,
         chain=proof.chain,
         address=proof.address,
         actor=actor,
         now=now,
-        client=client,
         purpose=ClaimKind(proof.purpose),
         proof=proof,
     )
@@ -162,13 +161,12 @@ def _is_signed(proof: WalletProof, signature: str, public_key: str, now: datetim
             raise UnavailableError(_UNASKED.format(spec.title)) from error
 
 
-def _audit(proof: WalletProof, what: str, actor: User, now: datetime, client: str | None) -> None:
+def _audit(proof: WalletProof, what: str, actor: Actor, now: datetime) -> None:
     record(
         proof.merchant,
         action=f"receiving_wallet.{what}",
         actor=actor,
         object_id=proof.chain,
         after={"address": proof.address},
-        address=client,
         now=now,
     )

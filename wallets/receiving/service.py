@@ -5,8 +5,9 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError
 from wallets import selectors
 from wallets.chains import registry
@@ -45,13 +46,12 @@ def set_receiving_wallet(
     chain: str,
     address: str,
     now: datetime,
-    actor: User | None = None,
-    client: str | None = None,
+    actor: Actor = SYSTEM,
     proof: WalletProof | None = None,
 ) -> ReceivingWallet:
     """Make `address` the merchant's one wallet on a chain; the previous one is retired.
 
-    Existing deposit addresses keep paying the wallet they were derived for. `client` is the caller's network address.
+    Existing deposit addresses keep paying the wallet they were derived for.
     Raises InvalidRequestError (chain_unsupported, address_invalid) and, if the chain identifies payments by their
     amount, ConflictError (duplicate, proof_required) as `refuse_own` and `refuse_unproven` do; with `proof`, a proof of
     this address by this merchant, proof_required is raised only if another merchant is faster.
@@ -75,7 +75,6 @@ def set_receiving_wallet(
         object_id=chain,
         before={"address": current.address} if current else None,
         after={"address": canonical},
-        address=client,
         now=now,
     )
     transaction.on_commit(selectors.forget)

@@ -11,6 +11,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.audit.actors import actor_of
 from accounts.keys.authentication import principal_of_request
 from accounts.models import Merchant
 from accounts.states import Mode
@@ -21,7 +22,6 @@ from gateway.core.api.pagination import list_body, parse_page, parse_text
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
-from gateway.core.web.client_address import address_or_none
 from wallets import models
 from wallets.models.watched import MOST_TAGS, TAG_LENGTH
 from wallets.networks import accepted_tokens
@@ -247,7 +247,7 @@ class WatchedWalletViewSet(ApiViewSet):
             label=wanted.label,
             tags=wanted.tags,
             now=timezone.now(),
-            **_doer(request),
+            actor=actor_of(request),
         )
         return Response(_wallet_object(wallet), status=201 if is_new else 200)
 
@@ -298,7 +298,7 @@ class WatchedWalletViewSet(ApiViewSet):
         wanted = parse_changes(wallet, json_body(request))
         try:
             changed = change_watched_wallet(
-                wallet, label=wanted.label, tags=wanted.tags, now=timezone.now(), **_doer(request)
+                wallet, label=wanted.label, tags=wanted.tags, now=timezone.now(), actor=actor_of(request)
             )
         except ConflictError as error:
             raise _gone() from error
@@ -314,7 +314,7 @@ class WatchedWalletViewSet(ApiViewSet):
         """
         wallet = _wallet(request, wallet_id)
         try:
-            remove_watched_wallet(wallet, now=timezone.now(), **_doer(request))
+            remove_watched_wallet(wallet, now=timezone.now(), actor=actor_of(request))
         except ConflictError as error:
             raise _gone() from error
         return Response(status=204)
@@ -345,13 +345,6 @@ def _wallet(request: Request, wallet_id: str) -> models.WatchedWallet:
 
 def _wallet_object(wallet: models.WatchedWallet) -> dict[str, Any]:
     return wallet_payload(wallet, balances_of([wallet])[wallet.pk])
-
-
-def _doer(request: Request) -> dict[str, Any]:
-    """Return the key and the client's address for the audit log."""
-    key_id = principal_of_request(request).key_id
-    client = address_or_none(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
-    return {"actor_label": f"API key {key_id}", "client": client}
 
 
 def _gone() -> NotFoundError:

@@ -7,8 +7,9 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from wallets.models import WatchedBalance, WatchedWallet
@@ -40,16 +41,13 @@ def watch_wallet(
     address: str,
     label: str = "",
     tags: Iterable[str] = (),
-    actor: User | None = None,
-    actor_label: str = "",
+    actor: Actor = SYSTEM,
     now: datetime,
-    client: str | None = None,
 ) -> tuple[WatchedWallet, bool]:
     """Watch an address; return the wallet, and whether it is new: one already watched stays unchanged.
 
     A removed wallet keeps its row when added again, so its movements are recorded and reported once. Any address of the
-    chain may be watched, regardless of its owner. In test mode no chain is read, and balances are zero. `client` is the caller's
-    network address. Raises InvalidRequestError (chain_unsupported, address_invalid, parameter_invalid) and ConflictError
+    chain may be watched, regardless of its owner. In test mode no chain is read, and balances are zero. Raises InvalidRequestError (chain_unsupported, address_invalid, parameter_invalid) and ConflictError
     (capacity_exhausted) where MOST_WATCHED are watched.
     """
     spec = named_chain(chain)
@@ -68,10 +66,8 @@ def watch_wallet(
         merchant,
         action="watched_wallet.added",
         actor=actor,
-        actor_label=actor_label,
         object_id=wallet.public_id,
         after={"chain": chain, "address": canonical, **_described(wallet)},
-        address=client,
         now=now,
     )
     return wallet, True
@@ -83,10 +79,8 @@ def change_watched_wallet(
     *,
     label: str | None = None,
     tags: Iterable[str] | None = None,
-    actor: User | None = None,
-    actor_label: str = "",
+    actor: Actor = SYSTEM,
     now: datetime,
-    client: str | None = None,
 ) -> WatchedWallet:
     """Change a watched wallet's label or tags; None leaves them unchanged.
 
@@ -106,20 +100,16 @@ def change_watched_wallet(
         wallet.merchant,
         action="watched_wallet.changed",
         actor=actor,
-        actor_label=actor_label,
         object_id=wallet.public_id,
         before=before,
         after=after,
-        address=client,
         now=now,
     )
     return wallet
 
 
 @transaction.atomic
-def remove_watched_wallet(
-    wallet: WatchedWallet, *, actor: User | None = None, actor_label: str = "", now: datetime, client: str | None = None
-) -> WatchedWallet:
+def remove_watched_wallet(wallet: WatchedWallet, *, actor: Actor = SYSTEM, now: datetime) -> WatchedWallet:
     """Stop watching a wallet; its records stay. Raises ConflictError if that was done already."""
     wallet = _locked(wallet)
     wallet.removed_at = now
@@ -128,10 +118,8 @@ def remove_watched_wallet(
         wallet.merchant,
         action="watched_wallet.removed",
         actor=actor,
-        actor_label=actor_label,
         object_id=wallet.public_id,
         before={"chain": wallet.chain, "address": wallet.address, **_described(wallet)},
-        address=client,
         now=now,
     )
     return wallet

@@ -12,6 +12,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
@@ -19,7 +20,6 @@ from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, page_ahead, page_
 from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
-from gateway.core.web.client_address import address_or_none
 from gateway.core.web.lists import AnyChoice, FilterForm, SearchText, TabChoice
 from webhooks.dashboard.forms import RangeForm
 from webhooks.dashboard.words import DELIVERIES, TABS, result_of, trouble_of
@@ -218,7 +218,7 @@ def retry_one(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
     """Send a delivery again, at once."""
     found = _one(request.seat, delivery_id)
     try:
-        retry(found, now=timezone.now(), actor=request.user, address=address_or_none(request))
+        retry(found, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
         messages.error(request, error.message)
     else:
@@ -255,8 +255,7 @@ def _retry_range(request: SeatedRequest, form: RangeForm) -> HttpResponse:
             until=form.cleaned_data["until"],
             statuses=form.statuses,
             now=timezone.now(),
-            actor=request.user,
-            address=address_or_none(request),
+            actor=actor_of(request),
         )
     except ConflictError as error:
         form.add_error(None, error.message)

@@ -9,11 +9,11 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
+from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.secrets import SecretUnreadableError
-from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal
 from webhooks.dashboard.forms import UrlForm
 from webhooks.dashboard.queries import (
@@ -113,12 +113,7 @@ def set_url(request: SeatedRequest) -> HttpResponse:
     url = form.cleaned_data["url"]
     try:
         set_default_url(
-            request.seat.merchant,
-            mode=request.seat.mode,
-            url=url,
-            now=timezone.now(),
-            actor=request.user,
-            address=address_or_none(request),
+            request.seat.merchant, mode=request.seat.mode, url=url, now=timezone.now(), actor=actor_of(request)
         )
     except InvalidRequestError as error:
         add_refusal(form, error)
@@ -132,7 +127,7 @@ def set_url(request: SeatedRequest) -> HttpResponse:
 def enable(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
     """Enable a disabled endpoint."""
     endpoint = _endpoint(request.seat, endpoint_id)
-    enable_endpoint(endpoint, now=timezone.now(), actor=request.user, address=address_or_none(request))
+    enable_endpoint(endpoint, now=timezone.now(), actor=actor_of(request))
     messages.success(request, "The endpoint is on. Held events are being sent.")
     return _to_desk(request.seat)
 
@@ -142,7 +137,7 @@ def test_event(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
     """Send a test event to an endpoint and redirect to its result."""
     endpoint = _endpoint(request.seat, endpoint_id)
     try:
-        delivery = send_sample(endpoint, now=timezone.now(), actor=request.user, address=address_or_none(request))
+        delivery = send_sample(endpoint, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
         messages.error(request, error.message)
         return _to_desk(request.seat)
@@ -154,9 +149,7 @@ def test_event(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
 def secret(request: SeatedRequest) -> HttpResponse:
     """Show the secret. No other response contains it."""
     try:
-        secret = show_secret(
-            request.seat.merchant, now=timezone.now(), actor=request.user, address=address_or_none(request)
-        )
+        secret = show_secret(request.seat.merchant, now=timezone.now(), actor=actor_of(request))
     except SecretUnreadableError:
         words = "The secret cannot be read with this installation's keys. Rotate it."
         messages.error(request, words)
@@ -168,9 +161,7 @@ def secret(request: SeatedRequest) -> HttpResponse:
 @sensitive_variables("secret")
 def roll(request: SeatedRequest) -> HttpResponse:
     """Rotate the secret and show the new one; the old one signs for another day."""
-    secret = roll_secret(
-        request.seat.merchant, now=timezone.now(), actor=request.user, address=address_or_none(request)
-    )
+    secret = roll_secret(request.seat.merchant, now=timezone.now(), actor=actor_of(request))
     return _secret_page(request, secret, is_new=True)
 
 

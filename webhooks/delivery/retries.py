@@ -6,8 +6,9 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core import bell
 from gateway.core.api.errors import ConflictError
@@ -23,7 +24,7 @@ RETRIED = (DeliveryStatus.FAILED, DeliveryStatus.PENDING)
 
 
 @transaction.atomic
-def retry(delivery: Delivery, *, now: datetime, actor: User | None = None, address: str | None = None) -> None:
+def retry(delivery: Delivery, *, now: datetime, actor: Actor | None = None) -> None:
     """Send a delivery again at once, in any status, and restart its schedule.
 
     With an `actor`, the retry is audited. Raises ConflictError while its endpoint is disabled.
@@ -32,14 +33,7 @@ def retry(delivery: Delivery, *, now: datetime, actor: User | None = None, addre
         raise ConflictError("The endpoint is disabled. Enable it first.")
     _start_afresh(Delivery.objects.filter(pk=delivery.pk), now)
     if actor is not None:
-        record(
-            delivery.merchant,
-            action="webhook_delivery.retried",
-            actor=actor,
-            object_id=delivery.public_id,
-            now=now,
-            address=address,
-        )
+        record(delivery.merchant, action="webhook_delivery.retried", actor=actor, object_id=delivery.public_id, now=now)
 
 
 @transaction.atomic
@@ -51,8 +45,7 @@ def retry_range(
     until: datetime,
     now: datetime,
     statuses: Sequence[DeliveryStatus] = RETRIED,
-    actor: User | None = None,
-    address: str | None = None,
+    actor: Actor = SYSTEM,
 ) -> int:
     """Resend failed or waiting deliveries, by `statuses`, of the events in `since <= t < until`; return how many.
 
@@ -73,7 +66,6 @@ def retry_range(
             "deliveries": changed,
         },
         now=now,
-        address=address,
     )
     return changed
 

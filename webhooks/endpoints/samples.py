@@ -10,8 +10,9 @@ from decimal import Decimal
 from django.conf import settings
 from django.db import transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core import json
 from gateway.core.api.errors import ConflictError
@@ -33,7 +34,7 @@ _SENDER = "0x" + "00" * 20
 
 
 @transaction.atomic
-def send_sample(endpoint: Endpoint, *, now: datetime, actor: User, address: str | None = None) -> Delivery:
+def send_sample(endpoint: Endpoint, *, now: datetime, actor: Actor) -> Delivery:
     """Queue a test event to an endpoint; return its delivery, or that of an earlier one still waiting.
 
     Raises ConflictError while the endpoint is disabled.
@@ -46,7 +47,7 @@ def send_sample(endpoint: Endpoint, *, now: datetime, actor: User, address: str 
         raise ConflictError("The endpoint is disabled. Enable it first.")
     if waiting := _waiting(endpoint):
         return waiting
-    _record(endpoint, now, actor, address)
+    _record(endpoint, now, actor)
     [event] = publish([_sample(endpoint, now)], now=now)
     return Delivery.objects.get(event=event)
 
@@ -59,7 +60,7 @@ def _waiting(endpoint: Endpoint) -> Delivery | None:
     return samples.order_by("-pk").first()
 
 
-def _record(endpoint: Endpoint, now: datetime, actor: User, address: str | None) -> None:
+def _record(endpoint: Endpoint, now: datetime, actor: Actor) -> None:
     record(
         endpoint.merchant,
         action="webhook_sample.sent",
@@ -67,7 +68,6 @@ def _record(endpoint: Endpoint, now: datetime, actor: User, address: str | None)
         object_id=endpoint.url[:80],
         after={"mode": endpoint.mode},
         now=now,
-        address=address,
     )
 
 

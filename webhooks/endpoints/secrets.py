@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from gateway.core.secrets import Resealed, seal, unseal
 from webhooks.models import SigningSecret
 from webhooks.signatures import new_secret
@@ -48,21 +49,16 @@ def ensure_secret(merchant: Merchant, *, now: datetime) -> str:
 
 
 @transaction.atomic
-def show_secret(merchant: Merchant, *, now: datetime, actor: User, address: str | None = None) -> str:
+def show_secret(merchant: Merchant, *, now: datetime, actor: Actor) -> str:
     """Return the current secret to a person, and audit that. Raises SecretUnreadableError."""
     secret = ensure_secret(merchant, now=now)
-    record(merchant, action="webhook_secret.shown", actor=actor, object_id=merchant.public_id, now=now, address=address)
+    record(merchant, action="webhook_secret.shown", actor=actor, object_id=merchant.public_id, now=now)
     return secret
 
 
 @transaction.atomic
 def roll_secret(
-    merchant: Merchant,
-    *,
-    now: datetime,
-    overlap: timedelta = DEFAULT_OVERLAP,
-    actor: User | None = None,
-    address: str | None = None,
+    merchant: Merchant, *, now: datetime, overlap: timedelta = DEFAULT_OVERLAP, actor: Actor = SYSTEM
 ) -> str:
     """Rotate: create a new current secret and return it; the old one keeps signing for `overlap`."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
@@ -76,7 +72,6 @@ def roll_secret(
         object_id=merchant.public_id,
         after={"overlap_seconds": int(overlap.total_seconds())},
         now=now,
-        address=address,
     )
     return unseal(bytes(row.sealed))
 

@@ -6,8 +6,9 @@ import structlog
 from django.db import transaction
 from django.db.models import F, Q
 
+from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from accounts.states import Mode
 from accounts.team.owners import mail_owners
 from gateway.core import bell
@@ -25,7 +26,7 @@ TELL_AFTER = (timedelta(hours=24), timedelta(hours=72))
 
 @transaction.atomic
 def set_default_url(
-    merchant: Merchant, *, mode: Mode, url: str, now: datetime, actor: User | None = None, address: str | None = None
+    merchant: Merchant, *, mode: Mode, url: str, now: datetime, actor: Actor = SYSTEM
 ) -> Endpoint | None:
     """Send the mode's events to `url` unless a checkout names another; if empty, stop sending them.
 
@@ -52,26 +53,25 @@ def set_default_url(
             before={"mode": mode, "url": before},
             after={"mode": mode, "url": url},
             now=now,
-            address=address,
         )
-        if actor is not None:
+        if actor.user:
             _mail_change(merchant, mode, url, now, actor)
     return endpoint
 
 
-def _mail_change(merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User) -> None:
+def _mail_change(merchant: Merchant, mode: Mode, url: str, now: datetime, actor: Actor) -> None:
     mail_owners(
         merchant.pk,
         key=f"webhook_url:{merchant.pk}:{mode}:{now.isoformat()}",
         subject=f"The webhook address was changed ({merchant.name})",
-        text=f"{actor.email} changed where the {mode} events of {merchant.name} are sent. They now go\n\n"
+        text=f"{actor.name} changed where the {mode} events of {merchant.name} are sent. They now go\n\n"
         f"  {f'to {url}' if url else 'nowhere'}\n\n"
         "If you did not expect this, change it in the dashboard under Webhooks, and check your team.\n",
         now=now,
     )
 
 
-def _default_endpoint(merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User | None) -> Endpoint:
+def _default_endpoint(merchant: Merchant, mode: Mode, url: str, now: datetime, actor: Actor) -> Endpoint:
     # A stronger lock, as update_or_create takes, would keep publishers waiting; one may hold the counter that enabling needs.
     endpoint, _ = Endpoint.objects.select_for_update(no_key=True).get_or_create(
         merchant=merchant, mode=mode, url=url, defaults={"is_default": True, "created_at": now}
@@ -85,7 +85,7 @@ def _default_endpoint(merchant: Merchant, mode: Mode, url: str, now: datetime, a
 
 
 @transaction.atomic
-def disable_endpoint(endpoint: Endpoint, *, reason: str, now: datetime, actor: User | None = None) -> None:
+def disable_endpoint(endpoint: Endpoint, *, reason: str, now: datetime, actor: Actor = SYSTEM) -> None:
     """Disable an endpoint; waiting deliveries are held. Idempotent."""
     changed = Endpoint.objects.filter(pk=endpoint.pk, disabled_at=None).update(
         disabled_at=now, disabled_reason=reason, next_probe_at=None
@@ -104,9 +104,7 @@ def disable_endpoint(endpoint: Endpoint, *, reason: str, now: datetime, actor: U
 
 
 @transaction.atomic
-def enable_endpoint(
-    endpoint: Endpoint, *, now: datetime, actor: User | None = None, address: str | None = None
-) -> None:
+def enable_endpoint(endpoint: Endpoint, *, now: datetime, actor: Actor = SYSTEM) -> None:
     """Enable an endpoint, and send at once what was held. Idempotent."""
     changed = (
         Endpoint.objects.filter(pk=endpoint.pk)
@@ -134,7 +132,6 @@ def enable_endpoint(
         object_id=endpoint.url[:80],
         after={"mode": endpoint.mode},
         now=now,
-        address=address,
     )
     transaction.on_commit(lambda: bell.ring(BELL))
 

@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -22,7 +23,6 @@ from gateway.core.api.pagination import keyset_page
 from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.web.badges import Badge
-from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.rows import has_key
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
@@ -305,13 +305,7 @@ def forwarders(request: SeatedRequest) -> HttpResponse:
 def signature(request: SeatedRequest) -> HttpResponse:
     """Set whether a proof by hash needs the payer's signature."""
     wanted = request.POST.get("required") == "yes"
-    set_requirements(
-        request.seat.merchant,
-        requires_signature=wanted,
-        actor=request.user,
-        now=timezone.now(),
-        client=address_or_none(request),
-    )
+    set_requirements(request.seat.merchant, requires_signature=wanted, actor=actor_of(request), now=timezone.now())
     told = (
         "From now on a hash is accepted only with the payer's signature."
         if wanted

@@ -7,11 +7,11 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
-from gateway.core.web.client_address import address_or_none
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.pages import cancel_here
 from wallets.dashboard.proofs import ProofPages, ask_for_proof, look_up, proof_page, refuse_without_factor
@@ -75,9 +75,8 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
             request.seat.merchant,
             chain=chain,
             address=found.address,
-            actor=request.user,
+            actor=actor_of(request),
             now=timezone.now(),
-            client=address_or_none(request),
             purpose=ClaimKind.X402,
         )
     except ProofRequiredError:

@@ -12,8 +12,9 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 from django.urls import reverse
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from accounts.states import Mode
 from wallets.chains.evm.address import address_key as evm_key
 from wallets.forwarders.addresses import checksum, deposit_key
@@ -44,10 +45,8 @@ def requires_signature(merchant_id: int) -> bool:
 
 
 @transaction.atomic
-def set_requirements(
-    merchant: Merchant, *, requires_signature: bool, actor: User | None, now: datetime, client: str | None = None
-) -> None:
-    """Set whether payers must sign, from the next verification on. `client` is the caller's network address."""
+def set_requirements(merchant: Merchant, *, requires_signature: bool, actor: Actor, now: datetime) -> None:
+    """Set whether payers must sign, from the next verification on."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     settings, _ = MachineSettings.objects.get_or_create(merchant=merchant)
     before = settings.requires_signature
@@ -61,7 +60,6 @@ def set_requirements(
         actor=actor,
         before={"requires_signature": before},
         after={"requires_signature": requires_signature},
-        address=client,
         now=now,
     )
 

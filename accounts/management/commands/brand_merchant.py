@@ -7,6 +7,7 @@ from typing import Any, cast
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.brand.service import MAX_UPLOAD_BYTES, BrandingChanges, change_branding
 from accounts.models import Merchant
 from gateway.core.api.errors import GatewayError
@@ -34,7 +35,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no merchant {options['merchant']}.")
         try:
             branding = change_branding(
-                merchant, changes=_changes(options), now=timezone.now(), actor_label="manage.py brand_merchant"
+                merchant, changes=_changes(options), now=timezone.now(), actor=Actor(label="manage.py brand_merchant")
             )
         except GatewayError as error:
             raise CommandError(error.message) from error

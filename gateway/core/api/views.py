@@ -23,6 +23,11 @@ from gateway.core.web.parked_views import counted_before
 log = structlog.get_logger(__name__)
 
 
+def django_request(request: Request) -> HttpRequest:
+    """Return the Django request inside a DRF one."""
+    return request._request  # noqa: SLF001 - DRF offers no other way
+
+
 class ApiView(APIView):
     """A DRF view behind an API key, with a limit."""
 
@@ -42,16 +47,16 @@ class ApiView(APIView):
         try:
             principal: Any = request.auth
         except errors.AuthenticationError:
-            count_address(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
+            count_address(django_request(request))
             raise
         if principal is None:
-            count_address(request._request, self.keyless_limit)  # noqa: SLF001
+            count_address(django_request(request), self.keyless_limit)
             if self.key_required:
                 raise errors.AuthenticationError(
                     "Send your API key as 'Authorization: Bearer <key>'.", code="key_missing"
                 )
         else:
-            _count(request._request, self.limit_now(), principal.key_id)  # noqa: SLF001
+            _count(django_request(request), self.limit_now(), principal.key_id)
         self.check_permissions(request)
         _refuse_encoded(request)
 
@@ -62,7 +67,7 @@ class ApiView(APIView):
     def count_as(self, request: Request, limit: Limit) -> None:
         """Count a request against a second limit that only its body determines. Raises RateLimitError."""
         principal: Any = request.auth
-        _count(request._request, limit, principal.key_id)  # noqa: SLF001 - DRF offers no other way to the Django request
+        _count(django_request(request), limit, principal.key_id)
 
 
 class ApiViewSet(ViewSetMixin, ApiView):

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.login.people import set_operator
 from accounts.models import User
 
@@ -25,7 +26,7 @@ class Command(BaseCommand):
         email, is_operator = options["email"], not options["dismiss"]
         try:
             changed = set_operator(
-                email, is_operator=is_operator, now=timezone.now(), actor_label="manage.py appoint_operator"
+                email, is_operator=is_operator, now=timezone.now(), actor=Actor(label="manage.py appoint_operator")
             )
         except User.DoesNotExist as error:
             raise CommandError(f"No person has the login {email}.") from error

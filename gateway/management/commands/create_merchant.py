@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.keys.service import create_api_key
 from accounts.login.people import create_person
 from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, create_merchant, turn
@@ -72,8 +73,8 @@ class Command(BaseCommand):
     ) -> Merchant:
         if User.objects.filter(email__iexact=options["owner"]).exists():
             raise CommandError(f"A person with the address {options['owner']} already exists.")
-        owner = create_person(options["owner"], password)
-        merchant = create_merchant(name=options["name"], owner=owner, now=now)
+        owner = Actor(create_person(options["owner"], password))
+        merchant = create_merchant(name=options["name"], actor=owner, now=now)
         for switch, option in ((BUYERS_MAY_RETRY, "buyers_may_retry"), (MAILS_RECEIPTS, "mail_receipts")):
             turn(merchant, switch, to=options[option], now=now, actor=owner)
         for chain, address in wallets:
@@ -84,7 +85,7 @@ class Command(BaseCommand):
         self._show_keys(merchant, owner, now)
         return merchant
 
-    def _show_keys(self, merchant: Merchant, owner: User, now: datetime) -> None:
+    def _show_keys(self, merchant: Merchant, owner: Actor, now: datetime) -> None:
         for mode in Mode:
             _, key = create_api_key(merchant, mode=mode, name="first", now=now, actor=owner)
             self.stdout.write(f"{mode.label} key (shown once): {key}")

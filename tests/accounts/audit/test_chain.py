@@ -10,6 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.chain import verify_audit_log
 from accounts.audit.service import record
 from accounts.models import AuditEntry, AuditSeal
@@ -35,7 +36,7 @@ def entries() -> list[AuditEntry]:
             object_id=f"wal_{number}",
             before={"address": "ä\"'\\", "n": 1},
             after={"nested": [1.5, None, "\u2028"]},
-            address="2001:db8::1",
+            actor=Actor(address="2001:db8::1"),
             now=NOON,
         )
         for number, merchant in enumerate(whose)

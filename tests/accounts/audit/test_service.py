@@ -2,6 +2,7 @@
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.dashboard.audit_log import action_words, changed_values
 from accounts.models import AuditEntry
@@ -15,16 +16,27 @@ def test_an_entry_keeps_who_did_what_to_whom_and_when() -> None:
     record(
         merchant,
         action="member.left",
-        actor=actor,
+        actor=Actor(actor, address="192.0.2.7"),
         object_id="usr_1",
         before={"role": "viewer"},
         after=None,
-        address="192.0.2.7",
         now=NOON,
     )
     entry = AuditEntry.objects.get(merchant=merchant, action="member.left")
     assert (entry.actor, entry.object_id, entry.created_at) == (actor, "usr_1", NOON)
     assert (entry.before, entry.after) == ({"role": "viewer"}, None)
+    assert (entry.actor_label, entry.address) == ("ana@halden.example", "192.0.2.7")
+
+
+def test_without_a_person_an_entry_names_the_key_or_the_system() -> None:
+    key = record(None, action="chain.resumed", actor=Actor(label="API key key_1"), now=NOON)
+    system = record(None, action="chain.resumed", now=NOON)
+    assert [(entry.actor, entry.actor_label) for entry in (key, system)] == [(None, "API key key_1"), (None, "system")]
+
+
+def test_a_key_is_no_person() -> None:
+    with pytest.raises(ValueError, match="API key key_1 is no person"):
+        _ = Actor(label="API key key_1").person
 
 
 # What entries of the audit log say to people.

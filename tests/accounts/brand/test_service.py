@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from PIL import Image
 
+from accounts.audit.actors import Actor
 from accounts.brand.facts import brand_of
 from accounts.brand.service import BrandingChanges, change_branding
 from accounts.models import AuditEntry, Branding, Merchant
@@ -43,7 +44,7 @@ def test_each_change_is_audited_with_what_was_there_before_and_no_logo() -> None
         BrandingChanges(accent="#112233", logo=a_logo(), return_label="Back"),
         BrandingChanges(accent="", logo=b""),
     ):
-        change_branding(merchant, changes=changes, now=NOON, actor=owner, address="192.0.2.7")
+        change_branding(merchant, changes=changes, now=NOON, actor=Actor(owner, address="192.0.2.7"))
     first, second, third = AuditEntry.objects.order_by("pk")
     digest = (first.after or {})["logo_digest"]
     assert first.before == {"accent": "", "logo_digest": ""}

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from PIL import Image
 
+from accounts.audit.actors import Actor
 from accounts.brand import views
 from accounts.brand.facts import Brand, brand_of, stylesheet, stylesheet_version, with_brand
 from accounts.brand.service import MAX_UPLOAD_BYTES, BrandingChanges, change_branding
@@ -282,7 +283,7 @@ def test_a_merchant_without_branding_has_its_name_and_nothing_else() -> None:
 
 def test_what_was_chosen_is_what_pages_show() -> None:
     merchant = make_merchant()
-    branding = change_branding(merchant, changes={**FULL, "logo": a_logo()}, now=NOON, actor=make_user())
+    branding = change_branding(merchant, changes={**FULL, "logo": a_logo()}, now=NOON, actor=Actor(make_user()))
     read = Merchant.objects.get(pk=merchant.pk)
     assert read.shown_name == "Halden"
     assert brand_of(read) == Brand(

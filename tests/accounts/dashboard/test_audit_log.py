@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
@@ -38,8 +39,7 @@ def test_an_entry_says_who_from_where_before_and_after(merchant: Merchant, owner
     note(
         merchant,
         "merchant.retry_switched",
-        actor=owner.user,
-        address="203.0.113.9",
+        actor=Actor(owner.user, address="203.0.113.9"),
         before={"buyers_may_retry": False, "nested": {"a": [1]}},
         after={"buyers_may_retry": True},
     )
@@ -69,9 +69,9 @@ def test_pages_go_from_the_newest_to_the_oldest_and_back(merchant: Merchant, vie
 
 def test_it_is_narrowed_by_person_and_by_action(merchant: Merchant, owner: Desk) -> None:
     other = make_desk(merchant)
-    note(merchant, actor=owner.user, object_id="obj-mine")
-    note(merchant, "api_key.revoked", actor=owner.user, object_id="obj-gone")
-    note(merchant, actor=other.user, object_id="obj-theirs")
+    note(merchant, actor=Actor(owner.user), object_id="obj-mine")
+    note(merchant, "api_key.revoked", actor=Actor(owner.user), object_id="obj-gone")
+    note(merchant, actor=Actor(other.user), object_id="obj-theirs")
     note(merchant, object_id="obj-system")
 
     def shown(query: str) -> set[str]:
@@ -88,7 +88,7 @@ def test_it_is_narrowed_by_person_and_by_action(merchant: Merchant, owner: Desk)
 
 def test_another_merchants_entries_are_not_there(merchant: Merchant, owner: Desk) -> None:
     other = make_desk()
-    note(other.merchant, actor=other.user, object_id="obj-theirs")
+    note(other.merchant, actor=Actor(other.user), object_id="obj-theirs")
     query = f"?person={other.user.public_id}"
     assert "obj-theirs" not in owner.get("dashboard_audit_log").text
     assert "obj-theirs" not in owner.get("dashboard_audit_log", query).text
@@ -108,7 +108,7 @@ def test_the_file_has_what_the_page_is_narrowed_to_and_runs_nothing(merchant: Me
 
 def test_what_a_stranger_wrote_is_only_words(merchant: Merchant, viewer: Desk) -> None:
     script = "<script>alert(1)</script>"
-    note(merchant, script, actor_label=script, object_id=script, before={script: script}, after={"x": [script]})
+    note(merchant, script, actor=Actor(label=script), object_id=script, before={script: script}, after={"x": [script]})
     query = "?person=%22%3E%3Cscript%3E&action=%22%3E%3Cscript%3Ealert(1)%3C/script%3E"
     for page in (viewer.get("dashboard_audit_log").text, viewer.get("dashboard_audit_log", query).text):
         assert script not in page

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.audit.actors import Actor
 from accounts.dashboard.converters import MerchantConverter, ModeConverter
 from accounts.merchants.service import create_merchant
 from accounts.models import Merchant
@@ -79,7 +80,7 @@ def test_a_page_costs_few_queries(owner: Desk, viewer: Desk, django_assert_max_n
 
 def test_who_must_log_in_first_comes_back_to_where_they_wanted_to_be() -> None:
     user = make_user()
-    merchant = create_merchant(name="A", owner=user, now=NOON)
+    merchant = create_merchant(name="A", actor=Actor(user), now=NOON)
     path = f"/dashboard/{merchant.public_id}/test/team/"
     asked = Client().get(path + "?a=1")
     assert asked["Location"].endswith(f"next={path.replace('/', '%2F')}%3Fa%3D1")

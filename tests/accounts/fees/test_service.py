@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
+from accounts.audit.actors import Actor
 from accounts.fees.service import charge, set_plan, unvoid, void
 from accounts.models import AuditEntry, FeeDay, FeeEntry, Merchant
 from accounts.states import FeeKind, FeeTier
@@ -59,7 +60,7 @@ def test_a_payment_is_charged_once_at_the_rate_of_when_it_completed() -> None:
     payment = completed(merchant)
     charge([payment], now=NOON)
     scale, boss = Decimal("0.007"), make_member(merchant)
-    set_plan(merchant.pk, tier=FeeTier.SCALE, rate=scale, actor=boss, now=NOON)
+    set_plan(merchant.pk, tier=FeeTier.SCALE, rate=scale, actor=Actor(boss), now=NOON)
     charge([payment, completed(merchant)], now=NOON + timedelta(days=1))
     first, second = FeeEntry.objects.order_by("pk")
     assert (first.rate, first.amount, first.charged_at) == (Decimal("0.015"), Decimal("0.375056"), NOON)
@@ -175,7 +176,7 @@ def test_nobody_waits_for_a_plan_that_is_being_changed() -> None:
 
 
 def put_on(merchant: Merchant, tier: FeeTier, rate: str) -> None:
-    set_plan(merchant.pk, tier=tier, rate=Decimal(rate), actor=make_user(), now=NOON)
+    set_plan(merchant.pk, tier=tier, rate=Decimal(rate), actor=Actor(make_user()), now=NOON)
     merchant.refresh_from_db()
 
 

@@ -10,6 +10,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
+from accounts.audit.actors import Actor
 from accounts.keys.authentication import principal_of
 from accounts.keys.service import digest_of, new_key, revoke_api_key
 from accounts.keys.views import KeyForm
@@ -209,7 +210,7 @@ def test_a_plans_rate_is_the_plans():
 
 def test_the_creator_owns_the_merchant():
     owner = make_user()
-    merchant = create_merchant(name="m", owner=owner, now=NOON)
+    merchant = create_merchant(name="m", actor=Actor(owner), now=NOON)
     assert Membership.objects.get(merchant=merchant).role == Role.OWNER
 
 

@@ -15,6 +15,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.login.factors import use_up
 from accounts.models import AuditEntry, Membership, Merchant, User
@@ -288,7 +289,7 @@ def _credentials(person: User) -> tuple[str, str, list[tuple[str, bool]]]:
 def test_the_audit_log_has_room_for_the_longest_address() -> None:
     address = f"{'a' * 64}@{'b' * 63}.{'c' * 63}.{'d' * 56}.test"
     assert len(address) == 254
-    entry = record(None, action="tested", actor=make_user(address), now=NOON)
+    entry = record(None, action="tested", actor=Actor(make_user(address)), now=NOON)
     entry.refresh_from_db()
     assert entry.actor_label == address
 
@@ -301,7 +302,7 @@ def link(merchant: Merchant, settings: Any) -> str:
     """The path that the guest's mail leads to, where sign-up is closed."""
     settings.SIGNUP_OPEN = False
     owner = make_member(merchant)
-    invite(merchant, email=GUEST, role=Role.VIEWER, actor=owner, now=timezone.now())
+    invite(merchant, email=GUEST, role=Role.VIEWER, actor=Actor(owner), now=timezone.now())
     return link_in(last_mail(GUEST))
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.merchants.service import (
     BUYERS_MAY_RETRY,
     MAILS_RECEIPTS,
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.django_db
 def test_letting_buyers_retry_is_kept_and_audited_once_for_each_change() -> None:
     merchant, owner = make_merchant(), make_user()
     for allowed in (False, True, True, False):
-        turn(merchant, BUYERS_MAY_RETRY, to=allowed, now=NOON, actor=owner)
+        turn(merchant, BUYERS_MAY_RETRY, to=allowed, now=NOON, actor=Actor(owner))
         assert Merchant.objects.get().buyers_may_retry is allowed
         assert merchant.buyers_may_retry is allowed
     entries = AuditEntry.objects.order_by("pk").values_list("actor", "after")
@@ -41,7 +42,7 @@ def test_mailing_receipts_is_off_and_its_switch_is_audited_once_for_each_change(
     merchant, owner = make_merchant(), make_user()
     assert merchant.mails_receipts is False
     for allowed in (False, True, True, False):
-        turn(merchant, MAILS_RECEIPTS, to=allowed, now=NOON, actor=owner)
+        turn(merchant, MAILS_RECEIPTS, to=allowed, now=NOON, actor=Actor(owner))
         assert Merchant.objects.get().mails_receipts is allowed
         assert merchant.mails_receipts is allowed
     entries = AuditEntry.objects.order_by("pk").values_list("actor", "after")
@@ -70,7 +71,7 @@ def test_a_longer_wait_holds_at_once(teamed_merchant: Merchant) -> None:
 
 def test_a_shorter_wait_holds_once_the_present_one_is_over(teamed_merchant: Merchant) -> None:
     actor = teamed_merchant.memberships.filter(role=Role.OWNER)[0].user
-    set_wallet_change_hours(teamed_merchant, hours=0, now=NOON, actor=actor, address="203.0.113.9")
+    set_wallet_change_hours(teamed_merchant, hours=0, now=NOON, actor=Actor(actor, address="203.0.113.9"))
     assert OutgoingMail.objects.count() == 2
     assert apply_wallet_change_hours(now=DUE - timedelta(microseconds=1)) == 0
     assert ask_for_change(teamed_merchant).effective_at == DUE
@@ -109,7 +110,7 @@ def test_closing_is_audited_and_all_owners_are_mailed() -> None:
     merchant = make_merchant()
     owner, other = make_member(merchant), make_member(merchant)
     viewer = make_member(merchant, Role.VIEWER)
-    assert close_account(merchant, by=owner, now=NOON, address="192.0.2.1")
+    assert close_account(merchant, actor=Actor(owner, address="192.0.2.1"), now=NOON)
     merchant.refresh_from_db()
     assert merchant.closed_at == NOON
     entry = AuditEntry.objects.get(action="merchant.closed")
@@ -125,8 +126,8 @@ def test_closing_twice_is_one_act() -> None:
     merchant = make_merchant()
     owner = make_member(merchant)
     later = NOON + timedelta(days=1)
-    first = close_account(merchant, by=owner, now=NOON)
-    assert (first, close_account(merchant, by=owner, now=later)) == (True, False)
+    first = close_account(merchant, actor=Actor(owner), now=NOON)
+    assert (first, close_account(merchant, actor=Actor(owner), now=later)) == (True, False)
     merchant.refresh_from_db()
     assert merchant.closed_at == NOON
     assert AuditEntry.objects.count() == OutgoingMail.objects.count() == 1
@@ -138,7 +139,7 @@ def test_nobody_but_an_owner_closes(role: Role | None) -> None:
     make_member(merchant)
     person = make_member(merchant, role) if role else make_member(make_merchant())
     with pytest.raises(ConflictError):
-        close_account(merchant, by=person, now=NOON)
+        close_account(merchant, actor=Actor(person), now=NOON)
     refuse_if_closed(merchant.pk)
     assert not AuditEntry.objects.exists()
 
@@ -148,7 +149,7 @@ def test_every_login_of_the_team_ends_and_no_other() -> None:
     owner, viewer = make_member(merchant), make_member(merchant, Role.VIEWER)
     stranger = make_member(neighbour)
     browsers = [log_in(person) for person in (owner, owner, viewer, stranger)]
-    close_account(merchant, by=owner, now=NOON)
+    close_account(merchant, actor=Actor(owner), now=NOON)
     assert [is_logged_in(one) for one in browsers] == [False, False, False, True]
     neighbour.refresh_from_db()
     assert neighbour.closed_at is None
@@ -157,22 +158,22 @@ def test_every_login_of_the_team_ends_and_no_other() -> None:
 def test_a_reopened_account_is_as_it_was_and_its_owners_are_mailed() -> None:
     merchant, operator = make_merchant(), make_user()
     owner = make_member(merchant)
-    close_account(merchant, by=owner, now=NOON)
+    close_account(merchant, actor=Actor(owner), now=NOON)
     with pytest.raises(ConflictError, match="closed"):
         refuse_if_closed(merchant.pk)
     last_moment = NOON + REOPEN_WITHIN - timedelta(seconds=1)
-    assert reopen_account(merchant, by=operator, now=last_moment)
+    assert reopen_account(merchant, actor=Actor(operator), now=last_moment)
     refuse_if_closed(merchant.pk)
     entry = AuditEntry.objects.get(action="merchant.reopened")
     assert (entry.merchant, entry.actor) == (merchant, operator)
     assert "is open again" in last_mail(owner.email).subject
-    assert not reopen_account(merchant, by=operator, now=last_moment)
+    assert not reopen_account(merchant, actor=Actor(operator), now=last_moment)
 
 
 def test_after_thirty_days_an_account_stays_closed() -> None:
     merchant, operator = make_merchant(), make_user()
-    close_account(merchant, by=make_member(merchant), now=NOON)
-    assert not reopen_account(merchant, by=operator, now=NOON + REOPEN_WITHIN)
+    close_account(merchant, actor=Actor(make_member(merchant)), now=NOON)
+    assert not reopen_account(merchant, actor=Actor(operator), now=NOON + REOPEN_WITHIN)
     merchant.refresh_from_db()
     assert merchant.closed_at == NOON
     assert not AuditEntry.objects.filter(action="merchant.reopened").exists()

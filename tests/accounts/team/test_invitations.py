@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError
 
+from accounts.audit.actors import Actor
 from accounts.errors import InvitationError, TeamError
 from accounts.models import AuditEntry, Invitation, Membership, Merchant
 from accounts.states import Role
@@ -42,10 +43,10 @@ def test_an_invitation_ends_when_it_is_accepted_withdrawn_replaced_or_old(
     token, owner = token_of(offer), Membership.objects.get().user
     with pytest.raises(InvitationError):
         find_invitation(token, now=NOON + LASTS)
-    again = invite(merchant, email="NEW@example.test", role=Role.ADMIN, actor=owner, now=NOON)
+    again = invite(merchant, email="NEW@example.test", role=Role.ADMIN, actor=Actor(owner), now=NOON)
     with pytest.raises(InvitationError):
         find_invitation(token, now=NOON)
-    withdraw_invitation(again, actor=owner, now=NOON)
+    withdraw_invitation(again, actor=Actor(owner), now=NOON)
     with pytest.raises(InvitationError):
         find_invitation(token_of(again), now=NOON)
 
@@ -53,12 +54,12 @@ def test_an_invitation_ends_when_it_is_accepted_withdrawn_replaced_or_old(
 def test_an_invitation_is_for_one_address_and_works_once(offer: Invitation, merchant: Merchant) -> None:
     guest, thief = make_user("New@example.test"), make_user("thief@example.test")
     with pytest.raises(InvitationError, match="another e-mail address"):
-        accept_invitation(offer, user=thief, now=NOON)
+        accept_invitation(offer, actor=Actor(thief), now=NOON)
     with pytest.raises(InvitationError, match="has ended"):
-        accept_invitation(offer, user=guest, now=NOON + timedelta(days=8))
-    accept_invitation(offer, user=guest, now=NOON)
+        accept_invitation(offer, actor=Actor(guest), now=NOON + timedelta(days=8))
+    accept_invitation(offer, actor=Actor(guest), now=NOON)
     with pytest.raises(InvitationError, match="has ended"):
-        accept_invitation(offer, user=guest, now=NOON)
+        accept_invitation(offer, actor=Actor(guest), now=NOON)
     assert Membership.objects.get(user=guest).role == Role.VIEWER
 
 
@@ -71,7 +72,7 @@ def test_a_link_we_did_not_sign_is_none(token: str, db: Any) -> None:
 def test_members_are_not_invited_and_one_address_has_one_open_invitation(offer: Invitation, merchant: Merchant) -> None:
     owner = Membership.objects.get().user
     with pytest.raises(TeamError, match="already in the team"):
-        invite(merchant, email=owner.email.upper(), role=Role.VIEWER, actor=owner, now=NOON)
+        invite(merchant, email=owner.email.upper(), role=Role.VIEWER, actor=Actor(owner), now=NOON)
     twin = Invitation(merchant=merchant, email=offer.email.upper(), role=Role.VIEWER, digest=b"x", expires_at=NOON)
     with pytest.raises(IntegrityError):
         twin.save()
@@ -81,15 +82,15 @@ def test_members_are_not_invited_and_one_address_has_one_open_invitation(offer: 
 def test_with_an_owner_their_open_invitations_go(merchant: Merchant) -> None:
     stays, goes = make_member(merchant), make_member(merchant)
     offered = partial(invite, merchant, role=Role.OWNER, now=NOON)
-    kept = offered(email="kept@example.test", actor=stays)
+    kept = offered(email="kept@example.test", actor=Actor(stays))
     for number, act in enumerate(
         (
-            partial(change_role, merchant, member=goes, role=Role.ADMIN, actor=stays),
-            partial(remove_member, merchant, member=goes, actor=stays),
+            partial(change_role, merchant, member=goes, role=Role.ADMIN, actor=Actor(stays)),
+            partial(remove_member, merchant, member=goes, actor=Actor(stays)),
         )
     ):
         Membership.objects.filter(user=goes).update(role=Role.OWNER)
-        back = offered(email=f"back{number}@example.test", actor=goes)
+        back = offered(email=f"back{number}@example.test", actor=Actor(goes))
         act(now=NOON)
         back.refresh_from_db()
         assert back.ended_at == NOON
@@ -102,7 +103,7 @@ def test_with_an_owner_their_open_invitations_go(merchant: Merchant) -> None:
 @pytest.mark.django_db
 def test_nobody_is_flooded_with_invitations(merchant: Merchant) -> None:
     owner = make_member(merchant)
-    send = partial(invite, merchant, role=Role.VIEWER, actor=owner)
+    send = partial(invite, merchant, role=Role.VIEWER, actor=Actor(owner))
     for _ in range(MOST_TO_ONE):
         send(email="new@example.test", now=NOON)
     with pytest.raises(TeamError, match="limit of invitations"):
@@ -121,4 +122,4 @@ def test_an_owner_sends_a_hundred_invitations_a_day(merchant: Merchant) -> None:
         sent.created_at = sent.ended_at = sent.expires_at = NOON
         sent.save()
     with pytest.raises(TeamError, match="limit of invitations"):
-        invite(merchant, email="x@example.test", role=Role.VIEWER, actor=owner, now=NOON)
+        invite(merchant, email="x@example.test", role=Role.VIEWER, actor=Actor(owner), now=NOON)

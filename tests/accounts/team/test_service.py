@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.errors import InvitationError, TeamError
 from accounts.merchants.service import close_account
 from accounts.models import AuditEntry, Invitation, Membership, Merchant, User
@@ -42,13 +43,13 @@ def token_of(invitation: Invitation) -> str:
 def test_the_last_owner_can_neither_go_nor_be_made_less(merchant: Merchant) -> None:
     owner, admin = make_member(merchant), make_member(merchant, Role.ADMIN)
     for act in (
-        partial(remove_member, merchant, member=owner, actor=owner),
-        partial(change_role, merchant, member=owner, role=Role.ADMIN, actor=owner),
+        partial(remove_member, merchant, member=owner, actor=Actor(owner)),
+        partial(change_role, merchant, member=owner, role=Role.ADMIN, actor=Actor(owner)),
     ):
         with pytest.raises(TeamError, match="needs an owner"):
             act(now=NOON)
-    change_role(merchant, member=admin, role=Role.OWNER, actor=owner, now=NOON)
-    remove_member(merchant, member=owner, actor=owner, now=NOON)
+    change_role(merchant, member=admin, role=Role.OWNER, actor=Actor(owner), now=NOON)
+    remove_member(merchant, member=owner, actor=Actor(owner), now=NOON)
     assert owners(merchant) == 1
 
 
@@ -57,18 +58,18 @@ def test_the_last_owner_can_neither_go_nor_be_made_less(merchant: Merchant) -> N
 def test_who_is_no_owner_changes_no_team_and_may_go(role: Role, merchant: Merchant) -> None:
     owner, other = make_member(merchant), make_member(merchant, role)
     with pytest.raises(TeamError, match="no longer have permission to change"):
-        remove_member(merchant, member=owner, actor=other, now=NOON)
+        remove_member(merchant, member=owner, actor=Actor(other), now=NOON)
     with pytest.raises(TeamError, match="no longer have permission to change"):
-        change_role(merchant, member=other, role=Role.OWNER, actor=other, now=NOON)
-    remove_member(merchant, member=other, actor=other, now=NOON)
+        change_role(merchant, member=other, role=Role.OWNER, actor=Actor(other), now=NOON)
+    remove_member(merchant, member=other, actor=Actor(other), now=NOON)
     assert AuditEntry.objects.get().action == "member.left"
 
 
 @pytest.mark.django_db
 def test_changes_are_audited_with_who_from_where_before_and_after(merchant: Merchant) -> None:
     owner, other = make_member(merchant), make_member(merchant, Role.VIEWER)
-    change = partial(change_role, merchant, member=other, actor=owner, now=NOON)
-    change(role=Role.ADMIN, address="192.0.2.7")
+    change = partial(change_role, merchant, member=other, actor=Actor(owner, address="192.0.2.7"), now=NOON)
+    change(role=Role.ADMIN)
     change(role=Role.ADMIN)
     entry = AuditEntry.objects.get()
     assert (entry.actor, entry.object_id) == (owner, other.public_id)
@@ -86,7 +87,7 @@ class TestRaces:
 
         def remove(actor: User, member: User) -> str:
             try:
-                remove_member(merchant, member=member, actor=actor, now=NOON)
+                remove_member(merchant, member=member, actor=Actor(actor), now=NOON)
             except TeamError as error:
                 return error.message
             return "done"
@@ -117,11 +118,11 @@ class TestRaces:
 
     def test_of_two_who_accept_at_once_one_gets_the_place(self, merchant: Merchant) -> None:
         owner, guest = make_member(merchant), make_user("new@example.test")
-        offer = invite(merchant, email=guest.email, role=Role.VIEWER, actor=owner, now=NOON)
+        offer = invite(merchant, email=guest.email, role=Role.VIEWER, actor=Actor(owner), now=NOON)
 
         def accept() -> str:
             try:
-                accept_invitation(offer, user=guest, now=NOON)
+                accept_invitation(offer, actor=Actor(guest), now=NOON)
             except InvitationError:
                 return "over"
             return "in"
@@ -136,10 +137,10 @@ class TestRaces:
 
         def offer() -> None:
             with suppress(TeamError):
-                invite(merchant, email="back@example.test", role=Role.OWNER, actor=goes, now=NOON)
+                invite(merchant, email="back@example.test", role=Role.OWNER, actor=Actor(goes), now=NOON)
 
         with crew() as threads:
-            threads.together(offer, partial(remove_member, merchant, member=goes, actor=stays, now=NOON))
+            threads.together(offer, partial(remove_member, merchant, member=goes, actor=Actor(stays), now=NOON))
         return Invitation.objects.filter(invited_by=goes, ended_at=None).count()
 
     def test_who_invites_while_removed_has_no_way_back(self, merchant: Merchant) -> None:
@@ -150,8 +151,8 @@ class TestRaces:
     ) -> None:
         """The control: who looked before the owner went writes the offer afterwards."""
 
-        def look(merchant: Merchant, actor: User) -> None:
-            seat = Membership.objects.filter(merchant=merchant, user=actor)
+        def look(merchant: Merchant, actor: Actor) -> None:
+            seat = Membership.objects.filter(merchant=merchant, user=actor.person)
             wait_until(lambda: not seat.exists())
 
         monkeypatch.setattr(invitations, "_check_allowed", look)
@@ -163,11 +164,11 @@ class TestRaces:
 def test_nobody_invites_who_is_no_owner_any_more(role: Role | None, merchant: Merchant) -> None:
     owner, other = make_member(merchant), make_member(merchant)
     if role:
-        change_role(merchant, member=other, role=role, actor=owner, now=NOON)
+        change_role(merchant, member=other, role=role, actor=Actor(owner), now=NOON)
     else:
-        remove_member(merchant, member=other, actor=owner, now=NOON)
+        remove_member(merchant, member=other, actor=Actor(owner), now=NOON)
     with pytest.raises(TeamError, match="no longer have permission to change"):
-        invite(merchant, email="x@example.test", role=Role.OWNER, actor=other, now=NOON)
+        invite(merchant, email="x@example.test", role=Role.OWNER, actor=Actor(other), now=NOON)
 
 
 def test_nobody_comes_by_the_offer_of_a_person_who_was_deactivated(offer: Invitation) -> None:
@@ -185,9 +186,9 @@ def test_every_owner_is_told_of_owners_who_come_and_go(merchant: Merchant) -> No
     thief, owner = make_member(merchant), make_member(merchant)
     other = make_member(merchant, Role.VIEWER)
     for role in (Role.ADMIN, Role.OWNER, Role.VIEWER):
-        change_role(merchant, member=other, role=role, actor=thief, now=NOON)
+        change_role(merchant, member=other, role=role, actor=Actor(thief), now=NOON)
     for member in (other, owner):
-        remove_member(merchant, member=member, actor=thief, now=NOON)
+        remove_member(merchant, member=member, actor=Actor(thief), now=NOON)
     mails = OutgoingMail.objects.filter(recipient=owner.email).order_by("pk")
     texts = [mail.text.split(".\n")[0] for mail in mails]
     by = f"of {merchant.name}. {thief.email} made this change"
@@ -201,8 +202,8 @@ def test_every_owner_is_told_of_owners_who_come_and_go(merchant: Merchant) -> No
 @pytest.mark.django_db
 def test_owners_are_told_of_one_who_accepts(merchant: Merchant) -> None:
     owner, guest = make_member(merchant), make_user("new@example.test")
-    offer = invite(merchant, email=guest.email, role=Role.OWNER, actor=owner, now=NOON)
-    accept_invitation(offer, user=guest, now=NOON)
+    offer = invite(merchant, email=guest.email, role=Role.OWNER, actor=Actor(owner), now=NOON)
+    accept_invitation(offer, actor=Actor(guest), now=NOON)
     assert "becomes an owner" in last_mail(owner.email).text
 
 
@@ -214,7 +215,7 @@ def test_a_person_of_two_merchants_comes_first_to_the_open_one() -> None:
     owner = make_member(closed)
     Membership.objects.create(merchant=open_one, user=owner, role=Role.VIEWER)
     assert merchants_of(owner) == [closed, open_one]
-    close_account(closed, by=owner, now=NOON)
+    close_account(closed, actor=Actor(owner), now=NOON)
     assert merchants_of(owner) == [open_one, closed]
 
 

@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 from solders.keypair import Keypair
 
+from accounts.audit.actors import Actor
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import Checkout, InboxItem
 from localnet.solana.node import USDC, Payment, SolanaNode
@@ -105,7 +106,7 @@ def test_two_checkouts_paid_by_one_transaction_are_both_paid(shop: Shop, one: Pa
 def test_one_transaction_pays_a_checkout_and_the_machines(shop: Shop) -> None:
     machines, actor = str(Keypair().pubkey()), make_user()
     now = timezone.now()
-    set_machine_wallet(shop.merchant, chain="solana", address=machines, actor=actor, now=now)
+    set_machine_wallet(shop.merchant, chain="solana", address=machines, actor=Actor(actor), now=now)
     read_all(shop.watcher)
     checkout = shop.checkout("42.00", 1_000)
     shop.is_paid(by_amount(shop, checkout), Payment(machines, 10_000))

@@ -8,6 +8,7 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from checkouts.errors import MailLimitError
@@ -191,7 +192,7 @@ def test_test_receipts_go_to_the_team_alone(merchant: Merchant) -> None:
 
 
 def send_to(checkout: Checkout, desk: Desk, email: str = TYPED, *, now: datetime, nonce: UUID | None = None) -> bool:
-    return send_receipt(checkout, email, nonce=nonce or uuid4(), actor=desk.user, address=None, now=now)
+    return send_receipt(checkout, email, nonce=nonce or uuid4(), actor=Actor(desk.user), now=now)
 
 
 def test_a_receipt_is_sent_three_times_a_day(owner: Desk, paid: Checkout) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry
 from checkouts.dashboard.details import Detail, line_items_of
 from checkouts.lifecycle.endings import note_refund, refundable
@@ -303,7 +304,7 @@ def test_a_refund_is_noted_once(owner: Desk) -> None:
     note(owner, checkout)
     assert note(owner, checkout, "0x" + "cd" * 32).status_code == 302
     with pytest.raises(ConflictError, match="already recorded"):
-        note_refund(checkout, SENT_BACK, actor=owner.user, address=None, now=timezone.now())
+        note_refund(checkout, SENT_BACK, actor=Actor(owner.user), now=timezone.now())
     assert RefundNote.objects.get().tx_hash == SENT_BACK
     assert AuditEntry.objects.filter(action="checkout.refund_noted").count() == 1
 

@@ -81,7 +81,7 @@ def test_reversed_payments_are_alarms_above_everything(owner: Desk, item: InboxI
 
 def test_money_for_a_cancelled_checkout_is_not_said_to_have_come_after_it_expired(owner: Desk) -> None:
     checkout = make_checkout(owner.merchant)
-    assert cancel_checkout(checkout.pk, address=None, now=SOON)
+    assert cancel_checkout(checkout.pk, now=SOON)
     late_for(checkout, 25 * DOLLAR)
     item = InboxItem.objects.get()
     pages = (

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db import IntegrityError, transaction
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.inbox.service import apply_decisions, late_units, undo_decision
@@ -218,7 +219,7 @@ def test_a_credit_takes_effect_after_half_a_minute_and_not_before():
 def test_a_decision_can_be_undone_until_it_takes_effect_and_the_item_is_free_again():
     item, person = extra_item(), make_user()
     decision = decide(item, InboxAct.DISMISS)
-    undo_decision(decision, now=DONE - timedelta(seconds=1), actor=person)
+    undo_decision(decision, now=DONE - timedelta(seconds=1), actor=Actor(person))
     assert apply_decisions(now=DONE) == 0
     item.refresh_from_db()
     assert item.status == InboxStatus.OPEN
@@ -228,15 +229,15 @@ def test_a_decision_can_be_undone_until_it_takes_effect_and_the_item_is_free_aga
 def test_what_has_taken_effect_cannot_be_undone():
     decision = decide(extra_item(), InboxAct.DISMISS)
     with pytest.raises(ConflictError):
-        undo_decision(decision, now=DONE, actor=make_user())
+        undo_decision(decision, now=DONE, actor=Actor(make_user()))
     apply_decisions(now=DONE)
     with pytest.raises(ConflictError):
-        undo_decision(decision, now=LATER, actor=make_user())
+        undo_decision(decision, now=LATER, actor=Actor(make_user()))
 
 
 def test_the_second_of_two_people_is_told_who_was_first():
     item = extra_item()
-    decide(item, InboxAct.DISMISS, actor=make_user("ada@shop.example"))
+    decide(item, InboxAct.DISMISS, actor=Actor(make_user("ada@shop.example")))
     with pytest.raises(ConflictError, match=r"ada@shop\.example decided .*: dismiss"):
         decide(item, InboxAct.CREDIT, checkout=other_checkout(item))
     apply_decisions(now=DONE)
@@ -337,7 +338,7 @@ def test_what_belongs_to_another_act_is_not_kept():
 def test_whoever_looked_before_the_last_decision_is_told():
     item = extra_item()
     first = decide(item, InboxAct.DISMISS, seen=0)
-    undo_decision(first, now=LATER, actor=make_user())
+    undo_decision(first, now=LATER, actor=Actor(make_user()))
     with pytest.raises(ConflictError, match="undone since"):
         decide(item, InboxAct.DISMISS, seen=0)
     decide(item, InboxAct.DISMISS, seen=first.pk)
@@ -346,9 +347,9 @@ def test_whoever_looked_before_the_last_decision_is_told():
 def test_nothing_is_undone_twice():
     item = extra_item()
     decision = decide(item, InboxAct.DISMISS)
-    undo_decision(decision, now=LATER, actor=make_user())
+    undo_decision(decision, now=LATER, actor=Actor(make_user()))
     with pytest.raises(ConflictError, match="already undone this"):
-        undo_decision(decision, now=LATER, actor=make_user())
+        undo_decision(decision, now=LATER, actor=Actor(make_user()))
 
 
 def test_a_decision_about_what_was_resolved_meanwhile_changes_nothing():
@@ -376,9 +377,9 @@ def test_an_item_that_nobody_foresaw_holds_up_no_other():
 
 def test_everything_is_in_the_audit_log_with_who_and_from_where():
     item, person = extra_item(), make_user()
-    decision = decide(item, InboxAct.DISMISS, actor=person, address="203.0.113.9")
-    undo_decision(decision, now=LATER, actor=person, address="203.0.113.9")
-    decide(item, InboxAct.DISMISS, actor=person, address="203.0.113.9")
+    decision = decide(item, InboxAct.DISMISS, actor=Actor(person, address="203.0.113.9"))
+    undo_decision(decision, now=LATER, actor=Actor(person, address="203.0.113.9"))
+    decide(item, InboxAct.DISMISS, actor=Actor(person, address="203.0.113.9"))
     apply_decisions(now=DONE)
     entries = AuditEntry.objects.filter(action__startswith="inbox").order_by("pk")
     assert [entry.action for entry in entries] == ["inbox.decided", "inbox.undone", "inbox.decided", "inbox.done"]

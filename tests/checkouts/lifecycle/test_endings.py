@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from checkouts.inbox import service
 from checkouts.inbox.service import apply_decisions, late_units
 from checkouts.lifecycle.endings import note_refund
@@ -55,4 +56,4 @@ def test_a_refund_noted_while_late_money_is_accepted_stops_it(monkeypatch: pytes
 
 
 def noted(checkout: Checkout) -> RefundNote:
-    return note_refund(checkout, SENT_BACK, actor=make_member(checkout.merchant), address=None, now=timezone.now())
+    return note_refund(checkout, SENT_BACK, actor=Actor(make_member(checkout.merchant)), now=timezone.now())

@@ -34,7 +34,7 @@ def cancel(client: ApiClient, checkout_id: str) -> Any:
 
 def cancelled(**overrides: Any) -> Checkout:
     checkout = make_checkout(**overrides)
-    assert cancel_checkout(checkout.pk, address=None, now=SOON)
+    assert cancel_checkout(checkout.pk, now=SOON)
     return fresh(checkout)
 
 
@@ -87,7 +87,7 @@ def test_money_that_was_recorded_and_not_judged_yet_refuses_it() -> None:
     checkout = make_checkout()
     Watcher().sees(checkout)
     with pytest.raises(ConflictError, match="has received money"):
-        cancel_checkout(checkout.pk, address=None, now=SOON)
+        cancel_checkout(checkout.pk, now=SOON)
     attribute()
     assert fresh(checkout).status == CheckoutStatus.PROCESSING
     assert credited(checkout) == 1
@@ -98,10 +98,10 @@ def test_money_in_a_wallet_that_may_be_its_own_refuses_it_until_it_is_judged() -
     checkout, other = till.checkout(), till.checkout("99.00", suffix=100)
     till.sees(99 * DOLLAR + 100)
     with pytest.raises(ConflictError, match="Try again"):
-        cancel_checkout(checkout.pk, address=None, now=SOON)
+        cancel_checkout(checkout.pk, now=SOON)
     attribute()
     assert credited(other) == 1
-    assert cancel_checkout(checkout.pk, address=None, now=SOON)
+    assert cancel_checkout(checkout.pk, now=SOON)
 
 
 def test_money_for_it_in_the_inbox_refuses_it_until_somebody_decides() -> None:
@@ -110,10 +110,10 @@ def test_money_for_it_in_the_inbox_refuses_it_until_somebody_decides() -> None:
     attribute()
     assert inbox_of(checkout) == [InboxReason.WRONG_TOKEN]
     with pytest.raises(ConflictError, match="waits in the inbox"):
-        cancel_checkout(checkout.pk, address=None, now=SOON)
+        cancel_checkout(checkout.pk, now=SOON)
     decide(InboxItem.objects.get(), InboxAct.DISMISS)
     apply_decisions(now=DONE)
-    assert cancel_checkout(checkout.pk, address=None, now=SOON)
+    assert cancel_checkout(checkout.pk, now=SOON)
 
 
 def test_a_credit_that_is_being_done_refuses_it() -> None:
@@ -123,7 +123,7 @@ def test_a_credit_that_is_being_done_refuses_it() -> None:
     attribute()
     decide(InboxItem.objects.get(), InboxAct.CREDIT, checkout=checkout)
     with pytest.raises(ConflictError, match="waits in the inbox"):
-        cancel_checkout(checkout.pk, address=None, now=SOON)
+        cancel_checkout(checkout.pk, now=SOON)
 
 
 @pytest.mark.parametrize("minutes", [-1, 0, 1, 60])
@@ -141,7 +141,7 @@ def test_money_that_is_seen_afterwards_is_late(minutes: int) -> None:
 def test_its_exact_amount_is_late_money_too() -> None:
     till = Till()
     checkout = till.checkout(suffix=3_700)
-    assert cancel_checkout(checkout.pk, address=None, now=SOON)
+    assert cancel_checkout(checkout.pk, now=SOON)
     till.sees(25 * DOLLAR + 3_700)
     attribute()
     assert inbox_of(checkout) == [InboxReason.LATE]
@@ -178,7 +178,7 @@ def test_its_buyer_may_not_begin_again() -> None:
     checkout = make_checkout()
     checkout.merchant.buyers_may_retry = True
     checkout.merchant.save()
-    assert cancel_checkout(checkout.pk, address=None, now=SOON)
+    assert cancel_checkout(checkout.pk, now=SOON)
     assert not may_begin_again(fresh(checkout))
 
 

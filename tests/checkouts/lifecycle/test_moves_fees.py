@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.db.models import Sum
 from django.test.utils import CaptureQueriesContext
 
+from accounts.audit.actors import Actor
 from accounts.models import FeeEntry, Membership, Merchant
 from accounts.states import FeeTier, Mode, Role
 from checkouts.inbox.service import apply_decisions, decide_item
@@ -272,7 +273,7 @@ def test_an_alarm_that_a_person_dismissed_stays_dismissed(merchant: Merchant) ->
     attribute()
     item = InboxItem.objects.get()
     actor = make_user("dismisses@shop.test")
-    decide_item(item, act=InboxAct.DISMISS, now=SOON, actor=actor)
+    decide_item(item, act=InboxAct.DISMISS, now=SOON, actor=Actor(actor))
     apply_decisions(now=LATER)
     transfer = watcher.finds_again(transfer)
     watcher.confirms()

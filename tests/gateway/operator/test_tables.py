@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.merchants.service import REOPEN_WITHIN, close_account
 from accounts.models import AuditEntry, FiatInterest, Merchant, User
 from accounts.states import FeeTier, Mode
@@ -80,8 +81,8 @@ def test_the_operator_reopens_what_was_closed_in_the_last_thirty_days(
 ) -> None:
     owner, now = make_member(merchant), timezone.now()
     other = make_merchant("Long gone")
-    close_account(merchant, by=owner, now=now)
-    close_account(other, by=make_member(other), now=now - REOPEN_WITHIN)
+    close_account(merchant, actor=Actor(owner), now=now)
+    close_account(other, actor=Actor(make_member(other)), now=now - REOPEN_WITHIN)
     page = act(operators_browser, MERCHANTS, "reopen", merchant, other)
     assert "Reopened: 1." in page.content.decode()
     merchant.refresh_from_db()
@@ -93,7 +94,7 @@ def test_the_operator_reopens_what_was_closed_in_the_last_thirty_days(
 
 def test_no_member_of_a_team_reopens_an_account(merchant: Merchant) -> None:
     owner = make_member(merchant)
-    close_account(merchant, by=owner, now=timezone.now())
+    close_account(merchant, actor=Actor(owner), now=timezone.now())
     answer = act(log_in(owner), MERCHANTS, "reopen", merchant)
     assert answer.status_code == 404
     merchant.refresh_from_db()

@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from settlements.dashboard.sums import Figures, sums_from
@@ -231,6 +232,8 @@ def test_owners_say_when_it_happens_by_itself(owner: Desk, admin: Desk) -> None:
 
 
 def test_saying_the_same_again_changes_nothing(owner: Desk) -> None:
-    kept = set_intervals(owner.merchant, minimum=Decimal(10), every_hours=24, actor=owner.user, now=timezone.now())
+    kept = set_intervals(
+        owner.merchant, minimum=Decimal(10), every_hours=24, actor=Actor(owner.user), now=timezone.now()
+    )
     assert kept._state.adding
     assert not AuditEntry.objects.exists()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
@@ -22,7 +23,7 @@ from localnet.tokens import balance_of, token_address
 from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
 from settlements.models import Hold
-from settlements.sweeps.escrow import Releaser, release
+from settlements.sweeps.escrow import release
 from settlements.sweeps.plan import Waiting
 from settlements.sweeps.service import resume, sweep
 from tests.factories import WALLET, make_checkout, make_live_chain, make_merchant, make_user, make_wallet
@@ -76,7 +77,7 @@ def test_held_money_stays_until_it_is_released_and_arrives_by_the_next_sweep(
 
     assert sweep_all() == 25_000_000
     ended = Checkout.objects.get(pk=held.id)
-    assert release_escrow(ended, by=Releaser(label="key"), now=timezone.now())
+    assert release_escrow(ended, actor=Actor(label="key"), now=timezone.now())
     assert balance_of(base_node, USDC, WALLET) == before + 25_000_000
     assert sweep_all() == 50_000_000
 
@@ -84,9 +85,9 @@ def test_held_money_stays_until_it_is_released_and_arrives_by_the_next_sweep(
 def test_the_first_release_stands_and_is_told_once() -> None:
     checkout, now = make_checkout(escrow=True), timezone.now()
     person = make_user()
-    by = Releaser(user=person, address="192.0.2.7")
-    for moment, who in ((now, by), (now + timedelta(hours=1), Releaser(label="key"))):
-        is_first = release(checkout.public_id, by=who, object_id=checkout.public_id, now=moment)
+    by = Actor(user=person, address="192.0.2.7")
+    for moment, who in ((now, by), (now + timedelta(hours=1), Actor(label="key"))):
+        is_first = release(checkout.public_id, actor=who, object_id=checkout.public_id, now=moment)
         assert is_first is (who is by)
     hold = Hold.objects.get()
     assert (hold.released_at, hold.released_by) == (now, "member")
@@ -102,4 +103,4 @@ def test_the_first_release_stands_and_is_told_once() -> None:
 
 def test_what_is_not_held_cannot_be_released() -> None:
     with pytest.raises(Hold.DoesNotExist):
-        release("chk_live_x", by=Releaser(), object_id="x", now=timezone.now())
+        release("chk_live_x", actor=Actor(), object_id="x", now=timezone.now())

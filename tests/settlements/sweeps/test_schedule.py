@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from accounts.audit.actors import SYSTEM
 from accounts.models import AuditEntry, Merchant
 from gateway.core.api.errors import InvalidRequestError
 from localnet.anvil import Anvil
@@ -82,7 +83,7 @@ def test_what_is_held_in_escrow_counts_for_nothing(base_node: Anvil, base_gas_no
 
 
 def ask(merchant: Merchant, minimum: str, hours: int) -> SettlementSettings:
-    return set_intervals(merchant, minimum=Decimal(minimum), every_hours=hours, actor=None, now=NOON)
+    return set_intervals(merchant, minimum=Decimal(minimum), every_hours=hours, actor=SYSTEM, now=NOON)
 
 
 def test_what_was_said_holds_and_is_audited_once() -> None:

@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import WALLET, make_checkout, make_transfer, make_wallet
@@ -22,7 +23,7 @@ SENT = {"address": OTHER, "compared": "on"}
 
 def requests_of(desk: Desk) -> dict[str, Any]:
     """Each way to change a wallet on Base, or how long changes wait."""
-    proof = start_proof(desk.merchant, chain="base", address=OTHER, actor=desk.user, now=timezone.now())
+    proof = start_proof(desk.merchant, chain="base", address=OTHER, actor=Actor(desk.user), now=timezone.now())
     return {
         "form": desk.get("dashboard_receiving_wallet", chain="base"),
         "look": desk.post("dashboard_receiving_wallet", SENT, chain="base"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Role
 from gateway.core.api.errors import ConflictError, InvalidRequestError
@@ -81,11 +82,11 @@ def test_a_request_is_audited_with_before_after_and_where_it_came_from(merchant:
 def test_any_owner_cancels_what_waits_and_nothing_else(merchant: Merchant) -> None:
     change = ask_for_change(merchant)
     second = merchant.memberships.filter(role=Role.OWNER).order_by("pk")[1].user
-    cancel_change(change, actor=second, now=NOON)
+    cancel_change(change, actor=Actor(second), now=NOON)
     assert apply_wallet_changes(now=DUE) == 0
     assert present(merchant) == WALLET
     with pytest.raises(ConflictError):
-        cancel_change(change, actor=second, now=NOON)
+        cancel_change(change, actor=Actor(second), now=NOON)
     entry = AuditEntry.objects.get(action="receiving_wallet.change_cancelled")
     assert entry.actor == second
 
@@ -94,14 +95,14 @@ def test_an_applied_change_cannot_be_cancelled(merchant: Merchant) -> None:
     change = ask_for_change(merchant)
     apply_wallet_changes(now=DUE)
     with pytest.raises(ConflictError):
-        cancel_change(change, actor=change.requested_by, now=DUE)
+        cancel_change(change, actor=Actor(change.requested_by), now=DUE)
 
 
 def test_one_change_waits_on_a_chain_at_a_time(merchant: Merchant) -> None:
     change = ask_for_change(merchant)
     with pytest.raises(ConflictError):
         ask(merchant, THIRD)
-    cancel_change(change, actor=change.requested_by, now=NOON)
+    cancel_change(change, actor=Actor(change.requested_by), now=NOON)
     assert isinstance(ask(merchant, THIRD), WalletChange)
 
 
@@ -235,9 +236,9 @@ def test_letters_write_ton_addresses_as_buyers_read_them(teamed_merchant: Mercha
     apply_wallet_changes(now=DUE)
     change.failure = "It was refused."
     tell_failed(change, now=DUE)
-    tell_first(wallet, actor=change.requested_by, now=DUE)
+    tell_first(wallet, actor=Actor(change.requested_by), now=DUE)
     tell_taken_over(wallet, now=DUE)
-    tell_machine_wallet(wallet, actor=change.requested_by, before=OTHER_TON, now=DUE)
+    tell_machine_wallet(wallet, actor=Actor(change.requested_by), before=OTHER_TON, now=DUE)
     recipient = change.requested_by.email
     letters = OutgoingMail.objects.filter(recipient=recipient).order_by("pk")
     old, new = shown_address(TON), shown_address(OTHER_TON)

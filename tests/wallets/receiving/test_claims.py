@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
@@ -221,7 +222,7 @@ def test_the_latest_proof_wins_and_who_was_first_is_told(owned_merchant: Merchan
 
 
 def test_a_cancelled_claim_lets_the_other_merchant_have_it_back(owned_merchant: Merchant, squatter: Merchant) -> None:
-    cancel_change(take(owned_merchant), actor=owner_of(owned_merchant), now=NOON)
+    cancel_change(take(owned_merchant), actor=Actor(owner_of(owned_merchant)), now=NOON)
     assert isinstance(ask(squatter), ReceivingWallet)
 
 
@@ -243,7 +244,7 @@ def test_with_a_change_that_waits_no_address_tells_anything(owned_merchant: Merc
 
 def test_a_proof_proves_once(owned_merchant: Merchant, squatter: Merchant) -> None:
     proof = start(owned_merchant)
-    cancel_change(_changed(prove(proof)), actor=owner_of(owned_merchant), now=NOON)
+    cancel_change(_changed(prove(proof)), actor=Actor(owner_of(owned_merchant)), now=NOON)
     with pytest.raises(ConflictError, match="used or has expired"):
         prove(proof)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
@@ -43,7 +44,7 @@ def _asked(merchant: Merchant, signer: Signer) -> dict[str, Any]:
     return {
         "chain": signer.chain,
         "address": signer.address,
-        "actor": owner_of(merchant),
+        "actor": Actor(owner_of(merchant)),
         "now": NOON,
         "purpose": ClaimKind.X402,
     }
@@ -169,7 +170,7 @@ def test_a_claim_that_waits_can_be_cancelled_and_holds_no_other_wallet_up(
     # That of buyers on the same chain is another matter.
     make = _asked(owned_merchant, Signer("solana", bytes(range(7, 39))))
     request_wallet(owned_merchant, **make | {"purpose": ClaimKind.CHECKOUT})
-    cancel_change(change, actor=owner_of(owned_merchant), now=NOON)
+    cancel_change(change, actor=Actor(owner_of(owned_merchant)), now=NOON)
     assert apply_wallet_changes(now=NOON + timedelta(days=2)) == 0
 
 
@@ -180,5 +181,5 @@ def test_two_merchants_who_set_a_wallet_for_machines_are_told_the_same(
     ask(squatter, signer)
     with pytest.raises(ProofRequiredError):
         set_machine_wallet(
-            owned_merchant, chain="tron", address=signer.address, actor=owner_of(owned_merchant), now=NOON
+            owned_merchant, chain="tron", address=signer.address, actor=Actor(owner_of(owned_merchant)), now=NOON
         )

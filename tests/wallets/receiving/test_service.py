@@ -7,6 +7,7 @@ import base58
 import pytest
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from tests.factories import NOON, WALLET, make_merchant, make_user
@@ -29,7 +30,7 @@ OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 
 def test_a_receiving_wallet_is_kept_in_canonical_form_and_audited() -> None:
     merchant, owner = make_merchant(), make_user()
-    wallet = set_receiving_wallet(merchant, chain="base", address=WALLET.lower(), now=NOON, actor=owner)
+    wallet = set_receiving_wallet(merchant, chain="base", address=WALLET.lower(), now=NOON, actor=Actor(owner))
     assert wallet.address == WALLET
     [entry] = AuditEntry.objects.filter(action="receiving_wallet.set")
     assert (entry.actor, entry.object_id) == (owner, "base")

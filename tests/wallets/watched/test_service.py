@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
@@ -102,7 +103,7 @@ def test_there_is_a_limit_in_each_mode(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_change_is_audited_with_what_was_before_and_none_where_nothing_changes() -> None:
     wallet, owner = watch(make_merchant(), label="Till"), make_user()
     change_watched_wallet(wallet, label="Till ", now=NOON)
-    changed = change_watched_wallet(wallet, label="Shop", actor=owner, now=NOON)
+    changed = change_watched_wallet(wallet, label="Shop", actor=Actor(owner), now=NOON)
     entry = AuditEntry.objects.order_by("pk").last()
     assert entry is not None
     assert (changed.label, entry.actor, entry.action) == ("Shop", owner, "watched_wallet.changed")
@@ -113,7 +114,7 @@ def test_a_change_is_audited_with_what_was_before_and_none_where_nothing_changes
 def test_what_is_given_up_can_neither_be_changed_nor_given_up_again() -> None:
     merchant = make_merchant()
     wallet = watch(merchant)
-    remove_watched_wallet(wallet, actor_label="key", now=NOON)
+    remove_watched_wallet(wallet, actor=Actor(label="key"), now=NOON)
     assert not watched_wallets(merchant, Mode.LIVE).exists()
     for act in (change_watched_wallet, remove_watched_wallet):
         with pytest.raises(ConflictError):

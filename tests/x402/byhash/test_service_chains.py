@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.states import Mode
 from demo.nodes.factory import prepare_chain
 from localnet.anvil import Anvil
@@ -48,7 +49,7 @@ def own_wallet_seller(chain: str, address: str) -> ApiClient:
     merchant = make_merchant()
     ChainCursor.objects.all().delete()
     forget()
-    set_machine_wallet(merchant, chain=chain, address=address, actor=make_user(), now=timezone.now())
+    set_machine_wallet(merchant, chain=chain, address=address, actor=Actor(make_user()), now=timezone.now())
     return client_of(merchant, Mode.LIVE)
 
 

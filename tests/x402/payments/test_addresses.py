@@ -9,6 +9,7 @@ from django.utils import timezone
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, InvalidRequestError
@@ -48,7 +49,7 @@ Setter = Callable[..., ReceivingWallet]
 @pytest.fixture
 def set_wallet(merchant: Merchant, owner: User) -> Setter:
     def set_it(address: str = TRON, chain: str = "tron", **values: Any) -> Any:
-        given: dict[str, Any] = {"actor": owner, "now": NOON} | values
+        given: dict[str, Any] = {"actor": Actor(owner), "now": NOON} | values
         who = given.pop("merchant", merchant)
         return set_machine_wallet(who, chain=chain, address=address, **given)
 
@@ -153,7 +154,7 @@ def test_a_merchant_that_wants_signatures_gets_no_payment_without(base: Anvil, b
     assert merchant is not None
     assert base_seller.get("/x402/config").body["requiresSignature"] is False
     for wanted in (True, True):
-        set_requirements(merchant, requires_signature=wanted, actor=owner, now=NOON, client="::1")
+        set_requirements(merchant, requires_signature=wanted, actor=Actor(owner, address="::1"), now=NOON)
     assert requires_signature(merchant.pk)
     assert base_seller.get("/x402/config").body["requiresSignature"] is True
     [entry] = AuditEntry.objects.filter(action="x402.requirements_set")

@@ -9,11 +9,11 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.audit.actors import actor_of
 from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
-from gateway.core.web.client_address import address_or_none
 from gateway.core.web.form_errors import add_refusal, by_label
 from wallets.dashboard.watched.pages import find_wallet
 from wallets.dashboard.watched.rows import watched_rows
@@ -122,9 +122,8 @@ def edit(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
             wallet,
             label=form.cleaned_data["label"],
             tags=form.cleaned_data["tags"],
-            actor=request.user,
+            actor=actor_of(request),
             now=timezone.now(),
-            client=address_or_none(request),
         )
     except ConflictError as error:
         return _gone(request, error)
@@ -137,7 +136,7 @@ def unwatch(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
     """Stop watching a wallet."""
     wallet = find_wallet(request.seat, wallet_id)
     try:
-        remove_watched_wallet(wallet, actor=request.user, now=timezone.now(), client=address_or_none(request))
+        remove_watched_wallet(wallet, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
         return _gone(request, error)
     messages.success(request, "This wallet is not watched any more.")
@@ -152,9 +151,8 @@ def _watch(request: SeatedRequest, form: WatchForm) -> tuple[WatchedWallet, bool
         address=form.cleaned_data["address"],
         label=form.cleaned_data["label"],
         tags=form.cleaned_data["tags"],
-        actor=request.user,
+        actor=actor_of(request),
         now=timezone.now(),
-        client=address_or_none(request),
     )
 
 

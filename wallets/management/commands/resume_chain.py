@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from wallets.models import ChainCursor
 from wallets.watchers.ingest import resume
@@ -34,7 +35,9 @@ class Command(BaseCommand):
             with transaction.atomic():
                 lost = resume(chain, height=height, now=now)
                 after = {"height": height, "transfers": lost}
-                record(None, action="chain.resumed", actor_label="manage.py", object_id=chain, after=after, now=now)
+                record(
+                    None, action="chain.resumed", actor=Actor(label="manage.py"), object_id=chain, after=after, now=now
+                )
         except ChainCursor.DoesNotExist:
             raise CommandError(f"No watcher has read a chain called {chain!r}.") from None
         self.stdout.write(

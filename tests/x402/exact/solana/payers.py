@@ -19,6 +19,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
+from accounts.audit.actors import Actor
 from accounts.states import Mode
 from localnet.solana.node import USDC, SolanaNode
 from localnet.solana.programs import TOKEN, token_account
@@ -195,7 +196,7 @@ def connect_solana(settings: Any, node: SolanaNode) -> Shop:
 def open_seller(shop: Shop) -> ApiClient:
     """Make a merchant whose machines pay at a shop's wallet; return a live key."""
     merchant = make_merchant()
-    set_machine_wallet(merchant, chain="solana", address=shop.wallet, actor=make_user(), now=timezone.now())
+    set_machine_wallet(merchant, chain="solana", address=shop.wallet, actor=Actor(make_user()), now=timezone.now())
     forget()
     return client_of(merchant, Mode.LIVE)
 

@@ -8,6 +8,7 @@ from base58 import b58encode
 from django.utils import timezone
 from solders.keypair import Keypair
 
+from accounts.audit.actors import Actor
 from accounts.states import Mode
 from localnet.solana.programs import TOKEN_2022
 from tests.contract.client import ApiClient, client_of
@@ -84,7 +85,7 @@ def test_an_account_that_is_not_ours_pays_nothing(solana_stall: Shop, solana_sel
 
 def test_another_merchant_does_not_get_the_payment(solana_stall: Shop, solana_seller: ApiClient) -> None:
     thief, wallet, now = make_merchant(), str(Keypair().pubkey()), timezone.now()
-    set_machine_wallet(thief, chain="solana", address=wallet, actor=make_user(), now=now)
+    set_machine_wallet(thief, chain="solana", address=wallet, actor=Actor(make_user()), now=now)
     forget()
     signed, own = solana_stall.draft().signed(), client_of(thief, Mode.LIVE)
     assert codes(own, solana_stall.body(signed)) == both(reasons.RECIPIENT)
