@@ -6,8 +6,8 @@ Amounts are written from integers, never with an exponent: wallets refuse or mis
 from urllib.parse import urlencode
 
 from gateway.core.money import format_units
-from wallets.addresses import shown_address
 from wallets.chains.family import PaymentRequest, WalletLink
+from wallets.networks import shown_address
 
 
 def payment_uri(request: PaymentRequest) -> str | None:

@@ -1,4 +1,4 @@
-"""The chain registry bound to Django's settings."""
+"""The chain registry bound to Django's settings, and addresses of any chain."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,7 +6,7 @@ from types import MappingProxyType
 from django.conf import settings
 
 from wallets.chains.family import TOKEN_DECIMALS, ChainSpec, Network
-from wallets.chains.registry import load_chains
+from wallets.chains.registry import FAMILIES, load_chains
 
 
 class _Loaded:
@@ -70,6 +70,18 @@ def watched_chains() -> list[ChainSpec]:
 def address_on(spec: ChainSpec, text: str) -> str:
     """Return an address in its chain's canonical form. Raises AddressError."""
     return spec.family.canonical_address(text, is_testnet=spec.network == Network.TESTNET)
+
+
+def shown_address(address: str) -> str:
+    """Return an address as wallets show it: on TON in non-bounceable form, elsewhere unchanged.
+
+    For display only: stored, compared and API addresses are canonical. Other text is returned unchanged.
+    """
+    for family in FAMILIES:
+        shown = family.shown_address(address)
+        if shown is not None:
+            return shown
+    return address
 
 
 def reads_accounts(spec: ChainSpec) -> bool:

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from accounts.merchants.wallet_waits import apply_wallet_change_hours
 from wallets.receiving.changes import apply_wallet_changes
-from wallets.receiving.reviews import review_wallets
+from wallets.receiving.inspection import review_wallets
 
 
 @shared_task(name="wallets.apply_wallet_changes")

@@ -13,7 +13,7 @@ from checkouts.attribution.exact_rules import PassedOver
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason, InboxStatus
 from wallets.states import ClaimKind
-from wallets.transfers.queue import claim_transfers, take_off_queue
+from wallets.transfers.service import claim_transfers, take_off_queue
 
 # More candidates than this are of no use to a person.
 _MOST_SHOWN = 20

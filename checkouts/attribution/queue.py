@@ -22,8 +22,7 @@ from gateway.core.tracing import mark
 from wallets.models import Transfer
 from wallets.networks import is_accepted, six_decimals
 from wallets.states import ClaimKind, TransferState
-from wallets.transfers.queue import BATCH, SET_ASIDE, process_queue
-from wallets.transfers.service import transfer_subject
+from wallets.transfers.service import BATCH, SET_ASIDE, process_queue, transfer_subject
 
 # How often a decision may change to another checkout before the next pass must take it.
 _TRIES = 3

@@ -14,7 +14,7 @@ from checkouts.models import AmountReservation
 from gateway.core.money import readable
 from wallets.models import ReceivingWallet
 from wallets.networks import chain_spec
-from wallets.receiving.reviews import objected_wallets
+from wallets.receiving.inspection import objected_wallets
 from wallets.selectors import chain_statuses, down_reasons, receiving_wallets
 from wallets.states import ChainStatus, ClaimKind, DownReason
 from wallets.transfers.doubts import Doubt, doubts

@@ -38,8 +38,7 @@ from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import from_units, readable, readable_units
 from gateway.core.web.badges import Badge
-from wallets.addresses import shown_address
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, shown_address
 from wallets.states import TransferState
 
 MOST: Final = 50

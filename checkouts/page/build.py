@@ -28,9 +28,8 @@ from checkouts.rescue.answers import Answer
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.money import CENT, EXACT, from_units, readable, readable_units
-from wallets.addresses import shown_address
 from wallets.chains.family import ChainSpec, PaymentRequest
-from wallets.networks import chains
+from wallets.networks import chains, shown_address
 from wallets.states import ChainStatus, DownReason, TransferState
 
 _PRICE_DECIMALS = 2

@@ -15,8 +15,7 @@ from checkouts.payloads import remaining_units
 from checkouts.rescue.rules import UNDECIDED, Case, Standing, credited_case
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutStatus, RescueVerdict
-from wallets.addresses import shown_address
-from wallets.networks import chains
+from wallets.networks import chains, shown_address
 from wallets.states import TransferState
 
 UNREADABLE = "unreadable"

@@ -23,7 +23,7 @@ from gateway.operator.access import operator_of
 from gateway.operator.impersonation import look_page
 from gateway.operator.site import OperatorSite, title_at
 from wallets.models import SourceDifference
-from wallets.reconciliation.differences import close_differences
+from wallets.reconciliation.comparison import close_differences
 
 if TYPE_CHECKING:  # generic for the type checker alone
     _Admin = ModelAdmin[Model]

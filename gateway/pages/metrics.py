@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 from gateway.core.postgres.replica import replica
 from settlements.selectors import book_checks, gas_health, troubled_forwarders
 from wallets.states import DifferenceKind
-from wallets.watchers.due_accounts import account_ages
+from wallets.watchers.demand import account_ages
 
 STAGES: Final = ("seen", "final", "credited", "webhook")
 BUCKETS: Final = (1, 2, 5, 10, 30, 60, 120, 300, 900, 1800, 3600)

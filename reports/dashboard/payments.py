@@ -28,9 +28,8 @@ from reports.entries import transfer_rows
 from reports.inputs import ReportFilter, known_tokens
 from reports.payloads import CSV_HEADER, csv_cells
 from reports.selectors import transfers_wanted
-from wallets.addresses import shown_address
 from wallets.models import Transfer
-from wallets.networks import chain_spec, chains
+from wallets.networks import chain_spec, chains, shown_address
 from wallets.states import ClaimKind, TransferState
 from wallets.transfers.selectors import newest_page
 from x402.dashboard.words import STATUSES

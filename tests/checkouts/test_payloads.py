@@ -23,10 +23,10 @@ from tests.contract.payments import BRING_TO, expire, pay
 from tests.contract.reading import read
 from tests.contract.test_create import OPTION_FIELDS
 from tests.factories import NOON, make_checkout, make_merchant
-from wallets.addresses import shown_address
 from wallets.chains.family import PaymentRequest
 from wallets.chains.registry import load_chains
 from wallets.models import ChainCursor
+from wallets.networks import shown_address
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
 

@@ -15,7 +15,7 @@ from tests.checkouts.schema import alter
 from tests.exhaustive import EXHAUSTIVE
 from tests.invariants.audit import watch_moves
 from tests.invariants.machine import MoneyMachine
-from wallets.transfers import queue
+from wallets.transfers import service as transfers
 from webhooks.outbox import events
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.unmeasured]
@@ -50,7 +50,7 @@ def _forget_reorganisations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A transfer is decided each time its facts change, and nothing refuses a second claim and payment."""
-    monkeypatch.setattr(queue, "_TAKE_OFF", queue._TAKE_OFF.replace("ELSE decided_at", "ELSE NULL"))
+    monkeypatch.setattr(transfers, "_TAKE_OFF", transfers._TAKE_OFF.replace("ELSE decided_at", "ELSE NULL"))
     real = attribution.decide
 
     def decide(transfers: Any) -> Any:

@@ -1,9 +1,10 @@
-"""The chain registry bound to Django's settings."""
+"""The chain registry bound to Django's settings, and how addresses are shown."""
 
 from typing import Any
 
 import pytest
 
+from tests.wallets.chains.examples import EVM, SOLANA, TRON
 from wallets import networks
 
 
@@ -29,3 +30,8 @@ def test_what_is_confused_with_a_token_pays_nothing() -> None:
 @pytest.mark.parametrize(("chain", "by_account"), [("base", False), ("tron", False), ("solana", True), ("ton", True)])
 def test_solana_and_ton_are_asked_account_by_account(chain: str, by_account: bool) -> None:
     assert networks.reads_accounts(networks.chain_spec(chain)) is by_account
+
+
+@pytest.mark.parametrize("text", [EVM, SOLANA, TRON, "", "\x00", "A" * 48, "EQ"])
+def test_what_no_family_writes_in_another_form_is_shown_as_it_is(text: str) -> None:
+    assert networks.shown_address(text) == text

@@ -7,12 +7,11 @@ from typing import Final
 from django.utils import timezone
 
 from accounts.models import Merchant
-from wallets.addresses import shown_address
 from wallets.chains.family import ChainSpec
 from wallets.models import ReceivingWallet, WalletChange
-from wallets.networks import chains
+from wallets.networks import chains, shown_address
 from wallets.receiving.claims import is_awaited
-from wallets.receiving.reviews import objected_wallets
+from wallets.receiving.inspection import objected_wallets
 from wallets.states import ClaimKind
 
 # As many characters as people compare; look-alike addresses that match at both ends are hard to forge.

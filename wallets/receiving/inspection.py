@@ -1,20 +1,33 @@
-"""Asks a chain what an address is before a merchant receives there: nothing is stored that loses the money."""
+"""Asks a chain what an address is, before a merchant receives there and daily afterwards.
+
+No address is stored that loses the money. A stored wallet that loses it by now is offered no more, and its owners are told.
+Wallets that were stored before chains were asked are reviewed first.
+"""
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Self, TypeVar
 
+from django.db import transaction
+from django.db.models import F, Q
+
+from accounts.audit.service import record
+from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.api.rate_limits import Limit, hit
+from wallets import selectors
 from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.family import AccountKind, ChainSpec, most_dangerous
 from wallets.chains.registry import open_pool
 from wallets.chains.rpc.client import RefusedError
 from wallets.chains.rpc.pool import RpcPool
+from wallets.models import ReceivingWallet
 from wallets.networks import chain_spec, chains
+from wallets.receiving.mails import tell_contract, tell_doubted, tell_refused
 from wallets.receiving.service import usable_address
+from wallets.states import ChainStatus, ClaimKind
 
 T = TypeVar("T")
 
@@ -50,6 +63,8 @@ _ELSEWHERE: Final = (
     "This is a contract on {other}, and on {title} nothing is there. A contract wallet belongs to you only on the networks "
     "where it was made: money sent to it on {title} can be lost."
 )
+
+_REVIEWED_EVERY: Final = timedelta(days=1)
 
 
 class DoubtfulError(InvalidRequestError):
@@ -156,6 +171,73 @@ class InspectionRound:
             self._silent.add(spec.name)
             raise
         return [told, *pool.survey(lambda node: spec.family.ask_kind(node, address))]
+
+
+def review_wallets(*, now: datetime) -> int:
+    """Look up the wallets that are due; return how many are offered no more. A silent chain's wallets wait."""
+    statuses = selectors.chain_statuses(now=now)
+    read = [chain for chain, status in statuses.items() if status != ChainStatus.DOWN]
+    due = ReceivingWallet.objects.filter(
+        Q(inspected_at=None) | Q(inspected_at__lte=now - _REVIEWED_EVERY), chain__in=read, retired_at=None
+    )
+    found = list(due.order_by(F("inspected_at").asc(nulls_first=True), "pk").select_related("merchant"))
+    refused = 0
+    with InspectionRound() as inspections:
+        for wallet in in_turn(found, now=now):
+            if inspections.is_over:
+                break
+            refused += _review(wallet, inspections, now)
+    return refused
+
+
+def objected_wallets(merchant_id: int, purpose: ClaimKind | None = None) -> list[ReceivingWallet]:
+    """Return the wallets that their chains object to: present ones, and refused ones that no other wallet replaced."""
+    wallets = ReceivingWallet.objects.filter(merchant=merchant_id)
+    rows = wallets if purpose is None else wallets.filter(purpose=purpose)
+    newest = rows.order_by("chain", "purpose", "-pk").distinct("chain", "purpose")
+    return [wallet for wallet in newest if wallet.objection and (wallet.refused_at or wallet.retired_at is None)]
+
+
+def _review(wallet: ReceivingWallet, inspections: InspectionRound, now: datetime) -> bool:
+    """Look one wallet up, without a row held; return whether it is refused now."""
+    try:
+        found = inspections.inspect(wallet.chain, wallet.address)
+    except UnavailableError:
+        return False
+    except DoubtfulError as error:
+        return _note(wallet, error.message, is_lost=False, now=now)
+    except InvalidRequestError as error:
+        return _note(wallet, error.message, is_lost=True, now=now)
+    return _accept(wallet, found, now)
+
+
+@transaction.atomic
+def _accept(wallet: ReceivingWallet, found: Inspected, now: datetime) -> bool:
+    """Keep a wallet; nobody was warned of a contract that was stored before chains were asked."""
+    present = ReceivingWallet.objects.filter(pk=wallet.pk, retired_at=None)
+    if present.update(inspected_at=now, objection="") and found.warning and wallet.inspected_at is None:
+        tell_contract(wallet, warning=found.warning, now=now)
+    return False
+
+
+@transaction.atomic
+def _note(wallet: ReceivingWallet, objection: str, *, is_lost: bool, now: datetime) -> bool:
+    """Store what the chain says against a wallet, and tell its owners; return whether it is refused."""
+    Merchant.objects.select_for_update(no_key=True).get(pk=wallet.merchant_id)
+    present = ReceivingWallet.objects.filter(pk=wallet.pk, retired_at=None)
+    end = {"retired_at": now, "refused_at": now} if is_lost else {}
+    if not present.update(inspected_at=now, objection=objection[:200], **end):
+        # It was replaced meanwhile.
+        return False
+    wallet.objection = objection
+    if not is_lost:
+        tell_doubted(wallet, now=now)
+        return False
+    before = {"address": wallet.address, "objection": objection}
+    record(wallet.merchant, action="receiving_wallet.refused", object_id=wallet.chain, before=before, now=now)
+    tell_refused(wallet, now=now)
+    transaction.on_commit(selectors.forget)
+    return True
 
 
 def in_turn(rows: Sequence[T], *, now: datetime) -> list[T]:

@@ -6,9 +6,8 @@ from django.conf import settings
 
 from accounts.audit.actors import Actor
 from accounts.team.owners import mail_owners
-from wallets.addresses import shown_address
 from wallets.models import ReceivingWallet, WalletChange
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, shown_address
 from wallets.states import ClaimKind
 
 _REQUESTED = """{actor} asked for another receiving wallet of {merchant} on {chain}.

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+import structlog
 from django.db import transaction
 
 from accounts.states import Mode
-from wallets.chains.base import Account, BlockRef, ChainAdapter, Hint, TokenTransfer
+from wallets.chains.base import PARTS_FROM, Account, BlockRef, ChainAdapter, Hint, TokenTransfer
 from wallets.chains.family import ChainSpec
-from wallets.models import AccountCursor, Block, ChainCursor, ReceivingWallet, Transfer
-from wallets.reconciliation.differences import close_known, in_other_reading, key_of, note_differences
+from wallets.models import AccountCursor, Block, ChainCursor, ReceivingWallet, SourceDifference, Transfer
 from wallets.reconciliation.sources import AccountNode, BlockNode, Ledger
 from wallets.selectors import watched_keys
 from wallets.states import DifferenceKind, TransferState
@@ -25,6 +25,8 @@ from wallets.watchers.blocks import stored_hash
 from wallets.watchers.leases import LeaseLostError, is_held
 from wallets.watchers.owners import Owners
 
+log = structlog.get_logger(__name__)
+
 SPAN: Final = timedelta(hours=1)
 """How far back every pass compares."""
 
@@ -33,8 +35,10 @@ LONGEST_SPAN: Final = timedelta(days=1)
 
 _OVERLAP: Final = timedelta(minutes=10)
 
-
 _COMPARED_FIELDS: Final = ("chain", "tx_hash", "position", "recipient", "token", "units", "block_height", "block_time")
+
+TransferKey = tuple[str, int, str, str]
+"""A transfer's transaction, position, recipient and token, which identify it on its chain."""
 
 
 class SourceDisagreesError(Exception):
@@ -261,3 +265,72 @@ def _first_height(spec: ChainSpec, cursor: ChainCursor, end: BlockRef) -> int:
         kept = Block.objects.filter(chain=spec.name).order_by("height").first()
         oldest = kept.height if kept else end.height
     return min(max(end.height - blocks + 1, oldest), end.height)
+
+
+def key_of(transfer: NewTransfer | Transfer) -> TransferKey:
+    """Return the key of a transfer on its chain."""
+    return transfer.tx_hash, transfer.position, transfer.recipient, transfer.token
+
+
+def in_other_reading(told: Iterable[TransferKey], recorded: Iterable[TransferKey]) -> set[TransferKey]:
+    """Return the transfers that are recorded otherwise: as a sum where these are its parts, or in parts where this is the sum."""
+    known = {(name, to, what, at >= PARTS_FROM) for name, at, to, what in recorded}
+    return {(name, at, to, what) for name, at, to, what in told if (name, to, what, at < PARTS_FROM) in known}
+
+
+def note_differences(
+    transfers: Sequence[NewTransfer | Transfer], *, kind: DifferenceKind, source: str, now: datetime
+) -> None:
+    """Record, once each, transfers that one source knows and another does not; `source` is a node's label."""
+    told = {key_of(transfer): transfer for transfer in transfers}
+    known = SourceDifference.objects.filter(
+        chain__in={transfer.chain for transfer in transfers},
+        kind=kind,
+        tx_hash__in={transfer.tx_hash for transfer in transfers},
+    )
+    for key in known.values_list("tx_hash", "position", "recipient", "token"):
+        told.pop(key, None)
+    rows = [_difference(one, kind=kind, source=source, now=now) for one in told.values()]
+    SourceDifference.objects.bulk_create(rows, ignore_conflicts=True)
+    for row in rows:
+        log.error("sources differ", what=str(row), source=row.source)
+
+
+def _difference(
+    transfer: NewTransfer | Transfer, *, kind: DifferenceKind, source: str, now: datetime
+) -> SourceDifference:
+    return SourceDifference(
+        chain=transfer.chain,
+        kind=kind,
+        tx_hash=transfer.tx_hash,
+        position=transfer.position,
+        recipient=transfer.recipient,
+        token=transfer.token,
+        units=transfer.units,
+        block_height=transfer.block_height,
+        source=source[:120],
+        found_at=now,
+    )
+
+
+def close_known(chain: str, known: Collection[TransferKey], *, source: str, now: datetime) -> None:
+    """Close differences that a source has resolved: it was only late."""
+    late = SourceDifference.objects.filter(
+        chain=chain, kind=DifferenceKind.UNKNOWN, source=source[:120], closed_at=None
+    )
+    for row in late:
+        if (row.tx_hash, row.position, row.recipient, row.token) in known:
+            row.closed_at = now
+            row.save(update_fields=["closed_at"])
+
+
+def open_differences() -> list[SourceDifference]:
+    """Return open differences, oldest first."""
+    rows = SourceDifference.objects.filter(closed_at=None)
+    return list(rows.order_by("found_at", "pk"))
+
+
+def close_differences(ids: Collection[int], *, now: datetime) -> int:
+    """Close these differences; return how many were open."""
+    rows = SourceDifference.objects.filter(pk__in=ids, closed_at=None)
+    return rows.update(closed_at=now)

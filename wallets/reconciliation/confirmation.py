@@ -19,7 +19,7 @@ from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import open_pool
 from wallets.models import Transfer
-from wallets.reconciliation.differences import note_differences
+from wallets.reconciliation.comparison import note_differences
 from wallets.reconciliation.sources import Witness, witnesses
 from wallets.states import ClaimKind, DifferenceKind, TransferState
 from wallets.transfers.service import ring_after_commit

@@ -18,8 +18,7 @@ from wallets.chains.family import ChainSpec
 from wallets.chains.registry import open_pool
 from wallets.models import AccountCursor, ChainCursor, SourceDifference, Transfer
 from wallets.networks import chain_spec, reads_accounts
-from wallets.reconciliation.comparison import check_identity, since_given
-from wallets.reconciliation.differences import in_other_reading, key_of, note_differences
+from wallets.reconciliation.comparison import check_identity, in_other_reading, key_of, note_differences, since_given
 from wallets.states import DifferenceKind, TransferState
 from wallets.transfers.service import NewTransfer, record_transfers
 from wallets.watchers.blocks import stored_hash

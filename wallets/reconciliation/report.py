@@ -15,8 +15,7 @@ from wallets.networks import reads_accounts
 from wallets.reconciliation.sources import account_nodes, block_nodes
 from wallets.selectors import chain_statuses
 from wallets.states import ChainStatus
-from wallets.watchers.demand import is_expected
-from wallets.watchers.due_accounts import AccountAges, account_ages
+from wallets.watchers.demand import AccountAges, account_ages, is_expected
 
 PATIENCE_SECONDS: Final = 5.0
 """How long all nodes together may take to answer."""

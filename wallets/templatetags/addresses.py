@@ -2,7 +2,7 @@
 
 from django import template
 
-from wallets.addresses import shown_address
+from wallets.networks import shown_address
 
 register = template.Library()
 register.filter(shown_address)

@@ -32,8 +32,7 @@ from wallets.watchers.account_forks import AccountForks
 from wallets.watchers.account_ingest import commit_accounts, lacks_accounts, lacks_watched, note_turns, open_accounts
 from wallets.watchers.account_reads import AccountReader, AccountReads
 from wallets.watchers.budget import Budget
-from wallets.watchers.demand import is_expected, pause_seconds
-from wallets.watchers.due_accounts import DueAccount, Turn, due_accounts
+from wallets.watchers.demand import DueAccount, Turn, due_accounts, is_expected, pause_seconds
 from wallets.watchers.ingest import Pulse
 from wallets.watchers.leases import Lease, fenced
 from wallets.watchers.passes import ChainWatcher, Outcome

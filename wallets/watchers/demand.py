@@ -1,11 +1,17 @@
-"""Whether payments are expected on a chain now, from the database: a chain without any is read less often."""
+"""What the database says to read now: whether a chain expects payments, and which accounts are due.
 
+A chain without expected payments is read less often. Accounts with expected payments come first, and the others take turns.
+"""
+
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection
 
+from wallets.chains.base import Account
 from wallets.chains.family import ChainSpec
 from wallets.networks import poll_seconds
 
@@ -23,6 +29,9 @@ _WALLETS = """
     SELECT EXISTS (SELECT FROM wallets_transfer WHERE chain = %(chain)s AND state = 'detected' AND mode = 'live')
         OR EXISTS (SELECT FROM wallets_receivingwallet WHERE chain = %(chain)s AND expected_until >= %(expected_until)s)
 """
+
+MOST_EXPECTED: Final = 5_000
+"""The maximum of accounts read in one pass; more take turns."""
 
 
 def is_expected(spec: ChainSpec, *, now: datetime) -> bool:
@@ -52,3 +61,106 @@ def idle_seconds(spec: ChainSpec) -> float:
 def pause_seconds(spec: ChainSpec, *, now: datetime) -> float:
     """Return the pause before the next pass of a chain that was read to its head."""
     return poll_seconds(spec) if is_expected(spec, now=now) else idle_seconds(spec)
+
+
+class Turn(Enum):
+    """The group in which an account takes turns, most important first."""
+
+    EXPECTED = "somebody may be paying to it"
+    RECEIVING = "a merchant's wallet that nobody is expected to pay to"
+    WATCHED = "somebody wants to know what moves in it"
+
+
+@dataclass(frozen=True, slots=True)
+class DueAccount:
+    """An account whose turn it is. Its payments are known up to `known_through`."""
+
+    account: Account
+    turn: Turn
+    known_through: datetime | None
+
+
+# A failing account waits among those without expected payments. An account that was read in the future, by a wrong clock, is
+# due. There may be ten thousand watched-only accounts, which are read from an index.
+_DUE = """
+    WITH expected AS (
+        SELECT w.key FROM wallets_receivingwallet w
+        WHERE w.chain = %(chain)s AND w.expected_until >= %(since)s
+        UNION
+        SELECT w.key FROM wallets_transfer t JOIN wallets_receivingwallet w ON w.id = t.wallet_id
+        WHERE t.chain = %(chain)s AND t.state = 'detected' AND t.mode = 'live')
+    (SELECT 'EXPECTED', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a JOIN expected USING (key)
+     WHERE a.chain = %(chain)s AND a.last_error = ''
+     ORDER BY a.read_at NULLS FIRST, a.id LIMIT %(most_expected)s)
+    UNION ALL
+    (SELECT 'RECEIVING', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a
+     WHERE a.chain = %(chain)s AND (
+         a.read_at IS NULL OR a.read_at <= %(idle_since)s OR a.read_at > %(idle_until)s)
+       AND (a.last_error <> '' OR NOT EXISTS (SELECT FROM expected e WHERE e.key = a.key))
+       AND EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
+     ORDER BY a.read_at NULLS FIRST, a.id LIMIT %(most_others)s)
+    UNION ALL
+    (SELECT 'WATCHED', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a
+     WHERE a.chain = %(chain)s AND (a.read_at IS NULL OR a.read_at > %(idle_until)s)
+       AND NOT EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
+     ORDER BY a.read_at, a.id LIMIT %(most_others)s)
+    UNION ALL
+    (SELECT 'WATCHED', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a
+     WHERE a.chain = %(chain)s AND a.read_at <= %(idle_since)s
+       AND NOT EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
+     ORDER BY a.read_at, a.id LIMIT %(most_others)s)
+"""
+
+
+def due_accounts(spec: ChainSpec, *, now: datetime, most_others: int) -> list[DueAccount]:
+    """Return expected accounts, then at most `most_others` of both other kinds that are due; oldest first."""
+    idle = timedelta(seconds=idle_seconds(spec))
+    parameters: dict[str, Any] = {
+        "chain": spec.name,
+        "since": now - STILL_COMING,
+        "idle_since": now - idle,
+        "idle_until": now + idle,
+        "most_expected": MOST_EXPECTED,
+        "most_others": most_others,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DUE, parameters)
+        rows = cursor.fetchall()
+    return [
+        DueAccount(Account(bytes(key), address, height, time), Turn[turn], through)
+        for turn, key, address, height, time, through in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountAges:
+    """How current a chain's accounts are. Payments to every expected account are known up to `oldest`."""
+
+    accounts: int = 0
+    expected: int = 0
+    broken: int = 0
+    oldest: datetime | None = None
+
+
+_AGES = """
+    WITH expected AS (
+        SELECT w.chain, w.key FROM wallets_receivingwallet w WHERE w.expected_until >= %(since)s
+        UNION
+        SELECT w.chain, w.key FROM wallets_transfer t JOIN wallets_receivingwallet w ON w.id = t.wallet_id
+        WHERE t.state = 'detected' AND t.mode = 'live')
+    SELECT a.chain, count(*), count(e.key), count(*) FILTER (WHERE a.last_error <> ''),
+        min(a.read_through_at) FILTER (WHERE e.key IS NOT NULL AND a.last_error = '')
+    FROM wallets_accountcursor a LEFT JOIN expected e USING (chain, key)
+    GROUP BY a.chain
+"""
+
+
+def account_ages(*, now: datetime) -> dict[str, AccountAges]:
+    """Return the ages for each chain that is read by account."""
+    with connection.cursor() as cursor:
+        cursor.execute(_AGES, {"since": now - STILL_COMING})
+        return {chain: AccountAges(*counts) for chain, *counts in cursor}

@@ -29,7 +29,7 @@ from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_
 from wallets.dashboard.watched.rows import shortened
 from wallets.models import ReceivingWallet
 from wallets.networks import accepted_tokens, chain_spec, chains
-from wallets.receiving.reviews import objected_wallets
+from wallets.receiving.inspection import objected_wallets
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
 from x402.dashboard.sums import machine_sums

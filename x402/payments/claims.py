@@ -15,7 +15,7 @@ from gateway.core.ids import new_id
 from wallets.chains.registry import facts_of
 from wallets.networks import is_accepted
 from wallets.states import ClaimKind
-from wallets.transfers.queue import insert_claims
+from wallets.transfers.service import insert_claims
 from x402.heads import FRESH_SECONDS, HEADS, WATCHED_SECONDS
 from x402.inputs import Proof, VerifyRequest
 from x402.models import KeptAnswer

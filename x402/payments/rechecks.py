@@ -14,7 +14,7 @@ from wallets.chains.base import PARTS_FROM, FoundTransaction
 from wallets.lookup import ask_again, look_up_on
 from wallets.models import AccountCursor, ChainCursor
 from wallets.networks import chain_spec, chains, reads_accounts
-from wallets.transfers.queue import put_on_queue
+from wallets.transfers.service import put_on_queue
 from x402.models import X402Payment
 from x402.payments.transfers import follow_transfers, reverse
 

@@ -18,7 +18,7 @@ from wallets.chains.base import PARTS_FROM
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import chain_spec
 from wallets.states import ClaimKind, TransferState
-from wallets.transfers.queue import BATCH, process_queue
+from wallets.transfers.service import BATCH, process_queue
 from webhooks.outbox.events import NewEvent, publish
 from x402.models import Authorization, X402Payment
 from x402.payloads import payment_payload

@@ -16,10 +16,10 @@ from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
 from tests.wallets.wallet_changes import DUE, OTHER, ask, ask_for_change, make_owned_merchant, new_address
-from wallets.addresses import shown_address
 from wallets.chains.family import AccountKind
 from wallets.chains.ton.family import TON_FAMILY
 from wallets.models import ReceivingWallet, WalletChange
+from wallets.networks import shown_address
 from wallets.receiving.changes import apply_wallet_changes, cancel_change
 from wallets.receiving.inspection import InspectionRound, in_turn
 from wallets.receiving.mails import tell_failed, tell_first, tell_machine_wallet, tell_taken_over

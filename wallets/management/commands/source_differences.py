@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from wallets.reconciliation.differences import close_differences, open_differences
+from wallets.reconciliation.comparison import close_differences, open_differences
 
 
 class Command(BaseCommand):

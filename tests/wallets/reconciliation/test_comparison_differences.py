@@ -8,13 +8,7 @@ from tests.factories import NOON
 from tests.wallets.factories import make_deposit, make_difference
 from tests.wallets.transfers.test_service import new_transfer
 from wallets.models import SourceDifference
-from wallets.reconciliation.differences import (
-    close_differences,
-    close_known,
-    key_of,
-    note_differences,
-    open_differences,
-)
+from wallets.reconciliation.comparison import close_differences, close_known, key_of, note_differences, open_differences
 from wallets.states import DifferenceKind
 
 pytestmark = pytest.mark.django_db

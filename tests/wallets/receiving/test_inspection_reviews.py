@@ -22,8 +22,7 @@ from tests.wallets.receiving.test_inspection import AT, OWNERS, WETH, without_co
 from tests.wallets.wallet_changes import new_address
 from wallets.chains.family import AccountKind
 from wallets.models import ChainCursor, ReceivingWallet
-from wallets.receiving.inspection import InspectionRound
-from wallets.receiving.reviews import objected_wallets, review_wallets
+from wallets.receiving.inspection import InspectionRound, objected_wallets, review_wallets
 from wallets.receiving.service import set_receiving_wallet
 from wallets.selectors import forget, offerable_chains
 from wallets.states import ClaimKind

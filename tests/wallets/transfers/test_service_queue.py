@@ -11,8 +11,14 @@ from tests.wallets.transfers.test_service import new_transfer
 from wallets.models import Transfer, TransferClaim
 from wallets.models.transfers import TransferQuerySet
 from wallets.states import ClaimKind
-from wallets.transfers.queue import SET_ASIDE, claim_transfers, process_queue, put_on_queue, take_off_queue
-from wallets.transfers.service import record_transfers
+from wallets.transfers.service import (
+    SET_ASIDE,
+    claim_transfers,
+    process_queue,
+    put_on_queue,
+    record_transfers,
+    take_off_queue,
+)
 
 pytestmark = pytest.mark.django_db
 
