@@ -26,9 +26,8 @@ from settlements.sweeps.requests import settle_now
 from x402 import schemas
 from x402.byhash.forms import parse_settle, parse_verify
 from x402.byhash.service import verify
+from x402.exact.facilitator import settle_standard, verify_standard
 from x402.exact.kinds import supported_payload
-from x402.exact.settlement import settle_standard
-from x402.exact.verification import verify_standard
 from x402.exact.waiting import CalledAgainError, Waiting
 from x402.payloads import CSV_HEADER, config_payload, csv_rows, payment_payload
 from x402.payments.addresses import expect_machines, missing_chains, pay_to_everywhere, requires_signature, wallet_page

@@ -4,8 +4,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from x402.exact.authorizations import forget_unsent
-from x402.exact.settlement import finish_open
-from x402.payments.answers import forget_old
+from x402.exact.facilitator import finish_open
+from x402.payments.claims import forget_old
 from x402.payments.rechecks import note_arrivals, recheck_payments
 from x402.payments.transfers import follow_transfers
 

@@ -16,7 +16,7 @@ from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
 from wallets.chains.rpc.pool import RpcPool
-from x402.exact import authorizations, settlement, waiting
+from x402.exact import authorizations, facilitator, waiting
 from x402.exact.evm import broadcast, contracts, rail
 from x402.exact.inputs import StandardRequest
 from x402.models import Authorization, X402Payment
@@ -64,7 +64,7 @@ def test_a_claim_that_reads_before_it_writes_would_serve_more_than_one(
         Authorization.objects.filter(pk=row.pk).update(served_at=now)
         return True
 
-    monkeypatch.setattr(settlement, "claim_success", claim)
+    monkeypatch.setattr(facilitator, "claim_success", claim)
     body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     answers = settled_at_once(exact_seller, [body] * MANY)
     assert [answer["success"] for answer in answers] == [True] * MANY

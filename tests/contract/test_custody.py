@@ -115,7 +115,7 @@ SAID: Final = {
     "If the sum of one payer is large": [f"{MACHINES}test_a_large_sum_of_one_payer_waits_for_a_second_node"],
     "Prices below 1 USD": [f"{MACHINES}test_cents_wait_once_their_sellers_sum_is_large"],
     "A signed payment of the x402 standard": [
-        "x402/exact/test_settlement.py::test_a_large_signed_payment_waits_for_nobody"
+        "x402/exact/test_facilitator_settle.py::test_a_large_signed_payment_waits_for_nobody"
     ],
     "Once the sum is large, no further one": [
         "x402/exact/test_large.py::test_nothing_is_sent_until_a_second_node_knows_what_was_sold"

@@ -94,11 +94,11 @@ SIGNED: Final = Flow(
     intro="A machine pays by a signed authorisation (EIP-3009) on Base. Florin's gas account carries it out.",
     participants={"seller": "Paid API", "web": "Web", "db": "PostgreSQL", "node": "Chain node"},
     steps=(
-        Step("seller", "web", "POST /api/v1/x402/verify", "x402.exact.verification:verify_standard"),
+        Step("seller", "web", "POST /api/v1/x402/verify", "x402.exact.facilitator:verify_standard"),
         Step("web", "web", "parse the body", "x402.exact.forms:parse_standard"),
         Step("web", "node", "check signature, funds and nonce", "x402.exact.evm.eip3009:refusal"),
         Step("web", "node", "simulate the call", "x402.exact.evm.eip3009:rehearsal"),
-        Step("seller", "web", "POST /api/v1/x402/settle", "x402.exact.settlement:settle_standard"),
+        Step("seller", "web", "POST /api/v1/x402/settle", "x402.exact.facilitator:settle_standard"),
         Step("web", "web", "refuse what is late or not for us", "x402.exact.checks:refuse_new"),
         Step("web", "node", "check again", "x402.exact.evm.eip3009:refusal"),
         Step("web", "db", "claim the authorisation", "x402.exact.authorizations:claim"),

@@ -10,7 +10,7 @@ import pytest
 from tests.factories import NOON
 from wallets import browser_wallets
 from wallets.chains.family import PaymentOrder, PreparedPayment
-from wallets.chains.registry import load_chains
+from wallets.chains.registry import KeptPerThread, load_chains
 from wallets.chains.solana.family import SOLANA_FAMILY
 
 SPEC = load_chains("mainnet", {"SOLANA_RPC_URLS": "https://node.example"})["solana"]
@@ -41,7 +41,7 @@ def tills(monkeypatch: pytest.MonkeyPatch) -> list[Till]:
         return opened[-1]
 
     monkeypatch.setattr(SOLANA_FAMILY, "open_cashier", open_one, raising=False)
-    monkeypatch.setattr(browser_wallets, "_of_this_thread", threading.local())
+    monkeypatch.setattr(browser_wallets, "_cashiers", KeptPerThread(browser_wallets._open_cashier))
     return opened
 
 

@@ -19,9 +19,10 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
 """
 
 import re
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
-from typing import Final
+from typing import Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from wallets.chains.base import AddressError
@@ -48,6 +49,9 @@ KEYS: Final = (
 _GLOBAL_KEYS: Final = {"NETWORK", "POLL_SECONDS", "IDLE_SECONDS"}
 DEFAULT_LARGE_AMOUNT_USD: Final = 10_000
 _MOST_CONFIRMATIONS: Final = 1_000
+
+
+T = TypeVar("T")
 
 
 class ChainConfigError(ValueError):
@@ -111,6 +115,29 @@ def open_pool(spec: ChainSpec) -> RpcPool:
     pairs = zip_longest(spec.rpc_urls, spec.api_keys, fillvalue="")
     nodes = [spec.family.open_node(url, api_key=key) for url, key in pairs]
     return RpcPool(nodes, identify=spec.family.identify(spec))
+
+
+class KeptPerThread(threading.local, Generic[T]):
+    """One object per thread and chain, because pools are not thread-safe. It is replaced when the chain's settings change.
+
+    `open_` makes it, and `close` closes its connections when it is replaced.
+    """
+
+    def __init__(self, open_: Callable[[ChainSpec], T], *, close: Callable[[T], None] = lambda _: None) -> None:
+        self._open = open_
+        self._close = close
+        self._kept: dict[str, tuple[ChainSpec, T]] = {}
+
+    def of(self, spec: ChainSpec) -> T:
+        """Return this thread's object for a chain."""
+        known = self._kept.get(spec.name)
+        if known is not None and known[0] == spec:
+            return known[1]
+        if known is not None:
+            self._close(known[1])
+        opened = self._open(spec)
+        self._kept[spec.name] = (spec, opened)
+        return opened
 
 
 def _x402_name(facts: ChainFacts, network: Network, chain_id: int | None) -> str | None:

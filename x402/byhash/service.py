@@ -19,8 +19,7 @@ from x402.byhash.forms import is_signed_by_payer
 from x402.inputs import FAILING, Proof, VerifyRequest
 from x402.payloads import invalid_payload
 from x402.payments.addresses import expect_machines, is_paid_at
-from x402.payments.answers import kept_answer, note_unread, take_unread
-from x402.payments.claims import Caller, read_books, use_recorded, use_up
+from x402.payments.claims import Caller, kept_answer, note_unread, read_books, take_unread, use_recorded, use_up
 from x402.payments.large import awaits_second_node
 from x402.rules import Candidate, Facts, Verdict
 from x402.states import Reason

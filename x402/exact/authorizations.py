@@ -16,8 +16,7 @@ from settlements.states import Purpose, TransactionState
 from x402.exact.errors import TakenElsewhereError
 from x402.exact.inputs import StandardRequest
 from x402.models import Authorization
-from x402.payments.answers import KEPT
-from x402.payments.claims import Caller
+from x402.payments.claims import KEPT, Caller
 from x402.states import AuthorizationState
 
 LEASE: Final = timedelta(seconds=5)

@@ -1,16 +1,21 @@
-"""Uses payments up: one insert decides which request gets it, records the fee and keeps the response."""
+"""Uses payments up: one insert decides which request gets it, records the fee and keeps the response.
+
+Responses are kept under an Idempotency-Key, or because the client had closed its connection: a repeated request gets the same one,
+and costs the payer no other payment.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import orjson
 import structlog
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, transaction
 
 from accounts.fees.service import insert_fees
 from accounts.states import Mode
+from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
 from wallets.chains.registry import facts_of
 from wallets.networks import is_accepted
@@ -18,7 +23,7 @@ from wallets.states import ClaimKind
 from wallets.transfers.service import insert_claims
 from x402.heads import FRESH_SECONDS, HEADS, WATCHED_SECONDS
 from x402.inputs import Proof, VerifyRequest
-from x402.models import KeptAnswer
+from x402.models import KeptAnswer, Sighting, X402Payment
 from x402.payloads import valid_payload
 from x402.payments.addresses import settles_directly
 from x402.payments.large import IS_BELIEVED, ask_early, is_limited, limits_for, turn_of_seller
@@ -26,6 +31,8 @@ from x402.rules import IN_HAND, OLDEST, Candidate, Facts
 from x402.states import PaymentStatus, Protocol
 
 log = structlog.get_logger(__name__)
+
+KEPT: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,7 @@ IS_RECORDED: Final = """
 """
 """SQL condition: the transfer `t` is of the transaction and paid the merchant's machines at `pay_to`, whatever its state."""
 
+
 IS_AWAITED: Final = """
     EXISTS (
         SELECT FROM x402_authorization a
@@ -55,6 +63,7 @@ IS_AWAITED: Final = """
           AND a.created_at > %(now)s::timestamptz - %(in_hand)s)
 """
 """SQL condition: `t` may be the transfer of an authorisation being settled for the same payer."""
+
 
 _READ: Final = f"""
     SELECT s.seen_at, COALESCE(m.requires_signature, FALSE), t.id, t.tx_hash, t.position, t.token, t.units::text,
@@ -130,6 +139,8 @@ _JUDGED: Final = """
            %(transfer)s::bigint AS transfer_id, %(confirmations)s::bigint AS confirmations,
            (SELECT v.witnessed_at FROM wallets_transfer v WHERE v.id = %(transfer)s::bigint) AS witnessed_at
 """
+
+
 _RECORDED: Final = f"""
     SELECT t.tx_hash, t.position, t.units, t.block_height, t.block_time, t.state = 'confirmed' AS is_final,
            t.id AS transfer_id, t.witnessed_at,
@@ -142,6 +153,8 @@ _RECORDED: Final = f"""
           SELECT FROM x402_machinesettings m WHERE m.merchant_id = %(merchant)s AND m.requires_signature))
     ORDER BY t.position LIMIT 1
 """  # noqa: S608 - only our own text is put in
+
+
 # One statement: the payment's key decides, and the winner's insert also claims the transfer, records the fee and keeps the
 # response. If the transfer is claimed, or a response kept, by another, all of it rolls back.
 _USE: Final = """
@@ -172,12 +185,16 @@ _USE: Final = """
     SELECT paid.confirmations, paid.block_height, k.head_at, paid.transfer_id, paid.units, paid.witnessed_at
     FROM used, paid LEFT JOIN wallets_chaincursor k ON k.chain = %(chain)s::text
 """
+
+
 _CLAIM: Final = insert_claims(
     transfer="paid.transfer_id",
     kind=ClaimKind.X402,
     now="%(now)s::timestamptz",
     source="used, paid WHERE paid.transfer_id IS NOT NULL",
 )
+
+
 _CHARGE: Final = insert_fees("""
     SELECT %(merchant)s::bigint AS merchant_id, 'x402' AS kind, %(public_id)s::text AS subject_id,
            %(chain)s::text AS chain, %(token)s::text AS token, paid.units * 0.000001 AS received
@@ -194,6 +211,8 @@ def _statements(paid: str) -> dict[bool, str]:
 
 
 _USE_JUDGED: Final = _statements(_JUDGED)
+
+
 _USE_RECORDED: Final = _statements(_RECORDED)
 
 
@@ -304,3 +323,61 @@ def _payment(caller: Caller, request: VerifyRequest, now: datetime) -> dict[str,
         "final_status": PaymentStatus.SETTLED if is_direct else PaymentStatus.VERIFIED,
         "settled_at": now if is_direct else None,
     }
+
+
+def kept_answer(caller: Caller, request: VerifyRequest) -> dict[str, Any] | None:
+    """Return the response of the same earlier request; None without a key, or with a new one.
+
+    Raises ConflictError for another body.
+    """
+    if not caller.key:
+        return None
+    kept = KeptAnswer.objects.filter(merchant=caller.merchant_id, mode=caller.mode, key=caller.key).first()
+    if kept is None:
+        return None
+    if bytes(kept.digest) != request.digest:
+        raise ConflictError("This Idempotency-Key was used for another body.", code="duplicate")
+    answer: dict[str, Any] = kept.answer
+    return answer
+
+
+_TAKE_UNREAD: Final = """
+    WITH taken AS (
+        UPDATE x402_payment SET unread_digest = NULL
+        WHERE id = (
+            SELECT id FROM x402_payment
+            WHERE merchant_id = %(merchant)s AND mode = %(mode)s AND unread_digest = %(digest)s AND status <> 'reversed'
+            ORDER BY id LIMIT 1 FOR NO KEY UPDATE)
+        RETURNING public_id, chain, block_height
+    )
+    SELECT taken.public_id, GREATEST(k.head - taken.block_height + 1, 1)
+    FROM taken LEFT JOIN wallets_chaincursor k ON k.chain = taken.chain
+"""
+
+
+def note_unread(payment_id: str, request: VerifyRequest) -> None:
+    """Note that nobody read the valid response to a request: the next equal one gets it."""
+    X402Payment.objects.filter(public_id=payment_id).update(unread_digest=request.digest)
+
+
+@transaction.atomic
+def take_unread(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str, Any] | None:
+    """Return the valid response of the same earlier request, once, if nobody read it; else None."""
+    parameters: dict[str, Any] = {"merchant": caller.merchant_id, "mode": caller.mode, "digest": request.digest}
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_UNREAD, parameters)
+        taken = cursor.fetchone()
+    if taken is None:
+        return None
+    payment_id, confirmations = taken
+    answer = valid_payload(request.proof.tx_hash, payment_id, now=now) | {"confirmations": confirmations}
+    if caller.key:
+        kept = {"digest": request.digest, "answer": answer, "created_at": now}
+        KeptAnswer.objects.create(merchant_id=caller.merchant_id, mode=caller.mode, key=caller.key, **kept)
+    return answer
+
+
+def forget_old(*, now: datetime) -> None:
+    """Delete responses and sightings that are too old to matter."""
+    KeptAnswer.objects.filter(created_at__lt=now - KEPT).delete()
+    Sighting.objects.filter(seen_at__lt=now - KEPT).delete()

@@ -30,7 +30,7 @@ from x402.byhash import service
 from x402.byhash.service import note_sighting
 from x402.models import Authorization, Sighting, X402Payment
 from x402.payments.addresses import pay_to
-from x402.payments.answers import KEPT, forget_old
+from x402.payments.claims import KEPT, forget_old
 from x402.states import Reason
 
 pytestmark = pytest.mark.django_db

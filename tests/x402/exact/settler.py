@@ -10,7 +10,7 @@ django.setup()
 from django.utils import timezone  # noqa: E402
 
 from accounts.states import Mode  # noqa: E402
-from x402.exact.settlement import settle_standard  # noqa: E402
+from x402.exact.facilitator import settle_standard  # noqa: E402
 from x402.payments.claims import Caller  # noqa: E402
 
 if __name__ == "__main__":

@@ -22,12 +22,12 @@ from tests.factories import make_merchant
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed, honest, methods_of
 from tests.waiting import wait_until
 from tests.x402.exact.calls import settle
-from x402.exact import authorizations, settlement, waiting
+from x402.exact import authorizations, facilitator, waiting
 from x402.exact.errors import TakenElsewhereError
 from x402.exact.evm.broadcast import pool_of
 from x402.exact.evm.rail import conclude_elsewhere
+from x402.exact.facilitator import request_of
 from x402.exact.records import fail_row
-from x402.exact.settlement import request_of
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState, PaymentStatus, Protocol
 
@@ -195,7 +195,7 @@ def make_reversed(merchant: Merchant) -> Authorization:
 def test_of_a_transaction_on_solana_the_nodes_say_when_it_can_come_back_no_more(settings: Any) -> None:
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": "http://127.0.0.1:1"}
     row = make_reversed(make_merchant())
-    settlement.finish_open(clock=timezone.now)
+    facilitator.finish_open(clock=timezone.now)
     row.refresh_from_db()
     assert (row.state, row.answer) == (AuthorizationState.SENT, None)
 

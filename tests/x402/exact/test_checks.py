@@ -16,7 +16,7 @@ from tests.factories import make_merchant, make_wallet
 from tests.x402.calls import verdict
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
-from tests.x402.exact.test_settlement import UNITS, hand_in
+from tests.x402.exact.test_facilitator_settle import UNITS, hand_in
 from tests.x402.payers import claim_of, pay_to_of
 from wallets.models import ReceivingWallet
 from wallets.selectors import forget

@@ -27,9 +27,8 @@ from wallets.networks import chain_spec
 from wallets.selectors import forget
 from x402.exact import quotas
 from x402.exact.errors import RefusedPaymentError
+from x402.exact.facilitator import settle_standard, verify_standard
 from x402.exact.forms import parse_standard
-from x402.exact.settlement import settle_standard
-from x402.exact.verification import verify_standard
 from x402.exact.waiting import longest_pause
 from x402.models import Authorization, X402Payment
 from x402.payments.claims import Caller

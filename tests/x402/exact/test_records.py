@@ -21,11 +21,11 @@ from tests.factories import make_merchant
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
+from x402.exact.facilitator import request_of
 from x402.exact.inputs import Executed
 from x402.exact.records import settle_row
-from x402.exact.settlement import request_of
 from x402.models import Authorization, X402Payment
-from x402.payments.answers import KEPT
+from x402.payments.claims import KEPT
 from x402.states import AuthorizationState
 
 UNITS = 10_000

@@ -18,11 +18,10 @@ from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
-from wallets.chains.registry import open_pool
+from wallets.chains.registry import KeptPerThread, open_pool
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact.authorizations import adopt, disown
 from x402.exact.checks import refuse_late
-from x402.exact.connections import KeptPerThread
 from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
 from x402.exact.evm import contracts
 from x402.exact.evm.contracts import Call
@@ -57,7 +56,7 @@ class _SteadyNode(GasNode):
         return super().prices()
 
 
-_kept: Final = KeptPerThread(_SteadyNode)
+_kept: Final = KeptPerThread(_SteadyNode, close=lambda node: node.pool.close())
 
 
 def pool_of(spec: ChainSpec) -> RpcPool:

@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerError
 from wallets.chains.family import ChainSpec
-from wallets.chains.registry import open_pool
+from wallets.chains.registry import KeptPerThread, open_pool
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
 from wallets.chains.solana.balances import held
 from wallets.chains.solana.questions import ask_finalized, ask_head
-from x402.exact.connections import KeptPerThread
 from x402.exact.quotas import Balance
 from x402.exact.solana.transfers import Transfer
 
@@ -124,7 +123,7 @@ class SolanaNodes:
         return all(told)
 
 
-_kept: Final = KeptPerThread(SolanaNodes)
+_kept: Final = KeptPerThread(SolanaNodes, close=lambda nodes: nodes.pool.close())
 _SIMULATE: Final = "simulateTransaction"
 
 

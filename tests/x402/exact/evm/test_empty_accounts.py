@@ -20,7 +20,7 @@ from tests.wallets.factories import local_spec
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
-from x402.exact import settlement
+from x402.exact import facilitator
 from x402.exact.authorizations import LEASE
 from x402.exact.evm import eip3009, permit2
 from x402.models import Authorization
@@ -213,7 +213,7 @@ def test_what_a_process_stored_and_did_not_send_is_not_sent_once_it_has_expired(
     assert made.purpose == Purpose.CANCEL
     base_node.mine(20)
     tend_all(after=timedelta(seconds=62))
-    settlement.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
+    facilitator.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
     assert Authorization.objects.get().state == "failed"
     assert balance_of(base_node, usdc, to) == 0
     receipt = base_node.receipt(made.attempts.order_by("-number")[0].tx_hash)

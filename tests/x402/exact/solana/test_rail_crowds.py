@@ -15,7 +15,7 @@ from tests.x402.exact.calls import settle
 from tests.x402.exact.processes import settling
 from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from x402.exact import authorizations
-from x402.exact import settlement as standard_settling
+from x402.exact import facilitator as standard_settling
 from x402.exact.authorizations import claim
 from x402.exact.solana import transfers
 from x402.exact.solana.transfers import Transfer, read_transfer

@@ -22,8 +22,8 @@ from tests.x402.exact.solana.test_reasons import TROUBLE
 from wallets.models import Transfer, TransferClaim
 from x402.exact import waiting
 from x402.exact.authorizations import LEASE
+from x402.exact.facilitator import finish_open
 from x402.exact.forms import parse_standard
-from x402.exact.settlement import finish_open
 from x402.exact.solana import rail
 from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers

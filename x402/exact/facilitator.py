@@ -1,4 +1,8 @@
-"""Carries out signed authorisations, each once, despite repeated requests and crashes. A sweep ends abandoned ones."""
+"""The facilitator's two requests: verify a signed authorisation (nothing is used up), and settle it, each once.
+
+An authorisation is settled once despite repeated requests and crashes. A sweep ends abandoned ones. Requests with test keys touch
+no chain: a nonce that begins with 0xfa11 fails, on Solana a memo that begins with fail.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,9 +19,11 @@ from x402.exact.authorizations import (
     claim,
     claim_success,
     find,
+    find_for,
     give_back_success,
     has_ended,
     is_same,
+    is_unanswered,
     left_open,
     may_begin_anew,
     mined_after_all,
@@ -28,23 +34,63 @@ from x402.exact.authorizations import (
 from x402.exact.checks import refuse_new, refuse_others
 from x402.exact.errors import RefusedPaymentError, TakenElsewhereError
 from x402.exact.forms import network_in, parse_standard
-from x402.exact.inputs import Body, Clock, Signed, StandardRequest
+from x402.exact.inputs import Body, Clock, Executed, Signed, StandardRequest
 from x402.exact.kinds import network_of
-from x402.exact.quotas import SETTLING, may_ask, refuse_failing
+from x402.exact.quotas import SETTLING, VERIFYING, may_ask, refuse_failing
 from x402.exact.rails import rail_of
-from x402.exact.records import fail_row
-from x402.exact.testmode import settle_simulated
-from x402.exact.waiting import CalledAgainError, Waiting, asking
+from x402.exact.records import Payer, fail_row, record_simulated
+from x402.exact.waiting import CalledAgainError, Waiting, asking, has_place
 from x402.models import Authorization
 from x402.payments.claims import Caller
 from x402.payments.large import is_sold_out
 from x402.rules import IN_HAND
 
-log = structlog.get_logger(__name__)
-
 Answer = dict[str, Any]
 
+log = structlog.get_logger(__name__)
+
 _AT_ONCE: Final = 100
+
+
+def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
+    """Return the response to a body of `/verify` in the standard's form."""
+    try:
+        request = parse_standard(body, caller.mode)
+        refuse_others(caller, request, now=clock())
+        if (known := _known_answer(caller, request)) is not None:
+            return known
+        refuse_new(caller, request, now=clock())
+        if caller.mode == Mode.TEST:
+            return verify_simulated(request)
+        refuse_failing(request, now=clock())
+    except RefusedPaymentError as error:
+        return answers.refused_verify(error)
+    return _verify(caller, request, clock)
+
+
+def _known_answer(caller: Caller, request: StandardRequest) -> Answer | None:
+    """Return the response for an authorisation that was sent already; None if the chain must be asked."""
+    row = find_for(caller, request)
+    if row is None or not (row.served_at is not None or is_unanswered(row)):
+        return None
+    # Until a request was served for it, its payer must not have to pay twice.
+    if is_unanswered(row) and is_same(row, caller.merchant_id, request):
+        return answers.valid(request)
+    return answers.unusable(request, answers.used_reason(request))
+
+
+def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
+    if not has_place(request.spec.name):
+        # Without a free place to wait nothing may be sent, so refuse before the resource server does its work.
+        return answers.unverified(request.signed.payer)
+    if is_sold_out(caller.merchant_id, request.spec, now=clock()):
+        return answers.unready(request.signed.payer)
+    if may_ask(VERIFYING, caller.merchant_id, request.spec, now=clock()):
+        with asking(request.spec.name) as is_asked:
+            if is_asked:
+                rail = rail_of(request.spec.family)
+                return rail.verify(request, merchant_id=caller.merchant_id, clock=clock)
+    return answers.unverified(request.signed.payer)
 
 
 def settle_standard(
@@ -232,6 +278,29 @@ def _is_given_up(row: Authorization, *, now: datetime) -> bool:
     reversed_at = row.payment.reversed_at if row.payment is not None else None
     is_old = reversed_at is not None and now - reversed_at > IN_HAND
     return is_old and row.transaction_id is None and row.signed is None
+
+
+def verify_simulated(request: StandardRequest) -> dict[str, Any]:
+    """Return the response to a test's verification."""
+    if _fails(request):
+        return answers.unusable(request, reasons.INSUFFICIENT_BALANCE)
+    return answers.valid(request)
+
+
+def settle_simulated(caller: Caller, request: StandardRequest, *, now: datetime) -> dict[str, Any]:
+    """Return the response to a test's settlement, with a hash that exists on no chain."""
+    if _fails(request):
+        return answers.failed(request, reasons.INSUFFICIENT_BALANCE)
+    told = f"{caller.merchant_id}:{request.spec.name}:{request.signed.payer}:{request.signed.nonce}"
+    tx_hash = rail_of(request.spec.family).simulated_hash(told)
+    executed = Executed(tx_hash, position=0, height=0)
+    payer = Payer(caller.merchant_id, Mode.TEST, request)
+    payment_id = record_simulated(payer, executed, now=now)
+    return answers.settled(request, tx_hash, payment_id)
+
+
+def _fails(request: StandardRequest) -> bool:
+    return rail_of(request.spec.family).simulates_failure(request)
 
 
 def request_of(row: Authorization) -> StandardRequest:

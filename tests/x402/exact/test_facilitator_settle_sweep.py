@@ -15,11 +15,11 @@ from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
-from x402.exact import settlement
+from x402.exact import facilitator
 from x402.exact.authorizations import LEASE
 from x402.exact.evm import contracts
 from x402.exact.evm.broadcast import reference_of
-from x402.exact.settlement import settle_standard
+from x402.exact.facilitator import settle_standard
 from x402.models import Authorization, X402Payment
 from x402.payments.claims import Caller
 
@@ -36,7 +36,7 @@ def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:
 
 
 def finish() -> None:
-    settlement.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
+    facilitator.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_those_that_wait_do_not_keep_others_from_their_end(
     stuck = left_lying(base_node, exact_seller, usdc)
     other = left_lying(base_node, exact_seller, usdc)
     GasTransaction.objects.filter(reference=reference_of(other)).update(state=TransactionState.DROPPED)
-    monkeypatch.setattr(settlement, "_AT_ONCE", 1)
+    monkeypatch.setattr(facilitator, "_AT_ONCE", 1)
     finish()
     finish()
     states = [Authorization.objects.get(pk=one.pk).state for one in (stuck, other)]

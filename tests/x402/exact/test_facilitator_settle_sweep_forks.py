@@ -25,7 +25,7 @@ from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
 from webhooks.models import Event
-from x402.exact import settlement, waiting
+from x402.exact import facilitator, waiting
 from x402.exact.authorizations import LEASE
 from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers
@@ -73,7 +73,7 @@ def send_again(later: timedelta) -> None:
 
 
 def finish(after: timedelta = 2 * LEASE) -> None:
-    settlement.finish_open(clock=lambda: timezone.now() + after)
+    facilitator.finish_open(clock=lambda: timezone.now() + after)
 
 
 def pays_more(node: Anvil, told: Signed, usdc: str) -> None:

@@ -12,7 +12,7 @@ from tests.contract.servers import Server, running_servers
 from tests.waiting import wait_until
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.processes import environment
-from x402.exact import settlement
+from x402.exact import facilitator
 from x402.models import Authorization
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -70,6 +70,6 @@ def test_without_giving_it_back_the_payer_would_never_be_served(
     exact_seller: ApiClient, signed_body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control."""
-    monkeypatch.setattr(settlement, "give_back_success", lambda *_, **__: None)
+    monkeypatch.setattr(facilitator, "give_back_success", lambda *_, **__: None)
     settle_and_leave(exact_seller, signed_body)
     assert not settle(exact_seller, signed_body)["success"]
