@@ -6,36 +6,22 @@ from typing import Final
 from accounts.models import ApiKey, AuditEntry, FeeEntry, Membership, Merchant
 from gateway.core.exports import ExportTable, table_of
 
-_MERCHANT: Final = (
-    "public_id",
-    "name",
-    "fee_tier",
-    "fee_rate",
-    "buyers_may_retry",
-    "mails_receipts",
-    "wallet_change_hours",
-    "branding__display_name",
-    "branding__accent",
-    "branding__support_url",
-    "branding__terms_url",
-    "branding__return_label",
-    "created_at",
-    "closed_at",
-)
-_FEE: Final = ("kind", "subject_id", "number", "chain", "token", "received", "rate", "amount", "charged_at")
-_AUDIT: Final = ("created_at", "actor_label", "action", "object_id", "before", "after", "address")
+_MERCHANT: Final = """
+    public_id name fee_tier fee_rate buyers_may_retry mails_receipts wallet_change_hours branding__display_name
+    branding__accent branding__support_url branding__terms_url branding__return_label created_at closed_at
+"""
+_FEE: Final = "kind subject_id number chain token received rate amount charged_at"
+_AUDIT: Final = "created_at actor_label action object_id before after address"
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
     """Return this app's files."""
     yield table_of("merchant", Merchant.objects.filter(pk=merchant.pk), _MERCHANT)
-    yield table_of(
-        "team", Membership.objects.filter(merchant=merchant), ("user__email", "user__name", "role", "created_at")
-    )
+    yield table_of("team", Membership.objects.filter(merchant=merchant), "user__email user__name role created_at")
     yield table_of(
         "api_keys",
         ApiKey.objects.filter(merchant=merchant),
-        ("public_id", "mode", "name", "last_four", "created_at", "last_used_at", "revoked_at"),
+        "public_id mode name last_four created_at last_used_at revoked_at",
     )
     yield table_of("fees", FeeEntry.objects.filter(merchant=merchant), _FEE)
     yield table_of("audit_log", AuditEntry.objects.filter(merchant=merchant), _AUDIT)

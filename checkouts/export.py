@@ -7,61 +7,16 @@ from accounts.models import Merchant
 from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem, Payment
 from gateway.core.exports import ExportTable, table_of
 
-_CHECKOUT: Final = (
-    "public_id",
-    "mode",
-    "status",
-    "exception",
-    "amount",
-    "currency",
-    "amount_received",
-    "description",
-    "metadata",
-    "customer_email",
-    "customer_ref",
-    "product_ref",
-    "order_ref",
-    "redirect_url",
-    "webhook_url",
-    "created_at",
-    "expires_at",
-    "paid_at",
-    "escrow",
-)
-_ITEM: Final = (
-    "mode",
-    "transfer__public_id",
-    "checkout__public_id",
-    "reason",
-    "explanation",
-    "status",
-    "created_at",
-    "resolved_at",
-)
-_DECISION: Final = (
-    "item__transfer__public_id",
-    "item__reason",
-    "act",
-    "checkout__public_id",
-    "refund_tx",
-    "actor__email",
-    "decided_at",
-    "done_at",
-    "undone_at",
-    "undone_by__email",
-    "failure",
-)
-_REPORT: Final = (
-    "mode",
-    "checkout__public_id",
-    "tx_hash",
-    "chain",
-    "verdict",
-    "details",
-    "reported_at",
-    "looked_at",
-    "closed_at",
-)
+_CHECKOUT: Final = """
+    public_id mode status exception amount currency amount_received description metadata customer_email customer_ref
+    product_ref order_ref redirect_url webhook_url created_at expires_at paid_at escrow
+"""
+_ITEM: Final = "mode transfer__public_id checkout__public_id reason explanation status created_at resolved_at"
+_DECISION: Final = """
+    item__transfer__public_id item__reason act checkout__public_id refund_tx actor__email decided_at done_at
+    undone_at undone_by__email failure
+"""
+_REPORT: Final = "mode checkout__public_id tx_hash chain verdict details reported_at looked_at closed_at"
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
@@ -70,7 +25,7 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "payments",
         Payment.objects.filter(checkout__merchant=merchant),
-        ("checkout__public_id", "transfer__public_id", "reason", "credited_at"),
+        "checkout__public_id transfer__public_id reason credited_at",
     )
     yield table_of("inbox", InboxItem.objects.filter(merchant=merchant), _ITEM)
     yield table_of("inbox_decisions", InboxDecision.objects.filter(item__merchant=merchant), _DECISION)

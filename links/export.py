@@ -8,21 +8,9 @@ from gateway.core.exports import ExportTable, table_of
 from links.models import LinkTemplate, PaymentLink, Subscription
 
 _LINK: Final = (
-    "public_id",
-    "mode",
-    "type",
-    "status",
-    "title",
-    "description",
-    "amount",
-    "currency",
-    "interval",
-    "metadata",
-    "escrow",
-    "created_at",
-    "updated_at",
+    "public_id mode type status title description amount currency interval metadata escrow created_at updated_at"
 )
-_TEMPLATE: Final = ("public_id", "mode", "title", "type", "amount", "description", "metadata", "created_at")
+_TEMPLATE: Final = "public_id mode title type amount description metadata created_at"
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
@@ -32,5 +20,5 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "subscriptions",
         Subscription.objects.filter(link__merchant=merchant),
-        ("public_id", "link__public_id", "email", "paid_until", "created_at"),
+        "public_id link__public_id email paid_until created_at",
     )

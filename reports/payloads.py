@@ -11,29 +11,10 @@ from reports.inputs import ReportFilter
 from reports.summaries import Summary, Sums
 from wallets.networks import chain_spec, decimals_of, is_accepted
 
-CSV_HEADER: Final = (
-    "id",
-    "direction",
-    "block_time",
-    "chain",
-    "token",
-    "amount",
-    "tx_hash",
-    "position",
-    "sender_address",
-    "recipient_address",
-    "status",
-    "confirmed_at",
-    "checkout_id",
-    "order_ref",
-    "wallet_id",
-    "kind",
-    "x402_payment_id",
-    "resource",
-    "fee",
-    "usd_value",
-    "explorer_url",
-)
+CSV_HEADER: Final = """
+    id direction block_time chain token amount tx_hash position sender_address recipient_address status confirmed_at
+    checkout_id order_ref wallet_id kind x402_payment_id resource fee usd_value explorer_url
+""".split()
 
 _NUMBERS: Final = ("amount", "fee", "usd_value")
 

@@ -8,22 +8,9 @@ from gateway.core.exports import ExportTable, table_of
 from settlements.models import Hold, Settlement
 
 _SETTLEMENT: Final = (
-    "public_id",
-    "mode",
-    "purpose",
-    "chain",
-    "token",
-    "to",
-    "units",
-    "units_moved",
-    "status",
-    "sender",
-    "tx_hash",
-    "error",
-    "created_at",
-    "settled_at",
+    "public_id mode purpose chain token to units units_moved status sender tx_hash error created_at settled_at"
 )
-_HOLD: Final = ("subject_id", "mode", "created_at", "released_at", "released_by", "released_actor__email")
+_HOLD: Final = "subject_id mode created_at released_at released_by released_actor__email"
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:

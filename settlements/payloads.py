@@ -9,20 +9,9 @@ from settlements.models import Settlement
 from settlements.states import SettlementStatus
 from wallets.networks import chain_spec, decimals_of
 
-CSV_HEADER: Final = (
-    "id",
-    "created_at",
-    "status",
-    "purpose",
-    "chain",
-    "token",
-    "amount",
-    "to",
-    "tx_hash",
-    "explorer_url",
-    "settled_at",
-    "error",
-)
+CSV_HEADER: Final = """
+    id created_at status purpose chain token amount to tx_hash explorer_url settled_at error
+""".split()
 
 
 def settlement_line(settlement: Settlement) -> dict[str, Any]:

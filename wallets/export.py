@@ -8,69 +8,19 @@ from gateway.core.exports import ExportTable, table_of
 from wallets.models import ReceivingWallet, Transfer, WalletChange, WalletProof, WatchedMovement, WatchedWallet
 
 _CHANGE: Final = (
-    "chain",
-    "purpose",
-    "address",
-    "requested_by__email",
-    "requested_at",
-    "effective_at",
-    "applied_at",
-    "cancelled_at",
-    "failed_at",
-    "failure",
+    "chain purpose address requested_by__email requested_at effective_at applied_at cancelled_at failed_at failure"
 )
-_PROOF: Final = (
-    "chain",
-    "purpose",
-    "address",
-    "requested_by__email",
-    "requested_at",
-    "used_at",
-    "signature",
-    "public_key",
-)
-_TRANSFER: Final = (
-    "public_id",
-    "mode",
-    "chain",
-    "tx_hash",
-    "position",
-    "token",
-    "units",
-    "is_sum",
-    "sender",
-    "recipient",
-    "state",
-    "block_height",
-    "block_time",
-    "detected_at",
-    "confirmed_at",
-    "orphaned_at",
-    "token_address",
-    # With these, anybody can have a deposit address send on another token.
-    "deposit__destination",
-    "deposit__nonce",
-)
-_WATCHED: Final = ("public_id", "mode", "chain", "address", "label", "tags", "status", "created_at", "removed_at")
-_MOVEMENT: Final = (
-    "public_id",
-    "mode",
-    "wallet__public_id",
-    "direction",
-    "chain",
-    "tx_hash",
-    "position",
-    "token",
-    "units",
-    "counterparty",
-    "is_payment",
-    "state",
-    "block_height",
-    "block_time",
-    "detected_at",
-    "confirmed_at",
-    "orphaned_at",
-)
+_PROOF: Final = "chain purpose address requested_by__email requested_at used_at signature public_key"
+# With a deposit's destination and nonce, anybody can have its address send on another token.
+_TRANSFER: Final = """
+    public_id mode chain tx_hash position token units is_sum sender recipient state block_height block_time
+    detected_at confirmed_at orphaned_at token_address deposit__destination deposit__nonce
+"""
+_WATCHED: Final = "public_id mode chain address label tags status created_at removed_at"
+_MOVEMENT: Final = """
+    public_id mode wallet__public_id direction chain tx_hash position token units counterparty is_payment state
+    block_height block_time detected_at confirmed_at orphaned_at
+"""
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
@@ -78,7 +28,7 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "receiving_wallets",
         ReceivingWallet.objects.filter(merchant=merchant),
-        ("chain", "address", "created_at", "retired_at", "taken_over_at", "refused_at", "objection"),
+        "chain address created_at retired_at taken_over_at refused_at objection",
     )
     yield table_of("receiving_wallet_proofs", WalletProof.objects.filter(merchant=merchant), _PROOF)
     yield table_of("receiving_wallet_changes", WalletChange.objects.filter(merchant=merchant), _CHANGE)

@@ -12,10 +12,10 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "webhook_endpoints",
         Endpoint.objects.filter(merchant=merchant),
-        ("mode", "url", "created_at", "disabled_at", "disabled_reason"),
+        "mode url created_at disabled_at disabled_reason",
     )
     yield table_of(
         "webhook_deliveries",
         Delivery.objects.filter(merchant=merchant),
-        ("public_id", "mode", "event_type", "status", "tries", "created_at", "finished_at"),
+        "public_id mode event_type status tries created_at finished_at",
     )

@@ -15,23 +15,10 @@ from x402.inputs import SCHEME
 from x402.models import X402Payment
 from x402.rules import Verdict
 
-CSV_HEADER: Final = (
-    "id",
-    "verified_at",
-    "status",
-    "protocol",
-    "network",
-    "token",
-    "amount",
-    "required_amount",
-    "resource",
-    "payer",
-    "pay_to",
-    "signed",
-    "tx_hash",
-    "settled_at",
-    "reversed_at",
-)
+CSV_HEADER: Final = """
+    id verified_at status protocol network token amount required_amount resource payer pay_to signed tx_hash
+    settled_at reversed_at
+""".split()
 
 
 def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, Any]:

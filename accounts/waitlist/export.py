@@ -11,5 +11,5 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "fiat_waitlist",
         FiatInterest.objects.filter(merchant=merchant),
-        ("mode", "email", "company", "country", "monthly_volume", "created_at"),
+        "mode email company country monthly_volume created_at",
     )

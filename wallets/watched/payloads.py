@@ -15,19 +15,9 @@ from wallets.watched.selectors import history_progress
 
 # The tokens whose balance the API promises on every chain.
 TOKENS: Final = ("USDC", "USDT")
-CSV_HEADER: Final = (
-    "id",
-    "direction",
-    "block_time",
-    "chain",
-    "token",
-    "amount",
-    "tx_hash",
-    "position",
-    "counterparty_address",
-    "status",
-    "confirmed_at",
-)
+CSV_HEADER: Final = """
+    id direction block_time chain token amount tx_hash position counterparty_address status confirmed_at
+""".split()
 _ALL: Final = 100
 
 
