@@ -14,10 +14,10 @@ from accounts.states import Mode
 from tests.browser.dashboard import log_in_browser, look
 from tests.dashboard.people import Desk
 from tests.waiting import wait_until
-from tests.webhooks.factories import make_deliveries, make_endpoint
+from tests.webhooks.factories import make_deliveries, make_endpoint, secrets_of
 from tests.webhooks.receiver import Receiver, Reply
 from tests.webhooks.senders import sending
-from webhooks.endpoints.secrets import ensure_secret, roll_secret, secrets_of
+from webhooks.endpoints.secrets import ensure_secret, roll_secret
 from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.states import DeliveryStatus

@@ -11,9 +11,9 @@ from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.states import Mode, Role
 from demo.seed import seed_demo
 from demo.settings_file import Credentials
+from tests.webhooks.factories import secrets_of
 from wallets.chains.registry import CHAINS
 from wallets.models import ReceivingWallet
-from webhooks.endpoints.secrets import secrets_of
 from webhooks.models import Endpoint
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

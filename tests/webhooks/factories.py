@@ -1,16 +1,19 @@
 """Rows and values of the outbox for tests."""
 
 import itertools
+from datetime import datetime
 from typing import Any
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from gateway.core.secrets import unseal
 from tests.factories import NOON
+from webhooks.endpoints.secrets import sealed_secrets
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.outbox.events import BELL, NewEvent, publish
 from webhooks.states import DeliveryStatus
 
-__all__ = ["BELL", "HOOK", "make_attempt", "make_deliveries", "make_endpoint", "make_failed", "new_event"]
+__all__ = ["BELL", "HOOK", "make_attempt", "make_deliveries", "make_endpoint", "make_failed", "new_event", "secrets_of"]
 
 HOOK = "https://shop.example/hook"
 
@@ -64,3 +67,8 @@ def make_attempt(delivery: Delivery, **overrides: Any) -> Attempt:
         "response_body": "out of coffee",
     }
     return Attempt.objects.create(delivery=delivery, **(values | overrides))
+
+
+def secrets_of(merchant: Merchant, *, now: datetime) -> list[str]:
+    """The merchant's valid secrets, the current one first."""
+    return [unseal(token) for token in sealed_secrets([merchant.pk], now=now).get(merchant.pk, [])]

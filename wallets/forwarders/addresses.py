@@ -37,16 +37,6 @@ def keccak(data: bytes) -> bytes:
     return digest
 
 
-def create2_address(deployer: bytes, *, salt: bytes, code_hash: bytes) -> bytes:
-    """Return the address of `deployer`'s contract with this creation code's hash (EIP-1014). 20 bytes."""
-    return keccak(b"\xff" + deployer + salt + code_hash)[12:]
-
-
-def first_created_address(creator: bytes) -> bytes:
-    """Return the address of a contract's first contract by CREATE: keccak(rlp([creator, 1])), 20 bytes."""
-    return keccak(b"\xd6\x94" + creator + b"\x01")[12:]
-
-
 def clone_code(implementation: bytes) -> bytes:
     """Return the code at a deposit address: the 45 bytes of EIP-1167 around the implementation's address."""
     head = bytes.fromhex("363d3d373d3d3d363d73")

@@ -19,12 +19,6 @@ DEFAULT_OVERLAP = timedelta(hours=24)
 ROLLED = "webhook_secret.rolled"
 
 
-def secrets_of(merchant: Merchant, *, now: datetime) -> list[str]:
-    """Return the merchant's valid secrets, the current one first. Raises SecretUnreadableError."""
-    sealed = sealed_secrets([merchant.pk], now=now).get(merchant.pk, [])
-    return [unseal(token) for token in sealed]
-
-
 def sealed_secrets(merchant_ids: Iterable[int], *, now: datetime) -> dict[int, list[bytes]]:
     """Return the valid secrets of several merchants, still encrypted, current ones first."""
     valid = Q(expires_at=None) | Q(expires_at__gt=now)

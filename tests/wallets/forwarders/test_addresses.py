@@ -17,9 +17,7 @@ from wallets.forwarders.addresses import (
     ForwarderInputError,
     checksum,
     clone_creation_code,
-    create2_address,
     deposit_key,
-    first_created_address,
     keccak,
 )
 from wallets.forwarders.contracts.compile import ROOT
@@ -27,6 +25,16 @@ from wallets.forwarders.factory import CONTRACTS, factory_creation_code
 
 DESTINATION = bytes.fromhex("70997970c51812dc3a010c7d01b50e0d17dc79c8")
 NONCE = bytes(range(32))
+
+
+def create2_address(deployer: bytes, *, salt: bytes, code_hash: bytes) -> bytes:
+    """The address of `deployer`'s contract with this creation code's hash (EIP-1014)."""
+    return keccak(b"\xff" + deployer + salt + code_hash)[12:]
+
+
+def first_created_address(creator: bytes) -> bytes:
+    """The address of a contract's first contract by CREATE: keccak(rlp([creator, 1]))."""
+    return keccak(b"\xd6\x94" + creator + b"\x01")[12:]
 
 
 @pytest.mark.parametrize(

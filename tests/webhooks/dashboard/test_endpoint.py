@@ -12,9 +12,9 @@ from accounts.states import Mode
 from mails.models import OutgoingMail
 from tests.dashboard.people import PASSWORD, Desk, make_desk
 from tests.factories import NOON, make_merchant
-from tests.webhooks.factories import HOOK, make_deliveries, make_endpoint
+from tests.webhooks.factories import HOOK, make_deliveries, make_endpoint, secrets_of
 from webhooks.dashboard.queries import failing_count
-from webhooks.endpoints.secrets import ensure_secret, secrets_of
+from webhooks.endpoints.secrets import ensure_secret
 from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Endpoint
 from webhooks.states import DeliveryStatus

@@ -17,12 +17,11 @@ from django.utils import timezone
 from accounts.models import AuditEntry
 from tests.factories import NOON, make_merchant
 from tests.waiting import wait_until
-from tests.webhooks.factories import make_deliveries, make_endpoint, new_event
+from tests.webhooks.factories import make_deliveries, make_endpoint, new_event, secrets_of
 from tests.webhooks.receiver import Receiver, Reply, dripping, receiving
 from tests.webhooks.senders import sending
 from webhooks.delivery import attempts, sender
 from webhooks.delivery.claims import Batch, Demand, claim_batch
-from webhooks.endpoints.secrets import secrets_of
 from webhooks.health import PROBATION_AFTER
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.outbox.events import publish

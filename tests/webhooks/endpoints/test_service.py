@@ -11,8 +11,8 @@ from accounts.states import Mode, Role
 from gateway.core.api.errors import InvalidRequestError
 from mails.sender import send_due_mails
 from tests.factories import NOON, make_merchant, make_user
-from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.endpoints.secrets import ensure_secret, roll_secret, secrets_of
+from tests.webhooks.factories import make_deliveries, make_endpoint, secrets_of
+from webhooks.endpoints.secrets import ensure_secret, roll_secret
 from webhooks.endpoints.service import disable_endpoint, enable_endpoint, set_default_url, tell_owners
 from webhooks.models import Delivery, Endpoint, SigningSecret
 

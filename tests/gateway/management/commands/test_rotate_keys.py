@@ -17,8 +17,9 @@ from settlements.gas.keys import gas_keys
 from settlements.models import GasAccount
 from tests.contract.client import ApiClient
 from tests.factories import LOCAL_NODES, make_key, make_live_chain, make_merchant, make_user, make_wallet
+from tests.webhooks.factories import secrets_of
 from wallets.models import DepositAddress
-from webhooks.endpoints.secrets import ensure_secret, secrets_of
+from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import SigningSecret
 
 pytestmark = pytest.mark.django_db
