@@ -9,7 +9,7 @@ from checkouts.inputs import OptionChoice
 from checkouts.models import AmountReservation, Checkout
 from checkouts.payloads import remaining_units
 from checkouts.payment_links import payment_uri
-from checkouts.rows import CheckoutFacts
+from checkouts.rows import AnyCheckout
 from checkouts.states import CheckoutStatus
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
@@ -19,7 +19,7 @@ from wallets.networks import chain_spec
 
 
 def available_chains(
-    checkout: CheckoutFacts, *, reserved: AmountReservation | None, now: datetime
+    checkout: AnyCheckout, *, reserved: AmountReservation | None, now: datetime
 ) -> list[dict[str, Any]]:
     """Return every option offered, sorted by priority; each shows its first token's payment.
 
@@ -30,7 +30,7 @@ def available_chains(
     return [option(checkout, spec, token=None, reserved=reserved, is_payable=shown) for spec in specs]
 
 
-def takes_money(checkout: CheckoutFacts, *, now: datetime) -> bool:
+def takes_money(checkout: AnyCheckout, *, now: datetime) -> bool:
     """Whether a payment sent now can still complete the checkout."""
     is_unpaid = checkout.status in (CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID)
     return is_unpaid and now < checkout.expires_at
@@ -61,13 +61,13 @@ def _is_of_a_link(checkout: Checkout) -> bool:
     return "link_id" in json.loads(checkout.metadata.encode())
 
 
-def offers_exact_amount(checkout: CheckoutFacts) -> bool:
+def offers_exact_amount(checkout: AnyCheckout) -> bool:
     """Return whether an offered chain identifies payments by amount."""
     return any(offer["address"] is None for offer in checkout.offers.values())
 
 
 def option(
-    checkout: CheckoutFacts, spec: ChainSpec, *, token: str | None, reserved: AmountReservation | None, is_payable: bool
+    checkout: AnyCheckout, spec: ChainSpec, *, token: str | None, reserved: AmountReservation | None, is_payable: bool
 ) -> dict[str, Any]:
     """Return one chain option, for its first token unless one is named.
 
@@ -91,7 +91,7 @@ def option(
 
 
 def payment_request(
-    checkout: CheckoutFacts, spec: ChainSpec, token: str, *, reserved: AmountReservation | None
+    checkout: AnyCheckout, spec: ChainSpec, token: str, *, reserved: AmountReservation | None
 ) -> PaymentRequest | None:
     """Return amount and destination on an offered chain; None while its exact amount is not reserved."""
     offer: Mapping[str, Any] = checkout.offers[spec.name]
@@ -111,7 +111,7 @@ def payment_request(
     )
 
 
-def check_choice(checkout: CheckoutFacts, choice: OptionChoice, *, now: datetime) -> bool:
+def check_choice(checkout: AnyCheckout, choice: OptionChoice, *, now: datetime) -> bool:
     """Check a buyer's choice, and return whether it needs an exact amount.
 
     Raises InvalidRequestError (chain_unsupported, token_unsupported) for what was not offered, ConflictError
@@ -131,13 +131,11 @@ def check_choice(checkout: CheckoutFacts, choice: OptionChoice, *, now: datetime
     return offer["address"] is None
 
 
-def refuse_payment(checkout: CheckoutFacts) -> NoReturn:
+def refuse_payment(checkout: AnyCheckout) -> NoReturn:
     """Raise the ConflictError (state_conflict) of a checkout that takes no more money."""
     raise ConflictError(f"The checkout is {checkout.status} and takes no payment.")
 
 
-def chosen_option(
-    checkout: CheckoutFacts, choice: OptionChoice, *, reserved: AmountReservation | None
-) -> dict[str, Any]:
+def chosen_option(checkout: AnyCheckout, choice: OptionChoice, *, reserved: AmountReservation | None) -> dict[str, Any]:
     """Return the filled option of a checked choice; an exact amount it needs is reserved already."""
     return option(checkout, chain_spec(choice.chain), token=choice.token, reserved=reserved, is_payable=True)

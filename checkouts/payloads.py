@@ -8,7 +8,7 @@ import orjson
 from django.conf import settings
 
 from checkouts.amounts import needed_units
-from checkouts.rows import CheckoutFacts, TransferRow
+from checkouts.rows import AnyCheckout, TransferRow
 from checkouts.states import CheckoutStatus, EscrowStatus
 from gateway.core.money import format_token, format_units, format_usd, to_units
 from gateway.core.times import iso, iso_or_none
@@ -24,7 +24,7 @@ def checkout_url(code: str) -> str:
 
 
 def checkout_payload(
-    checkout: CheckoutFacts,
+    checkout: AnyCheckout,
     transfers: Sequence[TransferRow],
     *,
     replaces: str | None,
@@ -63,14 +63,14 @@ def checkout_payload(
     }
 
 
-def escrow_status(checkout: CheckoutFacts, released_by: str | None) -> str | None:
+def escrow_status(checkout: AnyCheckout, released_by: str | None) -> str | None:
     """Return whether a checkout's money is still held; None without escrow."""
     if not checkout.escrow:
         return None
     return EscrowStatus.RELEASED if released_by else EscrowStatus.HELD
 
 
-def references_payload(checkout: CheckoutFacts) -> dict[str, Any]:
+def references_payload(checkout: AnyCheckout) -> dict[str, Any]:
     """Return the references object."""
     return {
         "customer_ref": checkout.customer_ref or None,
@@ -80,7 +80,7 @@ def references_payload(checkout: CheckoutFacts) -> dict[str, Any]:
     }
 
 
-def remaining_units(checkout: CheckoutFacts) -> int:
+def remaining_units(checkout: AnyCheckout) -> int:
     """Return the amount due in base units; 0 once the rest is within the tolerance."""
     received = to_units(checkout.amount_received)
     if received >= needed_units(checkout.amount):
@@ -88,7 +88,7 @@ def remaining_units(checkout: CheckoutFacts) -> int:
     return to_units(checkout.amount) - received
 
 
-def _payment(checkout: CheckoutFacts, transfers: Sequence[TransferRow]) -> dict[str, Any] | None:
+def _payment(checkout: AnyCheckout, transfers: Sequence[TransferRow]) -> dict[str, Any] | None:
     shown = _representative(checkout, transfers)
     if checkout.status in _WITHOUT_PAYMENT or shown is None:
         return None
@@ -102,7 +102,7 @@ def _payment(checkout: CheckoutFacts, transfers: Sequence[TransferRow]) -> dict[
     }
 
 
-def _representative(checkout: CheckoutFacts, transfers: Sequence[TransferRow]) -> TransferRow | None:
+def _representative(checkout: AnyCheckout, transfers: Sequence[TransferRow]) -> TransferRow | None:
     """Return the transfer that completed the checkout; before completion, the latest one credited."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED] or list(transfers)
     if checkout.status != CheckoutStatus.COMPLETED:

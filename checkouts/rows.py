@@ -4,59 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 from django.db import connection
 
+from checkouts.models import Checkout
 from wallets.transfers.doubts import DOUBTED
-
-
-class CheckoutFacts(Protocol):
-    """The facts of a checkout that a payload needs; both models and `CheckoutRow` have them."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def public_id(self) -> str: ...
-    @property
-    def code(self) -> str: ...
-    @property
-    def mode(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def exception(self) -> str: ...
-    @property
-    def amount(self) -> Decimal: ...
-    @property
-    def currency(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def metadata(self) -> str: ...
-    @property
-    def customer_ref(self) -> str: ...
-    @property
-    def product_ref(self) -> str: ...
-    @property
-    def order_ref(self) -> str: ...
-    @property
-    def offers(self) -> Any: ...
-    @property
-    def amount_received(self) -> Decimal: ...
-    @property
-    def expires_at(self) -> datetime: ...
-    @property
-    def created_at(self) -> datetime: ...
-    @property
-    def paid_at(self) -> datetime | None: ...
-    @property
-    def cancelled_at(self) -> datetime | None: ...
-    @property
-    def escrow(self) -> bool: ...
-    @property
-    def hold_subject(self) -> str: ...
 
 
 class CheckoutRow(NamedTuple):
@@ -96,6 +50,9 @@ class CheckoutRow(NamedTuple):
         """Return the public id under which the escrow's hold is stored; for a successor, its predecessor's."""
         return self.replaces or self.public_id
 
+
+AnyCheckout: TypeAlias = Checkout | CheckoutRow
+"""A checkout as its model or as a row, for functions that read only what both have."""
 
 COLUMNS = """
     c.id, c.public_id, c.code, c.mode, c.status, c.exception, c.amount, c.currency, c.description, c.metadata,

@@ -18,7 +18,7 @@ from checkouts.lifecycle.escrow import releases_of
 from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment
 from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units
-from checkouts.rows import COLUMNS, CheckoutFacts, CheckoutRow, transfers_of
+from checkouts.rows import COLUMNS, AnyCheckout, CheckoutRow, transfers_of
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page, parse_text, parse_time
@@ -64,7 +64,7 @@ def _objects(rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:
     ]
 
 
-def reserved_amount(checkout: CheckoutFacts, *, now: datetime) -> AmountReservation | None:
+def reserved_amount(checkout: AnyCheckout, *, now: datetime) -> AmountReservation | None:
     """Return the exact amount reserved for a checkout's amount due, its merchant loaded; None until one is chosen.
 
     There is no query if no exact-amount chain is offered or no more money is taken.

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
-from checkouts.rows import CheckoutFacts
+from checkouts.rows import AnyCheckout
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.web.badges import Badge
 from wallets.states import TransferState
@@ -56,7 +56,7 @@ IN_DOUBT: Final = Badge("In doubt", "bad")
 CANCELLED: Final = Badge("Cancelled", "")
 
 
-def status_badge(checkout: CheckoutFacts, *, is_doubted: bool = False) -> Badge:
+def status_badge(checkout: AnyCheckout, *, is_doubted: bool = False) -> Badge:
     """Return the label of a checkout's status, with its exception if there is one, or that its payment is in doubt."""
     if checkout.cancelled_at is not None:
         return CANCELLED

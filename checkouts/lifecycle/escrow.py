@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from accounts.audit.actors import Actor
-from checkouts.rows import CheckoutFacts
+from checkouts.rows import AnyCheckout
 from checkouts.states import FINAL, CheckoutStatus
 from gateway.core.api.errors import ConflictError
 from settlements.sweeps.escrow import holds_of, release
@@ -16,7 +16,7 @@ def holdable(chains: Iterable[Offerable]) -> list[Offerable]:
     return [chain for chain in chains if chain.destination is not None]
 
 
-def releases_of(checkouts: Sequence[CheckoutFacts]) -> dict[int, str]:
+def releases_of(checkouts: Sequence[AnyCheckout]) -> dict[int, str]:
     """Return, by the key of each checkout in escrow, who released its money: a `ReleasedBy`, or empty if unreleased.
 
     Runs no query if none is in escrow.
@@ -28,7 +28,7 @@ def releases_of(checkouts: Sequence[CheckoutFacts]) -> dict[int, str]:
     return {key: holds[subject].released_by for key, subject in subjects.items()}
 
 
-def release_escrow(checkout: CheckoutFacts, *, actor: Actor, now: datetime) -> bool:
+def release_escrow(checkout: AnyCheckout, *, actor: Actor, now: datetime) -> bool:
     """Release a checkout's money to the next sweep; return whether this call released it.
 
     A checkout and the successor that took its money are released together: their money is in one forwarder. Raises
