@@ -110,6 +110,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
     ),
     "What a fresh process imports, and the whole tree read anew: slow to ask, and seldom otherwise": (
         "tests/diagrams/test_documents.py::test_the_command_checks_the_diagrams",
+        "tests/diagrams/test_walk.py",
         "tests/gateway/test_apps.py::test_a_server_without_the_extra_starts",
         "tests/gateway/test_celery.py::test_a_worker_shares_what_it_imported_with_its_pool",
         "tests/gateway/test_rsgi.py",
