@@ -94,7 +94,6 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/checkouts/page/streaming/test_application.py::test_without_valkey_streams_open_and_tell",
         "tests/checkouts/page/streaming/test_hub_listener.py::test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed",
         "clients/python/tests/test_closed.py::test_an_endless_answer_ends",
-        "tests/gateway/core/test_bell.py::test_many_rings_are_one",
         "tests/gateway/management/commands/test_schema.py::test_a_table_that_is_held_is_not_waited_for_long",
         "tests/mails/test_sender.py::test_a_send_that_takes_too_long_is_broken_off_and_counts_as_a_try",
         "tests/wallets/chains/rpc/test_notices.py::test_a_flood_of_notices_is_read_slowly",

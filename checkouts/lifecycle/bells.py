@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable
 
-from django.db import connection
+from gateway.core import bell
 
-CHANNEL = "florin_pages"
+PAGES = "florin_pages"
 # A PostgreSQL notice holds less than 8,000 bytes; a bigint and its comma take at most 20.
 _IDS_OF_A_NOTICE = 390
 _ID = re.compile(r"[0-9]{1,19}")
@@ -15,10 +15,8 @@ def ring_pages(checkout_ids: Iterable[int]) -> None:
     """Notify in the caller's transaction: sent on commit, and never if it rolls back."""
     ids = [str(checkout_id) for checkout_id in checkout_ids]
     notices = [",".join(ids[start : start + _IDS_OF_A_NOTICE]) for start in range(0, len(ids), _IDS_OF_A_NOTICE)]
-    if not notices:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_notify(%s::text, notice) FROM unnest(%s::text[]) AS n(notice)", [CHANNEL, notices])
+    if notices:
+        bell.ring(PAGES, notices)
 
 
 def rung_ids(notice: str) -> list[int]:

@@ -1,86 +1,54 @@
-"""Bells: wake-up messages through Valkey. They carry no data, and a lost one costs the listener one poll."""
+"""Bells: wake-up messages of PostgreSQL (NOTIFY), heard when the ringing transaction commits.
+
+A lost one costs the listener one poll: whoever listens also looks by itself from time to time.
+"""
 
 import asyncio
-import time
+from collections.abc import Callable, Sequence
 
-import redis
+import psycopg
 import structlog
 from django.conf import settings
-from redis.backoff import NoBackoff
-from redis.client import PubSub
-from redis.retry import Retry
-
-from gateway.core import valkey
+from django.db import connection
+from psycopg.conninfo import make_conninfo
 
 log = structlog.get_logger(__name__)
 
-_CONNECT_SECONDS = 0.5
 _RETRY_SECONDS = 1.0
+# A host that vanished is noticed within a minute.
+_KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 
-def ring(name: str) -> None:
-    """Wake all listeners of the bell `name`. Never raises: listeners also poll."""
-    valkey.attempt(lambda client: client.publish(_channel(name), b""))
+def ring(bell: str, notices: Sequence[str] = ("",)) -> None:
+    """Ring in the caller's transaction: heard once it commits, and never if it rolls back.
+
+    A notice holds less than 8,000 bytes. Equal notices of a transaction are heard once.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_notify(%s::text, notice) FROM unnest(%s::text[]) AS n(notice)", [bell, list(notices)])
 
 
-def _channel(name: str) -> str:
-    return f"{settings.KEY_PREFIX}:bell:{name}"
+async def listen(bell: str, hear: Callable[[str], object], *, connected: Callable[[], object]) -> None:
+    """Pass on each notice of a bell, and reconnect whenever the connection fails; until cancelled.
 
-
-class Listener:
-    """Waits for one bell. While Valkey is down, it returns after the timeout, so that callers poll."""
-
-    def __init__(self, name: str) -> None:
-        self._channel = _channel(name)
-        self._subscription: PubSub | None = None
-        self._away_until = 0.0
-
-    def wait(self, seconds: float) -> bool:
-        """Return True as soon as the bell rings, False after `seconds` without it."""
-        deadline = time.monotonic() + seconds
+    `connected` is called whenever listening begins: notices before that were missed. Needs a connection of its own to the
+    server itself, because a pooler's passes no notices on.
+    """
+    while True:
         try:
-            return self._listen(deadline)
-        except (redis.RedisError, OSError) as error:
+            await _listen_once(bell, hear, connected)
+        except (psycopg.Error, OSError) as error:
             log.warning("cannot hear the bell", error=type(error).__name__)
-            self._away_until = time.monotonic() + _RETRY_SECONDS
-            self.close()
-            _sleep_until(deadline)
-            return False
-
-    async def wait_async(self, seconds: float) -> bool:
-        """As `wait`, without blocking the event loop."""
-        return await asyncio.to_thread(self.wait, seconds)
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._subscription is not None:
-            self._subscription.close()
-            self._subscription.connection_pool.disconnect()
-            self._subscription = None
-
-    def _listen(self, deadline: float) -> bool:
-        if not settings.REDIS_URL or time.monotonic() < self._away_until:
-            _sleep_until(deadline)
-            return False
-        if self._subscription is None:
-            self._subscription = self._subscribe()
-        rang = False
-        while (left := deadline - time.monotonic()) > 0:
-            message = self._subscription.get_message(timeout=0 if rang else left)
-            if rang and message is None:
-                # Takes all queued rings: one poll of the database serves them all.
-                return True
-            rang = rang or (message is not None and message["type"] == "message")
-        return rang
-
-    def _subscribe(self) -> PubSub:
-        client = redis.Redis.from_url(
-            settings.REDIS_URL, socket_connect_timeout=_CONNECT_SECONDS, retry=Retry(NoBackoff(), 0)
-        )
-        subscription: PubSub = client.pubsub()  # type: ignore[no-untyped-call]
-        subscription.subscribe(self._channel)
-        return subscription
+        await asyncio.sleep(_RETRY_SECONDS)
 
 
-def _sleep_until(deadline: float) -> None:
-    time.sleep(max(deadline - time.monotonic(), 0))
+async def _listen_once(bell: str, hear: Callable[[str], object], connected: Callable[[], object]) -> None:
+    # The database name from Django's settings, which tests change.
+    where = make_conninfo(
+        settings.DATABASE_DIRECT_URL, dbname=connection.settings_dict["NAME"], connect_timeout=5, **_KEEPALIVES
+    )
+    async with await psycopg.AsyncConnection.connect(where, autocommit=True) as ear:
+        await ear.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(bell)))
+        connected()
+        async for notice in ear.notifies():
+            hear(notice.payload)

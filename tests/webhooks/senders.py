@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from gateway.core.bell import ring
 from webhooks.delivery.sender import Sender
 from webhooks.delivery.transport import Transport
-from webhooks.outbox.events import BELL
 
 _number = itertools.count(1)
 
@@ -20,7 +18,7 @@ class RunningSender:
     """A sender in a thread, with an event loop of its own."""
 
     def __init__(self, *, deadline_seconds: float, lease: timedelta, **options: Any):
-        # Shorter than in production only for tests without Valkey, where stopping waits for a poll to end.
+        # Shorter than in production, because rows that tests write themselves ring no bell.
         self._options = {"poll_seconds": 0.2} | options
         self._deadline_seconds = deadline_seconds
         self._lease = lease
@@ -48,10 +46,9 @@ class RunningSender:
             await self._sender.run()
 
     def ask_to_stop(self) -> None:
-        """Ask it as SIGTERM would, and wake it, so that nobody waits for its poll."""
+        """Ask it as SIGTERM would."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._sender.stop)
-            ring(BELL)
 
     def stop(self) -> None:
         """Ask it to stop and wait until it has."""

@@ -90,5 +90,5 @@ def _start_afresh(deliveries: QuerySet[Delivery], now: datetime) -> int:
     changed = Delivery.objects.filter(pk__in=keys).update(
         status=DeliveryStatus.PENDING, tries=0, next_attempt_at=now, is_due=True, finished_at=None
     )
-    transaction.on_commit(lambda: bell.ring(BELL))
+    bell.ring(BELL)
     return changed

@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,7 +15,7 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from gateway.core.bell import Listener
+from gateway.core import bell
 from gateway.core.tracing import step
 from webhooks.delivery import claims
 from webhooks.delivery.attempts import Outcome, record
@@ -193,9 +194,10 @@ class Sender:
         try:
             # A failing helper ends all of them and the process: a restart is better than half a sender.
             async with asyncio.TaskGroup() as self._tasks:
-                self._tasks.create_task(self._listen())
+                listening = self._tasks.create_task(self._listen())
                 self._tasks.create_task(self._record_until_closed())
                 await self._claim_until_stopped()
+                listening.cancel()
                 await self._finish_lanes()
                 self._closing = True
                 self._done.set()
@@ -211,14 +213,12 @@ class Sender:
         while not self._stopping:
             self._look.clear()
             if not await self._claim():
-                await self._look.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._poll_seconds):
+                        await self._look.wait()
 
     async def _listen(self) -> None:
-        bell = Listener(BELL)
-        while not self._stopping:
-            await bell.wait_async(self._poll_seconds)
-            self._look.set()
-        bell.close()
+        await bell.listen(BELL, lambda _: self._look.set(), connected=self._look.set)
 
     async def _claim(self) -> bool:
         """Claim once; return whether there may be more to take at once."""

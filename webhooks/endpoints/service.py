@@ -133,7 +133,7 @@ def enable_endpoint(endpoint: Endpoint, *, now: datetime, actor: Actor = SYSTEM)
         after={"mode": endpoint.mode},
         now=now,
     )
-    transaction.on_commit(lambda: bell.ring(BELL))
+    bell.ring(BELL)
 
 
 def tell_owners(*, now: datetime) -> int:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import orjson
@@ -11,12 +10,12 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from accounts.states import Mode
-from gateway.core import bell, json
+from gateway.core import json
 from gateway.core.ids import new_id
 from gateway.core.times import iso
 from webhooks.models import Endpoint, Event
 
-BELL = "webhooks"
+BELL = "florin_webhooks"
 # The id prefix of test events: the sender marks their requests, and lists can recognise them.
 SAMPLE_PREFIX = "evt_sample"
 
@@ -54,20 +53,24 @@ FROM unnest(%(merchants)b::bigint[], %(modes)b::text[], %(values)b::bigint[])
 WHERE counter.merchant_id = stream.merchant_id AND counter.mode = stream.mode
 """
 
-# Events for a disabled endpoint are held, like those that waited when it was disabled.
-_INSERT_DELIVERIES = """
-INSERT INTO webhooks_delivery (
-    public_id, event_id, endpoint_id, status, tries, next_attempt_at, is_due,
-    merchant_id, mode, event_type, created_at
+# Events for a disabled endpoint are held, like those that waited when it was disabled. The bell rings in the same statement,
+# because the counters are locked meanwhile.
+_INSERT_DELIVERIES = f"""
+WITH inserted AS (
+    INSERT INTO webhooks_delivery (
+        public_id, event_id, endpoint_id, status, tries, next_attempt_at, is_due,
+        merchant_id, mode, event_type, created_at
+    )
+    SELECT delivery.public_id, delivery.event_id, delivery.endpoint_id,
+        CASE WHEN endpoint.disabled_at IS NULL THEN 'pending' ELSE 'held' END, 0, %(now)s::timestamptz, true,
+        endpoint.merchant_id, endpoint.mode, delivery.event_type, %(now)s::timestamptz
+    FROM unnest(%(public_ids)b::text[], %(events)b::bigint[], %(endpoints)b::bigint[], %(types)b::text[])
+        WITH ORDINALITY AS delivery (public_id, event_id, endpoint_id, event_type, place)
+    JOIN webhooks_endpoint AS endpoint ON endpoint.id = delivery.endpoint_id
+    ORDER BY delivery.place
 )
-SELECT delivery.public_id, delivery.event_id, delivery.endpoint_id,
-    CASE WHEN endpoint.disabled_at IS NULL THEN 'pending' ELSE 'held' END, 0, %(now)s::timestamptz, true,
-    endpoint.merchant_id, endpoint.mode, delivery.event_type, %(now)s::timestamptz
-FROM unnest(%(public_ids)b::text[], %(events)b::bigint[], %(endpoints)b::bigint[], %(types)b::text[])
-    WITH ORDINALITY AS delivery (public_id, event_id, endpoint_id, event_type, place)
-JOIN webhooks_endpoint AS endpoint ON endpoint.id = delivery.endpoint_id
-ORDER BY delivery.place
-"""
+SELECT pg_notify('{BELL}', '')
+"""  # noqa: S608 - only our own constant is put in
 
 # No endpoint has an empty URL: it stands for the default endpoint.
 _FIND_ENDPOINTS = """
@@ -123,8 +126,7 @@ def publish(events: Sequence[NewEvent], *, now: datetime) -> list[Event]:
         for row, _ in rows:
             row.pk = keys[row.public_id]
         cursor.execute(_ADVANCE_COUNTERS, _stream_columns(last) | {"values": list(last.values())})
-        if _insert_deliveries(rows, now):
-            transaction.on_commit(partial(bell.ring, BELL))
+        _insert_deliveries(rows, now)
     return [row for row, _ in rows]
 
 
@@ -209,7 +211,7 @@ def _event_columns(rows: Sequence[tuple[Event, NewEvent]]) -> dict[str, Any]:
     }
 
 
-def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) -> int:
+def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) -> None:
     endpoints = _endpoints([event for _, event in rows], now)
     wanted = [(row, endpoint) for row, event in rows if (endpoint := endpoints.get(_address(event))) is not None]
     if wanted:
@@ -221,7 +223,6 @@ def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) ->
                 "types": [row.type for row, _ in wanted],
             }
             cursor.execute(_INSERT_DELIVERIES, columns | {"now": now})
-    return len(wanted)
 
 
 Address = tuple[int, str, str]

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from checkouts.page.limits import STATUS
-from checkouts.page.streaming.hub import Hub, PageFacts, Stream, find_page, listen, read_facts
+from checkouts.page.streaming.hub import Hub, PageFacts, Stream, find_page, read_facts
 from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.api.errors import GatewayError, RateLimitError
@@ -215,7 +215,7 @@ class StreamApplication:
     async def _live(self, receive: Receive, send: Send) -> None:
         while (message := await receive())["type"] != "lifespan.shutdown":
             if message["type"] == "lifespan.startup":
-                work = (self._hub.run(), listen(self._hub))
+                work = (self._hub.run(), self._hub.listen())
                 self._tasks = [asyncio.create_task(one) for one in work]
                 await send({"type": "lifespan.startup.complete"})
         for task in self._tasks:

@@ -8,17 +8,15 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
-import psycopg
 import structlog
-from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
-from psycopg.conninfo import make_conninfo
 
 from accounts.states import Mode
-from checkouts.lifecycle.bells import CHANNEL, rung_ids
+from checkouts.lifecycle.bells import PAGES, rung_ids
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
+from gateway.core import bell
 from wallets.networks import chain_spec
 from wallets.selectors import chain_statuses, down_reasons
 from wallets.states import ChainStatus, DownReason, TransferState
@@ -47,10 +45,6 @@ TICK_SECONDS = 1.0
 # Every page is read again within this many ticks, because a bell may be missed; a part at each tick, so that a change of
 # all pages, such as a failing chain, does not read all of them at once.
 SLICES = 10
-
-_RETRY_SECONDS = 1.0
-# A host that vanished is noticed within a minute; meanwhile the sweep finds changes.
-_KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 
 class SeenTransfer(NamedTuple):
@@ -211,6 +205,11 @@ class Hub:
             for stream in page.streams:
                 stream.end()
 
+    async def listen(self) -> None:
+        """Mark the pages whose bell rings; until cancelled."""
+        # Bells without a connection were missed.
+        await bell.listen(PAGES, lambda notice: self.ring(rung_ids(notice)), connected=self.ring_all)
+
     async def run(self) -> None:
         """Read whenever the bell rings, and once a tick without it; until cancelled."""
         loop = asyncio.get_running_loop()
@@ -259,26 +258,3 @@ class Hub:
         page.facts = facts
         for stream in page.streams:
             stream.tell(facts)
-
-
-async def listen(hub: Hub) -> None:
-    """Pass every bell to the hub, and reconnect whenever the connection fails; until cancelled."""
-    while True:
-        try:
-            await _listen_once(hub)
-        except (psycopg.Error, OSError) as error:
-            log.warning("cannot hear the bell", error=type(error).__name__)
-        await asyncio.sleep(_RETRY_SECONDS)
-
-
-async def _listen_once(hub: Hub) -> None:
-    # The database name from Django's settings, which tests change.
-    where = make_conninfo(
-        settings.DATABASE_DIRECT_URL, dbname=connection.settings_dict["NAME"], connect_timeout=5, **_KEEPALIVES
-    )
-    async with await psycopg.AsyncConnection.connect(where, autocommit=True) as bell:
-        await bell.execute(f"LISTEN {CHANNEL}")
-        # Bells before now, or without a connection, were missed.
-        hub.ring_all()
-        async for notice in bell.notifies():
-            hub.ring(rung_ids(notice.payload))

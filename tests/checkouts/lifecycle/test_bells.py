@@ -9,7 +9,7 @@ from django.conf import settings as django_settings
 from django.db import connection
 from psycopg.conninfo import make_conninfo
 
-from checkouts.lifecycle.bells import CHANNEL, ring_pages, rung_ids
+from checkouts.lifecycle.bells import PAGES, ring_pages, rung_ids
 from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -20,13 +20,13 @@ def hear(transactional_db: None) -> Iterator[Callable[[Callable[[], None]], list
     """Run something, and return the notices that a connection of its own heard of it."""
     where = make_conninfo(django_settings.DATABASE_DIRECT_URL, dbname=connection.settings_dict["NAME"])
     with psycopg.connect(where, autocommit=True) as ear:
-        ear.execute(f"LISTEN {CHANNEL}")
+        ear.execute(f"LISTEN {PAGES}")
 
         def heard(act: Callable[[], None]) -> list[str]:
             act()
             # Notices come in the order of their transactions.
             with connection.cursor() as cursor:
-                cursor.execute(f"NOTIFY {CHANNEL}, 'end'")
+                cursor.execute(f"NOTIFY {PAGES}, 'end'")
             heard = ear.notifies(timeout=PATIENCE_SECONDS)
             payloads = (notice.payload for notice in heard)
             return list(takewhile(lambda payload: payload != "end", payloads))
@@ -47,5 +47,5 @@ def test_a_notice_that_names_no_checkout_rings_nothing(notice: str) -> None:
 
 
 def test_the_bells_name_needs_no_quoting() -> None:
-    assert CHANNEL.isidentifier()
-    assert CHANNEL.islower()
+    assert PAGES.isidentifier()
+    assert PAGES.islower()

@@ -1,97 +1,76 @@
-"""Bells: they wake listeners, and their loss costs one poll."""
+"""Bells: heard when the ringing transaction commits; their loss costs one poll."""
 
-import asyncio
-import threading
-import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
-from gateway.core import bell, valkey
-from gateway.core.bell import Listener
+from gateway.core import bell
+from gateway.core.bell import ring
+from tests.bells import ear, elsewhere
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.django_db(transaction=True)
 
-@pytest.fixture
-def listener() -> Any:
-    subscribed = Listener("test")
-    subscribed.wait(0.05)
-    yield subscribed
-    subscribed.close()
+BELL = "florin_test"
 
 
-def test_a_ring_wakes_who_listens(listener: Listener) -> None:
-    threading.Timer(0.05, bell.ring, ["test"]).start()
-    started = time.monotonic()
-    assert listener.wait(10)
-    assert time.monotonic() - started < 5
+def test_a_ring_wakes_all_who_listen_and_brings_its_notices() -> None:
+    with ear(BELL) as one, ear(BELL) as other:
+        ring(BELL)
+        ring(BELL, ["1,2", "3"])
+        wait_until(lambda: one.heard == other.heard == ["", "1,2", "3"])
 
 
-def test_a_ring_between_two_waits_is_not_lost(listener: Listener) -> None:
-    bell.ring("test")
-    assert listener.wait(5)
+def test_it_is_heard_at_the_commit_once_and_never_of_what_rolls_back() -> None:
+    with ear(BELL) as one:
+        with transaction.atomic():
+            ring(BELL, ["back"])
+            transaction.set_rollback(True)
+        with transaction.atomic():
+            ring(BELL)
+            elsewhere(f"NOTIFY {BELL}, 'meanwhile'")
+            wait_until(lambda: one.heard == ["meanwhile"])
+            ring(BELL)
+        wait_until(lambda: one.heard == ["meanwhile", ""])
+        ring(BELL, ["end"])
+        wait_until(lambda: one.heard == ["meanwhile", "", "end"])
 
 
-def test_many_rings_are_one(listener: Listener) -> None:
-    for _ in range(20):
-        bell.ring("test")
-    # The last may come a moment after the others.
-    assert 1 <= sum(listener.wait(0.1) for _ in range(20)) < 20
+def test_another_bell_is_not_heard() -> None:
+    with ear(BELL) as one:
+        ring("florin_another")
+        ring(BELL, ["end"])
+        wait_until(lambda: one.heard == ["end"])
 
 
-def test_another_bell_does_not_wake(listener: Listener) -> None:
-    bell.ring("another")
-    assert not listener.wait(0.1)
+@pytest.mark.sessions
+def test_whoever_lost_the_connection_listens_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bell, "_RETRY_SECONDS", 0.01)
+    with ear(BELL) as one:
+        elsewhere(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            f" WHERE query LIKE 'LISTEN%' AND datname = '{connection.settings_dict['NAME']}'"
+        )
+        wait_until(lambda: one.connections == 2)
+        ring(BELL, ["again"])
+        wait_until(lambda: one.heard == ["again"])
 
 
-def test_all_who_listen_are_woken(listener: Listener) -> None:
-    other = Listener("test")
-    other.wait(0.05)
-    bell.ring("test")
-    assert listener.wait(5)
-    assert other.wait(5)
-    other.close()
+def test_a_server_that_is_away_is_asked_again_until_it_is_back(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bell, "_RETRY_SECONDS", 0.01)
+    complaints: list[str] = []
+    monkeypatch.setattr(bell.log, "warning", _noting(complaints))
+    there, settings.DATABASE_DIRECT_URL = settings.DATABASE_DIRECT_URL, "postgresql:///none?host=/nowhere"
+    with ear(BELL, waits=False) as one:
+        wait_until(lambda: len(complaints) > 1)
+        assert one.connections == 0
+        settings.DATABASE_DIRECT_URL = there
+        wait_until(lambda: one.connections == 1)
+        ring(BELL)
+        wait_until(lambda: one.heard == [""])
 
 
-def test_waiting_does_not_hold_up_the_event_loop(listener: Listener) -> None:
-    async def wait_and_ring() -> bool:
-        waiting = asyncio.create_task(listener.wait_async(10))
-        await asyncio.sleep(0)
-        bell.ring("test")
-        return await waiting
-
-    assert asyncio.run(wait_and_ring())
-
-
-def test_without_valkey_ringing_is_silent_and_waiting_lasts_its_time(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.REDIS_URL = "unix:///nowhere/valkey.sock"
-    monkeypatch.setattr(valkey, "_breaker", valkey._Breaker())
-    valkey.client.cache_clear()
-    try:
-        bell.ring("test")
-        deaf = Listener("test")
-        started = time.monotonic()
-        assert not deaf.wait(0.2)
-        assert not deaf.wait(0.2)
-        assert time.monotonic() - started >= 0.4
-        deaf.close()
-    finally:
-        valkey.client.cache_clear()
-
-
-def test_a_listener_hears_again_once_valkey_is_back(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bell, "_RETRY_SECONDS", 0.05)
-    url = settings.REDIS_URL
-    settings.REDIS_URL = "unix:///nowhere/valkey.sock"
-    listener = Listener("test")
-    assert not listener.wait(0.05)
-    settings.REDIS_URL = url
-
-    def heard() -> bool:
-        bell.ring("test")
-        return listener.wait(0.05)
-
-    wait_until(heard)
-    listener.close()
+def _noting(complaints: list[str]) -> Callable[..., None]:
+    return lambda event, **_: complaints.append(event)

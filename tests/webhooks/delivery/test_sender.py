@@ -257,8 +257,8 @@ def test_a_lease_that_ended_lets_another_sender_take_over() -> None:
             assert timezone.now() > until
 
 
-def test_with_valkey_away_events_are_delivered_by_polling(settings: Any) -> None:
-    settings.REDIS_URL = "unix:///nowhere/valkey.sock"
+def test_without_the_bell_events_are_delivered_by_polling(settings: Any) -> None:
+    settings.DATABASE_DIRECT_URL = "postgresql:///none?host=/nowhere"
     with receiving() as receiver, sending():
         endpoint = endpoint_for(receiver)
         for count in range(1, 4):
@@ -268,7 +268,8 @@ def test_with_valkey_away_events_are_delivered_by_polling(settings: Any) -> None
         wait_until(lambda: delivered() == 3)
 
 
-def test_the_bell_makes_delivery_sooner_than_the_poll() -> None:
+def test_the_bell_makes_delivery_sooner_than_the_poll_with_valkey_away_too(settings: Any) -> None:
+    settings.REDIS_URL = "unix:///nowhere/valkey.sock"
     waits = []
     with receiving() as receiver, sending(poll_seconds=1.0):
         endpoint = endpoint_for(receiver)
