@@ -13,17 +13,16 @@ from rest_framework.response import Response
 
 from accounts.audit.actors import actor_of
 from accounts.keys.authentication import Principal, principal_of_request
+from gateway.core.api.fields import text_in
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors
 from gateway.core.api.pagination import list_body, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
-from gateway.core.outbound import url_policy
-from links import schemas
-from links.editing.forms import parse_changes, parse_link, parse_status, parse_template, template_id_in, with_defaults
+from links import serializers
 from links.editing.service import change_link, create_link, create_template, delete_template, locked_link, set_status
 from links.models import LinkTemplate, PaymentLink
 from links.page.qr_images import qr_png, qr_svg
-from links.payloads import link_url, template_payload
 from links.selectors import (
     link_object,
     link_page,
@@ -34,6 +33,9 @@ from links.selectors import (
     template_page,
     templates_of,
 )
+from links.serializers import NewLink, NewLinkStatus, NewLinkTemplate, read_changes
+from links.states import LinkStatus
+from links.tokens import link_url
 
 CREATE = Limit("links.create", 60)
 READ = Limit("links.read", 120)
@@ -60,8 +62,8 @@ class LinkViewSet(ApiViewSet):
     @extend_schema(
         operation_id="createLink",
         tags=["Payment links"],
-        request=schemas.NewLink,
-        responses={201: schemas.PaymentLink, **schemas.errors(400, 401, 404, 409, 413, 415, 429)},
+        request=serializers.NewLink,
+        responses={201: serializers.PaymentLink, **errors(400, 401, 404, 409, 413, 415, 429)},
     )
     def create(self, request: Request) -> Response:
         """Create a payment link.
@@ -72,19 +74,19 @@ class LinkViewSet(ApiViewSet):
         """
         principal = principal_of_request(request)
         body = json_body(request)
-        template = _template_of(principal, template_id_in(body))
+        template = _template_of(principal, text_in(body, "template", 40))
         if template is not None:
-            body = with_defaults(body, template)
+            body = NewLinkTemplate.as_sent(template) | body
         link = create_link(
-            principal.merchant_id, principal.mode, parse_link(body, url_policy()), template=template, now=timezone.now()
+            principal.merchant_id, principal.mode, NewLink.read(body), template=template, now=timezone.now()
         )
         return Response(link_object(link), status=201)
 
     @extend_schema(
         operation_id="listLinks",
         tags=["Payment links"],
-        parameters=[OpenApiParameter("status", str, enum=schemas.STATUSES), *schemas.PAGE_PARAMETERS],
-        responses={200: schemas.LinkList, **schemas.errors(400, 401, 429)},
+        parameters=[OpenApiParameter("status", str, enum=list(LinkStatus.values)), *PAGE_PARAMETERS],
+        responses={200: serializers.LinkList, **errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
         """List payment links.
@@ -99,7 +101,7 @@ class LinkViewSet(ApiViewSet):
     @extend_schema(
         operation_id="getLink",
         tags=["Payment links"],
-        responses={200: schemas.PaymentLink, **schemas.errors(401, 404, 429)},
+        responses={200: serializers.PaymentLink, **errors(401, 404, 429)},
     )
     def retrieve(self, request: Request, link_id: str) -> Response:
         """Get a payment link.
@@ -111,8 +113,8 @@ class LinkViewSet(ApiViewSet):
     @extend_schema(
         operation_id="changeLink",
         tags=["Payment links"],
-        request=schemas.LinkChanges,
-        responses={200: schemas.PaymentLink, **schemas.errors(400, 401, 404, 409, 413, 415, 429)},
+        request=serializers.LinkChanges,
+        responses={200: serializers.PaymentLink, **errors(400, 401, 404, 409, 413, 415, 429)},
     )
     def partial_update(self, request: Request, link_id: str) -> Response:
         """Update a payment link.
@@ -123,15 +125,14 @@ class LinkViewSet(ApiViewSet):
         with transaction.atomic():
             # Absent fields keep the values of the locked row, so that concurrent changes of other fields stay.
             held = locked_link(link)
-            wanted = parse_changes(held, body, url_policy())
-            changed = change_link(held, wanted, now=timezone.now(), by=actor_of(request))
+            changed = change_link(held, read_changes(held, body), now=timezone.now(), by=actor_of(request))
         return Response(link_object(changed))
 
     @extend_schema(
         operation_id="setLinkStatus",
         tags=["Payment links"],
-        request=schemas.NewLinkStatus,
-        responses={200: schemas.PaymentLink, **schemas.errors(400, 401, 404, 413, 415, 429)},
+        request=serializers.NewLinkStatus,
+        responses={200: serializers.PaymentLink, **errors(400, 401, 404, 413, 415, 429)},
     )
     @action(detail=True, methods=["patch"], url_path="status")
     def set_status(self, request: Request, link_id: str) -> Response:
@@ -140,14 +141,14 @@ class LinkViewSet(ApiViewSet):
         Any status may change to any other.
         """
         link = _link(request, link_id)
-        status = parse_status(json_body(request))
+        status = NewLinkStatus.read(json_body(request))["status"]
         changed = set_status(link, status, now=timezone.now(), by=actor_of(request))
         return Response(link_object(changed))
 
     @extend_schema(
         operation_id="getLinkQrSvg",
         tags=["Payment links"],
-        responses={(200, "image/svg+xml"): OpenApiTypes.BINARY, **schemas.errors(401, 404, 429)},
+        responses={(200, "image/svg+xml"): OpenApiTypes.BINARY, **errors(401, 404, 429)},
     )
     @action(detail=True, url_path="qr.svg")
     def qr_svg(self, request: Request, link_id: str) -> HttpResponse:
@@ -157,7 +158,7 @@ class LinkViewSet(ApiViewSet):
     @extend_schema(
         operation_id="getLinkQrPng",
         tags=["Payment links"],
-        responses={(200, "image/png"): OpenApiTypes.BINARY, **schemas.errors(401, 404, 429)},
+        responses={(200, "image/png"): OpenApiTypes.BINARY, **errors(401, 404, 429)},
     )
     @action(detail=True, url_path="qr.png")
     def qr_png(self, request: Request, link_id: str) -> HttpResponse:
@@ -204,8 +205,8 @@ class TemplateViewSet(ApiViewSet):
     @extend_schema(
         operation_id="createLinkTemplate",
         tags=["Payment links"],
-        request=schemas.NewLinkTemplate,
-        responses={201: schemas.LinkTemplate, **schemas.errors(400, 401, 413, 415, 429)},
+        request=serializers.NewLinkTemplate,
+        responses={201: serializers.LinkTemplate, **errors(400, 401, 413, 415, 429)},
     )
     def create(self, request: Request) -> Response:
         """Create a link template.
@@ -214,15 +215,15 @@ class TemplateViewSet(ApiViewSet):
         """
         principal = principal_of_request(request)
         template = create_template(
-            principal.merchant_id, principal.mode, parse_template(json_body(request)), now=timezone.now()
+            principal.merchant_id, principal.mode, NewLinkTemplate.read(json_body(request)), now=timezone.now()
         )
-        return Response(template_payload(template), status=201)
+        return Response(serializers.LinkTemplate.of(template), status=201)
 
     @extend_schema(
         operation_id="listLinkTemplates",
         tags=["Payment links"],
-        parameters=schemas.PAGE_PARAMETERS,
-        responses={200: schemas.LinkTemplateList, **schemas.errors(400, 401, 429)},
+        parameters=PAGE_PARAMETERS,
+        responses={200: serializers.LinkTemplateList, **errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
         """List link templates.
@@ -239,16 +240,16 @@ class TemplateViewSet(ApiViewSet):
     @extend_schema(
         operation_id="getLinkTemplate",
         tags=["Payment links"],
-        responses={200: schemas.LinkTemplate, **schemas.errors(401, 404, 429)},
+        responses={200: serializers.LinkTemplate, **errors(401, 404, 429)},
     )
     def retrieve(self, request: Request, template_id: str) -> Response:
         """Get a link template."""
-        return Response(template_payload(_template(request, template_id)))
+        return Response(serializers.LinkTemplate.of(_template(request, template_id)))
 
     @extend_schema(
         operation_id="deleteLinkTemplate",
         tags=["Payment links"],
-        responses={200: schemas.DeletedTemplate, **schemas.errors(401, 404, 429)},
+        responses={200: serializers.DeletedTemplate, **errors(401, 404, 429)},
     )
     def destroy(self, request: Request, template_id: str) -> Response:
         """Delete a link template.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Case, Count, F, Model, Q, QuerySet, Sum, When
@@ -15,14 +16,26 @@ from checkouts.rows import doubted_checkouts
 from checkouts.states import LIVE, CheckoutException, CheckoutStatus
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page
+from gateway.core.money import format_token
+from links import serializers
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
-from links.payloads import NOTHING, Takings, link_payload, template_payload
 from links.states import LinkStatus, LinkType, Standing
 from wallets.selectors import Offerable, offerable_chains
 
 M = TypeVar("M", bound=Model)
 _STANDINGS: Final = {CheckoutException.REVERSED: Standing.REVERSED}
 _PAID_AT = Coalesce("checkout__paid_at", "checkout__replaced_by__paid_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Takings:
+    """The number of a link's completed payments, and their sum."""
+
+    count: int = 0
+    amount: Decimal = Decimal(0)
+
+
+NOTHING: Final = Takings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +88,12 @@ def _one(rows: QuerySet[M], public_id: str, *, param: str) -> M:
 
 
 def link_object(link: PaymentLink) -> dict[str, Any]:
-    """Return the API's object for a link."""
-    return link_payload(link, takings_of([link]).get(link.pk, NOTHING))
+    """Return the API's object for a link; its merchant and template are loaded."""
+    return _shown(link, takings_of([link]).get(link.pk, NOTHING))
+
+
+def _shown(link: PaymentLink, takings: Takings) -> dict[str, Any]:
+    return serializers.PaymentLink.of(link, payments_count=takings.count, amount_collected=format_token(takings.amount))
 
 
 def link_page(wanted: LinkFilter, page: Page) -> list[dict[str, Any]]:
@@ -84,13 +101,13 @@ def link_page(wanted: LinkFilter, page: Page) -> list[dict[str, Any]]:
     rows = with_brand(links_of(wanted)).select_related("template")
     links = _page_of(rows, page)
     takings = takings_of(links)
-    return [link_payload(link, takings.get(link.pk, NOTHING)) for link in links]
+    return [_shown(link, takings.get(link.pk, NOTHING)) for link in links]
 
 
 def template_page(merchant_id: int, mode: Mode, page: Page) -> list[dict[str, Any]]:
     """Return a page of templates, newest first. Raises InvalidRequestError for an unknown starting_after."""
     rows = _page_of(templates_of(merchant_id, mode), page)
-    return [template_payload(template) for template in rows]
+    return list(map(serializers.LinkTemplate.of, rows))
 
 
 def _page_of(rows: QuerySet[M], page: Page) -> list[M]:

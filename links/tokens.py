@@ -1,4 +1,4 @@
-"""Signed tokens: a page's form, and a subscriber's personal link."""
+"""Addresses of a link's pages, and signed tokens: a page's form, and a subscriber's personal link."""
 
 from datetime import timedelta
 from typing import Final
@@ -35,10 +35,15 @@ def form_name(token: str, code: str) -> str:
     return name
 
 
+def link_url(code: str) -> str:
+    """Return the address of a link's page."""
+    return f"{settings.LINK_HOST}/p/{code}"
+
+
 def personal_url(subscription: Subscription) -> str:
     """Return the page where a subscriber renews; its link is loaded. Everyone with the address sees what is paid."""
     token = Signer(salt=_PERSONAL_SALT).sign(subscription.public_id)
-    return f"{settings.LINK_HOST}/p/{subscription.link.code}/s/{token}"
+    return f"{link_url(subscription.link.code)}/s/{token}"
 
 
 def subscription_id_of(token: str) -> str | None:

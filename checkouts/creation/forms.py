@@ -12,12 +12,10 @@ from checkouts.creation.references import reference_of
 from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.states import TestScenario
 from gateway.core import json
-from gateway.core.api.fields import is_blank, missing, refuse, text_in
-from gateway.core.money import format_usd, parse_usd
-from gateway.core.outbound import MAX_URL_LENGTH, UrlPolicy, check_destination, check_url
+from gateway.core.api.fields import flag_of, is_blank, metadata_of, missing, refuse, text_in, url_of, usd_of
+from gateway.core.outbound import UrlPolicy, check_destination, check_url
 from mails.addresses import writable
 
-MAX_METADATA_BYTES = 4096
 CURRENCY = "USD"
 
 DEFAULT_EXPIRES_IN = 1800
@@ -26,75 +24,11 @@ MAX_EXPIRES_IN = 86400
 MAX_DESCRIPTION = 256
 
 
-def amount_in(body: Mapping[str, Any], name: str = "amount") -> Decimal:
-    """Read a price in USD: a string of ASCII digits with at most two decimals, within the limits of a checkout."""
-    value = body.get(name)
-    if value is None:
-        raise missing(name)
-    return amount_of(value, name)
-
-
-def amount_of(value: Any, name: str) -> Decimal:
-    """Read one such price; errors call it `name`."""
-    if json.number_text(value) is not None:
-        raise refuse(
-            name,
-            f'{name} must be a string such as "25.00"; a JSON number has lost precision already.',
-            "amount_not_string",
-        )
-    amount = parse_usd(value) if isinstance(value, str) else None
-    if amount is None:
-        raise refuse(name, f'{name} must look like "25" or "25.00", digits only.', "amount_invalid")
-    if not MIN_AMOUNT <= amount <= MAX_AMOUNT:
-        low, high = format_usd(MIN_AMOUNT), format_usd(MAX_AMOUNT)
-        raise refuse(name, f"{name} must be from {low} to {high}.", "amount_out_of_range")
-    return amount
-
-
 def currency_of(value: Any) -> str:
     """Read a currency; only USD is accepted."""
     if value != CURRENCY:
         raise refuse("currency", 'Only "USD" is supported.', "currency_unsupported")
     return CURRENCY
-
-
-def metadata_text(value: Any) -> str:
-    """Return metadata as compact JSON text, with keys in order and numbers as they were spelled."""
-    if not isinstance(value, dict):
-        raise refuse("metadata", "metadata must be a JSON object.")
-    try:
-        text = json.dumps(value)
-    except json.NotJsonError as error:
-        raise refuse("metadata", "metadata cannot be written as JSON.") from error
-    if len(text) > MAX_METADATA_BYTES:
-        raise refuse("metadata", f"metadata must be at most {MAX_METADATA_BYTES} bytes.", "metadata_too_large")
-    return text.decode()
-
-
-def escrow_in(body: Mapping[str, Any]) -> bool:
-    """Read whether the money is held until a team member releases it; False if absent."""
-    value = body.get("escrow")
-    if value is None:
-        return False
-    if not isinstance(value, bool):
-        raise refuse("escrow", "escrow must be true or false.")
-    return value
-
-
-def redirect_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
-    """Read the address where the buyer is sent afterwards; "" if absent."""
-    value = text_in(body, "redirect_url", MAX_URL_LENGTH)
-    if value:
-        check_url(value, param="redirect_url", policy=policy)
-    return value
-
-
-def webhook_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
-    """Read the webhook address, with the sender's own checks; "" if absent."""
-    value = text_in(body, "webhook_url", MAX_URL_LENGTH)
-    if value:
-        check_destination(value, param="webhook_url", policy=policy)
-    return value
 
 
 def parse_create(body: Mapping[str, Any], urls: UrlPolicy, *, is_test: bool = True) -> NewCheckout:
@@ -106,20 +40,27 @@ def parse_create(body: Mapping[str, Any], urls: UrlPolicy, *, is_test: bool = Tr
     if metadata is None:
         metadata = {}
     return NewCheckout(
-        amount=amount_in(body),
+        amount=_amount(body),
         currency=_currency(body),
         description=text_in(body, "description", MAX_DESCRIPTION),
-        metadata=metadata_text(metadata),
+        metadata=metadata_of(metadata),
         customer_email=_email(body),
-        redirect_url=redirect_url_in(body, urls),
-        webhook_url=webhook_url_in(body, urls),
+        redirect_url=url_of(body.get("redirect_url"), "redirect_url", check_url, urls),
+        webhook_url=url_of(body.get("webhook_url"), "webhook_url", check_destination, urls),
         expires_in=_expires_in(body),
         customer_ref=reference_of(body, metadata, "customer_ref"),
         product_ref=reference_of(body, metadata, "product_ref"),
         order_ref=reference_of(body, metadata, "order_ref"),
         test_scenario=_scenario(body) if is_test else TestScenario.COMPLETED,
-        escrow=escrow_in(body),
+        escrow=flag_of(body.get("escrow"), "escrow"),
     )
+
+
+def _amount(body: Mapping[str, Any]) -> Decimal:
+    value = body.get("amount")
+    if value is None:
+        raise missing("amount")
+    return usd_of(value, "amount", MIN_AMOUNT, MAX_AMOUNT)
 
 
 def _currency(body: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Creates links by hand, from scratch or from a template, and changes them. The API's parser validates the forms."""
+"""Creates links by hand, from scratch or from a template, and changes them. The API's serializer makes and validates the forms."""
 
 import re
 from typing import Any, Final
@@ -13,103 +13,41 @@ from django.utils import timezone
 from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from checkouts.creation.references import MAX_LENGTH
 from checkouts.dashboard.new_checkout import lacks_wallet
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.json import indented
-from gateway.core.outbound import url_policy
 from gateway.core.web.form_errors import add_refusal
 from links.dashboard.link_page import found_link, found_template
 from links.dashboard.words import KINDS, Kind, price_of
-from links.editing.forms import MOST_SUGGESTIONS, LinkFields, TemplateFields, parse_changes, parse_link
 from links.editing.service import change_link, create_link, create_template, delete_template
-from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH, LinkTemplate, PaymentLink
+from links.models import LinkTemplate, PaymentLink
 from links.selectors import templates_of
-from links.states import Interval, LinkType
+from links.serializers import FIELDS_OF, NewLink, NewLinkTemplate, read_changes
+from links.states import LinkType
 
-# Fields of some types only.
-_OWN: Final = {
-    "min_amount": {LinkType.DONATION},
-    "max_amount": {LinkType.DONATION},
-    "suggested_amounts": {LinkType.DONATION},
-    "interval": {LinkType.SUBSCRIPTION},
-    "customer_ref": {LinkType.INVOICE},
-}
+# The invoice's single buyer has a reference; on other links strangers would share it.
+_OWN: Final = {**FIELDS_OF, LinkType.INVOICE: ("customer_ref",)}
 # Advanced fields.
 _MORE: Final = ("redirect_url", "webhook_url", "product_ref", "customer_ref", "escrow", "metadata")
-_SAVED: Final = ("title", "description", "amount")
 _DONATION_ORDER: Final = ("title", "description", "min_amount", "max_amount", "suggested_amounts", "amount")
-_TEXTS: Final = {*_SAVED, *_OWN, *_MORE} - {"metadata", "escrow"}
 _BETWEEN_AMOUNTS: Final = re.compile(r"[,;\s]+")
-_DEFAULT_INTERVAL: Final = Interval.MONTH
 
 _MOST_TEMPLATES = 50
 
 
-def _amount_field(label: str, *, help_text: str = "") -> forms.CharField:
-    attributes = {"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}
-    return forms.CharField(label=label, required=False, help_text=help_text, widget=forms.TextInput(attrs=attributes))
-
-
-def _url_field(label: str, help_text: str) -> forms.CharField:
-    attributes = {
-        "inputmode": "url",
-        "autocomplete": "off",
-        "autocapitalize": "none",
-        "spellcheck": "false",
-        "placeholder": "https://",
-    }
-    return forms.CharField(label=label, required=False, help_text=help_text, widget=forms.TextInput(attrs=attributes))
-
-
 class LinkForm(forms.Form):
-    """The fields of `POST /links` for a type; that request's parser checks them."""
-
-    title = forms.CharField(
-        label="Title",
-        max_length=TITLE_LENGTH,
-        help_text="What the payer buys. It is the page's heading.",
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
-    description = forms.CharField(
-        label="Description", required=False, max_length=DESCRIPTION_LENGTH, widget=forms.Textarea(attrs={"rows": 3})
-    )
-    amount = _amount_field("Amount in USD", help_text="From 0.10 to 1,000,000.00")
-    interval = forms.ChoiceField(
-        label="Paid each", choices=Interval.choices, initial=_DEFAULT_INTERVAL, help_text="It cannot be changed later."
-    )
-    min_amount = _amount_field("Minimum amount", help_text="In USD")
-    max_amount = _amount_field("Maximum amount", help_text="In USD")
-    suggested_amounts = forms.CharField(
-        label="Suggested amounts",
-        required=False,
-        help_text=f"Suggested amounts, at most {MOST_SUGGESTIONS}, such as 10, 25, 100.",
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
-    redirect_url = _url_field("Return address", "The payer returns to this address afterwards.")
-    webhook_url = _url_field("Webhook URL", "Where events of these payments go, instead of your usual one.")
-    product_ref = forms.CharField(label="Product reference", required=False, max_length=MAX_LENGTH)
-    customer_ref = forms.CharField(label="Customer reference", required=False, max_length=MAX_LENGTH)
-    escrow = forms.BooleanField(
-        label="Hold what is paid in escrow",
-        required=False,
-        help_text="It waits in its deposit address until you release it. Only Base and Polygon are offered.",
-    )
-    metadata = forms.CharField(
-        label="Metadata",
-        required=False,
-        help_text="A JSON object that each payment carries, such as {&quot;campaign&quot;: &quot;spring&quot;}.",
-        widget=forms.Textarea(attrs={"rows": 5, "spellcheck": "false", "class": "mono"}),
-    )
+    """The fields of `POST /links` for a type; that request's serializer makes and checks them."""
 
     def __init__(self, *args: Any, kind: LinkType, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.kind = kind
-        self.wanted: LinkFields | None = None
-        for name, kinds in _OWN.items():
-            if kind not in kinds:
+        self.wanted: dict[str, Any] | None = None
+        self.fields = NewLink.form_fields() | self.fields
+        for owner, names in _OWN.items():
+            for name in names if owner != kind else ():
                 del self.fields[name]
+        self.fields["title"].required = True
         amount = self.fields["amount"]
         if kind == LinkType.DONATION:
             amount.label = "Default amount"
@@ -143,7 +81,7 @@ class LinkForm(forms.Form):
             raise forms.ValidationError("This is not JSON.") from error
 
     def clean(self) -> dict[str, Any]:
-        """Validate with the API's parser, and put its error at the field it names."""
+        """Validate with the API's serializer, and put its error at the field it names."""
         if self.errors:
             return self.cleaned_data
         try:
@@ -152,16 +90,17 @@ class LinkForm(forms.Form):
             add_refusal(self, error)
         return self.cleaned_data
 
-    def _parsed(self, body: dict[str, Any]) -> LinkFields:
-        return parse_link(body | {"type": self.kind.value}, url_policy())
+    def _parsed(self, body: dict[str, Any]) -> dict[str, Any]:
+        return NewLink.read(body | {"type": self.kind.value})
 
     def _body(self) -> dict[str, Any]:
         """Return the form as a request body; empty fields are left out."""
         filled = self.cleaned_data
-        body: dict[str, Any] = {"metadata": filled["metadata"], "escrow": filled["escrow"]}
-        for name in self.fields.keys() & _TEXTS:
-            # Browsers send two characters for the end of a line.
-            body[name] = filled[name].replace("\r\n", "\n") or None
+        body: dict[str, Any] = {name: filled[name] for name in NewLink.columns() if name in self.fields}
+        for name, value in body.items():
+            if name != "metadata" and isinstance(value, str):
+                # Browsers send two characters for the end of a line.
+                body[name] = value.replace("\r\n", "\n") or None
         if listed := body.get("suggested_amounts"):
             amounts = _BETWEEN_AMOUNTS.split(listed)
             body["suggested_amounts"] = [amount for amount in amounts if amount]
@@ -174,17 +113,11 @@ class NewLinkForm(LinkForm):
     template = forms.CharField(required=False, widget=forms.HiddenInput)
     save_as_template = forms.BooleanField(label="Save as a template for other links", required=False)
 
-    def template_fields(self) -> TemplateFields | None:
+    def template_fields(self) -> dict[str, Any] | None:
         """Return the fields of the template to save, if requested; the form is valid."""
         if self.wanted is None or not self.cleaned_data["save_as_template"]:
             return None
-        return TemplateFields(
-            title=self.wanted.title,
-            description=self.wanted.description,
-            type=self.wanted.type,
-            amount=self.wanted.amount,
-            metadata=self.wanted.metadata,
-        )
+        return {name: self.wanted[name] for name in NewLinkTemplate.columns()}
 
 
 class EditLinkForm(LinkForm):
@@ -198,18 +131,18 @@ class EditLinkForm(LinkForm):
         self.link = link
         self.fields.pop("interval", None)
 
-    def _parsed(self, body: dict[str, Any]) -> LinkFields:
-        return parse_changes(self.link, body, url_policy())
+    def _parsed(self, body: dict[str, Any]) -> dict[str, Any]:
+        return read_changes(self.link, body)
 
 
 def initial_of_template(template: LinkTemplate) -> dict[str, Any]:
     """Return a new link's initial values from a template."""
-    said = {name: getattr(template, name) for name in _SAVED}
+    said = {name: getattr(template, name) for name in NewLinkTemplate.columns()}
     return said | {"metadata": _written(template.metadata), "template": template.public_id}
 
 
 def _initial_of(link: PaymentLink) -> dict[str, Any]:
-    said = {name: getattr(link, name) for name in (*_SAVED, *_OWN, *_MORE)}
+    said = {name: getattr(link, name) for name in NewLink.columns()}
     return said | {
         "suggested_amounts": ", ".join(link.suggested_amounts),
         "metadata": _written(link.metadata),
@@ -255,7 +188,7 @@ def new_link(request: SeatedRequest, *, kind: str) -> HttpResponse:
 
 
 @transaction.atomic
-def _make(request: SeatedRequest, form: NewLinkForm, wanted: LinkFields) -> PaymentLink:
+def _make(request: SeatedRequest, form: NewLinkForm, wanted: dict[str, Any]) -> PaymentLink:
     seat, now, by = request.seat, timezone.now(), actor_of(request)
     template = _template(seat, form.cleaned_data["template"])
     if (saved := form.template_fields()) is not None:

@@ -14,8 +14,7 @@ from gateway.core.web.badges import Badge
 from gateway.core.web.lists import Choice, FilterForm, SearchText, TabChoice
 from links.dashboard.words import ALL, KINDS, TABS, link_badge
 from links.models import TITLE_LENGTH, PaymentLink
-from links.payloads import NOTHING, Takings
-from links.selectors import LastPayment, LinkFilter, invoice_payments, links_of, takings_of
+from links.selectors import NOTHING, LastPayment, LinkFilter, Takings, invoice_payments, links_of, takings_of
 from links.states import LinkStatus, LinkType
 
 

@@ -26,13 +26,12 @@ from gateway.core.money import readable
 from gateway.core.web.badges import Badge
 from gateway.core.web.language_tags import utc
 from links.dashboard.words import KINDS, STANDINGS, Kind, interval_of, link_badge, price_of, range_of
-from links.editing.forms import parse_status
 from links.editing.service import set_status
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.page.build import LinkStage, stage_of
 from links.page.qr_images import qr_png, qr_svg
-from links.payloads import NOTHING, link_url, share_text
 from links.selectors import (
+    NOTHING,
     LastPayment,
     invoice_payments,
     link_template,
@@ -42,9 +41,10 @@ from links.selectors import (
     subscriber_payments,
     takings_of,
 )
+from links.serializers import NewLinkStatus, share_text
 from links.states import Interval, LinkStatus, LinkType
 from links.subscriptions.periods import coverage
-from links.tokens import personal_url
+from links.tokens import link_url, personal_url
 
 _ROWS: Final = 10
 
@@ -228,7 +228,7 @@ def set_link_status(request: SeatedRequest, *, link_id: str, status: str) -> Htt
     """Pause, archive or activate a link."""
     found = found_link(request.seat, link_id)
     try:
-        wanted = parse_status({"status": status})
+        wanted = NewLinkStatus.read({"status": status})["status"]
     except InvalidRequestError as error:
         raise Http404 from error
     set_status(found, wanted, now=timezone.now(), by=actor_of(request))

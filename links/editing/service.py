@@ -17,11 +17,13 @@ from accounts.team.owners import mail_owners
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
 from gateway.core.money import format_usd
-from links.editing.forms import LinkFields, TemplateFields
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import has_completed_checkout, has_open_checkout
 from links.states import LinkStatus, LinkType
 from mails.words import one_line
+
+Values = Mapping[str, Any]
+"""What a serializer of links.serializers read, by column."""
 
 _ADDRESSES: Final = {"webhook_url": "Webhooks to", "redirect_url": "Returns to"}
 _SHOWN: Final = 60
@@ -41,7 +43,7 @@ If you did not expect this, change it back and revoke the key:
 def create_link(
     merchant_id: int,
     mode: Mode,
-    wanted: LinkFields,
+    wanted: Values,
     *,
     template: LinkTemplate | None,
     now: datetime,
@@ -52,7 +54,6 @@ def create_link(
     If the template is deleted concurrently, the link is created without it.
     """
     refuse_if_closed(merchant_id)
-    columns = _columns(wanted)
     link = PaymentLink.objects.create(
         public_id=new_id(f"lnk_{mode}"),
         merchant_id=merchant_id,
@@ -60,9 +61,9 @@ def create_link(
         template=_still_there(template),
         created_at=now,
         updated_at=now,
-        **columns,
+        **wanted,
     )
-    said = {name: value for name, value in columns.items() if value}
+    said = {name: value for name, value in wanted.items() if value}
     _note(link, "payment_link.created", by, now, after=said)
     return link
 
@@ -75,7 +76,7 @@ def locked_link(link: PaymentLink) -> PaymentLink:
 
 @transaction.atomic
 def change_link(
-    link: PaymentLink, wanted: LinkFields, *, now: datetime, by: Actor | None = None, seen: datetime | None = None
+    link: PaymentLink, wanted: Values, *, now: datetime, by: Actor | None = None, seen: datetime | None = None
 ) -> PaymentLink:
     """Change a link's fields to `wanted`; checkouts that were made from it stay unchanged.
 
@@ -86,10 +87,9 @@ def change_link(
     held = locked_link(link)
     if seen not in (None, held.updated_at):
         raise ConflictError("Another team member has changed this link. Open it again.")
-    if held.type == LinkType.INVOICE and held.amount != wanted.amount:
+    if held.type == LinkType.INVOICE and held.amount != wanted["amount"]:
         _refuse_new_price(held)
-    columns = _columns(wanted)
-    after = {key: new for key, new in columns.items() if getattr(held, key) != new}
+    after = {key: new for key, new in wanted.items() if getattr(held, key) != new}
     before = {name: getattr(held, name) for name in after}
     for name, value in after.items():
         setattr(held, name, value)
@@ -134,20 +134,11 @@ def set_status(link: PaymentLink, status: LinkStatus, *, now: datetime, by: Acto
 
 @transaction.atomic
 def create_template(
-    merchant_id: int, mode: Mode, wanted: TemplateFields, *, now: datetime, by: Actor | None = None
+    merchant_id: int, mode: Mode, wanted: Values, *, now: datetime, by: Actor | None = None
 ) -> LinkTemplate:
     """Save a template."""
-    template = LinkTemplate.objects.create(
-        merchant_id=merchant_id,
-        mode=mode,
-        title=wanted.title,
-        type=wanted.type,
-        amount=wanted.amount,
-        description=wanted.description,
-        metadata=wanted.metadata,
-        created_at=now,
-    )
-    _note(template, "link_template.created", by, now, after={"title": wanted.title})
+    template = LinkTemplate.objects.create(merchant_id=merchant_id, mode=mode, created_at=now, **wanted)
+    _note(template, "link_template.created", by, now, after={"title": template.title})
     return template
 
 
@@ -213,23 +204,3 @@ def _refuse_new_price(link: PaymentLink) -> None:
             "A payer has an open checkout for this invoice. Change the amount once that checkout has ended.",
             param="amount",
         )
-
-
-def _columns(wanted: LinkFields) -> dict[str, Any]:
-    return {
-        "title": wanted.title,
-        "description": wanted.description,
-        "type": wanted.type,
-        "amount": wanted.amount,
-        "currency": wanted.currency,
-        "min_amount": wanted.min_amount,
-        "max_amount": wanted.max_amount,
-        "suggested_amounts": list(map(format_usd, wanted.suggested_amounts)),
-        "interval": wanted.interval or "",
-        "metadata": wanted.metadata,
-        "redirect_url": wanted.redirect_url,
-        "webhook_url": wanted.webhook_url,
-        "customer_ref": wanted.customer_ref,
-        "product_ref": wanted.product_ref,
-        "escrow": wanted.escrow,
-    }

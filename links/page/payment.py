@@ -7,6 +7,7 @@ from decimal import Decimal
 from django.db import IntegrityError, connection, transaction
 
 from accounts.states import Mode
+from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.creation.forms import DEFAULT_EXPIRES_IN
 from checkouts.creation.references import reference_in
 from checkouts.creation.service import create_checkout
@@ -14,14 +15,13 @@ from checkouts.inputs import NewCheckout
 from checkouts.states import CheckoutStatus, TestScenario
 from gateway.core import json
 from gateway.core.api.errors import ConflictError
+from gateway.core.api.fields import usd_of
 from gateway.core.money import format_usd
-from links.editing.forms import PayIntent
 from links.models import LinkCheckout, PaymentLink, Subscription
-from links.payloads import link_url
 from links.selectors import has_completed_checkout, latest_checkout, paid_moments
 from links.states import Interval, LinkStatus, LinkType
 from links.subscriptions.periods import coverage
-from links.tokens import personal_url
+from links.tokens import link_url, personal_url
 
 # A request that loses the race finds the winner's checkout on the next try.
 _LOOKS = 5
@@ -31,6 +31,20 @@ _HOLD = "SELECT FROM links_paymentlink WHERE id = %s FOR SHARE"
 
 class NotPayableError(Exception):
     """The link takes no payment now: it is paused, archived, or an invoice that was paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class PayIntent:
+    """A payer's press of the Pay button.
+
+    `form` identifies the form, so that a double press counts once. `amount` is a donor's choice, `email` is where a new
+    subscriber gets reminders, `subscription` is the owner of the personal link.
+    """
+
+    form: str
+    amount: Decimal | None = None
+    email: str = ""
+    subscription: Subscription | None = None
 
 
 class _RivalError(Exception):
@@ -47,6 +61,13 @@ class _Sale:
     email: str
     subscription: Subscription | None
     is_personal: bool
+
+
+def parse_donation(text: str, link: PaymentLink) -> Decimal:
+    """Parse a donor's typed or selected amount. Raises InvalidRequestError."""
+    # People may type a decimal comma or a dollar sign.
+    plain = text.strip().removeprefix("$").strip().replace(",", ".")
+    return usd_of(plain, "amount", link.min_amount or MIN_AMOUNT, link.max_amount or MAX_AMOUNT)
 
 
 def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:

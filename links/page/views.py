@@ -21,14 +21,12 @@ from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import keep_language
 from gateway.core.web.middleware import PermanentRedirect
 from gateway.core.web.pages import count_visit, too_many, uncached
-from links.editing.forms import PayIntent, parse_donation
 from links.models import EMAIL_LENGTH, PaymentLink, Subscription
 from links.page.build import LinkPage, LinkStage, Problem, build_link_page
-from links.page.payment import NotPayableError, pay
-from links.payloads import link_url
+from links.page.payment import NotPayableError, PayIntent, parse_donation, pay
 from links.states import LinkType
 from links.subscriptions.service import stop_reminders
-from links.tokens import StaleFormError, form_name, new_form, subscription_id_of
+from links.tokens import StaleFormError, form_name, link_url, new_form, subscription_id_of
 from mails.addresses import writable
 
 # Limits per client for one link, and for all links.

@@ -18,12 +18,11 @@ from accounts.states import Mode
 from checkouts.models import Checkout, CheckoutCount, TestStep
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
-from gateway.core.outbound import url_policy
-from links.editing.forms import PayIntent, parse_changes, parse_link
 from links.editing.service import change_link, create_link, delete_template
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, SubscriberMail, Subscription
-from links.page.payment import NotPayableError, pay
+from links.page.payment import NotPayableError, PayIntent, pay
 from links.selectors import payment_link
+from links.serializers import NewLink, read_changes
 from links.subscriptions.service import plan_reminders, settle_subscriptions
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
@@ -155,7 +154,7 @@ def test_an_invoice_keeps_its_price_once_somebody_is_paying_it() -> None:
 
 def reprice(link: PaymentLink) -> str:
     found = payment_link(link.merchant_id, link.mode, link.public_id)  # type: ignore[arg-type]
-    wanted = parse_changes(found, {"amount": "30"}, url_policy())
+    wanted = read_changes(found, {"amount": "30"})
     try:
         change_link(found, wanted, now=timezone.now())
     except ConflictError as error:
@@ -186,7 +185,7 @@ def test_two_changes_of_different_fields_at_once_both_stay() -> None:
 def test_without_the_lock_before_parsing_the_price_is_put_back() -> None:
     """The negative control of the test above."""
     link = make_link(amount=Decimal(25))
-    wanted = parse_changes(link, {"title": "Tea"}, url_policy())
+    wanted = read_changes(link, {"title": "Tea"})
     PaymentLink.objects.filter(pk=link.pk).update(amount=50)
     change_link(link, wanted, now=timezone.now())
     link.refresh_from_db()
@@ -237,7 +236,7 @@ def forget_unlocked(template: LinkTemplate) -> None:
 def made_while_deleted(delete: Callable[[LinkTemplate], None]) -> tuple[PaymentLink, "Future[None]"]:
     """A link of a template that somebody deletes before the link is committed."""
     template = make_template()
-    wanted = parse_link({"title": "Workshop", "amount": "40"}, url_policy())
+    wanted = NewLink.read({"title": "Workshop", "amount": "40"})
     with crew(2) as threads, transaction.atomic():
         link = create_link(template.merchant_id, Mode.LIVE, wanted, template=template, now=timezone.now())
         deleting = threads.start(partial(delete, template))

@@ -6,10 +6,9 @@ from typing import Final
 import pytest
 
 from accounts.states import Mode
-from gateway.core.outbound import url_policy
-from links.editing.forms import parse_link
 from links.editing.service import change_link
 from links.models import PaymentLink
+from links.serializers import NewLink
 from mails.models import OutgoingMail
 from tests.contract.client import client_of
 from tests.dashboard.people import make_member
@@ -212,7 +211,7 @@ def test_a_key_neither_floods_owners_with_mail_nor_writes_it() -> None:
     held = PaymentLink.objects.get(public_id=link["id"])
     for hour, number in ((9, 1), (9, 2), (10, 3)):
         url = f"https://thief.example/{number}"
-        wanted = parse_link({"title": held.title, "amount": "5", "webhook_url": url}, url_policy())
+        wanted = NewLink.read({"title": held.title, "amount": "5", "webhook_url": url})
         change_link(held, wanted, now=NOON.replace(hour=hour))
     first, second = OutgoingMail.objects.order_by("pk")
     assert ("/1\n" in first.text, "/3\n" in second.text) == (True, True)

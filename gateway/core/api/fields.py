@@ -1,11 +1,17 @@
-"""Readers for fields of a request's body."""
+"""Readers for fields of a request's body. Each raises InvalidRequestError naming the parameter."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any, Final
 from unicodedata import category
 
+from gateway.core import json
 from gateway.core.api.errors import InvalidRequestError
+from gateway.core.money import format_usd, parse_usd
+from gateway.core.outbound import MAX_URL_LENGTH, UrlPolicy
+
+MAX_METADATA_BYTES: Final = 4096
 
 # Descriptions may have tabs and several lines.
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -24,17 +30,72 @@ def missing(param: str) -> InvalidRequestError:
     return refuse(param, f"{param} is required.", "parameter_missing")
 
 
-def text_in(body: Mapping[str, Any], name: str, longest: int) -> str:
+def text_in(body: Mapping[str, Any], name: str, longest: int | None) -> str:
     """Return an optional text; "" if it is absent."""
-    value = body.get(name)
+    return text_of(body.get(name), name, longest)
+
+
+def text_of(value: Any, name: str, longest: int | None) -> str:
+    """Return a text; "" for null."""
     if value is None:
         return ""
     if not isinstance(value, str):
         raise refuse(name, f"{name} must be a string.")
     check_characters(value, name)
-    if len(value) > longest:
+    if longest is not None and len(value) > longest:
         raise refuse(name, f"{name} must be at most {longest} characters.", "parameter_too_long")
     return value
+
+
+def url_of(value: Any, name: str, check: Callable[..., object], policy: UrlPolicy) -> str:
+    """Return a URL that `check`, a check of gateway.core.outbound, accepts; "" for null."""
+    text = text_of(value, name, MAX_URL_LENGTH)
+    if text:
+        check(text, param=name, policy=policy)
+    return text
+
+
+def usd_of(value: Any, name: str, low: Decimal, high: Decimal) -> Decimal:
+    """Return an amount in USD from `low` to `high`: a string of ASCII digits with at most two decimals."""
+    if json.number_text(value) is not None:
+        raise refuse(
+            name,
+            f'{name} must be a string such as "25.00"; a JSON number has lost precision already.',
+            "amount_not_string",
+        )
+    amount = parse_usd(value) if isinstance(value, str) else None
+    if amount is None:
+        raise refuse(name, f'{name} must look like "25" or "25.00", digits only.', "amount_invalid")
+    return usd_within(amount, name, low, high)
+
+
+def usd_within(amount: Decimal, name: str, low: Decimal, high: Decimal) -> Decimal:
+    """Return the amount if it is from `low` to `high`."""
+    if not low <= amount <= high:
+        raise refuse(name, f"{name} must be from {format_usd(low)} to {format_usd(high)}.", "amount_out_of_range")
+    return amount
+
+
+def flag_of(value: Any, name: str) -> bool:
+    """Return a boolean; False for null."""
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise refuse(name, f"{name} must be true or false.")
+    return value
+
+
+def metadata_of(value: Any) -> str:
+    """Return metadata as compact JSON text, with keys in order and numbers as they were spelled."""
+    if not isinstance(value, dict):
+        raise refuse("metadata", "metadata must be a JSON object.")
+    try:
+        text = json.dumps(value)
+    except json.NotJsonError as error:
+        raise refuse("metadata", "metadata cannot be written as JSON.") from error
+    if len(text) > MAX_METADATA_BYTES:
+        raise refuse("metadata", f"metadata must be at most {MAX_METADATA_BYTES} bytes.", "metadata_too_large")
+    return text.decode()
 
 
 def check_characters(text: str, name: str) -> None:

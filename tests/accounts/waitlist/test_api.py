@@ -12,8 +12,8 @@ from django.db import IntegrityError, connection, connections
 
 from accounts.models import FiatInterest
 from accounts.states import Mode
-from accounts.waitlist.api import interest_payload, parse_interest
-from accounts.waitlist.service import Interest, keep_interest
+from accounts.waitlist import api
+from accounts.waitlist.service import keep_interest
 from gateway.core.api.errors import InvalidRequestError
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.factories import NOON
@@ -95,7 +95,7 @@ AT_ONCE = 16
 def places_after_sixteen_at_once(client: ApiClient) -> list[bool]:
     """Ask for one place over sixteen connections, and return who got a new one."""
     assert client.merchant is not None
-    interest = Interest("ines@halden.example", "", "", None)
+    interest = {"email": "ines@halden.example"}
     keep = partial(keep_interest, client.merchant.pk, Mode.LIVE, interest, now=NOON)
     start = Barrier(AT_ONCE)
 
@@ -141,12 +141,13 @@ def test_the_database_refuses_a_second_place_for_an_address(shop: ApiClient) -> 
 
 
 def test_an_address_is_enough_and_its_host_has_no_capitals() -> None:
-    assert parse_interest({"email": " Ana@HALDEN.example "}) == Interest("Ana@halden.example", "", "", None)
+    interest = {"email": "Ana@halden.example", "company": "", "country": "", "monthly_volume": None}
+    assert api.NewFiatInterest.read({"email": " Ana@HALDEN.example "}) == interest
 
 
 def test_a_volume_has_no_limit() -> None:
     body = {"email": "a@b.example", "monthly_volume": "99000000"}
-    assert parse_interest(body).monthly_volume == Decimal(99_000_000)
+    assert api.NewFiatInterest.read(body)["monthly_volume"] == Decimal(99_000_000)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +175,7 @@ def test_a_volume_has_no_limit() -> None:
 )
 def test_what_cannot_be_understood_is_named(field: str, value: Any, code: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        parse_interest(ASKED | {field: value})
+        api.NewFiatInterest.read(ASKED | {field: value})
     assert (caught.value.param, caught.value.code) == (field, code)
 
 
@@ -182,7 +183,7 @@ def test_an_address_that_is_too_long_in_lower_case_is_refused() -> None:
     address = "a@" + ("İ" * 27 + ".") * 8 + "example"
     assert len(address) <= 254 < len(address.lower())
     with pytest.raises(InvalidRequestError) as caught:
-        parse_interest({"email": address})
+        api.NewFiatInterest.read({"email": address})
     assert (caught.value.param, caught.value.code) == ("email", "parameter_too_long")
 
 
@@ -190,12 +191,12 @@ def test_an_address_that_is_too_long_in_lower_case_is_refused() -> None:
 
 
 def test_what_was_not_said_is_null() -> None:
-    said = interest_payload(FiatInterest(public_id="fia_1", email="a@b.example", mode=Mode.TEST, created_at=NOON))
+    said = api.FiatInterest.of(FiatInterest(public_id="fia_1", email="a@b.example", mode=Mode.TEST, created_at=NOON))
     assert (said["company"], said["country"], said["monthly_volume"]) == (None,) * 3
     assert said["livemode"] is False
 
 
 def test_a_volume_is_an_amount_in_text() -> None:
-    said = interest_payload(FiatInterest(monthly_volume=Decimal("50000.00"), mode=Mode.LIVE, created_at=NOON))
+    said = api.FiatInterest.of(FiatInterest(monthly_volume=Decimal("50000.00"), mode=Mode.LIVE, created_at=NOON))
     assert said["monthly_volume"] == "50000.00"
     assert said["livemode"] is True

@@ -12,8 +12,7 @@ from accounts.states import Mode, Role
 from checkouts.states import CheckoutException, CheckoutStatus
 from links.dashboard.words import interval_of, link_badge, price_of, range_of
 from links.models import LinkTemplate, PaymentLink
-from links.payloads import Takings
-from links.selectors import LastPayment
+from links.selectors import LastPayment, Takings
 from links.states import Interval, LinkStatus, LinkType, Standing
 from links.tokens import personal_url
 from tests.dashboard.people import Desk, make_desk

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
-from gateway.core.outbound import url_policy
-from links.editing.forms import parse_link
 from links.editing.service import create_link, delete_template
 from links.models import LinkTemplate, PaymentLink
+from links.serializers import NewLink
 from tests.checkouts.schema import alter
 from tests.contract.client import ApiClient
 from tests.factories import NOON
@@ -167,7 +166,7 @@ def test_a_deleted_template_leaves_its_links(tester: ApiClient) -> None:
 def test_a_link_of_a_template_that_was_just_deleted_is_made_without_it() -> None:
     template = make_template()
     LinkTemplate.objects.all().delete()
-    wanted = parse_link({"title": "Workshop", "amount": "40"}, url_policy())
+    wanted = NewLink.read({"title": "Workshop", "amount": "40"})
     link = create_link(template.merchant_id, Mode.LIVE, wanted, template=template, now=NOON)
     # What would wait for the commit, now.
     alter("SET CONSTRAINTS ALL IMMEDIATE")

@@ -18,8 +18,7 @@ from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from checkouts.testmode import play_due_steps
 from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
-from links.payloads import Takings
-from links.selectors import takings_of
+from links.selectors import Takings, takings_of
 from links.states import Interval, MailKind
 from links.subscriptions.periods import after, coverage
 from links.subscriptions.service import REMIND_BEFORE, plan_reminders, settle_accepted, settle_subscriptions

@@ -1,0 +1,297 @@
+"""Links and templates as the API takes and shows them: the only place beside the models that names their fields."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from rest_framework import serializers as s
+
+from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
+from checkouts.serializers import Currency, Price, Reference
+from gateway.core.api.fields import missing, refuse, usd_of, usd_within
+from gateway.core.api.openapi import paginated
+from gateway.core.api.serializers import Answer, ApiField, Body, Choice, Flag, LiveMode, Metadata, Moment, Text, WebUrl
+from gateway.core.money import format_usd
+from links import models
+from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH
+from links.states import Interval, LinkStatus, LinkType
+from links.tokens import link_url
+
+MOST_SUGGESTIONS: Final = 6
+FIXED: Final = ("type", "currency", "interval")
+"""Fields that no change may touch: another interval would change the meaning of earlier payments."""
+FIELDS_OF: Final = {
+    LinkType.DONATION: ("min_amount", "max_amount", "suggested_amounts"),
+    LinkType.SUBSCRIPTION: ("interval",),
+}
+"""Fields of links of one type only."""
+# Not a `default` of the field: generators of clients would make it required.
+_TYPE_IF_ABSENT: Final = f"`{LinkType.CUSTOM}` if absent."
+_INVITATIONS: Final[Mapping[str, str]] = {
+    LinkType.INVOICE: "{merchant} asks for ${amount}: {title}",
+    LinkType.DONATION: "Give to {merchant}: {title}",
+    LinkType.SUBSCRIPTION: "{title} by {merchant}, ${amount} a {interval}",
+    LinkType.CUSTOM: "{title} by {merchant}, ${amount}",
+}
+
+Values = Mapping[str, Any]
+
+
+class Prices(ApiField, s.ListField):
+    """A short list of prices, stored as texts. The body checks each price."""
+
+    absent = ()
+    answers_null = False
+    child = s.CharField()
+
+    def as_sent(self, value: list[str]) -> list[str] | None:
+        """Return the list; None if it is empty."""
+        return value or None
+
+    def to_internal_value(self, value: Any) -> list[Any]:
+        """Return the list as sent. Raises InvalidRequestError."""
+        if not isinstance(value, list) or len(value) > MOST_SUGGESTIONS:
+            raise refuse(self.name, f"{self.name} must be a list of at most {MOST_SUGGESTIONS}.")
+        return value
+
+
+def share_text(link: models.PaymentLink) -> str:
+    """Return one line to paste into a message, with payee, purpose and address."""
+    words = _INVITATIONS[link.type].format(
+        merchant=link.merchant.shown_name,
+        title=link.title,
+        amount="" if link.amount is None else f"{link.amount:,.2f}",
+        interval=link.interval,
+    )
+    return f"{words} {link_url(link.code)}"
+
+
+class PaymentLink(Answer):
+    """A payment link."""
+
+    id = s.CharField(source="public_id", read_only=True)
+    title = Text(
+        max_length=TITLE_LENGTH,
+        trim_whitespace=True,
+        required=False,
+        body_help="Required, unless `template` names one that has it.",
+        label="Title",
+        hint="What the payer buys. It is the page's heading.",
+        style={"autocomplete": "off"},
+    )
+    description = Text(
+        max_length=DESCRIPTION_LENGTH, required=False, allow_null=True, label="Description", style={"rows": 3}
+    )
+    amount = Price(
+        required=False,
+        allow_null=True,
+        body_help='USD as a string with at most two decimals, "0.10" to "1000000.00". Needed unless payers choose it (donation).',
+        label="Amount in USD",
+        hint="From 0.10 to 1,000,000.00",
+    )
+    currency = Currency(required=False, body_help="`USD` if absent.")
+    type = Choice(LinkType, required=False, absent=LinkType.CUSTOM, body_help=_TYPE_IF_ABSENT)
+    metadata = Metadata(
+        required=False,
+        allow_null=True,
+        body_help="At most 4,096 bytes. Each checkout made from the link has it, and `link_id` besides.",
+        label="Metadata",
+        hint="A JSON object that each payment carries, such as {&quot;campaign&quot;: &quot;spring&quot;}.",
+    )
+    status = s.ChoiceField(LinkStatus.choices, read_only=True)
+    url = s.URLField(read_only=True)
+    livemode = LiveMode()
+    created_at = Moment()
+    updated_at = Moment()
+    payments_count = s.IntegerField(read_only=True, help_text="Completed checkouts.")
+    amount_collected = s.CharField(
+        read_only=True, help_text="What these received, with six decimals like `amount_received`."
+    )
+    min_amount = Price(
+        required=False, allow_null=True, body_help="Donations only.", label="Minimum amount", hint="In USD"
+    )
+    max_amount = Price(
+        required=False, allow_null=True, body_help="Donations only.", label="Maximum amount", hint="In USD"
+    )
+    suggested_amounts = Prices(
+        required=False,
+        allow_null=True,
+        max_length=MOST_SUGGESTIONS,
+        body_help="Donations only: amounts to choose with one press.",
+        label="Suggested amounts",
+        hint=f"Suggested amounts, at most {MOST_SUGGESTIONS}, such as 10, 25, 100.",
+        style={"autocomplete": "off"},
+    )
+    interval = Choice(
+        Interval,
+        required=False,
+        allow_null=True,
+        body_help="Subscriptions only: how long one payment lasts. Default `month`.",
+        label="Paid each",
+        hint="It cannot be changed later.",
+        initial=Interval.MONTH,
+    )
+    redirect_url = WebUrl(
+        required=False, allow_null=True, label="Return address", hint="The payer returns to this address afterwards."
+    )
+    webhook_url = WebUrl(
+        public=True,
+        required=False,
+        allow_null=True,
+        label="Webhook URL",
+        hint="Where events of these payments go, instead of your usual one.",
+    )
+    customer_ref = Reference(
+        body_help="Given to checkouts of invoice links; on the others strangers would share it.",
+        label="Customer reference",
+    )
+    product_ref = Reference(label="Product reference")
+    escrow = Flag(
+        required=False,
+        allow_null=True,
+        body_help="Whether its checkouts are created with `escrow`. From the next payment on.",
+        label="Hold what is paid in escrow",
+        hint="It waits in its deposit address until you release it. Only Base and Polygon are offered.",
+    )
+    template = s.CharField(read_only=True, allow_null=True)
+    share_text = s.CharField(read_only=True, help_text="One line to paste into a message.")
+
+    def get_url(self, link: models.PaymentLink) -> str:
+        """Return the address of the link's page."""
+        return link_url(link.code)
+
+    def get_template(self, link: models.PaymentLink) -> str | None:
+        """Return the id of the template that the link was made from."""
+        return link.template.public_id if link.template else None
+
+    def get_share_text(self, link: models.PaymentLink) -> str:
+        """Return the line to share."""
+        return share_text(link)
+
+
+class NewLink(Body, PaymentLink):
+    """Body of `POST /links`."""
+
+    # Other fields depend on the type, and amounts on their range.
+    first = (
+        "type",
+        "min_amount",
+        "max_amount",
+        "title",
+        "description",
+        "amount",
+        "currency",
+        "suggested_amounts",
+        "interval",
+    )
+    template = s.CharField(
+        required=False, allow_null=True, help_text="The id of a template, whose values stand where this body has none."
+    )
+
+    def read_type(self, body: Values, _: Values) -> LinkType:
+        """Return the type. Raises InvalidRequestError also for fields of donations in another link."""
+        kind: LinkType = self.read_fields["type"].read(body)
+        if kind != LinkType.DONATION:
+            _refuse_fields_of(LinkType.DONATION, body)
+        return kind
+
+    def read_max_amount(self, body: Values, values: Values) -> Decimal | None:
+        """Return the largest donation, which is at least the smallest. Raises InvalidRequestError."""
+        low: Decimal | None = values["min_amount"]
+        high: Decimal | None = self.read_fields["max_amount"].read(body)
+        if low is not None and high is not None and low > high:
+            raise refuse("max_amount", "max_amount must be at least min_amount.")
+        return high
+
+    def read_title(self, body: Values, _: Values) -> str:
+        """Return the title. Raises InvalidRequestError."""
+        title: str = self.read_fields["title"].read(body)
+        if not title:
+            raise missing("title")
+        return title
+
+    def read_amount(self, body: Values, values: Values) -> Decimal | None:
+        """Return the price, or the initial amount of a donation. Raises InvalidRequestError."""
+        amount: Decimal | None = self.read_fields["amount"].read(body)
+        if amount is not None:
+            return _within(amount, values["min_amount"], values["max_amount"], "amount")
+        if values["type"] != LinkType.DONATION:
+            raise missing("amount")
+        return None
+
+    def read_suggested_amounts(self, body: Values, values: Values) -> list[str]:
+        """Return the amounts as texts, each once. Raises InvalidRequestError."""
+        name, low, high = "suggested_amounts", values["min_amount"], values["max_amount"]
+        sent = self.read_fields[name].read(body)
+        amounts = [_within(usd_of(one, name, MIN_AMOUNT, MAX_AMOUNT), low, high, name) for one in sent]
+        return list(map(format_usd, dict.fromkeys(amounts)))
+
+    def read_interval(self, body: Values, values: Values) -> str:
+        """Return a subscription's interval; "" for other links. Raises InvalidRequestError."""
+        if values["type"] != LinkType.SUBSCRIPTION:
+            _refuse_fields_of(LinkType.SUBSCRIPTION, body)
+            return ""
+        return self.read_fields["interval"].read(body) or Interval.MONTH
+
+
+class LinkChanges(Body, PaymentLink):
+    """Body of `PATCH /links/{id}`: what is absent stays. Type, currency and interval cannot be changed."""
+
+    left_out = FIXED
+    title = Text(max_length=TITLE_LENGTH, required=False)
+
+
+def read_changes(link: models.PaymentLink, body: Values) -> dict[str, Any]:
+    """Read the body of `PATCH /links/{id}`: absent fields stay. Raises InvalidRequestError."""
+    before = NewLink.as_sent(link)
+    for name in FIXED:
+        if body.get(name) not in (None, before[name]):
+            raise refuse(name, f"{name} cannot be changed; make another link.")
+    kept = {name: before[name] for name in FIXED}
+    return NewLink.read(before | dict(body) | kept)
+
+
+class NewLinkStatus(Body):
+    """Body of `PATCH /links/{id}/status`."""
+
+    status = Choice(LinkStatus, code="status_invalid")
+
+
+class LinkTemplate(Answer):
+    """Defaults that a link can be made from."""
+
+    id = s.CharField(source="public_id", read_only=True)
+    title = Text(max_length=TITLE_LENGTH, trim_whitespace=True)
+    description = Text(max_length=DESCRIPTION_LENGTH, required=False, allow_null=True)
+    type = Choice(LinkType, required=False, absent=LinkType.CUSTOM, body_help=_TYPE_IF_ABSENT)
+    amount = Price(required=False, allow_null=True)
+    metadata = Metadata(required=False, allow_null=True)
+    livemode = LiveMode()
+    created_at = Moment()
+
+
+class NewLinkTemplate(Body, LinkTemplate):
+    """Body of `POST /link_templates`."""
+
+    first = ("type",)
+
+
+class DeletedTemplate(s.Serializer[None]):
+    """What is left of a template."""
+
+    id = s.CharField()
+    deleted = s.BooleanField()
+
+
+LinkList = paginated("LinkList", PaymentLink)
+LinkTemplateList = paginated("LinkTemplateList", LinkTemplate)
+
+
+def _within(amount: Decimal, low: Decimal | None, high: Decimal | None, name: str) -> Decimal:
+    return usd_within(amount, name, low or MIN_AMOUNT, high or MAX_AMOUNT)
+
+
+def _refuse_fields_of(owner: LinkType, body: Values) -> None:
+    for name in FIELDS_OF[owner]:
+        if body.get(name) is not None:
+            raise refuse(name, f"{name} belongs to links of type {owner}.")
