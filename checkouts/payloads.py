@@ -1,15 +1,21 @@
 """Serializes checkouts for the API and the webhooks. Both use one function, so they always agree."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
 import orjson
 from django.conf import settings
 
+from accounts.models import Merchant
+from accounts.states import Mode
 from checkouts.amounts import needed_units
+from checkouts.models import Checkout
 from checkouts.rows import AnyCheckout, TransferRow
 from checkouts.states import CheckoutStatus, EscrowStatus
+from gateway.core.ids import new_code
 from gateway.core.money import format_token, format_units, format_usd, to_units
 from gateway.core.times import iso, iso_or_none
 from wallets.networks import chain_spec
@@ -144,3 +150,42 @@ def confirmations_of(transfer: TransferRow) -> int:
         return required if transfer.state == TransferState.CONFIRMED else 1
     counted = max(transfer.head - transfer.block_height + 1, 0)
     return max(counted, required) if transfer.state == TransferState.CONFIRMED else counted
+
+
+def sample_payload(public_id: str, merchant: Merchant, now: datetime) -> dict[str, Any]:
+    """Return a completed test checkout that exists nowhere, for test events."""
+    created_at, amount = now - timedelta(minutes=2), Decimal("25.00")
+    checkout = Checkout(
+        public_id=public_id,
+        code=new_code(),
+        mode=Mode.TEST,
+        status=CheckoutStatus.COMPLETED,
+        amount=amount,
+        description=f"Test event for {merchant.name}",
+        metadata='{"sample":true}',
+        order_ref="test-event",
+        amount_received=amount,
+        expires_at=created_at + timedelta(hours=1),
+        created_at=created_at,
+        paid_at=now,
+    )
+    # No transaction has this hash, and no key exists for the sender's address.
+    paid = TransferRow(
+        checkout_id=0,
+        transfer_id=0,
+        chain="base",
+        token="USDC",  # noqa: S106 - a kind of money
+        units=to_units(amount),
+        tx_hash="0x" + "00" * 32,
+        position=0,
+        sender="0x" + "00" * 20,
+        state=TransferState.CONFIRMED,
+        mode=Mode.TEST,
+        block_height=0,
+        head=None,
+        detected_at=now,
+        confirmed_at=now,
+        orphaned_at=None,
+    )
+    # It lists no transfer, because none exists.
+    return checkout_payload(checkout, [paid], replaces=None, released_by=None) | {"transfers": []}

@@ -294,6 +294,9 @@ WEBHOOK_EVENT_TYPES = [
     "gateway.restored",
 ]
 
+# Writes the object of a test event.
+WEBHOOK_SAMPLE = "checkouts.payloads.sample_payload"
+
 # Each app's part of a merchant's export: functions of the merchant that return files.
 DATA_EXPORTS = [
     "accounts.export.tables",

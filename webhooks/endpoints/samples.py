@@ -4,11 +4,13 @@ The event type is a real one, so that the receiver handles it as usual. The sign
 checkout has an unused test-mode id, `livemode` is false, and the order reference is one that no real order has.
 """
 
-from datetime import datetime, timedelta
-from decimal import Decimal
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -16,21 +18,16 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core import json
 from gateway.core.api.errors import ConflictError
-from gateway.core.ids import new_code, new_id
-from gateway.core.money import format_token, format_usd
-from gateway.core.times import iso
+from gateway.core.ids import new_id
 from webhooks.models import Delivery, Endpoint
 from webhooks.outbox.events import SAMPLE_PREFIX, NewEvent, publish
 from webhooks.states import DeliveryStatus
 
 SAMPLE_TYPE = "checkout.completed"
-SAMPLE_ORDER = "test-event"
-_AMOUNT = Decimal("25.00")
-_ZERO = Decimal(0)
 _LOOKED_AT = 100
-# No transaction has this hash, and no key exists for this address.
-_TX_HASH = "0x" + "00" * 32
-_SENDER = "0x" + "00" * 20
+
+SampleWriter: TypeAlias = Callable[[str, Merchant, datetime], dict[str, Any]]
+"""Returns the object of a test event from its public id, the merchant and the time."""
 
 
 @transaction.atomic
@@ -73,57 +70,14 @@ def _record(endpoint: Endpoint, now: datetime, actor: Actor) -> None:
 
 def _sample(endpoint: Endpoint, now: datetime) -> NewEvent:
     subject_id = new_id("chk_test")
+    write: SampleWriter = import_string(settings.WEBHOOK_SAMPLE)
     return NewEvent(
         merchant_id=endpoint.merchant_id,
         mode=Mode(endpoint.mode),
         type=SAMPLE_TYPE,
         subject_id=subject_id,
         occurrence=f"{subject_id}:sample",
-        data=_checkout(subject_id, endpoint.merchant, now),
+        data=json.dumps(write(subject_id, endpoint.merchant, now)),
         url=endpoint.url,
         is_sample=True,
-    )
-
-
-def _checkout(public_id: str, merchant: Merchant, now: datetime) -> bytes:
-    """Return a completed checkout as the API shows one."""
-    created_at, paid = now - timedelta(minutes=2), format_token(_AMOUNT)
-    return json.dumps(
-        {
-            "id": public_id,
-            "status": "completed",
-            "amount": format_usd(_AMOUNT),
-            "currency": "USD",
-            "description": f"Test event for {merchant.name}",
-            "metadata": {"sample": True},
-            "checkout_url": f"{settings.CHECKOUT_HOST}/c/{new_code()}",
-            "references": {
-                "customer_ref": None,
-                "product_ref": None,
-                "order_ref": SAMPLE_ORDER,
-                "ambiguity_resolution_armed": False,
-            },
-            "payment": {
-                "amount_crypto": paid,
-                "crypto_currency": "USDC",
-                "network": "base",
-                "tx_hash": _TX_HASH,
-                "sender_address": _SENDER,
-                "confirmed_at": iso(now),
-            },
-            "expires_at": iso(created_at + timedelta(hours=1)),
-            "created_at": iso(created_at),
-            "livemode": False,
-            "amount_received": paid,
-            "amount_remaining": format_token(_ZERO),
-            "exception": None,
-            "paid_at": iso(now),
-            "cancelled": False,
-            "replaces": None,
-            "replaced_by": None,
-            "transfers": [],
-            "escrow": False,
-            "escrow_status": None,
-            "escrow_released_by": None,
-        }
     )
