@@ -39,6 +39,21 @@ def chain_spec(name: str) -> ChainSpec:
     return chains()[name]
 
 
+def chain_title(name: str) -> str:
+    """Return a chain's name for people."""
+    return chain_spec(name).title
+
+
+def chain_choices() -> list[tuple[str, str]]:
+    """Return the chains that a list can be filtered by: names and titles."""
+    return [(spec.name, spec.title) for spec in chains().values()]
+
+
+def token_choices() -> list[tuple[str, str]]:
+    """Return the accepted tokens that a list can be filtered by."""
+    return [(symbol, symbol) for symbol in accepted_tokens()]
+
+
 def is_accepted(chain: str, symbol: str) -> bool:
     """Whether a token can pay a checkout; look-alikes are only recorded."""
     token = chain_spec(chain).tokens.get(symbol)

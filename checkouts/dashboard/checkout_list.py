@@ -4,27 +4,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Final, NamedTuple
-from urllib.parse import urlencode
 
+from django import forms
 from django.db.models import Max, Min, Q, QuerySet, Sum
 
 from accounts.team.access import Seat
-from checkouts.dashboard.words import status_badge
+from checkouts.dashboard.words import TABS, status_badge
 from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
 from checkouts.rows import doubted_checkouts
 from checkouts.search import matching_keys
 from checkouts.states import CheckoutStatus, EscrowStatus
-from gateway.core.api.pagination import chunks_by_key, keyset_page
+from gateway.core.api.pagination import chunks_by_key
 from gateway.core.money import format_token, format_usd, readable
 from gateway.core.times import iso, iso_or_none
 from gateway.core.web.badges import Badge
+from gateway.core.web.lists import Day, FilterForm, HiddenChoice, SearchText
 from settlements.models import Hold
-from wallets.networks import chain_spec, chains
+from wallets.networks import chain_choices, chain_spec
 from wallets.transfers.doubts import doubted_transfers
 
 SIZES: Final = (25, 50, 100)
-_HELD: Final = EscrowStatus.HELD.value
 # Rows read at once for a CSV file; bounds its memory.
 CSV_HEADER: Final = [
     "id",
@@ -46,76 +47,51 @@ CSV_HEADER: Final = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The filters of a list's query string; invalid ones are ignored."""
+class CheckoutFilters(FilterForm[Checkout]):
+    """The filters of the list: a tab, a search, days, and checkouts that wait.
 
-    status: CheckoutStatus | None
-    text: str
-    since: date | None
-    until: date | None
-    size: int
-    # Only checkouts in escrow that wait for a release.
-    is_held: bool = False
-    # Only checkouts with payments in doubt on this halted chain; empty for all.
-    doubt: str = ""
+    `escrow` is set for checkouts in escrow that wait for a release, `doubt` for those with payments in doubt on a halted
+    chain. `size` is the number of rows on a page.
+    """
+
+    tab = "status"
+    parameters = MappingProxyType({"since": "from", "until": "to"})
+
+    status = HiddenChoice(TABS)
+    q = SearchText("Search", longest=1000, **{"aria-describedby": "filter-help"})
+    since = Day("From")
+    until = Day("To")
+    size = forms.TypedChoiceField(
+        label="Rows", choices=[(str(size), str(size)) for size in SIZES], coerce=int, initial=SIZES[0], required=False
+    )
+    escrow = HiddenChoice([(EscrowStatus.HELD.value, "Held in escrow")])
+    doubt = HiddenChoice(chain_choices)
+
+    def __init__(self, query: Mapping[str, str], seat: Seat) -> None:
+        super().__init__(query)
+        self.seat = seat
+
+    def clean_size(self) -> int:
+        """Return the number of rows."""
+        return self.cleaned_data["size"] or SIZES[0]
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether any filter besides the tab applies."""
-        return bool(self.text or self.since or self.until or self.is_held or self.doubt)
+        """Whether any filter besides the tab applies; the number of rows is none."""
+        return any(self.cleaned_data[name] for name in ("q", "since", "until", "escrow", "doubt"))
 
-    def query(self, status: str) -> str:
-        """Return the query string of the same list on another tab."""
-        named = {
-            "status": status,
-            "q": self.text,
-            "from": self.since.isoformat() if self.since else "",
-            "to": self.until.isoformat() if self.until else "",
-            "escrow": _HELD if self.is_held else "",
-            "doubt": self.doubt,
-            "size": "" if self.size == SIZES[0] else str(self.size),
-        }
-        return urlencode({name: value for name, value in named.items() if value})
-
-
-def parse_wanted(query: Mapping[str, str]) -> Wanted:
-    """Parse a query string from an untrusted client."""
-    status, size = query.get("status", ""), query.get("size", "")
-    return Wanted(
-        status=CheckoutStatus(status) if status in CheckoutStatus.values else None,
-        text=query.get("q", "").strip(),
-        since=_day(query.get("from", "")),
-        until=_day(query.get("to", "")),
-        size=int(size) if size in map(str, SIZES) else SIZES[0],
-        is_held=query.get("escrow") == _HELD,
-        doubt=doubt if (doubt := query.get("doubt", "")) in chains() else "",
-    )
-
-
-def _day(text: str) -> date | None:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    # The last day is included; the greatest date has no next day.
-    return day if day < date.max else None
-
-
-def checkouts_wanted(seat: Seat, wanted: Wanted) -> QuerySet[Checkout]:
-    """Return the merchant's checkouts, in the mode, that match the filters."""
-    found = Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
-    if wanted.status is not None:
-        found = found.filter(status=wanted.status)
-    if wanted.since or wanted.until:
-        found = found.filter(_between(seat, wanted))
-    if wanted.is_held:
-        found = found.filter(_held(seat), escrow=True)
-    if wanted.doubt:
-        found = found.filter(pk__in=_doubted(seat, wanted.doubt))
-    if wanted.text:
-        found = found.filter(pk__in=matching_keys(seat, wanted.text))
-    return found
+    def filter(self, found: QuerySet[Checkout]) -> QuerySet[Checkout]:
+        """Return the checkouts that match, of the merchant and mode."""
+        given = self.cleaned_data
+        if given["status"]:
+            found = found.filter(status=given["status"])
+        if given["since"] or given["until"]:
+            found = found.filter(_between(self.seat, given["since"], given["until"]))
+        if given["escrow"]:
+            found = found.filter(_held(self.seat), escrow=True)
+        if given["doubt"]:
+            found = found.filter(pk__in=_doubted(self.seat, given["doubt"]))
+        return found.filter(pk__in=matching_keys(self.seat, given["q"])) if given["q"] else found
 
 
 def _held(seat: Seat) -> Q:
@@ -130,16 +106,16 @@ def _doubted(seat: Seat, chain: str) -> QuerySet[Payment, int]:
     return Payment.objects.filter(transfer__in=ids).values_list("checkout", flat=True)
 
 
-def _between(seat: Seat, wanted: Wanted) -> Q:
+def _between(seat: Seat, since: date | None, until: date | None) -> Q:
     """Return the checkouts of some days: by their times, and by the key range in the daily totals."""
     days = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode)
     times = Q()
-    if wanted.since is not None:
-        days = days.filter(day__gte=wanted.since)
-        times &= Q(created_at__gte=_midnight(wanted.since))
-    if wanted.until is not None:
-        days = days.filter(day__lte=wanted.until)
-        times &= Q(created_at__lt=_midnight(wanted.until + timedelta(days=1)))
+    if since is not None:
+        days = days.filter(day__gte=since)
+        times &= Q(created_at__gte=_midnight(since))
+    if until is not None:
+        days = days.filter(day__lte=until)
+        times &= Q(created_at__lt=_midnight(until + timedelta(days=1)))
     keys = days.aggregate(first=Min("first_id"), last=Max("last_id"))
     if keys["first"] is None:
         return Q(pk__in=[])
@@ -171,21 +147,6 @@ class ListedCheckout:
     received: str
     networks: tuple[tuple[str, str], ...]
     created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """A page of the list, newest first, and the query strings of the pages beside it."""
-
-    rows: Sequence[ListedCheckout]
-    newer: str
-    older: str
-
-
-def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
-    """Return the page that a query string names by the key of a row beside it."""
-    page = keyset_page(checkouts_wanted(seat, wanted), query, rows=wanted.size)
-    return ListPage(listed(page.rows), newer=page.newer, older=page.older)
 
 
 def listed(checkouts: Iterable[Checkout]) -> list[ListedCheckout]:

@@ -4,6 +4,7 @@ from typing import Final
 
 from django.conf import settings
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -14,31 +15,20 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.creation.service import create_checkout
 from checkouts.dashboard.actions import note_context
-from checkouts.dashboard.checkout_list import (
-    CSV_HEADER,
-    SIZES,
-    Wanted,
-    checkouts_wanted,
-    csv_rows,
-    list_page,
-    parse_wanted,
-    status_counts,
-)
+from checkouts.dashboard.checkout_list import CSV_HEADER, CheckoutFilters, csv_rows, listed, status_counts
 from checkouts.dashboard.details import detail_of, find_checkout
 from checkouts.dashboard.new_checkout import NewCheckoutForm, lacks_wallet
 from checkouts.dashboard.timeline import deliveries_to
-from checkouts.dashboard.words import TABS
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
 from checkouts.search import MOST_FOUND
 from gateway.core.api.errors import ConflictError
+from gateway.core.api.pagination import keyset_page
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from webhooks.delivery.retries import retry
-
-Tab = tuple[str, str, bool, int | None]
 
 _FIRST_CALL: Final = """\
 curl {api}/api/v1/checkouts \\
@@ -51,43 +41,26 @@ curl {api}/api/v1/checkouts \\
 @reads_replica
 def checkouts(request: SeatedRequest) -> HttpResponse:
     """List checkouts, newest first."""
-    seat = request.seat
-    wanted = parse_wanted(request.GET)
+    seat, filters = request.seat, CheckoutFilters(request.GET, request.seat)
     counts = status_counts(seat)
-    page = list_page(seat, wanted, request.GET.dict())
+    page = keyset_page(filters.filter(_mine(seat)), request.GET.dict(), rows=filters.cleaned_data["size"])
     context = {
-        "wanted": wanted,
-        "page": page,
+        "filters": filters,
+        "rows": listed(page.rows),
         "pager": page,
-        "tabs": _tabs(seat, wanted, counts),
-        "sizes": SIZES,
+        "tabs": filters.tabs(seat.url("dashboard_checkouts"), counts),
         "is_new_here": not counts[""],
-        "is_cut": bool(wanted.text) and len(page.rows) >= MOST_FOUND,
-        "export": wanted.query(wanted.status or ""),
+        "is_cut": bool(filters.texts["q"]) and len(page.rows) >= MOST_FOUND,
+        "export": filters.query(),
         "call": _FIRST_CALL.format(api=settings.BASE_URL),
     }
     return render(request, "dashboard/checkouts/list.html", context)
 
 
-def _tabs(seat: Seat, wanted: Wanted, counts: dict[str, int]) -> list[Tab]:
-    address = seat.url("dashboard_checkouts")
-    return [
-        (
-            label,
-            f"{address}?{wanted.query(status)}",
-            status == (wanted.status or ""),
-            # The stored counts are by status only, so they do not fit other filters.
-            None if wanted.is_narrowed else counts[status],
-        )
-        for status, label in TABS
-    ]
-
-
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send all checkouts of a list as CSV."""
-    wanted = parse_wanted(request.GET)
-    rows = csv_rows(checkouts_wanted(request.seat, wanted))
+    rows = csv_rows(CheckoutFilters(request.GET, request.seat).filter(_mine(request.seat)))
     return csv_response(f"checkouts-{request.seat.mode}", CSV_HEADER, rows)
 
 
@@ -180,6 +153,10 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
 def _form(request: SeatedRequest, form: NewCheckoutForm, status: int = 200) -> HttpResponse:
     context = {"form": form, "lacks_wallet": lacks_wallet(request.seat)}
     return render(request, "dashboard/checkouts/new.html", context, status=status)
+
+
+def _mine(seat: Seat) -> QuerySet[Checkout]:
+    return Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
 
 
 def _found(seat: Seat, checkout_id: str) -> Checkout:

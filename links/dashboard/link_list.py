@@ -11,7 +11,7 @@ from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.pagination import keyset_page
 from gateway.core.web.badges import Badge
-from gateway.core.web.lists import Choice, FilterForm, SearchText, TabChoice
+from gateway.core.web.lists import Choice, FilterForm, HiddenChoice, SearchText
 from links.dashboard.words import ALL, KINDS, TABS, link_badge
 from links.models import TITLE_LENGTH, PaymentLink
 from links.selectors import NOTHING, LastPayment, LinkFilter, Takings, invoice_payments, links_of, takings_of
@@ -22,7 +22,7 @@ class LinkFilters(FilterForm[PaymentLink]):
     """The filters of the list: a tab, a type, and a part of the title or an id."""
 
     tab = "status"
-    status = TabChoice(TABS)
+    status = HiddenChoice(TABS)
     q = SearchText("Title", longest=TITLE_LENGTH)
     type = Choice("Type", [(kind.type, kind.label) for kind in KINDS.values()], everything="Any")
 

@@ -20,7 +20,7 @@ from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, page_ahead, page_
 from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
-from gateway.core.web.lists import AnyChoice, FilterForm, SearchText, TabChoice
+from gateway.core.web.lists import AnyChoice, FilterForm, HiddenChoice, SearchText
 from webhooks.dashboard.forms import RangeForm
 from webhooks.dashboard.words import DELIVERIES, TABS, result_of, trouble_of
 from webhooks.delivery.retries import retriable, retry, retry_range
@@ -41,7 +41,7 @@ class DeliveryFilters(FilterForm[Delivery]):
     """The filters of the list: a tab, an id, and a type of event. The merchant's `types` are offered, others are valid."""
 
     tab = "status"
-    status = TabChoice(TABS)
+    status = HiddenChoice(TABS)
     q = SearchText("Checkout, event or delivery id", longest=_LONGEST_SEARCH)
     type = AnyChoice("Event", everything="All")
 

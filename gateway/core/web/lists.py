@@ -115,11 +115,11 @@ class AnyChoice(Choice):
         return True
 
 
-class TabChoice(forms.ChoiceField):
-    """The tab of a list: values and labels, the first one with an empty value. The page does not show it as a field."""
+class HiddenChoice(forms.ChoiceField):
+    """One of some values that the page draws itself, such as its tabs. The options may be a function."""
 
-    def __init__(self, tabs: Options) -> None:
-        super().__init__(choices=tabs, required=False, widget=forms.HiddenInput)
+    def __init__(self, options: Options | Callable[[], Options]) -> None:
+        super().__init__(choices=options, required=False, widget=forms.HiddenInput)
 
 
 class SearchText(forms.CharField):

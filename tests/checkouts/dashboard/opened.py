@@ -16,7 +16,7 @@ def listed(desk: Desk, query: str = "") -> list[str]:
     """The ids of the checkouts on a page of the list, in its order."""
     page = desk.get("dashboard_checkouts", query)
     assert page.status_code == 200
-    return [row.public_id for row in page.context["page"].rows]
+    return [row.public_id for row in page.context["pager"].rows]
 
 
 def page_of(desk: Desk, checkout: Checkout) -> str:

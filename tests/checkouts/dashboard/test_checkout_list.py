@@ -57,10 +57,10 @@ def test_a_day_counts_whole(owner: Desk) -> None:
 def test_pages_stay_where_they_are_while_checkouts_are_made(owner: Desk) -> None:
     made = [make_page_checkout(owner.merchant).public_id for _ in range(60)][::-1]
     first = owner.get("dashboard_checkouts", "?status=pending")
-    older = first.context["page"].older
+    older = first.context["pager"].older
     make_page_checkout(owner.merchant)
     assert listed(owner, f"?{older}") == made[25:50]
-    second = owner.get("dashboard_checkouts", f"?{older}").context["page"]
+    second = owner.get("dashboard_checkouts", f"?{older}").context["pager"]
     assert listed(owner, f"?{second.older}") == made[50:]
     assert listed(owner, f"?{second.newer}") == made[:25]
     assert "status=pending" in second.newer
@@ -272,7 +272,7 @@ def test_each_key_finds_its_checkout(owner: Desk) -> None:
     ]
     for key in keys:
         page = owner.client.get(owner.url("dashboard_checkouts"), {"q": key})
-        found = [row.public_id for row in page.context["page"].rows]
+        found = [row.public_id for row in page.context["pager"].rows]
         assert found == [wanted.public_id], key
 
 

@@ -59,7 +59,7 @@ def test_an_admin_cancels_what_nobody_paid(admin: Desk) -> None:
     assert "Checkout cancelled." in page
     assert "Money that still comes waits in the inbox" in page
     assert QUESTION not in page
-    listed = admin.get("dashboard_checkouts").context["page"].rows
+    listed = admin.get("dashboard_checkouts").context["rows"]
     assert [row.badge.label for row in listed] == ["Cancelled"]
 
 
@@ -419,11 +419,11 @@ def test_the_list_finds_what_is_held(owner: Desk) -> None:
     Checkout.objects.filter(pk=successor.pk).update(escrow=True)
     release(owner, released)
     page = owner.get("dashboard_checkouts", "?escrow=held&status=completed")
-    found = [row.public_id for row in page.context["page"].rows]
+    found = [row.public_id for row in page.context["rows"]]
     assert found == [successor.public_id, held.public_id]
     assert "escrow=held" in page.context["tabs"][0][1]
     everything = owner.get("dashboard_checkouts", "?escrow=nonsense")
-    assert len(everything.context["page"].rows) == 5
+    assert len(everything.context["rows"]) == 5
 
 
 def test_escrow_of_a_link_is_ticked_in_its_form_and_kept_by_editing(owner: Desk) -> None:

@@ -6,14 +6,14 @@ from typing import ClassVar
 import pytest
 
 from accounts.models import Merchant
-from gateway.core.web.lists import AnyChoice, Choice, Day, FilterForm, SearchText, TabChoice
+from gateway.core.web.lists import AnyChoice, Choice, Day, FilterForm, HiddenChoice, SearchText
 
 
 class Filters(FilterForm[Merchant]):
     tab = "status"
     parameters: ClassVar = {"since": "from"}
 
-    status = TabChoice([("", "All"), ("open", "Open")])
+    status = HiddenChoice([("", "All"), ("open", "Open")])
     q = SearchText("Name", longest=9)
     kind = Choice("Kind", lambda: [("a", "A"), ("b", "B")], everything="Any")
     person = AnyChoice("Person", everything="Everybody")
