@@ -4,11 +4,12 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 from django import template
 
-from gateway.core.money import CENT, readable
+from gateway.core.money import CENT, readable, readable_units
 
 register = template.Library()
 # Token amounts, in full precision.
 register.filter(readable)
+register.filter(readable_units)
 _MINUTE = 60
 _HOUR = 3600
 _TEN = 10

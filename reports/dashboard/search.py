@@ -28,7 +28,6 @@ from checkouts.search import (
 from links.dashboard.link_list import LinkRow, found_links
 from links.models import LinkCheckout, PaymentLink, Subscription
 from reports.dashboard.payments import PaymentRow, payment_rows
-from settlements.dashboard.rows import SettlementRow, settlement_rows
 from settlements.models import GasAttempt, SettledOutflow, Settlement, SettlementItem
 from settlements.states import SettlementStatus
 from wallets.models import DepositAddress, DepositOutflow, Transfer
@@ -52,7 +51,7 @@ class Matches:
     items: Sequence[ItemRow] = ()
     payments: Sequence[PaymentRow] = ()
     links: Sequence[LinkRow] = ()
-    settlements: Sequence[SettlementRow] = ()
+    settlements: Sequence[Settlement] = ()
 
     @property
     def count(self) -> int:
@@ -73,7 +72,7 @@ def matches_of(seat: Seat, text: str) -> Matches:
         items=item_rows(_newest(_items(seat, text, keys, transfers))),
         payments=payment_rows(_payments(seat, text, keys, transfers)),
         links=found_links(_newest(_links(seat, text, keys))),
-        settlements=settlement_rows(_newest(_settlements(seat, text, keys))),
+        settlements=_newest(_settlements(seat, text, keys)),
     )
 
 

@@ -12,14 +12,14 @@ from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from settlements.dashboard.forms import HashForm, IntervalsForm, OneTokenForm, SettleForm
 from settlements.dashboard.pages import settlements_page
-from settlements.dashboard.rows import settlement_rows
+from settlements.dashboard.rows import amount_of
 from settlements.models import Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.outcomes import open_settlements
 from settlements.sweeps.plan import call_of, planned_items
 from settlements.sweeps.requests import note_wallet_hash, settle_now, wallet_batch
 from settlements.sweeps.schedule import set_intervals
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, chain_title
 from wallets.states import ClaimKind
 
 _NOTHING = (
@@ -123,7 +123,7 @@ def _ask(
     spec = chain_spec(first.chain)
     call = call_of(first.chain, first.token, planned_items(batch))
     context = {
-        "rows": settlement_rows(written),
+        "rows": written,
         "batch": batch,
         "chain": spec,
         "chain_id": hex(spec.chain_id or 0),
@@ -142,7 +142,7 @@ def _tell(request: SeatedRequest, written: list[Settlement]) -> None:
     elif not written:
         messages.warning(request, _NOTHING)
     else:
-        told = ", ".join(f"{row.amount} {row.token} on {row.chain_title}" for row in settlement_rows(written))
+        told = ", ".join(f"{amount_of(one)} {one.token} on {chain_title(one.chain)}" for one in written)
         messages.success(request, f"On its way to your wallet: {told}.")
 
 

@@ -1,6 +1,6 @@
 """The labels, texts and numbers that templates of settlements and of the gas account show."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -16,8 +16,7 @@ from settlements.models import GasAccount, Settlement, SettlementItem
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.plan import forwarder_chains
 from wallets.chains.family import ChainSpec
-from wallets.dashboard.rows import marked
-from wallets.dashboard.watched.rows import shortened
+from wallets.dashboard.rows import marked, shortened
 from wallets.forwarders.addresses import checksum
 from wallets.networks import chain_spec, decimals_of
 from wallets.states import ClaimKind
@@ -112,35 +111,6 @@ def coins(wei: int) -> Decimal:
 
 
 @dataclass(frozen=True, slots=True)
-class SettlementRow:
-    """A settlement. `amount` is the moved amount once it has ended, and the planned amount until then.
-
-    `gas` is the cost of its whole transaction, in `coin`; None if we did not pay, or do not know yet.
-    """
-
-    id: str
-    purpose: str
-    amount: str
-    planned: str
-    token: str
-    chain: str
-    chain_title: str
-    to: str
-    to_short: str
-    badge: Badge
-    sender: str
-    is_scheduled: bool
-    tx_hash: str
-    tx_short: str
-    explorer: str
-    gas: Decimal | None
-    coin: str
-    error: str
-    created_at: datetime
-    settled_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class ItemRow:
     """A settlement's forwarder; `moved` is empty until known."""
 
@@ -151,40 +121,39 @@ class ItemRow:
     moved: str
 
 
-def settlement_rows(settlements: Iterable[Settlement]) -> list[SettlementRow]:
-    """Return the rows of settlements, in their order; their transactions are loaded with them."""
-    return [settlement_row(settlement) for settlement in settlements]
+def planned_amount(settlement: Settlement) -> str:
+    """Return the amount that is to be moved."""
+    return readable_units(int(settlement.units), decimals_of(settlement.chain, settlement.token))
 
 
-def settlement_row(settlement: Settlement) -> SettlementRow:
-    """Return the row of one settlement."""
-    spec, status = chain_spec(settlement.chain), SettlementStatus(settlement.status)
-    is_settled = status is SettlementStatus.SETTLED
-    decimals = decimals_of(settlement.chain, settlement.token)
-    planned = readable_units(int(settlement.units), decimals)
-    moved = readable_units(int(settlement.units_moved), decimals)
-    return SettlementRow(
-        id=settlement.public_id,
-        purpose=PURPOSES[ClaimKind(settlement.purpose)],
-        amount=moved if is_settled else planned,
-        planned=planned,
-        token=settlement.token,
-        chain=settlement.chain,
-        chain_title=spec.title,
-        to=settlement.to,
-        to_short=shortened(marked(settlement.to)),
-        badge=STATUSES[status],
-        sender=SENDERS[Sender(settlement.sender)],
-        is_scheduled=settlement.is_scheduled,
-        tx_hash=settlement.tx_hash,
-        tx_short=shortened(marked(settlement.tx_hash)) if settlement.tx_hash else "",
-        explorer=_explorer(settlement),
-        gas=_gas(settlement),
-        coin=spec.coin,
-        error=settlement.error,
-        created_at=settlement.created_at,
-        settled_at=settlement.settled_at,
-    )
+def amount_of(settlement: Settlement) -> str:
+    """Return the amount that was moved once it has ended, and the planned amount until then."""
+    if settlement.status != SettlementStatus.SETTLED:
+        return planned_amount(settlement)
+    return readable_units(int(settlement.units_moved), decimals_of(settlement.chain, settlement.token))
+
+
+def status_badge(settlement: Settlement) -> Badge:
+    """Return the badge of a settlement's status."""
+    return STATUSES[SettlementStatus(settlement.status)]
+
+
+def purpose_label(settlement: Settlement) -> str:
+    """Return what a settlement's money was paid for."""
+    return PURPOSES[ClaimKind(settlement.purpose)]
+
+
+def sender_label(settlement: Settlement) -> str:
+    """Return who sends a settlement's transaction."""
+    return SENDERS[Sender(settlement.sender)]
+
+
+def gas_cost(settlement: Settlement) -> str:
+    """Return the cost of a settlement's whole transaction, which is loaded; empty if we did not pay, or do not know yet."""
+    made = settlement.transaction
+    if made is None or made.cost_wei is None:
+        return ""
+    return f"{coins(int(made.cost_wei))} {chain_spec(settlement.chain).coin}"
 
 
 def item_rows(items: Sequence[SettlementItem]) -> list[ItemRow]:
@@ -198,21 +167,8 @@ def _item(item: SettlementItem) -> ItemRow:
     moved, decimals = item.units_moved, decimals_of(item.chain, item.token)
     return ItemRow(
         forwarder=str(address),
-        short=shortened(address),
+        short=shortened(str(address)),
         explorer=template.format(address=address) if template else "",
         amount=readable_units(int(item.units), decimals),
         moved="" if moved is None else readable_units(int(moved), decimals),
     )
-
-
-def _explorer(settlement: Settlement) -> str:
-    if not settlement.tx_hash:
-        return ""
-    return chain_spec(settlement.chain).transaction_url(settlement.tx_hash) or ""
-
-
-def _gas(settlement: Settlement) -> Decimal | None:
-    made = settlement.transaction
-    if made is None or made.cost_wei is None:
-        return None
-    return coins(int(made.cost_wei))

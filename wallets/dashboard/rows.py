@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from django.utils import timezone
 
 from accounts.models import Merchant
+from accounts.states import Mode
 from wallets.chains.family import ChainSpec
 from wallets.models import ReceivingWallet, WalletChange
-from wallets.networks import chains, shown_address
+from wallets.networks import chain_spec, chains, shown_address
 from wallets.receiving.claims import is_awaited
 from wallets.receiving.inspection import objected_wallets
 from wallets.states import ClaimKind
@@ -79,6 +80,35 @@ def marked(address: str) -> MarkedAddress:
     # Every address on EVM chains begins with 0x, so that prefix is skipped.
     start = _COMPARED + 2 if address.startswith("0x") else _COMPARED
     return MarkedAddress(address[:start], address[start:-_COMPARED], address[-_COMPARED:])
+
+
+def shortened(address: str) -> str:
+    """Return an address or a hash without its middle."""
+    parts = marked(address)
+    return f"{parts.first}…{parts.last}" if parts.middle else str(parts)
+
+
+class Sent(Protocol):
+    """A row with a transaction."""
+
+    @property
+    def chain(self) -> str:
+        """The name of its chain."""
+
+    @property
+    def mode(self) -> str:
+        """Whether it is simulated."""
+
+    @property
+    def tx_hash(self) -> str:
+        """The hash, empty until it is sent."""
+
+
+def explorer_url(row: Sent) -> str:
+    """Return the explorer's address of a transaction; empty for simulated ones and on local networks."""
+    if row.mode != Mode.LIVE or not row.tx_hash:
+        return ""
+    return chain_spec(row.chain).transaction_url(row.tx_hash) or ""
 
 
 def wallet_rows(merchant: Merchant) -> list[WalletRow]:

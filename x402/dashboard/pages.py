@@ -1,15 +1,13 @@
 """The x402 pages: machines' payments, the places where they pay, requirements, and examples for resource servers."""
 
 import secrets
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -21,19 +19,17 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.pagination import keyset_page
 from gateway.core.exports import csv_response
-from gateway.core.money import readable_units
-from gateway.core.web.badges import Badge
+from gateway.core.web.lists import Choice, FilterForm
 from settlements.dashboard.rows import has_key
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
-from wallets.dashboard.watched.rows import shortened
 from wallets.models import ReceivingWallet
-from wallets.networks import accepted_tokens, chain_spec, chains
+from wallets.networks import chain_choices, chains, token_choices
 from wallets.receiving.inspection import objected_wallets
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
 from x402.dashboard.sums import machine_sums
-from x402.dashboard.words import PROTOCOLS, STATUSES
+from x402.dashboard.words import STATUSES
 from x402.models import X402Payment
 from x402.payloads import CSV_HEADER, csv_rows
 from x402.payments.addresses import (
@@ -46,7 +42,6 @@ from x402.payments.addresses import (
     settles_directly,
 )
 from x402.selectors import PaymentFilter, payments_of
-from x402.states import PaymentStatus, Protocol
 
 EXAMPLE_CHAIN: Final = "base"
 _PAYER: Final = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
@@ -126,52 +121,12 @@ def _missing(seat: Seat, spec: ChainSpec) -> Missing:
     return Missing.FORWARDER if has_factory else Missing.FACTORY
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentRow:
-    """A payment. `explorer` is empty for simulated ones and on local networks."""
+class PaymentFilters(FilterForm[X402Payment]):
+    """The filters of the list: network, token and status."""
 
-    id: str
-    resource: str
-    amount: str
-    token: str
-    chain: str
-    chain_title: str
-    payer: str
-    payer_short: str
-    badge: Badge
-    protocol: str
-    is_signed: bool
-    tx_hash: str
-    tx_short: str
-    explorer: str
-    verified_at: datetime
-
-
-def payment_rows(payments: Iterable[X402Payment]) -> list[PaymentRow]:
-    """Return the rows of payments, in their order."""
-    return [_row(payment) for payment in payments]
-
-
-def _row(payment: X402Payment) -> PaymentRow:
-    spec, is_live = chain_spec(payment.chain), payment.mode == Mode.LIVE
-    explorer = spec.transaction_url(payment.tx_hash) if is_live else None
-    return PaymentRow(
-        id=payment.public_id,
-        resource=payment.resource,
-        amount=readable_units(int(payment.units)),
-        token=payment.token,
-        chain=payment.chain,
-        chain_title=spec.title,
-        payer=payment.payer,
-        payer_short=shortened(marked(payment.payer)),
-        badge=STATUSES[PaymentStatus(payment.status)],
-        protocol=PROTOCOLS[Protocol(payment.protocol)],
-        is_signed=payment.is_signed,
-        tx_hash=payment.tx_hash,
-        tx_short=shortened(marked(payment.tx_hash)),
-        explorer=explorer or "",
-        verified_at=payment.verified_at,
-    )
+    chain = Choice("Network", chain_choices, everything="Any network")
+    token = Choice("Token", token_choices, everything="Any token")
+    status = Choice("Status", [(status, badge.label) for status, badge in STATUSES.items()], everything="Any status")
 
 
 class Snippet(NamedTuple):
@@ -251,23 +206,19 @@ def _api() -> str:
 @seated(get=Act.SEE)
 def payments(request: SeatedRequest) -> HttpResponse:
     """Show machines' payments, newest first, and how much is settled."""
-    seat, wanted = request.seat, _parse_wanted(request.seat, request.GET)
-    page = keyset_page(payments_of(wanted), request.GET.dict())
+    seat, filters = request.seat, PaymentFilters(request.GET)
+    page = keyset_page(filters.filter(_mine(seat)), request.GET.dict())
     places = places_of(seat)
     context = {
-        "wanted": wanted,
-        "is_narrowed": bool(_query(wanted)),
-        "rows": payment_rows(page.rows),
+        "filters": filters,
+        "rows": page.rows,
         "pager": page,
-        "tabs": _tabs(seat, "dashboard_x402"),
+        "here": "payments",
         "sums": machine_sums(seat),
         "has_key": has_key(),
         "is_payable": any(place.address for place in places),
-        "export": _query(wanted),
+        "export": filters.query(),
         "call": verify_call(known_pay_to(seat.merchant.pk, Mode.TEST, EXAMPLE_CHAIN)),
-        "chains": [(spec.name, spec.title) for spec in chains().values()],
-        "tokens": [(name, name) for name in accepted_tokens()],
-        "statuses": [(status, badge.label) for status, badge in STATUSES.items()],
     }
     return render(request, "dashboard/x402/payments.html", context)
 
@@ -276,7 +227,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send all payments of a list as CSV."""
     seat = request.seat
-    rows = csv_rows(payments_of(_parse_wanted(seat, request.GET)))
+    rows = csv_rows(PaymentFilters(request.GET).filter(_mine(seat)))
     return csv_response(f"x402-{seat.mode}", CSV_HEADER, rows)
 
 
@@ -286,7 +237,7 @@ def setup(request: SeatedRequest) -> HttpResponse:
     seat = request.seat
     places = places_of(seat)
     context = {
-        "tabs": _tabs(seat, "dashboard_x402_setup"),
+        "here": "setup",
         "places": places,
         "snippets": snippets(_on_base(places)),
         "requires_signature": requires_signature(seat.merchant.pk),
@@ -315,30 +266,9 @@ def signature(request: SeatedRequest) -> HttpResponse:
     return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))
 
 
-def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> PaymentFilter:
-    """Parse a query string from an untrusted client; invalid filters are ignored."""
-    chain, token = query.get("chain", ""), query.get("token", "")
-    status = query.get("status", "")
-    return PaymentFilter(
-        seat.merchant.pk,
-        seat.mode,
-        chain=chain if chain in chains() else "",
-        token=token if token in accepted_tokens() else "",
-        status=status if status in PaymentStatus.values else "",
-    )
-
-
-def _query(wanted: PaymentFilter) -> str:
-    told = {name: getattr(wanted, name) for name in ("chain", "token", "status")}
-    return urlencode({name: value for name, value in told.items() if value})
+def _mine(seat: Seat) -> QuerySet[X402Payment]:
+    return payments_of(PaymentFilter(seat.merchant.pk, seat.mode))
 
 
 def _on_base(places: list[Place]) -> str | None:
     return next((str(place.address) for place in places if place.chain == EXAMPLE_CHAIN and place.address), None)
-
-
-def _tabs(seat: Seat, current: str) -> list[tuple[str, str, bool, int | None]]:
-    return [
-        (label, seat.url(route), route == current, None)
-        for route, label in (("dashboard_x402", "Payments"), ("dashboard_x402_setup", "Set up"))
-    ]

@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gateway.core.web.badges import Badge
+from x402.models import X402Payment
 from x402.states import PaymentStatus, Protocol
 
 STATUSES: Final = MappingProxyType(
@@ -14,3 +15,13 @@ STATUSES: Final = MappingProxyType(
     }
 )
 PROTOCOLS: Final = MappingProxyType({Protocol.HASH: "By hash", Protocol.EXACT: "Signed (exact)"})
+
+
+def status_badge(payment: X402Payment) -> Badge:
+    """Return the badge of a payment's status."""
+    return STATUSES[PaymentStatus(payment.status)]
+
+
+def protocol_label(payment: X402Payment) -> str:
+    """Return how a payment was proven."""
+    return PROTOCOLS[Protocol(payment.protocol)]

@@ -36,7 +36,7 @@ def found(desk: Desk, text: str) -> dict[str, list[str]]:
         "checkouts": [row.public_id for row in matches.checkouts],
         "payments": [row.tx_hash for row in matches.payments],
         "links": [row.link.public_id for row in matches.links],
-        "settlements": [row.id for row in matches.settlements],
+        "settlements": [row.public_id for row in matches.settlements],
     }
     return {group: rows for group, rows in names.items() if rows}
 

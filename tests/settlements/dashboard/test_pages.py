@@ -65,12 +65,12 @@ def test_settlements_are_the_merchants_own_and_are_narrowed(viewer: Desk, strang
     )
     make_settlement(stranger.user.memberships.get().merchant)
     page = viewer.get("dashboard_settlements")
-    assert [row.id for row in page.context["rows"]] == [bad.public_id, good.public_id]
+    assert [row.public_id for row in page.context["rows"]] == [bad.public_id, good.public_id]
     assert "nothing moved" in page.text
     assert "0.00021 ETH" in page.text
     for query in ("?purpose=x402", "?status=failed"):
         rows = viewer.get("dashboard_settlements", query).context["rows"]
-        assert [row.id for row in rows] == [bad.public_id]
+        assert [row.public_id for row in rows] == [bad.public_id]
 
 
 def test_a_batch_that_ended_or_is_for_our_gas_is_not_there(owner: Desk) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from gateway.core.money import readable_units
 from wallets.chains.family import ChainSpec
-from wallets.dashboard.rows import MarkedAddress, marked
+from wallets.dashboard.rows import MarkedAddress, marked, shortened
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.networks import chain_spec
 from wallets.states import Direction, TransferState
@@ -79,7 +79,7 @@ def watched_rows(wallets: Iterable[WatchedWallet]) -> list[WatchedRow]:
 
 def _row(wallet: WatchedWallet, balances: Mapping[str, WatchedBalance]) -> WatchedRow:
     spec, parts = chain_spec(wallet.chain), marked(wallet.address)
-    short = shortened(parts)
+    short = shortened(wallet.address)
     return WatchedRow(
         id=wallet.public_id,
         label=wallet.label,
@@ -96,11 +96,6 @@ def _row(wallet: WatchedWallet, balances: Mapping[str, WatchedBalance]) -> Watch
         since=history_since(wallet),
         balances=tuple((token.symbol, _held(balances.get(token.symbol))) for token in spec.accepted_tokens),
     )
-
-
-def shortened(parts: MarkedAddress) -> str:
-    """Return an address without its middle."""
-    return f"{parts.first}…{parts.last}" if parts.middle else str(parts)
 
 
 def _held(balance: WatchedBalance | None) -> str:
@@ -123,7 +118,7 @@ def _movement(movement: WatchedMovement) -> MovementRow:
         words=words,
         tone=tone,
         counterparty=movement.counterparty,
-        counterparty_short=shortened(marked(movement.counterparty)),
+        counterparty_short=shortened(movement.counterparty),
         counterparty_url=_address_url(spec, movement.counterparty),
         tx_hash=tx_hash,
         tx_short=f"{tx_hash[:_ENDS]}…{tx_hash[-_ENDS:]}",

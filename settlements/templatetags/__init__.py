@@ -1,0 +1,1 @@
+"""Filters of the merchant's pages about settlements."""
