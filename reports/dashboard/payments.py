@@ -17,19 +17,20 @@ from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.dashboard.words import TRANSFERS
-from checkouts.inbox.rows import explorer_url
 from checkouts.models import InboxItem
 from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, page_ahead, page_behind
 from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
+from gateway.core.web.lists import Choice, FilterForm
 from reports.entries import transfer_rows
 from reports.inputs import ReportFilter, known_tokens
 from reports.payloads import CSV_HEADER, csv_cells
 from reports.selectors import transfers_wanted
+from wallets.dashboard.rows import explorer_url
 from wallets.models import Transfer
-from wallets.networks import chain_spec, chains, shown_address
+from wallets.networks import chain_choices, chain_spec, shown_address
 from wallets.states import ClaimKind, TransferState
 from wallets.transfers.selectors import newest_page
 from x402.dashboard.words import STATUSES
@@ -142,19 +143,34 @@ _CONDITIONS: Final = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The filters of the page's query string; invalid ones are ignored."""
+def _token_choices() -> list[tuple[str, str]]:
+    return [(symbol, symbol) for symbol in known_tokens()]
 
-    chain: str
-    token: str
-    state: PaymentState | None
-    kind: ClaimKind | None
 
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether any filter applies."""
-        return bool(self.chain or self.token or self.state or self.kind)
+class PaymentFilters(FilterForm[Transfer]):
+    """The filters of the page."""
+
+    kind = Choice("Kind", KINDS.items(), everything="Any kind")
+    chain = Choice("Network", chain_choices, everything="Any network")
+    token = Choice("Token", _token_choices, everything="Any token")
+    state = Choice("State", STATES, everything="Any state")
+
+    def filter(self, found: QuerySet[Transfer]) -> QuerySet[Transfer]:
+        """Return the transfers that match."""
+        found = found.filter(**self._money())
+        if kind := self.texts["kind"]:
+            found = found.filter(purpose=kind)
+        if state := self.texts["state"]:
+            found = found.filter(_CONDITIONS[PaymentState(state)])
+        return found
+
+    def filter_simulated(self, found: QuerySet[X402Payment]) -> QuerySet[X402Payment]:
+        """Return machines' payments of test mode that match: all are credited, and none waits."""
+        is_wanted = self.texts["state"] in {"", PaymentState.CREDITED}
+        return found.filter(**self._money()) if is_wanted else found.none()
+
+    def _money(self) -> dict[str, str]:
+        return {name: self.texts[name] for name in ("chain", "token") if self.texts[name]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,64 +205,33 @@ class PaymentRow:
 @reads_replica
 def payments(request: SeatedRequest) -> HttpResponse:
     """List payments, newest first."""
-    seat, wanted = request.seat, _parse_wanted(request.GET)
-    page = _page(seat, wanted, request.GET.dict())
-    context = {
-        "wanted": wanted,
-        "rows": payment_rows(page.rows),
-        "pager": page,
-        "kinds": KINDS.items(),
-        "states": STATES,
-        "chains": [(spec.name, spec.title) for spec in chains().values()],
-        "tokens": [(name, name) for name in known_tokens()],
-        "export": request.GET.urlencode(),
-    }
+    seat, filters = request.seat, PaymentFilters(request.GET)
+    page = _page(seat, filters, request.GET.dict())
+    context = {"filters": filters, "rows": payment_rows(page.rows), "pager": page, "export": request.GET.urlencode()}
     return render(request, "dashboard/reports/payments.html", context)
 
 
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send the transfers of the list as CSV."""
-    seat, wanted = request.seat, _parse_wanted(request.GET)
-    cells = csv_cells(transfer_rows(_found(seat, wanted)))
-    return csv_response(f"payments-{seat.mode}", CSV_HEADER, cells)
+    cells = csv_cells(transfer_rows(PaymentFilters(request.GET).filter(_transfers(request.seat))))
+    return csv_response(f"payments-{request.seat.mode}", CSV_HEADER, cells)
 
 
-def _parse_wanted(query: Mapping[str, str]) -> Wanted:
-    chain, token = query.get("chain", ""), query.get("token", "")
-    state, kind = query.get("state", ""), query.get("kind", "")
-    return Wanted(
-        chain=chain if chain in chains() else "",
-        token=token if token in known_tokens() else "",
-        state=PaymentState(state) if state in PaymentState.values else None,
-        kind=ClaimKind(kind) if kind in ClaimKind.values else None,
-    )
-
-
-def _page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> KeysetPage[Any]:
-    transfers = _found(seat, wanted)
+def _page(seat: Seat, filters: PaymentFilters, query: Mapping[str, str]) -> KeysetPage[Any]:
+    transfers = filters.filter(_transfers(seat))
     if seat.mode == Mode.LIVE:
         return newest_page(transfers, query)
     sources = [Source(transfers, "block_time")]
-    if wanted.kind is not ClaimKind.CHECKOUT:
-        sources.append(Source(_simulated(seat, wanted), "verified_at"))
+    if filters.texts["kind"] != ClaimKind.CHECKOUT:
+        simulated = payments_of(PaymentFilter(seat.merchant.pk, seat.mode))
+        sources.append(Source(filters.filter_simulated(simulated), "verified_at"))
     return mixed_page(sources, query)
 
 
-def _found(seat: Seat, wanted: Wanted) -> QuerySet[Transfer]:
-    found = transfers_wanted(ReportFilter(seat.merchant.pk, seat.mode, chain=wanted.chain, token=wanted.token))
-    if wanted.kind:
-        found = found.filter(purpose=wanted.kind)
-    if wanted.state:
-        found = found.filter(_CONDITIONS[wanted.state])
-    return found.select_related("payment__checkout", "x402_payment")
-
-
-def _simulated(seat: Seat, wanted: Wanted) -> QuerySet[X402Payment]:
-    """Return machines' payments of test mode: all are credited, and none waits."""
-    found = payments_of(PaymentFilter(seat.merchant.pk, seat.mode, chain=wanted.chain, token=wanted.token))
-    is_wanted = wanted.state in {None, PaymentState.CREDITED}
-    return found if is_wanted else found.none()
+def _transfers(seat: Seat) -> QuerySet[Transfer]:
+    mine = transfers_wanted(ReportFilter(seat.merchant.pk, seat.mode))
+    return mine.select_related("payment__checkout", "x402_payment")
 
 
 def payment_rows(found: Sequence[Transfer | X402Payment]) -> list[PaymentRow]:
