@@ -32,11 +32,6 @@ class WalletFilter:
     chain: str = ""
     tag: str = ""
 
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether any filter applies."""
-        return bool(self.chain or self.tag)
-
 
 def wallets_wanted(wanted: WalletFilter) -> QuerySet[WatchedWallet]:
     """Return the currently watched wallets that match a filter."""

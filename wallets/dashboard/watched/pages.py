@@ -18,9 +18,10 @@ from gateway.core.api.errors import NotFoundError
 from gateway.core.api.pagination import PAGE_ROWS, keyset_page
 from gateway.core.exports import csv_response
 from gateway.core.money import from_units
+from gateway.core.web.lists import AnyChoice, Choice, FilterForm
 from wallets.dashboard.watched.rows import WatchedRow, movement_rows, watched_rows
-from wallets.models import WatchedWallet
-from wallets.networks import accepted_tokens, chains
+from wallets.models import WatchedMovement, WatchedWallet
+from wallets.networks import chain_choices, token_choices
 from wallets.states import Direction
 from wallets.transfers import selectors
 from wallets.transfers.selectors import MovementFilter, movement_total, movements_wanted, newest_page
@@ -106,21 +107,40 @@ def _height(units: int, highest: int) -> int:
     return HEIGHT - (units * (HEIGHT - _TOP) // highest if highest else 0)
 
 
+class WalletFilters(FilterForm[WatchedWallet]):
+    """The filters of the list: a network, and a tag. The merchant's tags are offered, others are valid."""
+
+    chain = Choice("Network", chain_choices, everything="Any network")
+    tag = AnyChoice("Tag", everything="Any tag")
+
+    def clean_tag(self) -> str:
+        """Return the tag if it can be one."""
+        tag: str = self.cleaned_data["tag"]
+        return "" if "\x00" in tag else tag
+
+
+class MovementFilters(FilterForm[WatchedMovement]):
+    """The filters of a wallet's movements."""
+
+    direction = Choice("Direction", _DIRECTIONS, everything="In and out")
+    token = Choice("Token", token_choices, everything="Any token")
+
+    def wanted(self) -> MovementFilter:
+        """Return the filter of movements."""
+        direction = self.texts["direction"]
+        return MovementFilter(token=self.texts["token"], direction=Direction(direction) if direction else None)
+
+
 @seated(get=Act.SEE)
 def wallets(request: SeatedRequest) -> HttpResponse:
     """List watched wallets, newest first."""
-    seat = request.seat
-    wanted = _parse_wallets(seat, request.GET)
+    seat, filters = request.seat, WalletFilters(request.GET)
+    wanted = WalletFilter(seat.merchant.pk, seat.mode, **filters.texts)
     page = keyset_page(wallets_wanted(wanted), request.GET.dict())
     rows = watched_rows(page.rows)
-    context = {
-        "wanted": wanted,
-        "rows": rows,
-        "pager": page,
-        "chains": [(spec.name, spec.title) for spec in chains().values()],
-        "tags": [(tag, tag) for tag in tags_of(seat.merchant.pk, seat.mode)],
-        "importing": _still_importing(rows),
-    }
+    tags = tags_of(seat.merchant.pk, seat.mode)
+    filters.offer("tag", [(tag, tag) for tag in tags])
+    context = {"filters": filters, "rows": rows, "pager": page, "tags": tags, "importing": _still_importing(rows)}
     return render(request, "dashboard/wallets/watched/list.html", context)
 
 
@@ -140,14 +160,6 @@ def wallets_live(request: SeatedRequest) -> HttpResponse:
     return render(request, "dashboard/wallets/watched/_live.html", context)
 
 
-def _parse_wallets(seat: Seat, query: Mapping[str, str]) -> WalletFilter:
-    """Parse a query string from an untrusted client; invalid filters are ignored."""
-    chain, tag = query.get("chain", ""), query.get("tag", "")
-    return WalletFilter(
-        seat.merchant.pk, seat.mode, chain=chain if chain in chains() else "", tag="" if "\x00" in tag else tag
-    )
-
-
 def _still_importing(rows: Iterable[WatchedRow]) -> str:
     """Return the query string of the wallets to poll for; empty if there are none."""
     return urlencode([("id", row.id) for row in rows if row.is_importing])
@@ -165,21 +177,18 @@ def find_wallet(seat: Seat, wallet_id: str) -> WatchedWallet:
 def wallet(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
     """Show a wallet, its balance day by day, and a page of its movements."""
     found = find_wallet(request.seat, wallet_id)
-    query = request.GET.dict()
-    wanted, days = _parse_movements(query), _parse_days(query)
-    page = newest_page(movements_wanted(found, wanted), query)
+    query, filters = request.GET.dict(), MovementFilters(request.GET)
+    days = _parse_days(query)
+    page = newest_page(movements_wanted(found, filters.wanted()), query)
     today = timezone.now().astimezone(UTC).date()
     context = _now(found) | {
         "chart": _chart(found, days=days, today=today),
         "days": days,
         "ranges": RANGES,
-        "wanted": wanted,
-        "is_narrowed": wanted != MovementFilter(),
-        "tokens": [(name, name) for name in accepted_tokens()],
-        "directions": _DIRECTIONS,
+        "filters": filters,
         "movements": movement_rows(page.rows),
         "pager": page,
-        "file_query": _query_of(wanted),
+        "file_query": filters.query(),
     }
     return render(request, "dashboard/wallets/watched/detail.html", context)
 
@@ -199,8 +208,7 @@ def wallet_live(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
 def export(request: SeatedRequest, *, wallet_id: str) -> HttpResponseBase:
     """Send a wallet's movements as CSV."""
     found = find_wallet(request.seat, wallet_id)
-    wanted = _parse_movements(request.GET)
-    cells = csv_cells(selectors.movement_rows(found, wanted))
+    cells = csv_cells(selectors.movement_rows(found, MovementFilters(request.GET).wanted()))
     return csv_response(f"movements-{found.public_id}", CSV_HEADER, cells)
 
 
@@ -217,20 +225,6 @@ def _chart(found: WatchedWallet, *, days: int, today: date) -> Chart | None:
     return chart_of(held) if held else None
 
 
-def _parse_movements(query: Mapping[str, str]) -> MovementFilter:
-    """Parse a query string from an untrusted client; invalid filters are ignored."""
-    token, direction = query.get("token", ""), query.get("direction", "")
-    return MovementFilter(
-        token=token if token in accepted_tokens() else "",
-        direction=Direction(direction) if direction in Direction.values else None,
-    )
-
-
 def _parse_days(query: Mapping[str, str]) -> int:
     asked = query.get("days", "")
     return int(asked) if asked in {str(days) for days, _ in RANGES} else _USUAL_DAYS
-
-
-def _query_of(wanted: MovementFilter) -> str:
-    named = {"token": wanted.token, "direction": wanted.direction or ""}
-    return urlencode({name: value for name, value in named.items() if value})

@@ -43,7 +43,7 @@ def test_the_list_is_narrowed_by_network_and_tag(owner_by_factor: Desk) -> None:
     assert shown(owner_by_factor, "?tag=eu&chain=base") == [one.public_id]
     assert len(shown(owner_by_factor, "?chain=x&before=y")) == 2
     page = owner_by_factor.get("dashboard_watched_wallets")
-    assert [tag for tag, _ in page.context["tags"]] == ["a&b", "eu"]
+    assert page.context["tags"] == ["a&b", "eu"]
     assert "?tag=a%26b" in page.text
     assert "No wallets match" in owner_by_factor.get("dashboard_watched_wallets", "?tag=x").text
 
