@@ -54,7 +54,7 @@ class CheckoutFilters(FilterForm[Checkout]):
     chain. `size` is the number of rows on a page.
     """
 
-    tab = "status"
+    tabbed_by = "status"
     parameters = MappingProxyType({"since": "from", "until": "to"})
 
     status = HiddenChoice(TABS)

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -30,7 +31,6 @@ from checkouts.inbox.rows import (
     REASONS,
     VERDICTS,
     Choice,
-    explorer_url,
     found_choices,
     history,
     item_row,
@@ -50,26 +50,45 @@ from gateway.core.api.pagination import chunks_by_key, keyset_page
 from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.times import iso
+from gateway.core.web import lists
+from wallets.dashboard.rows import explorer_url
 from wallets.networks import chains
 
 _TAB_NAMES = {Tab.OPEN: "Open", Tab.DOING: "Being done", Tab.RESOLVED: "Resolved"}
 
 
+class InboxFilters(lists.FilterForm[InboxItem]):
+    """The filters of a tab's items: the reason."""
+
+    tabbed_by = "tab"
+
+    tab = lists.HiddenChoice([("" if tab is Tab.OPEN else tab, name) for tab, name in _TAB_NAMES.items()])
+    reason = lists.Choice("Reason", [(kind, words.short) for kind, words in REASONS.items()], everything="Any reason")
+
+    def items(self, seat: Seat) -> QuerySet[InboxItem]:
+        """Return the items that match, with the data of their rows."""
+        reason = self.texts["reason"]
+        return items_in(seat, self.current, InboxReason(reason) if reason else None)
+
+    @property
+    def current(self) -> Tab:
+        """The current tab."""
+        return Tab(self.current_tab or Tab.OPEN)
+
+
 @seated(get=Act.SEE)
 def inbox(request: SeatedRequest) -> HttpResponse:
     """Show a tab of the inbox."""
-    seat = request.seat
-    tab, reason = read_tab(request), read_reason(request)
-    listed = items_in(seat, tab, reason)
-    shows_alarms = tab is Tab.OPEN and reason is None
+    seat, filters = request.seat, InboxFilters(request.GET)
+    tab, listed = filters.current, filters.items(seat)
+    shows_alarms = tab is Tab.OPEN and not filters.is_narrowed
     if shows_alarms:
         listed = listed.exclude(reason=InboxReason.REVERSED)
     page = keyset_page(listed, request.GET.dict())
     context: dict[str, Any] = {
         "tabs": tabs_of(seat, tab),
         "tab": tab,
-        "reason": reason,
-        "reasons": [(kind, words.short) for kind, words in REASONS.items()],
+        "filters": filters,
         "rows": item_rows(page.rows),
         "pager": page,
         "query": request.GET.urlencode(),
@@ -132,29 +151,17 @@ def undo(request: SeatedRequest, *, item_id: int, decision_id: int) -> HttpRespo
     return _to(request, found)
 
 
-def tabs_of(seat: Seat, current: Tab | None) -> list[tuple[str, str, bool, int | None]]:
+def tabs_of(seat: Seat, current: Tab | None) -> list[lists.Tab]:
     """Return the inbox's tabs; without a current one, the buyers' reports are current."""
     here = seat.url("dashboard_inbox")
     counts = {Tab.OPEN: open_count(seat), Tab.DOING: doing_count(seat)}
     tabs = [
-        (name, here if tab is Tab.OPEN else f"{here}?tab={tab}", tab is current, counts.get(tab) or None)
+        lists.Tab(name, here if tab is Tab.OPEN else f"{here}?tab={tab}", tab is current, counts.get(tab) or None)
         for tab, name in _TAB_NAMES.items()
     ]
     reports = open_reports(seat.merchant.pk, seat.mode).count() or None
     url = seat.url("dashboard_buyer_reports")
-    return [*tabs, ("Buyers' reports", url, current is None, reports)]
-
-
-def read_tab(request: SeatedRequest) -> Tab:
-    """Return the tab that a query string names; the first one for anything else."""
-    name = request.GET.get("tab", "")
-    return Tab(name) if name in set(Tab) else Tab.OPEN
-
-
-def read_reason(request: SeatedRequest) -> InboxReason | None:
-    """Return the reason that a query string asks for; None for all."""
-    name = request.GET.get("reason", "")
-    return InboxReason(name) if name in InboxReason.values else None
+    return [*tabs, lists.Tab("Buyers' reports", url, current is None, reports)]
 
 
 def _item(request: SeatedRequest, item_id: int) -> InboxItem:
@@ -297,9 +304,9 @@ _HEADER = (
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send a tab of the inbox as a CSV file."""
-    seat, tab = request.seat, read_tab(request)
-    chunks = chunks_by_key(items_in(seat, tab, read_reason(request)))
-    name = f"inbox-{tab}-{seat.merchant.public_id}-{seat.mode}"
+    seat, filters = request.seat, InboxFilters(request.GET)
+    chunks = chunks_by_key(filters.items(seat))
+    name = f"inbox-{filters.current}-{seat.merchant.public_id}-{seat.mode}"
     return csv_response(name, _HEADER, map(_cells, chain.from_iterable(chunks)))
 
 

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Final
 
 from accounts.models import User
-from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.attribution.deposit_rules import is_older
@@ -202,13 +201,6 @@ def span(time: timedelta) -> str:
 def sentence(words: str) -> str:
     """Turn a rule's words into a sentence; they begin in lower case and end without a full stop."""
     return f"{words[:1].upper()}{words[1:]}." if words else ""
-
-
-def explorer_url(transfer: Transfer) -> str:
-    """Return the transaction's explorer address; empty for simulated ones and on local networks."""
-    if transfer.mode != Mode.LIVE:
-        return ""
-    return chain_spec(transfer.chain).transaction_url(transfer.tx_hash) or ""
 
 
 @dataclass(frozen=True, slots=True)

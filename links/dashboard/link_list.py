@@ -21,7 +21,7 @@ from links.states import LinkStatus, LinkType
 class LinkFilters(FilterForm[PaymentLink]):
     """The filters of the list: a tab, a type, and a part of the title or an id."""
 
-    tab = "status"
+    tabbed_by = "status"
     status = HiddenChoice(TABS)
     q = SearchText("Title", longest=TITLE_LENGTH)
     type = Choice("Type", [(kind.type, kind.label) for kind in KINDS.values()], everything="Any")

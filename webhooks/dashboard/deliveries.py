@@ -40,7 +40,7 @@ _NEWEST_FIRST: Final = ("-created_at", "-pk")
 class DeliveryFilters(FilterForm[Delivery]):
     """The filters of the list: a tab, an id, and a type of event. The merchant's `types` are offered, others are valid."""
 
-    tab = "status"
+    tabbed_by = "status"
     status = HiddenChoice(TABS)
     q = SearchText("Checkout, event or delivery id", longest=_LONGEST_SEARCH)
     type = AnyChoice("Event", everything="All")

@@ -121,7 +121,7 @@ def _missing(seat: Seat, spec: ChainSpec) -> Missing:
     return Missing.FORWARDER if has_factory else Missing.FACTORY
 
 
-class PaymentFilters(FilterForm[X402Payment]):
+class MachineFilters(FilterForm[X402Payment]):
     """The filters of the list: network, token and status."""
 
     chain = Choice("Network", chain_choices, everything="Any network")
@@ -206,7 +206,7 @@ def _api() -> str:
 @seated(get=Act.SEE)
 def payments(request: SeatedRequest) -> HttpResponse:
     """Show machines' payments, newest first, and how much is settled."""
-    seat, filters = request.seat, PaymentFilters(request.GET)
+    seat, filters = request.seat, MachineFilters(request.GET)
     page = keyset_page(filters.filter(_mine(seat)), request.GET.dict())
     places = places_of(seat)
     context = {
@@ -227,7 +227,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send all payments of a list as CSV."""
     seat = request.seat
-    rows = csv_rows(PaymentFilters(request.GET).filter(_mine(seat)))
+    rows = csv_rows(MachineFilters(request.GET).filter(_mine(seat)))
     return csv_response(f"x402-{seat.mode}", CSV_HEADER, rows)
 
 

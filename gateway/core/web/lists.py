@@ -28,11 +28,11 @@ class Tab(NamedTuple):
 class FilterForm(forms.Form, Generic[M]):
     """The filters of a list, read from an untrusted query string. Invalid ones count as absent: the form has no errors.
 
-    `texts` are the valid filters by parameter, `cleaned_data` their values by field. `tab` names the field that the list's
-    tabs choose, if it has tabs. `parameters` are the names of fields in the query string where they differ.
+    `texts` are the valid filters by parameter, `cleaned_data` their values by field. `tabbed_by` names the field that the
+    list's tabs choose, if it has tabs. `parameters` are the names of fields in the query string where they differ.
     """
 
-    tab: ClassVar[str] = ""
+    tabbed_by: ClassVar[str] = ""
     parameters: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, query: Mapping[str, str]) -> None:
@@ -52,17 +52,17 @@ class FilterForm(forms.Form, Generic[M]):
     @property
     def is_narrowed(self) -> bool:
         """Whether any filter besides the tab applies."""
-        return any(value not in _EMPTY for name, value in self.cleaned_data.items() if name != self.tab)
+        return any(value not in _EMPTY for name, value in self.cleaned_data.items() if name != self.tabbed_by)
 
     @property
     def current_tab(self) -> str:
         """The value of the current tab; empty for the first one, and for a list without tabs."""
-        return self.texts.get(self.tab, "")
+        return self.texts.get(self.tabbed_by, "")
 
     @property
     def cleared(self) -> str:
         """The query string of the current tab without other filters."""
-        return urlencode({self.tab: self.current_tab} if self.current_tab else {})
+        return urlencode({self.tabbed_by: self.current_tab} if self.current_tab else {})
 
     def filter(self, found: QuerySet[M]) -> QuerySet[M]:
         """Return the rows that match. Each field filters the column of its name, unless a list's form says otherwise."""
@@ -88,11 +88,11 @@ class FilterForm(forms.Form, Generic[M]):
         return [
             Tab(
                 label,
-                f"{address}?{self.query(**{self.tab: value})}",
+                f"{address}?{self.query(**{self.tabbed_by: value})}",
                 is_current=value == self.current_tab,
                 rows=None if counted is None else counted.get(value, 0),
             )
-            for value, label in self.fields[self.tab].choices  # type: ignore[attr-defined]
+            for value, label in self.fields[self.tabbed_by].choices  # type: ignore[attr-defined]
         ]
 
 

@@ -10,7 +10,7 @@ from gateway.core.web.lists import AnyChoice, Choice, Day, FilterForm, HiddenCho
 
 
 class Filters(FilterForm[Merchant]):
-    tab = "status"
+    tabbed_by = "status"
     parameters: ClassVar = {"since": "from"}
 
     status = HiddenChoice([("", "All"), ("open", "Open")])
