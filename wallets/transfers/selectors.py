@@ -1,25 +1,15 @@
 """Queries of chain facts: filters of query strings, pages in block order, and a watched wallet's movements."""
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeVar
+from datetime import datetime
+from typing import Final, TypeVar
 
 from django.db.models import Model, QuerySet, Sum
 
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.fields import refuse
-from gateway.core.api.pagination import (
-    CHUNK_ROWS,
-    PAGE_ROWS,
-    KeysetPage,
-    Page,
-    page_ahead,
-    page_behind,
-    parse_text,
-    parse_time,
-)
+from gateway.core.api.pagination import CHUNK_ROWS, Page, parse_text, parse_time
 from wallets.models import WatchedDay, WatchedMovement, WatchedWallet
 from wallets.networks import chains
 from wallets.states import Direction
@@ -29,11 +19,6 @@ Query = Mapping[str, str]
 M = TypeVar("M", bound=Model)
 
 NEWEST_FIRST: Final = ("-block_time", "-pk")
-_OLDEST_FIRST: Final = ("block_time", "pk")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-# Microseconds until the year 5138, and a bigint.
-_MARK: Final = re.compile(r"([0-9]{1,17})-([0-9]{1,18})", re.ASCII)
 
 
 def parse_chain(query: Query) -> str:
@@ -72,14 +57,6 @@ def parse_span(query: Query) -> tuple[datetime | None, datetime | None]:
     return since, until
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """A position in the list, valid even if its row is filtered out meanwhile."""
-
-    moment: datetime
-    key: int
-
-
 def older_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
     """Return the rows after a position.
 
@@ -87,34 +64,6 @@ def older_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
     """
     behind = found.filter(block_time__lte=moment)
     return behind.exclude(block_time=moment, pk__gte=key)
-
-
-def newer_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
-    """Return the rows before a position."""
-    ahead = found.filter(block_time__gte=moment)
-    return ahead.exclude(block_time=moment, pk__lte=key)
-
-
-def newest_page(found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAGE_ROWS) -> KeysetPage[M]:
-    """Return the page for `before` or `after` of a query string. Other parameters are kept in the links."""
-    before, after = _parse_mark(query.get("before", "")), _parse_mark(query.get("after", ""))
-    if after is not None:
-        ahead = newer_than(found, after.moment, after.key).order_by(*_OLDEST_FIRST)
-        return page_ahead(ahead, query, mark=_mark, rows=rows)
-    behind = older_than(found, before.moment, before.key) if before else found
-    return page_behind(behind.order_by(*NEWEST_FIRST), query, mark=_mark, rows=rows, is_first=before is None)
-
-
-def _parse_mark(text: str) -> _Mark | None:
-    match = _MARK.fullmatch(text)
-    if match is None:
-        return None
-    return _Mark(_EPOCH + int(match[1]) * _MICROSECOND, int(match[2]))
-
-
-def _mark(row: Any) -> str:
-    micros = (row.block_time - _EPOCH) // _MICROSECOND
-    return f"{micros}-{row.pk}"
 
 
 @dataclass(frozen=True, slots=True)

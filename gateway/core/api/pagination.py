@@ -1,10 +1,12 @@
 """Pages of lists: the query string, `{data, total, limit, offset}`, and keyset pages, the last as fast as the first."""
 
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Final, Generic, TypeVar
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from django.db.models import Model, QuerySet
@@ -24,6 +26,10 @@ PAGE_ROWS: Final = 25
 CHUNK_ROWS: Final = 1_000
 _BIGINT_DIGITS: Final = 18
 _MOVES: Final = {"before", "after"}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+# Microseconds until the year 5138, a bigint, and one of a few tables if there are several.
+_PLACE: Final = re.compile(r"([0-9]{1,17})-([0-9]{1,18})(?:-([0-9]))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,81 @@ def keyset_page(found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAG
     behind = found.filter(pk__lt=before) if before is not None else found
     is_first = before is None
     return page_behind(behind.order_by("-pk"), query, mark=mark, rows=rows, is_first=is_first)
+
+
+class Source(NamedTuple):
+    """A table's rows, and the field with their time."""
+
+    found: QuerySet[Any]
+    moment: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """A position among the rows of some tables, in descending order; `table` counts the sources.
+
+    It is valid even if its row is filtered out meanwhile.
+    """
+
+    moment: datetime
+    key: int
+    table: int
+
+
+def page_by_time(sources: Sequence[Source], query: Mapping[str, str], *, rows: int = PAGE_ROWS) -> KeysetPage[Any]:
+    """Return the page, newest first, of one table or of several as one list, for `before` or `after` of a query string.
+
+    Other parameters are kept in the links. Each source is of another model.
+    """
+    before, after = (_parse_place(query.get(move, ""), len(sources)) for move in ("before", "after"))
+    asked, is_ahead = after or before, after is not None
+    found = [
+        row
+        for table, source in enumerate(sources)
+        for row in _beside(source, table, asked, is_ahead=is_ahead)[: rows + 1]
+    ]
+    found.sort(key=partial(_place, sources), reverse=not is_ahead)
+    mark = partial(_mark, sources)
+    if is_ahead:
+        return page_ahead(found, query, mark=mark, rows=rows)
+    return page_behind(found, query, mark=mark, rows=rows, is_first=before is None)
+
+
+def _place(sources: Sequence[Source], row: Any) -> _Place:
+    table = [source.found.model for source in sources].index(type(row))
+    return _Place(getattr(row, sources[table].moment), row.pk, table)
+
+
+def _mark(sources: Sequence[Source], row: Any) -> str:
+    place = _place(sources, row)
+    parts = ((place.moment - _EPOCH) // _MICROSECOND, place.key, place.table)
+    return "-".join(map(str, parts if len(sources) > 1 else parts[:2]))
+
+
+def _parse_place(text: str, sources: int) -> _Place | None:
+    match = _PLACE.fullmatch(text)
+    if match is None or (match[3] is None) != (sources == 1):
+        return None
+    return _Place(_EPOCH + int(match[1]) * _MICROSECOND, int(match[2]), int(match[3] or 0))
+
+
+def _beside(source: Source, table: int, place: _Place | None, *, is_ahead: bool) -> QuerySet[Any]:
+    """Return the rows before or after a position.
+
+    Written so that an index by time starts at the position, and only rows of the same moment are skipped.
+    """
+    found, by = source
+    order = (by, "pk") if is_ahead else (f"-{by}", "-pk")
+    if place is None:
+        return found.order_by(*order)
+    if is_ahead:
+        # With equal moment and key, the greater table's row comes first.
+        passed = {"pk__lte" if table <= place.table else "pk__lt": place.key}
+        beside = found.filter(**{f"{by}__gte": place.moment})
+    else:
+        passed = {"pk__gte" if table >= place.table else "pk__gt": place.key}
+        beside = found.filter(**{f"{by}__lte": place.moment})
+    return beside.exclude(**{by: place.moment}, **passed).order_by(*order)
 
 
 def page_behind(

@@ -8,8 +8,7 @@ import pytest
 
 from accounts.states import Mode
 from checkouts.models import InboxItem
-from gateway.core.api.pagination import PAGE_ROWS
-from reports.dashboard.payments import Source, mixed_page
+from gateway.core.api.pagination import PAGE_ROWS, Source, page_by_time
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.machines import make_machine_payment
 from tests.dashboard.people import Desk
@@ -133,7 +132,7 @@ def turn(sources: list[Source], query: str, way: str, rows: int) -> list[list[Ro
     """All pages from one on."""
     pages = []
     while True:
-        page = mixed_page(sources, dict(parse_qsl(query)), rows=rows)
+        page = page_by_time(sources, dict(parse_qsl(query)), rows=rows)
         pages.append(list(page.rows))
         query = getattr(page, way)
         if not query:
@@ -142,13 +141,13 @@ def turn(sources: list[Source], query: str, way: str, rows: int) -> list[list[Ro
 
 @pytest.mark.parametrize("rows", [1, 4, 5, 9])
 def test_pages_lead_to_and_fro_and_leave_none_out(sources: list[Source], rows: int) -> None:
-    whole = mixed_page(sources, {}).rows
+    whole = page_by_time(sources, {}).rows
     assert len(whole) == 18
     times = [getattr(row, "verified_at", None) or row.block_time for row in whole]
     assert times == sorted(times, reverse=True)
     forth = turn(sources, "", "older", rows)
     assert [row for page in forth for row in page] == whole
-    middle = mixed_page(sources, {}, rows=10)
+    middle = page_by_time(sources, {}, rows=10)
     back = turn(sources, middle.older, "newer", rows)
     first, *others = [page for page in back if page]
     assert [row for page in reversed(others) for row in page] == whole[:10]
@@ -156,6 +155,6 @@ def test_pages_lead_to_and_fro_and_leave_none_out(sources: list[Source], rows: i
 
 
 def test_what_names_no_place_shows_the_first_page_and_other_words_are_kept(sources: list[Source]) -> None:
-    page = mixed_page(sources, {"before": "x", "after": "1-2", "kind": "x402"}, rows=2)
-    assert page.rows == mixed_page(sources, {}, rows=2).rows
+    page = page_by_time(sources, {"before": "x", "after": "1-2", "kind": "x402"}, rows=2)
+    assert page.rows == page_by_time(sources, {}, rows=2).rows
     assert page.older.startswith("kind=x402&before=")

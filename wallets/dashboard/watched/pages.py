@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import NotFoundError
-from gateway.core.api.pagination import PAGE_ROWS, keyset_page
+from gateway.core.api.pagination import PAGE_ROWS, Source, keyset_page, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.money import from_units
 from gateway.core.web.lists import AnyChoice, Choice, FilterForm
@@ -24,7 +24,7 @@ from wallets.models import WatchedMovement, WatchedWallet
 from wallets.networks import chain_choices, token_choices
 from wallets.states import Direction
 from wallets.transfers import selectors
-from wallets.transfers.selectors import MovementFilter, movement_total, movements_wanted, newest_page
+from wallets.transfers.selectors import MovementFilter, movement_total, movements_wanted
 from wallets.watched.payloads import CSV_HEADER, csv_cells
 from wallets.watched.selectors import WalletFilter, balance_days, tags_of, wallets_wanted, watched_wallet
 
@@ -179,7 +179,7 @@ def wallet(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
     found = find_wallet(request.seat, wallet_id)
     query, filters = request.GET.dict(), MovementFilters(request.GET)
     days = _parse_days(query)
-    page = newest_page(movements_wanted(found, filters.wanted()), query)
+    page = page_by_time([Source(movements_wanted(found, filters.wanted()), "block_time")], query)
     today = timezone.now().astimezone(UTC).date()
     context = _now(found) | {
         "chart": _chart(found, days=days, today=today),
