@@ -19,7 +19,7 @@ from checkouts.dashboard.checkout_list import ListedCheckout, listed
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
-from gateway.core.api.pagination import keyset_page
+from gateway.core.api.pagination import KeysetPage, keyset_page
 from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import readable
@@ -88,16 +88,9 @@ class ShownSubscriber:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriberPage:
-    """Some subscribers, the newest first, and the query strings of the pages beside it."""
-
-    rows: Sequence[ShownSubscriber]
-    newer: str
-    older: str
-
-
-def subscriber_page(link: PaymentLink, seat: Seat, query: Mapping[str, str], *, now: datetime) -> SubscriberPage:
+def subscriber_page(
+    link: PaymentLink, seat: Seat, query: Mapping[str, str], *, now: datetime
+) -> KeysetPage[ShownSubscriber]:
     """Return the subscribers that a query string names by the key of one beside them."""
     found = Subscription.objects.filter(link=link)
     page = keyset_page(found, query, rows=_ROWS)
@@ -106,7 +99,7 @@ def subscriber_page(link: PaymentLink, seat: Seat, query: Mapping[str, str], *, 
     for row in page.rows:
         row.link = link
     rows = [_shown(row, moments.get(row.pk, []), payments.get(row.pk), seat, now) for row in page.rows]
-    return SubscriberPage(rows, newer=page.newer, older=page.older)
+    return KeysetPage(rows, newer=page.newer, older=page.older)
 
 
 def _shown(

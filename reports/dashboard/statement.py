@@ -15,6 +15,7 @@ from accounts.models import FeeEntry, Merchant
 from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
+from gateway.core.api.pagination import KeysetPage
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import iso
@@ -37,14 +38,6 @@ class Row:
     line: Line
 
 
-@dataclass(frozen=True, slots=True)
-class _Pager:
-    """The query strings of the adjacent pages of months, empty at the ends."""
-
-    newer: str
-    older: str
-
-
 @seated(get=Act.SEE)
 @reads_replica
 def fees(request: SeatedRequest) -> HttpResponse:
@@ -55,12 +48,14 @@ def fees(request: SeatedRequest) -> HttpResponse:
     if not _first(seat.merchant) <= newest <= present:
         newest = present
     months = _months(seat, newest)
+    totals = month_totals(seat.merchant.pk, months)
+    page = KeysetPage(totals, _newer(months, present), _older(months, seat.merchant))
     context = {
         "plans": _plans(seat.merchant),
         "rate": _percent(seat.merchant.fee_rate),
-        "months": month_totals(seat.merchant.pk, months),
+        "months": page.rows,
         "present": present,
-        "pager": _Pager(_newer(months, present), _older(months, seat.merchant)),
+        "pager": page,
     }
     return render(request, "dashboard/reports/fees.html", context)
 

@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import AuditEntry
 from accounts.team.access import Seat
+from gateway.core.api.pagination import KeysetPage
 from gateway.core.web.badges import Badge
 from webhooks.dashboard.words import health_of
 from webhooks.endpoints.secrets import ROLLED
@@ -32,15 +33,6 @@ class ShownEndpoint:
     row: Endpoint
     badge: Badge
     has_waiting: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointPage:
-    """Endpoints of single checkouts, newest first, and the query string of the older ones, empty at the end."""
-
-    rows: Sequence[ShownEndpoint]
-    newer: str
-    older: str
 
 
 def failing_count(seat: Seat) -> int:
@@ -73,7 +65,7 @@ def endpoint_of(seat: Seat, endpoint_id: int) -> Endpoint | None:
     return rows.filter(pk=endpoint_id).first()
 
 
-def other_endpoints(seat: Seat, query: Mapping[str, str]) -> EndpointPage:
+def other_endpoints(seat: Seat, query: Mapping[str, str]) -> KeysetPage[ShownEndpoint]:
     """Return a page of the endpoints that single checkouts named; `below` is the key of the one before it."""
     rows = endpoints_of(seat).filter(is_default=False)
     below = query.get("below", "")
@@ -84,7 +76,7 @@ def other_endpoints(seat: Seat, query: Mapping[str, str]) -> EndpointPage:
     found = list(rows.order_by("-pk")[: PAGE_ROWS + 1])
     shown = found[:PAGE_ROWS]
     older = f"below={shown[-1].pk}" if len(found) > PAGE_ROWS else ""
-    return EndpointPage(_shown(shown), newer="below=" if below else "", older=older)
+    return KeysetPage(_shown(shown), newer="below=" if below else "", older=older)
 
 
 def shown_endpoint(endpoint: Endpoint) -> ShownEndpoint:

@@ -21,6 +21,7 @@ MAX_OFFSET = 2**31 - 1
 FORMATS = ("json", "csv")
 
 M = TypeVar("M", bound=Model)
+R = TypeVar("R")
 
 PAGE_ROWS: Final = 25
 CHUNK_ROWS: Final = 1_000
@@ -109,10 +110,10 @@ def parse_format(query: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class KeysetPage(Generic[M]):
+class KeysetPage(Generic[R]):
     """Rows, newest first, and the query strings of the pages before and after; empty at the ends."""
 
-    rows: Sequence[M]
+    rows: Sequence[R]
     newer: str
     older: str
 
