@@ -62,7 +62,7 @@ def _miner(stack: Stack, nodes: LocalChains) -> Command:
 
 
 def _chain_settings(chains: Mapping[str, LocalChain]) -> dict[str, str]:
-    from gateway.management.commands.demo import chain_environment
+    from demo.management.commands.demo import chain_environment
 
     return chain_environment(list(chains.values()))
 

@@ -44,7 +44,7 @@ NAMED = {
     "types-cachetools": ("accounts/keys/authentication.py", "import TTLCache"),
     "types-pygments": ("gateway/docs/rendering.py", "from pygments"),
     "types-qrcode": ("checkouts/page/qr.py", "import qrcode"),
-    "watchfiles": ("gateway/management/commands/dev.py", '"watchfiles"'),
+    "watchfiles": ("demo/management/commands/dev.py", '"watchfiles"'),
     "vyper": ("wallets/forwarders/contracts/compile.py", "vyper"),
 }
 """What nobody imports: where it is used, and the words there."""

@@ -31,7 +31,7 @@ RUN_BY = {
     ("README.md", "python"): "tests/test_repository.py",
     ("clients/python/README.md", "python"): "tests/clients/test_documentation.py",
     ("docs/guide/checkouts.md", "ts"): "tests/contract/test_shop_guide.py",
-    ("docs/guide/demo.md", "sh"): "tests/gateway/management/commands/test_demo.py",
+    ("docs/guide/demo.md", "sh"): "tests/demo/management/commands/test_demo.py",
     ("docs/guide/from-btcpay.md", "python"): "tests/webhooks/test_signatures_guides.py",
     ("docs/guide/webhooks.md", "go"): "tests/webhooks/test_signatures_guides.py",
     ("docs/guide/webhooks.md", "php"): "tests/webhooks/test_signatures_guides.py",
@@ -54,7 +54,7 @@ DEMO_COMMAND = "manage.py demo_x402"
 def runner_of(program: Program) -> str:
     """The file of the test that runs a program; empty if none does."""
     if DEMO_COMMAND in program.code:
-        return "tests/gateway/management/commands/test_demo.py"
+        return "tests/demo/management/commands/test_demo.py"
     here = "tests/contract/test_guide_examples.py" if program.language == "sh" else ""
     return RUN_BY.get((program.page, program.language), here)
 

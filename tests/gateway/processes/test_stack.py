@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from demo.management.commands.demo import Command, chain_environment, forget_real_chains
 from demo.nodes.base import LocalChain
-from gateway.management.commands.demo import Command, chain_environment, forget_real_chains
 from gateway.processes.stack import (
     HOST,
     Stack,

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
+from demo.management.commands.demo_pay import Command
 from demo.settings_file import DemoSettings
 from tests.demo.shop.client import CREDENTIALS
 from tests.factories import WALLET
@@ -30,7 +31,7 @@ def describe(var: Path, chains: dict[str, dict[str, Any]], **fields: Any) -> Non
 
 def refusal() -> str:
     with pytest.raises(CommandError) as caught:
-        call_command("demo_pay", "chk_live_x", "--chain", "base")
+        call_command(Command(), "chk_live_x", "--chain", "base")
     return str(caught.value)
 
 
@@ -69,4 +70,4 @@ def test_no_node_of_another_machine_is_spoken_to(var: Path, name: str) -> None:
 
 def test_a_chain_that_does_not_exist_is_refused(var: Path) -> None:
     with pytest.raises(CommandError, match="invalid choice"):
-        call_command("demo_pay", "chk_live_x", "--chain", "bitcoin")
+        call_command(Command(), "chk_live_x", "--chain", "bitcoin")

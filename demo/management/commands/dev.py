@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from demo.management.commands.demo import Command as DemoCommand
+from demo.management.commands.demo import DemoStack
 from gateway.core.embedded.processes import Command as Program
-from gateway.management.commands.demo import Command as DemoCommand
-from gateway.management.commands.demo import DemoStack
 from gateway.processes.stack import ROOT, web_arguments
 
 DEBUG_SETTINGS: Final = "demo.debug.settings"

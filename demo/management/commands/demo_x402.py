@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from demo.machines import payer, report_price
+from demo.management.commands.demo_pay import local_demo, refuse_real_money
 from demo.payments import chain_entry
 from demo.wallets.base import WalletError
-from gateway.management.commands.demo_pay import local_demo, refuse_real_money
 
 
 class Command(BaseCommand):
