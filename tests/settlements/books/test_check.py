@@ -12,16 +12,18 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from localnet.anvil import Anvil
+from localnet.permit2 import lay_multicall
 from settlements.books import check as checking
-from settlements.books.check import CHECK_EVERY, MOST_HOLDERS, Checked, check_chain, next_to_check
+from settlements.books.check import CHECK_EVERY, Checked, check_chain, next_to_check
 from settlements.dashboard.sums import figures_of
 from settlements.gas.node import GasNode
 from settlements.models import BookCheck
 from settlements.sweeps.service import sweep
 from tests.factories import make_merchant
-from tests.nodes.proxy import Fault, RpcProxy, honest, methods_of, one_by_one
+from tests.nodes.proxy import Fault, RpcProxy, honest, methods_of
 from tests.settlements.chain import USDC, WAITING, paid, paid_together, read, settle
 from tests.wallets.paying import mint
+from wallets.chains.evm.balances import MOST_HOLDERS
 from wallets.chains.family import ChainSpec, Network
 from wallets.models import DepositBalance, DepositTotal
 from wallets.networks import chain_spec
@@ -145,17 +147,8 @@ def paid_forwarders(base_node: Anvil, count: int) -> Merchant:
     return merchant
 
 
-def wants_a_contract(proxy: RpcProxy, request: Any, ask: Any) -> Any:
-    def answer(one: Any, ask_one: Any) -> Any:
-        if one["method"] == "eth_call" and "to" not in one["params"][0]:
-            error = {"code": -32602, "message": 'Missing "to" field'}
-            return {"jsonrpc": "2.0", "id": one["id"], "error": error}
-        return ask_one(one)
-
-    return one_by_one(answer)(proxy, request, ask)
-
-
 def test_three_hundred_forwarders_take_five_requests(base_settings: Any, base_node: Anvil) -> None:
+    lay_multicall(base_node)
     paid_forwarders(base_node, FORWARDERS)
     with counted(base_settings, base_node, honest) as asked:
         checked = check()
@@ -164,11 +157,9 @@ def test_three_hundred_forwarders_take_five_requests(base_settings: Any, base_no
     assert MOST_HOLDERS < FORWARDERS
 
 
-def test_a_node_that_wants_a_contract_named_is_asked_for_each_and_only_so_often(
-    base_settings: Any, base_node: Anvil
-) -> None:
+def test_without_multicall_each_forwarder_is_asked_for_and_only_so_many(base_settings: Any, base_node: Anvil) -> None:
     paid_forwarders(base_node, FORWARDERS)
-    with counted(base_settings, base_node, wants_a_contract) as asked:
+    with counted(base_settings, base_node, honest) as asked:
         public = replace(chain_spec("base"), network=Network.MAINNET)
         few = check_chain(public, now=timezone.now())
         assert (few.asked, few.differences) == (MOST_HOLDERS, [])

@@ -1,18 +1,27 @@
 """Balances on EVM chains and Tron, read from the token contracts, all at one block."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from wallets.chains.base import Holdings, ReorgDuringReadError
 from wallets.chains.evm import decode
 from wallets.chains.evm.decode import Dialect
 from wallets.chains.family import ChainSpec, TokenSpec
-from wallets.chains.rpc.client import Call, Node, ask_all
+from wallets.chains.rpc.client import Call, Node, RefusedError, ask_all
 from wallets.chains.rpc.pool import RpcPool
 
 BALANCE_OF: Final = "0x70a08231"
 """The selector of ERC-20's balanceOf(address)."""
 
+MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
+"""Multicall3: many questions in one. Source: mds1/multicall3."""
+
+MOST_HOLDERS: Final = 200
+"""Holders per call of `balances_of`: some three million gas, which every provider allows for a call."""
+
+# aggregate((address,bytes)[]) returns the block's number and each answer; one call that reverts reverts all.
+_AGGREGATE: Final = "0x252dba42"
+_WORD_DIGITS: Final = 64
 _ARGUMENT_PADDING: Final = "0" * 24
 _ACCOUNTS_AT_ONCE: Final = 25
 _HEIGHT: Final[Call] = ("eth_blockNumber", [])
@@ -49,5 +58,47 @@ class EvmHoldings:
         return Holdings(height, units)
 
     def _call(self, key: bytes, token: TokenSpec, block: str) -> Call:
-        question = {"to": self._dialect.contract(token.address), "data": f"{BALANCE_OF}{_ARGUMENT_PADDING}{key.hex()}"}
-        return "eth_call", [question, block]
+        return _question(self._dialect.contract(token.address), key, block)
+
+
+def balances_of(node: Node, token: str, holders: Sequence[bytes], *, height: int) -> list[int]:
+    """Return the balances of up to MOST_HOLDERS addresses of a token (0x and hex), in base units, at a block.
+
+    One request, by Multicall3. Where the chain has none, or the node refuses so large a call, each balance is asked for
+    separately, in batches. Raises ChainError.
+    """
+    calls = [_question(token, holder, hex(height)) for holder in holders]
+    try:
+        answer = node.call("eth_call", [{"to": MULTICALL, "data": _together(calls)}, hex(height)])
+    except RefusedError:
+        answer = None
+    if (found := _words(answer, len(holders))) is not None:
+        return found
+    return [int(decode.word(each), 16) for each in ask_all(node, calls)]
+
+
+def _question(contract: str, holder: bytes, block: str) -> Call:
+    return "eth_call", [{"to": contract, "data": f"{BALANCE_OF}{_ARGUMENT_PADDING}{holder.hex()}"}, block]
+
+
+def _together(calls: Sequence[Call]) -> str:
+    from eth_abi.abi import encode  # slow to import, and needed once a day
+
+    asked = [(call["to"], bytes.fromhex(call["data"][2:])) for _, (call, _) in calls]
+    return _AGGREGATE + encode(("(address,bytes)[]",), (asked,)).hex()
+
+
+def _words(answer: Any, count: int) -> list[int] | None:
+    """Return the words in aggregate's answer; None if it is not so many, each a word."""
+    from eth_abi.abi import decode as decode_abi
+    from eth_abi.exceptions import DecodingError
+
+    # Three for the list, three for each of its parts. Of a longer answer the same bytes could be copied for each part.
+    if not isinstance(answer, str) or len(answer) != 2 + 3 * (1 + count) * _WORD_DIGITS:
+        return None
+    try:
+        _, told = decode_abi(("uint256", "bytes[]"), bytes.fromhex(answer[2:]))
+    except (DecodingError, OverflowError, ValueError):
+        return None
+    words = [int.from_bytes(word) for word in told if len(word) == _WORD_DIGITS // 2]
+    return words if len(words) == count else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from settlements.gas.keys import gas_keys
 from wallets.chains.base import MalformedAnswerError
+from wallets.chains.evm.balances import MULTICALL
 from wallets.chains.evm.proofs import Signature, is_vouched_for, signer_of, unwrapped
 from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.client import Node, RefusedError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from eth_abi.codec import ABICodec
 
 # Imported from here by the kinds of authorisations.
-__all__ = ["Signature", "is_vouched_for", "unwrapped"]
+__all__ = ["MULTICALL", "Signature", "is_vouched_for", "unwrapped"]
 
 KEY_BYTES: Final = 65
 """The length of a key's signature: r, s and v."""
@@ -30,9 +31,6 @@ PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 
 PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
 """x402ExactPermit2Proxy: payers allow it to move their tokens to the recipient they signed. Source: PyPI x402 2.25."""
-
-MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
-"""Multicall3: many questions in one. Source: mds1/multicall3."""
 
 _REVERT: Final = "revert"
 _MOST_BYTES: Final = 8_192
