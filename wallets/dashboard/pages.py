@@ -1,5 +1,7 @@
 """The pages of a merchant's receiving wallets: current ones and pending changes."""
 
+from typing import Final
+
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -11,14 +13,12 @@ from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
 from wallets.chains.family import ChainSpec
-from wallets.dashboard.proofs import CHECKOUT_PAGES, ask_for_proof, look_up, refuse_without_factor
-from wallets.dashboard.rows import marked, result_message, wallet_rows
+from wallets.dashboard.rows import wallet_rows
+from wallets.dashboard.steps import WalletPages, address_page, proof_page, refuse_without_factor, set_page
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
-from wallets.receiving.changes import cancel_change, request_wallet
-from wallets.receiving.claims import ProofRequiredError
-from wallets.receiving.forms import ComparedForm, WaitForm, WalletForm
-from wallets.receiving.inspection import Inspected
+from wallets.receiving.changes import cancel_change
+from wallets.receiving.forms import WaitForm
 from wallets.states import ClaimKind
 
 
@@ -32,51 +32,19 @@ def wallets(request: SeatedRequest) -> HttpResponse:
 @seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Ask for an address, and validate it; nothing changes yet."""
-    spec = _spec(chain)
-    if refusal := refuse_without_factor(request):
-        return refusal
-    form = WalletForm(request.POST or None, chain=chain, title=spec.title)
-    if request.method != "POST":
-        return _ask(request, spec, form)
-    if not form.is_valid():
-        return _ask(request, spec, form, status=422)
-    found = look_up(request, spec, form.cleaned_data["address"], form)
-    if isinstance(found, int):
-        return _ask(request, spec, form, status=found)
-    again = ComparedForm(initial={"address": found.address}, chain=chain, title=spec.title)
-    return _compare(request, spec, again, found)
+    return address_page(request, _spec(chain), _PAGES)
 
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     """Set the first wallet of a chain, or request a change."""
-    spec = _spec(chain)
-    if refusal := refuse_without_factor(request):
-        return refusal
-    form = ComparedForm(request.POST, chain=chain, title=spec.title)
-    typed = WalletForm(request.POST, chain=chain, title=spec.title)
-    if not form.is_valid():
-        if address := form.cleaned_data.get("address"):
-            return _compare(request, spec, form, Inspected(address), status=422)
-        return _ask(request, spec, typed, status=422)
-    found = look_up(request, spec, form.cleaned_data["address"], typed)
-    if isinstance(found, int):
-        return _ask(request, spec, typed, status=found)
-    if form.cleaned_data["sign"]:
-        return ask_for_proof(request, spec, found.address, CHECKOUT_PAGES)
-    if found.warning and not form.confirms():
-        return _compare(request, spec, form, found, status=422)
-    try:
-        answer = request_wallet(
-            request.seat.merchant, chain=spec.name, address=found.address, actor=actor_of(request), now=timezone.now()
-        )
-    except ProofRequiredError:
-        return ask_for_proof(request, spec, found.address, CHECKOUT_PAGES)
-    except ConflictError as error:
-        typed.add_error(None, error.message)
-        return _ask(request, spec, typed, status=409)
-    messages.success(request, result_message(answer, spec))
-    return _back(request)
+    return set_page(request, _spec(chain), _PAGES)
+
+
+@seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
+def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
+    """Show the message to sign; a POST submits its signature."""
+    return proof_page(request, proof_id, _PAGES)
 
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS)
@@ -142,25 +110,19 @@ def _page(request: SeatedRequest, form: WaitForm, status: int = 200) -> HttpResp
     return render(request, "dashboard/wallets/receiving.html", context, status=status)
 
 
-def _ask(request: SeatedRequest, spec: ChainSpec, form: WalletForm, status: int = 200) -> HttpResponse:
-    context = {"chain": spec, "row": _row(request, spec), "form": form}
-    return render(request, "dashboard/wallets/ask.html", context, status=status)
+def _present(request: SeatedRequest, spec: ChainSpec) -> dict[str, object]:
+    merchant = request.seat.merchant
+    row = next(row for row in wallet_rows(merchant) if row.chain == spec.name)
+    return {"row": row, "merchant": merchant}
 
 
-def _compare(
-    request: SeatedRequest, spec: ChainSpec, form: ComparedForm, found: Inspected, status: int = 200
-) -> HttpResponse:
-    context = {
-        "chain": spec,
-        "row": _row(request, spec),
-        "form": form,
-        "address": marked(found.address),
-        "warning": found.warning,
-        "merchant": request.seat.merchant,
-    }
-    return render(request, "dashboard/wallets/compare.html", context, status=status)
-
-
-def _row(request: SeatedRequest, spec: ChainSpec) -> object:
-    rows = wallet_rows(request.seat.merchant)
-    return next(row for row in rows if row.chain == spec.name)
+_PAGES: Final = WalletPages(
+    ClaimKind.CHECKOUT,
+    ask="dashboard_receiving_wallet",
+    set="dashboard_set_receiving_wallet",
+    prove="dashboard_prove_receiving_wallet",
+    done="dashboard_receiving_wallets",
+    ask_template="dashboard/wallets/ask.html",
+    compare_template="dashboard/wallets/compare.html",
+    context=_present,
+)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from wallets.dashboard import pages, proofs
+from wallets.dashboard import pages
 from wallets.dashboard.watched import edit
 from wallets.dashboard.watched import pages as watched
 
@@ -10,7 +10,7 @@ urlpatterns = [
     path("receiving-wallets/", pages.wallets, name="dashboard_receiving_wallets"),
     path("receiving-wallets/wait/", pages.wait, name="dashboard_wallet_wait"),
     path("receiving-wallets/changes/<int:change_id>/cancel/", pages.cancel, name="dashboard_cancel_wallet_change"),
-    path("receiving-wallets/proofs/<int:proof_id>/", proofs.prove, name="dashboard_prove_receiving_wallet"),
+    path("receiving-wallets/proofs/<int:proof_id>/", pages.prove, name="dashboard_prove_receiving_wallet"),
     path("receiving-wallets/<str:chain>/", pages.wallet, name="dashboard_receiving_wallet"),
     path("receiving-wallets/<str:chain>/set/", pages.set_wallet, name="dashboard_set_receiving_wallet"),
     path("watched-wallets/", watched.wallets, name="dashboard_watched_wallets"),

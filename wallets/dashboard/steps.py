@@ -1,5 +1,6 @@
-"""Looks an address up before it is set; and the page on which an owner proves that they hold its key, by a signature."""
+"""The steps in which an owner sets a wallet, of checkouts or of machines: its address, the comparison, and the proof of its key."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,40 +14,40 @@ from django.utils import timezone
 from accounts.audit.actors import actor_of
 from accounts.freshness import needs_proof
 from accounts.states import Mode
-from accounts.team.access import SeatedRequest, seated
+from accounts.team.access import SeatedRequest
 from accounts.team.operators import has_factor
-from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import marked, result_message
 from wallets.models import ReceivingWallet, Transfer, WalletProof
 from wallets.networks import chain_spec, chains
-from wallets.receiving.forms import ProofForm, WalletForm
+from wallets.receiving.changes import request_wallet
+from wallets.receiving.claims import ProofRequiredError
+from wallets.receiving.forms import ComparedForm, ProofForm, WalletForm
 from wallets.receiving.inspection import Inspected, inspect
 from wallets.receiving.proofs import message_of, prove_wallet, start_proof
 from wallets.states import ClaimKind
 
 
 @dataclass(frozen=True, slots=True)
-class ProofPages:
-    """The routes around a proof, for wallets of one purpose: address form, setting, proof, and list."""
+class WalletPages:
+    """The pages on which wallets of one purpose are set.
+
+    Routes: address form, setting, proof, and list. Templates: of the address form, and of the comparison; `context` is what
+    they show of the chain's present wallet.
+    """
 
     purpose: ClaimKind
     ask: str
     set: str
     prove: str
     done: str
+    ask_template: str
+    compare_template: str
+    context: Callable[[SeatedRequest, ChainSpec], dict[str, object]]
 
 
 _NEEDS_FACTOR: Final = "All receiving wallets after the first one need a second factor, also on other networks: set up an authenticator app or a passkey, then come back."
-
-CHECKOUT_PAGES: Final = ProofPages(
-    ClaimKind.CHECKOUT,
-    ask="dashboard_receiving_wallet",
-    set="dashboard_set_receiving_wallet",
-    prove="dashboard_prove_receiving_wallet",
-    done="dashboard_receiving_wallets",
-)
 
 
 def refuse_without_factor(request: SeatedRequest) -> HttpResponse | None:
@@ -83,7 +84,58 @@ def look_up(request: SeatedRequest, spec: ChainSpec, address: str, form: WalletF
         return error.status
 
 
-def ask_for_proof(request: SeatedRequest, spec: ChainSpec, address: str, pages: ProofPages) -> HttpResponse:
+def address_page(request: SeatedRequest, spec: ChainSpec, pages: WalletPages) -> HttpResponse:
+    """Ask for an address, and validate it; nothing changes yet."""
+    if refusal := refuse_without_factor(request):
+        return refusal
+    form = WalletForm(request.POST or None, chain=spec.name, title=spec.title)
+    if request.method != "POST":
+        return _ask(request, spec, form, pages)
+    if not form.is_valid():
+        return _ask(request, spec, form, pages, status=422)
+    found = look_up(request, spec, form.cleaned_data["address"], form)
+    if isinstance(found, int):
+        return _ask(request, spec, form, pages, status=found)
+    again = ComparedForm(initial={"address": found.address}, chain=spec.name, title=spec.title)
+    return _compare(request, spec, again, found, pages)
+
+
+def set_page(request: SeatedRequest, spec: ChainSpec, pages: WalletPages) -> HttpResponse:
+    """Set the wallet that was compared, or request the change, or ask for a proof."""
+    if refusal := refuse_without_factor(request):
+        return refusal
+    form = ComparedForm(request.POST, chain=spec.name, title=spec.title)
+    typed = WalletForm(request.POST, chain=spec.name, title=spec.title)
+    if not form.is_valid():
+        if address := form.cleaned_data.get("address"):
+            return _compare(request, spec, form, Inspected(address), pages, status=422)
+        return _ask(request, spec, typed, pages, status=422)
+    found = look_up(request, spec, form.cleaned_data["address"], typed)
+    if isinstance(found, int):
+        return _ask(request, spec, typed, pages, status=found)
+    if form.cleaned_data["sign"]:
+        return ask_for_proof(request, spec, found.address, pages)
+    if found.warning and not form.confirms():
+        return _compare(request, spec, form, found, pages, status=422)
+    try:
+        answer = request_wallet(
+            request.seat.merchant,
+            chain=spec.name,
+            address=found.address,
+            actor=actor_of(request),
+            now=timezone.now(),
+            purpose=pages.purpose,
+        )
+    except ProofRequiredError:
+        return ask_for_proof(request, spec, found.address, pages)
+    except ConflictError as error:
+        typed.add_error(None, error.message)
+        return _ask(request, spec, typed, pages, status=409)
+    messages.success(request, result_message(answer, spec))
+    return HttpResponseRedirect(request.seat.url(pages.done))
+
+
+def ask_for_proof(request: SeatedRequest, spec: ChainSpec, address: str, pages: WalletPages) -> HttpResponse:
     """Create a message to sign, and redirect to its page."""
     proof = start_proof(
         request.seat.merchant,
@@ -96,13 +148,7 @@ def ask_for_proof(request: SeatedRequest, spec: ChainSpec, address: str, pages: 
     return HttpResponseRedirect(request.seat.url(pages.prove, proof_id=proof.pk))
 
 
-@seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
-def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
-    """Show the message to sign; a POST submits its signature."""
-    return proof_page(request, proof_id, CHECKOUT_PAGES)
-
-
-def proof_page(request: SeatedRequest, proof_id: int, pages: ProofPages) -> HttpResponse:
+def proof_page(request: SeatedRequest, proof_id: int, pages: WalletPages) -> HttpResponse:
     """Return the page of an open proof. Raises Http404 if it is not the merchant's, for this purpose."""
     mine = WalletProof.objects.select_related("merchant").filter(
         merchant=request.seat.merchant, purpose=pages.purpose, used_at=None
@@ -114,9 +160,9 @@ def proof_page(request: SeatedRequest, proof_id: int, pages: ProofPages) -> Http
         return refusal
     form = ProofForm(request.POST or None, takes_key=_takes_key(proof))
     if request.method != "POST":
-        return _page(request, proof, form, pages)
+        return _proof(request, proof, form, pages)
     if not form.is_valid():
-        return _page(request, proof, form, pages, status=422)
+        return _proof(request, proof, form, pages, status=422)
     try:
         answer = prove_wallet(
             proof,
@@ -127,20 +173,34 @@ def proof_page(request: SeatedRequest, proof_id: int, pages: ProofPages) -> Http
         )
     except InvalidRequestError as error:
         form.add_error("signature", error.message)
-        return _page(request, proof, form, pages, status=422)
+        return _proof(request, proof, form, pages, status=422)
     except (ConflictError, RateLimitError, UnavailableError) as error:
         form.add_error(None, error.message)
-        return _page(request, proof, form, pages, status=error.status)
+        return _proof(request, proof, form, pages, status=error.status)
     messages.success(request, result_message(answer, chain_spec(proof.chain)))
     return HttpResponseRedirect(request.seat.url(pages.done))
+
+
+def _ask(
+    request: SeatedRequest, spec: ChainSpec, form: WalletForm, pages: WalletPages, status: int = 200
+) -> HttpResponse:
+    context = {**pages.context(request, spec), "chain": spec, "form": form}
+    return render(request, pages.ask_template, context, status=status)
+
+
+def _compare(
+    request: SeatedRequest, spec: ChainSpec, form: ComparedForm, found: Inspected, pages: WalletPages, status: int = 200
+) -> HttpResponse:
+    shown = {"chain": spec, "form": form, "address": marked(found.address), "warning": found.warning}
+    return render(request, pages.compare_template, {**pages.context(request, spec), **shown}, status=status)
 
 
 def _takes_key(proof: WalletProof) -> bool:
     return chain_spec(proof.chain).family.proof_needs_key
 
 
-def _page(
-    request: SeatedRequest, proof: WalletProof, form: ProofForm, pages: ProofPages, status: int = 200
+def _proof(
+    request: SeatedRequest, proof: WalletProof, form: ProofForm, pages: WalletPages, status: int = 200
 ) -> HttpResponse:
     spec = chain_spec(proof.chain)
     context = {
