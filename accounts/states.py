@@ -1,6 +1,7 @@
 """Choices of the accounts app's fields."""
 
 from decimal import Decimal
+from typing import Final
 
 from django.db.models import TextChoices
 
@@ -38,3 +39,31 @@ class FeeKind(TextChoices):
 
     CHECKOUT = "checkout"
     X402 = "x402"
+
+
+class Preset(TextChoices):
+    """A choice of scopes for a new API key. What each has is in `accounts.keys.scopes`."""
+
+    SHOP = "shop", "Shop"
+    PAID_API = "paid_api", "Paid API"
+    ACCOUNTANT = "accountant", "Accountant"
+    AGENT = "agent", "Agent"
+    EVERYTHING = "everything", "Everything as before"
+    CUSTOM = "custom", "Chosen one by one"
+
+
+# What every key could do before keys had scopes. Later scopes are not in it: an upgrade never widens a key.
+SCOPES_OF_0_25: Final = (
+    "checkouts:read",
+    "checkouts:write",
+    "escrow:release",
+    "links:read",
+    "links:write",
+    "events:read",
+    "reports:read",
+    "wallets:read",
+    "wallets:write",
+    "x402:read",
+    "x402:verify",
+    "x402:settle",
+)

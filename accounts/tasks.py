@@ -3,6 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
+from accounts.keys.service import mail_expiring
 from accounts.login.guard import forget_old_logins
 
 
@@ -10,3 +11,9 @@ from accounts.login.guard import forget_old_logins
 def forget_old_logins_task() -> int:
     """Delete ended sessions and old guesses."""
     return forget_old_logins(now=timezone.now())
+
+
+@shared_task(name="accounts.mail_expiring_keys")
+def mail_expiring_keys_task() -> int:
+    """Mail owners about keys that expire soon."""
+    return mail_expiring(now=timezone.now())

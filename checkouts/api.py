@@ -29,6 +29,7 @@ from checkouts.selectors import (
 )
 from gateway.core.api.pagination import list_body
 from gateway.core.api.rate_limits import Limit
+from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from gateway.core.outbound import url_policy
@@ -46,6 +47,14 @@ class CheckoutViewSet(ApiViewSet):
     """`/api/v1/checkouts`."""
 
     lookup_url_kwarg = "checkout_id"
+    scopes: ClassVar = {
+        "create": Scope.CHECKOUTS_WRITE,
+        "list": Scope.CHECKOUTS_READ,
+        "retrieve": Scope.CHECKOUTS_READ,
+        "cancel": Scope.CHECKOUTS_WRITE,
+        "release": Scope.ESCROW_RELEASE,
+        "choose": Scope.CHECKOUTS_WRITE,
+    }
     limits: ClassVar = {
         "create": CREATE,
         "list": LIST,

@@ -6,11 +6,12 @@ from urllib.parse import urljoin
 
 from accounts.audit.actors import Actor
 from accounts.brand.service import change_branding
+from accounts.keys.scopes import preset_powers
 from accounts.keys.service import create_api_key, digest_of
 from accounts.login.people import create_person
 from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, create_merchant, turn
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
-from accounts.states import Mode, Role
+from accounts.states import Mode, Preset, Role
 from demo.families import DEMO_FAMILIES
 from demo.nodes.solana_accounts import MACHINE_CHAIN, MACHINE_WALLET
 from demo.settings_file import Credentials
@@ -90,7 +91,7 @@ def _key(merchant: Merchant, mode: Mode, kept: str, now: datetime) -> str:
     valid = ApiKey.objects.filter(merchant=merchant, mode=mode, revoked_at=None)
     if kept and valid.filter(digest=digest_of(kept)).exists():
         return kept
-    return create_api_key(merchant, mode=mode, name="Demo", now=now)[1]
+    return create_api_key(merchant, mode=mode, name="Demo", powers=preset_powers(Preset.EVERYTHING), now=now)[1]
 
 
 def _webhooks(merchant: Merchant, url: str, now: datetime) -> str:

@@ -14,7 +14,7 @@ urlpatterns = [
     path("api/v1/", include("x402.urls")),
     path("api/v1/", include("links.urls")),
     path("api/v1/", include("reports.urls")),
-    path("api/v1/", include("accounts.waitlist.urls")),
+    path("api/v1/", include("accounts.api_urls")),
     path("api/v1/", include("wallets.urls")),
     path("api/v1/", include("webhooks.urls")),
     path("api/v1/openapi.json", OpenApiDocumentView.as_view(), name="openapi"),

@@ -17,6 +17,7 @@ from gateway.core.api.fields import text_in
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors
 from gateway.core.api.pagination import list_body, parse_page
 from gateway.core.api.rate_limits import Limit
+from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from links import serializers
@@ -49,6 +50,15 @@ class LinkViewSet(ApiViewSet):
     """`/api/v1/links`."""
 
     lookup_url_kwarg = "link_id"
+    scopes: ClassVar = {
+        "create": Scope.LINKS_WRITE,
+        "list": Scope.LINKS_READ,
+        "retrieve": Scope.LINKS_READ,
+        "partial_update": Scope.LINKS_WRITE,
+        "set_status": Scope.LINKS_WRITE,
+        "qr_svg": Scope.LINKS_READ,
+        "qr_png": Scope.LINKS_READ,
+    }
     limits: ClassVar = {
         "create": CREATE,
         "list": READ,
@@ -195,6 +205,12 @@ class TemplateViewSet(ApiViewSet):
     """`/api/v1/link_templates`."""
 
     lookup_url_kwarg = "template_id"
+    scopes: ClassVar = {
+        "create": Scope.LINKS_WRITE,
+        "list": Scope.LINKS_READ,
+        "retrieve": Scope.LINKS_READ,
+        "destroy": Scope.LINKS_WRITE,
+    }
     limits: ClassVar = {
         "create": TEMPLATES_WRITE,
         "list": TEMPLATES_READ,

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from accounts.keys.authentication import principal_of_request
 from gateway.core.api.pagination import chunks_by_key, list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
+from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
@@ -34,6 +35,7 @@ READ = Limit("reports", 30)
 class ReportViewSet(ApiViewSet):
     """`/api/v1/reports`."""
 
+    scopes: ClassVar = dict.fromkeys(("summary", "transactions", "settlements"), Scope.REPORTS_READ)
     limits: ClassVar = {"summary": READ, "transactions": READ, "settlements": READ}
 
     @extend_schema(

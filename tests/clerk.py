@@ -23,10 +23,11 @@ from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from accounts.audit.actors import Actor  # noqa: E402
+from accounts.keys.scopes import preset_powers  # noqa: E402
 from accounts.keys.service import create_api_key, revoke_api_key  # noqa: E402
 from accounts.merchants.service import create_merchant  # noqa: E402
 from accounts.models import ApiKey, Merchant, User  # noqa: E402
-from accounts.states import Mode  # noqa: E402
+from accounts.states import Mode, Preset  # noqa: E402
 from checkouts.creation.service import create_checkout  # noqa: E402
 from checkouts.inputs import NewCheckout  # noqa: E402
 from checkouts.states import TestScenario  # noqa: E402
@@ -47,7 +48,7 @@ def set_up(*, wallets: dict[str, str], webhook_url: str) -> dict[str, str]:
     for chain, wallet in wallets.items():
         set_receiving_wallet(merchant, chain=chain, address=wallet, now=now)
     set_default_url(merchant, mode=Mode.LIVE, url=webhook_url, now=now)
-    _, key = create_api_key(merchant, mode=Mode.LIVE, name="test", now=now)
+    _, key = create_api_key(merchant, mode=Mode.LIVE, name="test", powers=preset_powers(Preset.EVERYTHING), now=now)
     return {"live_key": key, "webhook_secret": ensure_secret(merchant, now=now)}
 
 
@@ -83,7 +84,8 @@ def create_checkouts(*, count: int, amount: str) -> list[dict[str, Any]]:
 
 def create_key() -> str:
     """Create another live key."""
-    _, key = create_api_key(Merchant.objects.get(), mode=Mode.LIVE, name="test", now=timezone.now())
+    powers = preset_powers(Preset.EVERYTHING)
+    _, key = create_api_key(Merchant.objects.get(), mode=Mode.LIVE, name="test", powers=powers, now=timezone.now())
     return key
 
 

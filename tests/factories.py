@@ -12,9 +12,9 @@ from django.utils import timezone
 from factory.declarations import LazyAttribute, LazyFunction, SelfAttribute, SubFactory
 from factory.django import DjangoModelFactory
 
-from accounts.keys.service import create_api_key
+from accounts.keys.service import Powers, create_api_key
 from accounts.models import ApiKey, Merchant, User
-from accounts.states import Mode
+from accounts.states import SCOPES_OF_0_25, Mode
 from checkouts.lifecycle.counts import DayChange, add_to_days, count, day_of
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
@@ -187,9 +187,10 @@ def make_merchant(name: str = "Halden Roasters", **overrides: Any) -> Merchant:
     return MerchantFactory.create(name=name, **overrides)
 
 
-def make_key(merchant: Merchant, mode: Mode = Mode.LIVE) -> tuple[ApiKey, str]:
-    """An API key and its secret."""
-    return create_api_key(merchant, mode=mode, name="test", now=NOON)
+def make_key(merchant: Merchant, mode: Mode = Mode.LIVE, *scopes: str, **powers: Any) -> tuple[ApiKey, str]:
+    """An API key and its secret; without scopes it may do all that keys of 0.25 could."""
+    made = Powers(scopes or SCOPES_OF_0_25, **powers)
+    return create_api_key(merchant, mode=mode, name="test", powers=made, now=NOON)
 
 
 def make_wallet(merchant: Merchant, chain: str = "base", address: str = WALLET) -> ReceivingWallet:

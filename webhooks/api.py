@@ -13,6 +13,7 @@ from accounts.keys.authentication import Principal
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from gateway.core.api.pagination import list_body
 from gateway.core.api.rate_limits import Limit
+from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from webhooks.selectors import event_bodies, event_total, parse_filter
 
@@ -42,6 +43,7 @@ EventList = paginated("EventList", EventBody)
 class EventViewSet(ApiViewSet):
     """`/api/v1/events`."""
 
+    scopes: ClassVar = {"list": Scope.EVENTS_READ}
     limits: ClassVar = {"list": EVENTS}
 
     @extend_schema(

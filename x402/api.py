@@ -17,6 +17,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.pagination import list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
+from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet, django_request
 from gateway.core.api.wire import json_body
 from gateway.core.exports import csv_response
@@ -109,6 +110,13 @@ def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
 class X402ViewSet(ApiViewSet):
     """`/api/v1/x402`."""
 
+    scopes: ClassVar = {
+        "config": Scope.X402_VERIFY,
+        "supported": Scope.X402_VERIFY,
+        "verify": Scope.X402_VERIFY,
+        "settle": Scope.X402_SETTLE,
+        "payments": Scope.X402_READ,
+    }
     limits: ClassVar = {"verify": VERIFY, "settle": SETTLE}
     other_limit: ClassVar = OTHER
 

@@ -2,33 +2,63 @@
 
 import time
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from threading import Lock
+from typing import Final
 
 from cachetools import TTLCache, cached
 from django.conf import settings
 from django.db.models import Q
+from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from accounts.keys.service import digest_of
+from accounts.keys.service import digest_of, is_mistyped
 from accounts.models import ApiKey
 from accounts.states import Mode
-from gateway.core.api.errors import AuthenticationError
+from gateway.core.api.errors import AuthenticationError, NetworkError, ScopeError
+from gateway.core.outbound import plain
 from gateway.core.postgres.replica import from_primary
+from gateway.core.web.client_address import address_or_none, client_address, proxy_network
 
-# `last_used_at` is for people; a minute's precision saves a write on the hot path.
-_LAST_USED_PRECISION = timedelta(seconds=60)
+# What is noted of a use is for people; a minute's precision saves a write on the hot path.
+_NOTE_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The merchant, mode and key of an authenticated request."""
+    """The merchant, mode and key of an authenticated request, and what the key may do from where.
+
+    Without `networks` it may be used anywhere; without `expires_at` it never expires.
+    """
 
     key_id: str
     merchant_id: int
     mode: Mode
+    scopes: frozenset[str] = frozenset()
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    expires_at: datetime | None = None
+
+    def admit(self, request: HttpRequest, scope: str | None) -> None:
+        """Note the use of the key if it may be used from the client's address, and has the scope; None asks for none.
+
+        Raises NetworkError, ScopeError.
+        """
+        if self.networks and not self._comes_from_its_networks(request):
+            raise NetworkError(f"This API key may not be used from {client_address(request)}.")
+        if scope is not None and scope not in self.scopes:
+            _note(self.key_id, refused_scope=scope)
+            raise ScopeError(scope)
+        _note(self.key_id, used_scope=scope or "", used_from=address_or_none(request))
+
+    def _comes_from_its_networks(self, request: HttpRequest) -> bool:
+        address = address_or_none(request)
+        if address is None:
+            return False
+        client = plain(ip_address(address))
+        return any(client in network for network in self.networks)
 
 
 # Its lifetime limits how long a revoked key still works. Refusals are not cached. Tests replace `time.monotonic`.
@@ -37,26 +67,55 @@ key_cache: TTLCache[bytes, Principal] = TTLCache(
 )
 
 
+_notes: TTLCache[tuple[str, str], bool] = TTLCache(maxsize=10_000, ttl=_NOTE_SECONDS, timer=lambda: time.monotonic())
+_notes_lock: Final = Lock()
+
+
 def principal_of(key: str) -> Principal:
-    """Return the principal of `key`. Raises AuthenticationError (key_invalid, key_revoked)."""
-    return _look_up(digest_of(key))
+    """Return the principal of `key`. Raises AuthenticationError (key_invalid, key_revoked, key_expired)."""
+    if is_mistyped(key):
+        raise AuthenticationError("This API key has a typing error: its last six characters do not fit.")
+    principal = _look_up(digest_of(key))
+    # Compared at each request: the cache would prolong it.
+    if principal.expires_at is not None and principal.expires_at <= timezone.now():
+        raise AuthenticationError("This API key has expired.", code="key_expired")
+    return principal
 
 
 @cached(key_cache, key=lambda digest: digest, lock=Lock())
 @from_primary
 def _look_up(digest: bytes) -> Principal:
-    row = (
-        ApiKey.objects.filter(digest=digest).values_list("pk", "public_id", "merchant_id", "mode", "revoked_at").first()
-    )
-    if row is None:
+    key = ApiKey.objects.filter(digest=digest).first()
+    if key is None:
         raise AuthenticationError("This API key does not exist.", code="key_invalid")
-    pk, public_id, merchant_id, mode, revoked_at = row
-    if revoked_at is not None:
+    if key.revoked_at is not None:
         raise AuthenticationError("This API key was revoked.", code="key_revoked")
+    return Principal(
+        key_id=key.public_id,
+        merchant_id=key.merchant_id,
+        mode=Mode(key.mode),
+        scopes=frozenset(key.scopes),
+        networks=tuple(proxy_network(text) for text in key.allowed_networks),
+        expires_at=key.expires_at,
+    )
+
+
+def _note(key_id: str, *, used_scope: str | None = None, used_from: str | None = None, refused_scope: str = "") -> None:
+    """Write when, from where and for what a key was used, or refused, for people: once a minute of each kind."""
+    kind = (key_id, "refused" if refused_scope else "used")
+    with _notes_lock:
+        if kind in _notes:
+            return
+        _notes[kind] = True
     now = timezone.now()
-    stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _LAST_USED_PRECISION)
-    ApiKey.objects.filter(stale, pk=pk).update(last_used_at=now)
-    return Principal(key_id=public_id, merchant_id=merchant_id, mode=Mode(mode))
+    if refused_scope:
+        change: dict[str, object] = {"refused_at": now, "refused_scope": refused_scope}
+        last = "refused_at"
+    else:
+        change = {"last_used_at": now, "last_used_scope": used_scope, "last_used_from": used_from}
+        last = "last_used_at"
+    stale = Q(**{last: None}) | Q(**{f"{last}__lt": now - timedelta(seconds=_NOTE_SECONDS)})
+    ApiKey.objects.filter(stale, public_id=key_id).update(**change)
 
 
 def principal_of_request(request: Request) -> Principal:

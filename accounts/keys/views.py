@@ -1,6 +1,9 @@
-"""The page of a mode's API keys: list, create, show once, revoke."""
+"""The pages of a mode's API keys: list, create, show once, change, rotate, revoke."""
 
-from django import forms
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from allauth.core.exceptions import ReauthenticationRequired
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -8,66 +11,151 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.audit.actors import actor_of
-from accounts.keys.service import create_api_key, revoke_api_key
+from accounts.freshness import needs_proof
+from accounts.keys.forms import KeyForm, RotateForm
+from accounts.keys.service import (
+    WARN_BEFORE,
+    change_api_key,
+    create_api_key,
+    powers_of,
+    revoke_api_key,
+    rotate_api_key,
+    widens,
+)
 from accounts.models import ApiKey
+from accounts.states import Preset
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from accounts.team.selectors import keys_of
-from accounts.words import LineField
+from gateway.core.api.errors import ConflictError
+from gateway.core.web.badges import Badge
 
-
-class KeyForm(forms.Form):
-    """The name of a new key. The page determines its mode."""
-
-    name = LineField(
-        label="What will use it",
-        max_length=80,
-        help_text="Such as “Web shop” or “Accounting”, so that you know which one to revoke.",
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
+_UNUSED: Final = timedelta(days=90)
+_REFUSED: Final = timedelta(days=7)
 
 
 @seated(get=Act.SEE)
 def keys(request: SeatedRequest) -> HttpResponse:
     """List the keys without their secrets, which are not stored."""
-    return _page(request, KeyForm())
+    now = timezone.now()
+    found = [_row(key, now) for key in keys_of(request.seat.merchant, mode=request.seat.mode)]
+    return render(request, "dashboard/accounts/keys.html", {"rows": found})
 
 
-@seated(post=Act.MANAGE_KEYS, fresh=True)
+@seated(get=Act.MANAGE_KEYS, post=Act.MANAGE_KEYS, fresh=True)
 @sensitive_variables("secret")
 def create(request: SeatedRequest) -> HttpResponse:
     """Create a key. No other response contains its secret."""
-    form = KeyForm(request.POST)
+    form = KeyForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():
-        return _page(request, form, status=422)
+        return render(request, "dashboard/accounts/new_key.html", {"form": form}, status=422 if form.is_bound else 200)
+    now = timezone.now()
     key, secret = create_api_key(
         request.seat.merchant,
         mode=request.seat.mode,
         name=form.cleaned_data["name"],
-        now=timezone.now(),
+        powers=form.powers(now=now),
+        now=now,
         actor=actor_of(request),
     )
     return render(request, "dashboard/accounts/key_created.html", {"key": key, "secret": secret})
 
 
+@seated(get=Act.SEE)
+def key(request: SeatedRequest, *, key_id: str) -> HttpResponse:
+    """Show one key: what it may do, where it was used, and what an owner can change."""
+    return _page(request, _key(request, key_id))
+
+
+@seated(post=Act.MANAGE_KEYS)
+def change(request: SeatedRequest, *, key_id: str) -> HttpResponse:
+    """Change a key. One that would do more afterwards needs a recent login."""
+    found, now = _key(request, key_id), timezone.now()
+    form = KeyForm(request.POST, key=found)
+    if not form.is_valid():
+        return _page(request, found, form)
+    powers = form.powers(now=now)
+    if widens(powers_of(found), powers) and needs_proof(request, now=now):
+        raise ReauthenticationRequired
+    try:
+        change_api_key(found, name=form.cleaned_data["name"], powers=powers, now=now, actor=actor_of(request))
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"The key {form.cleaned_data['name']} is changed. All servers know within seconds.")
+    return HttpResponseRedirect(request.seat.url("dashboard_key", key_id=key_id))
+
+
+@seated(post=Act.MANAGE_KEYS, fresh=True)
+@sensitive_variables("secret")
+def rotate(request: SeatedRequest, *, key_id: str) -> HttpResponse:
+    """Create a key that may do the same, and let the old one end. No other response contains the new secret."""
+    old, form = _key(request, key_id), RotateForm(request.POST)
+    if not form.is_valid():
+        return _page(request, old, rotation=form)
+    try:
+        fresh, secret = rotate_api_key(
+            old, ends_in=form.cleaned_data["ends"], now=timezone.now(), actor=actor_of(request)
+        )
+    except ConflictError as error:
+        messages.error(request, error.message)
+        return HttpResponseRedirect(request.seat.url("dashboard_key", key_id=key_id))
+    old.refresh_from_db()
+    return render(request, "dashboard/accounts/key_created.html", {"key": fresh, "secret": secret, "old": old})
+
+
 @seated(post=Act.MANAGE_KEYS, fresh=True)
 def revoke(request: SeatedRequest, *, key_id: str) -> HttpResponse:
     """Revoke a key."""
-    key = _key(request, key_id)
-    revoke_api_key(key, now=timezone.now(), actor=actor_of(request))
-    messages.success(request, f"The key {key.name or key} is revoked.")
+    found = _key(request, key_id)
+    revoke_api_key(found, now=timezone.now(), actor=actor_of(request))
+    messages.success(request, f"The key {found.name or found} is revoked.")
     return HttpResponseRedirect(request.seat.url("dashboard_keys"))
 
 
 def _key(request: SeatedRequest, key_id: str) -> ApiKey:
     mine = keys_of(request.seat.merchant, mode=request.seat.mode)
-    key = mine.filter(public_id=key_id).first()
-    if key is None:
+    found = mine.filter(public_id=key_id).first()
+    if found is None:
         raise Http404
-    return key
+    return found
 
 
-def _page(request: SeatedRequest, form: KeyForm, status: int = 200) -> HttpResponse:
-    found = keys_of(request.seat.merchant, mode=request.seat.mode)
-    context = {"keys": found, "form": form}
-    return render(request, "dashboard/accounts/keys.html", context, status=status)
+def _page(
+    request: SeatedRequest, found: ApiKey, form: KeyForm | None = None, rotation: RotateForm | None = None
+) -> HttpResponse:
+    row = _row(found, timezone.now())
+    context = row | {"form": form or KeyForm(key=found), "rotation": rotation or RotateForm()}
+    is_wrong = (form and form.errors) or (rotation and rotation.errors)
+    return render(request, "dashboard/accounts/key.html", context, status=422 if is_wrong else 200)
+
+
+def _row(found: ApiKey, now: datetime) -> dict[str, Any]:
+    has_expired = found.expires_at is not None and found.expires_at <= now
+    count = len(found.scopes)
+    powers = (
+        f"{count} scope{'' if count == 1 else 's'}" if found.preset == Preset.CUSTOM else found.get_preset_display()
+    )
+    return {
+        "key": found,
+        "powers": powers,
+        "badges": list(_badges(found, now)),
+        "has_ended": found.revoked_at is not None or has_expired,
+    }
+
+
+def _badges(found: ApiKey, now: datetime) -> list[Badge]:
+    """Return what a person should know of a key: how it ended; else that it ends soon, is not used, or was refused."""
+    if found.revoked_at is not None:
+        return [Badge(f"Revoked {found.revoked_at:%-d %b %Y}", "bad")]
+    if found.expires_at is not None and found.expires_at <= now:
+        return [Badge(f"Expired {found.expires_at:%-d %b %Y}", "bad")]
+    badges = []
+    if found.expires_at is not None and found.expires_at - now <= WARN_BEFORE:
+        days = (found.expires_at - now).days
+        badges.append(Badge(f"Expires in {days} days" if days > 1 else "Expires within two days", "warn"))
+    if now - (found.last_used_at or found.created_at) >= _UNUSED:
+        badges.append(Badge("Unused for 90 days", ""))
+    if found.refused_at is not None and now - found.refused_at < _REFUSED:
+        badges.append(Badge(f"Refused: {found.refused_scope}", "warn"))
+    return badges

@@ -1,6 +1,7 @@
 """Merchants, the people of their teams, their keys, their fees, the audit log, and the waitlist for cards."""
 
 from accounts.models.accounts import (
+    MOST_NETWORKS,
     MOST_WALLET_CHANGE_HOURS,
     ApiKey,
     AuditEntry,
@@ -21,6 +22,7 @@ __all__ = [
     "COMPANY_LENGTH",
     "COUNTRY_LENGTH",
     "EMAIL_LENGTH",
+    "MOST_NETWORKS",
     "MOST_WALLET_CHANGE_HOURS",
     "ApiKey",
     "AuditEntry",

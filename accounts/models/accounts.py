@@ -4,16 +4,18 @@ from functools import partial
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower, Mod
 from django.db.models.lookups import Exact
 from django.utils import timezone
 
-from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode, Role
+from accounts.states import SCOPES_OF_0_25, TIER_RATES, FeeKind, FeeTier, Mode, Preset, Role
 from gateway.core.ids import new_id
 
 MOST_WALLET_CHANGE_HOURS = 168
+MOST_NETWORKS = 20
 
 
 class Merchant(models.Model):
@@ -156,12 +158,31 @@ class ApiKey(models.Model):
     digest = models.BinaryField(max_length=32, unique=True)
     last_four = models.CharField(max_length=4)
     created_at = models.DateTimeField(default=timezone.now)
+    created_by = models.ForeignKey("User", models.SET_NULL, null=True, related_name="+", db_index=False)
+    # Names of `gateway.core.api.scopes`. A process of 0.25 writes none while an upgrade runs: its keys do what all did then.
+    scopes = ArrayField(models.CharField(max_length=32), db_default=list(SCOPES_OF_0_25))
+    # The choice that filled in the scopes, for people: nothing follows from it.
+    preset = models.CharField(max_length=16, choices=Preset, db_default=Preset.EVERYTHING)
+    expires_at = models.DateTimeField(null=True)
+    # Networks in CIDR notation from which it may be used; none: from anywhere.
+    allowed_networks = ArrayField(models.CharField(max_length=43), default=list, db_default=[])
+    # The key that took its place.
+    replaced_by = models.OneToOneField("self", models.SET_NULL, null=True, related_name="replaces")
+    # For people, to the minute: when, from where and for what it was used last, and what it lacked.
     last_used_at = models.DateTimeField(null=True)
+    last_used_from = models.GenericIPAddressField(null=True)
+    last_used_scope = models.CharField(max_length=32, db_default="", default="")
+    refused_at = models.DateTimeField(null=True)
+    refused_scope = models.CharField(max_length=32, db_default="", default="")
     revoked_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
             models.CheckConstraint(condition=Q(mode__in=Mode.values), name="api_key_mode_known"),
+            models.CheckConstraint(condition=Q(scopes__len__gt=0), name="api_key_may_do_something"),
+            models.CheckConstraint(
+                condition=Q(allowed_networks__len__lte=MOST_NETWORKS), name="api_key_networks_in_range"
+            ),
             models.CheckConstraint(
                 condition=Q(revoked_at=None) | Q(revoked_at__gte=F("created_at")), name="api_key_revoked_after_created"
             ),

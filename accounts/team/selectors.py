@@ -29,5 +29,7 @@ def merchants_of(user: User) -> list[Merchant]:
 
 def keys_of(merchant: Merchant, *, mode: Mode) -> QuerySet[ApiKey]:
     """Return the keys of a mode: active ones first, then revoked ones, each newest first."""
-    keys = ApiKey.objects.filter(merchant=merchant, mode=mode).select_related("merchant")
+    keys = ApiKey.objects.filter(merchant=merchant, mode=mode).select_related(
+        "merchant", "created_by", "replaced_by", "replaces"
+    )
     return keys.order_by(F("revoked_at").desc(nulls_first=True), "-pk")

@@ -76,6 +76,8 @@ class NewFiatInterest(Body, FiatInterest):
 class WaitlistViewSet(ApiViewSet):
     """`/api/v1/waitlist`."""
 
+    # Any key may: it reads and changes nothing of the merchant's.
+    scopes: ClassVar = {"fiat": None}
     limits: ClassVar = {"fiat": JOIN}
 
     @extend_schema(

@@ -33,6 +33,7 @@ TAGS = [
     {"name": "Reports", "description": "Totals and transactions, as JSON or CSV."},
     {"name": "Watched wallets", "description": "Balances and transfers of addresses that you name."},
     {"name": "Chains", "description": "Supported chains, tokens and their status."},
+    {"name": "Keys", "description": "What the key of a request may do."},
     {"name": "Waitlist", "description": "Register interest in card payments, which do not exist yet."},
 ]
 

@@ -11,6 +11,7 @@ def _every(seconds: float, task: str) -> dict[str, object]:
 
 TIMETABLE: Final = {
     "forget old logins": _every(3_600, "accounts.forget_old_logins"),
+    "tell owners of keys that expire": _every(3_600, "accounts.mail_expiring_keys"),
     "attribute transfers": _every(2, "checkouts.attribute_transfers"),
     "expire checkouts": _every(2, "checkouts.expire_due_checkouts"),
     "play test mode": _every(1, "checkouts.play_due_steps"),

@@ -95,7 +95,7 @@ def check_envelope(status: int, body: Any, headers: Mapping[str, str]) -> None:
         assert headers["Retry-After"] == match.group(1)
         assert 1 <= int(match.group(1)) <= 60
         return
-    assert set(error) == OTHER_ERRORS
+    assert set(error) == OTHER_ERRORS | ({"required_scope"} if error["code"] == "scope_insufficient" else set())
     assert isinstance(error["code"], str)
     assert error["param"] is None or isinstance(error["param"], str)
 

@@ -20,6 +20,7 @@ from gateway.core.api.fields import missing, refuse
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from gateway.core.api.pagination import list_body, parse_page, parse_text
 from gateway.core.api.rate_limits import Limit
+from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from wallets import models
@@ -224,6 +225,14 @@ class WatchedWalletViewSet(ApiViewSet):
     """`/api/v1/wallets`."""
 
     lookup_url_kwarg = "wallet_id"
+    scopes: ClassVar = {
+        "create": Scope.WALLETS_WRITE,
+        "list": Scope.WALLETS_READ,
+        "retrieve": Scope.WALLETS_READ,
+        "partial_update": Scope.WALLETS_WRITE,
+        "destroy": Scope.WALLETS_WRITE,
+        "transactions": Scope.WALLETS_READ,
+    }
     other_limit: ClassVar = WALLETS
 
     @extend_schema(

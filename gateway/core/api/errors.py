@@ -35,7 +35,7 @@ class InvalidRequestError(GatewayError):
 
 
 class AuthenticationError(GatewayError):
-    """No key, an unknown key, or a revoked one."""
+    """No key, an unknown key, or one that was revoked or has expired."""
 
     status = 401
     type = "authentication"
@@ -52,6 +52,36 @@ class RoleError(GatewayError):
     status = 403
     type = "permission"
     code = "role_insufficient"
+
+
+class ScopeError(GatewayError):
+    """The key lacks the scope of the operation. The answer says nothing about the object that was asked for."""
+
+    status = 403
+    type = "permission"
+    code = "scope_insufficient"
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"This API key lacks the scope {scope}.")
+        self.scope = scope
+
+    def body(self) -> dict[str, Any]:
+        """Return the envelope with `required_scope`."""
+        told = super().body()
+        told["error"]["required_scope"] = self.scope
+        return told
+
+    def headers(self) -> dict[str, str]:
+        """Return the challenge of RFC 6750, which names the scope."""
+        return {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{self.scope}"'}
+
+
+class NetworkError(GatewayError):
+    """The key may not be used from the client's address."""
+
+    status = 403
+    type = "permission"
+    code = "network_forbidden"
 
 
 class NotFoundError(GatewayError):

@@ -9,6 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework import serializers as s
 
 from gateway.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET
+from gateway.core.api.scopes import Scope
 
 PAGE_PARAMETERS = [
     OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}),
@@ -19,8 +20,8 @@ PAGE_PARAMETERS = [
 
 _MEANINGS = {
     400: "The request is invalid. `param` names the field.",
-    401: "The API key is missing, unknown or revoked.",
-    403: "Not allowed.",
+    401: "The API key is missing, unknown, revoked or expired.",
+    403: "The API key lacks the scope of `x-required-scope`, or may not be used from this address.",
     404: "There is no such object in this key's account and mode.",
     408: "The body did not arrive within ten seconds.",
     409: "The object's current state does not allow this.",
@@ -38,6 +39,7 @@ class ErrorDetail(s.Serializer[None]):
     message = s.CharField()
     param = s.CharField(allow_null=True, required=False)
     code = s.CharField(allow_null=True, required=False)
+    required_scope = s.ChoiceField([*Scope], required=False, help_text="With `scope_insufficient` alone.")
 
 
 class ErrorBody(s.Serializer[None]):
@@ -47,8 +49,11 @@ class ErrorBody(s.Serializer[None]):
 
 
 def errors(*statuses: int) -> dict[int, OpenApiResponse]:
-    """Return the error responses of a route. One that reads a body (413) may also answer 408 or 503."""
-    told = {*statuses, 408, 503} if 413 in statuses else {*statuses}
+    """Return the error responses of a route. One that needs a key (401) may also refuse what the key may not do (403).
+
+    One that reads a body (413) may also answer 408 or 503.
+    """
+    told = {*statuses, *([403] if 401 in statuses else []), *([408, 503] if 413 in statuses else [])}
     return {status: OpenApiResponse(ErrorBody, description=_MEANINGS[status]) for status in sorted(told)}
 
 
@@ -78,9 +83,25 @@ class DescribedSchema(AutoSchema):
         first, _, rest = self._docstring().partition("\n")
         return rest.strip() or first
 
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        """Return the security requirement: an API key, with the operation's scope."""
+        scope = _scope_of(self.view)
+        return [{"apiKey": [scope] if scope else []}]
+
+    def get_extensions(self) -> dict[str, Any]:
+        """Return the operation's scope once more, for programs that make clients."""
+        found = super().get_extensions()
+        scope = _scope_of(self.view)
+        return found | ({"x-required-scope": str(scope)} if scope else {})
+
     def _docstring(self) -> str:
         method: Any = getattr(self.view, getattr(self.view, "action", self.method.lower()))
         return inspect.getdoc(method) or ""
+
+
+def _scope_of(view: Any) -> Scope | None:
+    # Webhooks are described by a view of the library's, which has no key.
+    return view.required_scope() if getattr(view, "key_required", False) else None
 
 
 class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -16,6 +16,7 @@ from rest_framework.viewsets import ViewSetMixin
 
 from gateway.core.api import errors, rate_limits
 from gateway.core.api.rate_limits import Limit
+from gateway.core.api.scopes import Scope
 from gateway.core.api.wire import JsonRenderer
 from gateway.core.web.client_address import client_address, limited_as
 from gateway.core.web.parked_views import counted_before
@@ -39,9 +40,9 @@ class ApiView(APIView):
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the key and count the request before anything else happens.
+        """Check the key, count the request, and check the key's networks and scopes, before anything else happens.
 
-        Raises AuthenticationError, RateLimitError.
+        Raises AuthenticationError, RateLimitError, NetworkError, ScopeError.
         """
         request.accepted_renderer, request.accepted_media_type = (JsonRenderer(), "application/json")
         try:
@@ -57,12 +58,22 @@ class ApiView(APIView):
                 )
         else:
             _count(django_request(request), self.limit_now(), principal.key_id)
+            if self.key_required and self.is_operation():
+                principal.admit(django_request(request), self.required_scope())
         self.check_permissions(request)
         _refuse_encoded(request)
 
     def limit_now(self) -> Limit:
         """Return the limit of this request."""
         return self.other_limit
+
+    def is_operation(self) -> bool:
+        """Return whether the view has this request's method; one that it lacks gets a 405, whatever the key may do."""
+        return True
+
+    def required_scope(self) -> Scope | None:
+        """Return the scope that this request needs; None: any key may. Raises LookupError where none was named."""
+        raise LookupError(f"{type(self).__name__} names no scope")
 
     def count_as(self, request: Request, limit: Limit) -> None:
         """Count a request against a second limit that only its body determines. Raises RateLimitError."""
@@ -71,12 +82,22 @@ class ApiView(APIView):
 
 
 class ApiViewSet(ViewSetMixin, ApiView):
-    """A resource: actions on its collection and its objects, with a limit per action.
+    """A resource: actions on its collection and its objects, with a scope and a limit per action.
 
+    `scopes` maps each action to the scope that a key needs; None: any key may. An action that is not named is refused.
     `limits` maps an action to its limit; other actions and unknown methods use `other_limit`.
     """
 
+    scopes: ClassVar[Mapping[str, Scope | None]] = {}
     limits: ClassVar[Mapping[str, Limit]] = {}
+
+    def is_operation(self) -> bool:
+        """Return whether the resource has this request's method."""
+        return bool(self.action)
+
+    def required_scope(self) -> Scope | None:
+        """Return the scope of this request's action. Raises LookupError where none was named."""
+        return self.scopes[self.action]
 
     def limit_now(self) -> Limit:
         """Return the limit of this request's action."""

@@ -11,11 +11,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.audit.actors import Actor
+from accounts.keys.scopes import preset_powers
 from accounts.keys.service import create_api_key
 from accounts.login.people import create_person
 from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, create_merchant, turn
 from accounts.models import Merchant, User
-from accounts.states import Mode
+from accounts.states import Mode, Preset
 from gateway.core.api.errors import GatewayError
 from wallets.receiving.inspection import inspect
 from wallets.receiving.service import set_receiving_wallet
@@ -87,7 +88,8 @@ class Command(BaseCommand):
 
     def _show_keys(self, merchant: Merchant, owner: Actor, now: datetime) -> None:
         for mode in Mode:
-            _, key = create_api_key(merchant, mode=mode, name="first", now=now, actor=owner)
+            powers = preset_powers(Preset.EVERYTHING)
+            _, key = create_api_key(merchant, mode=mode, name="first", powers=powers, now=now, actor=owner)
             self.stdout.write(f"{mode.label} key (shown once): {key}")
         self.stdout.write(f"Webhook secret: {ensure_secret(merchant, now=now)}")
 

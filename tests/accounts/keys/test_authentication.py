@@ -7,10 +7,11 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from django.test import RequestFactory
 from django.utils import timezone
 
-from accounts.keys.authentication import Principal, key_cache
-from accounts.keys.service import revoke_api_key
+from accounts.keys.authentication import Principal, key_cache, principal_of
+from accounts.keys.service import new_key, revoke_api_key
 from accounts.models import ApiKey
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient
@@ -134,6 +135,77 @@ def test_use_is_noted_to_the_minute() -> None:
     ask(f"Bearer {secret}")
     key.refresh_from_db()
     assert key.last_used_at == first
+
+
+def test_what_a_key_was_used_for_and_what_it_lacked_is_noted() -> None:
+    key, secret = make_key(make_merchant(), Mode.LIVE, "checkouts:read")
+    ApiClient(key=secret, address="10.1.2.3").get("/checkouts")
+    ApiClient(key=secret).get("/events")
+    key.refresh_from_db()
+    assert (key.last_used_from, key.last_used_scope, key.refused_scope) == ("10.1.2.3", "checkouts:read", "events:read")
+    assert key.refused_at is not None
+
+
+def test_a_use_within_a_minute_writes_nothing(django_assert_num_queries: Any) -> None:
+    _, secret = make_key(make_merchant())
+    first = principal_of(secret)
+    request = RequestFactory().get("/", REMOTE_ADDR="10.1.2.3")
+    first.admit(request, "checkouts:read")
+    with django_assert_num_queries(0):
+        first.admit(request, "checkouts:read")
+
+
+def test_an_expired_key_is_refused_at_once_though_it_is_cached() -> None:
+    ends = timezone.now() + timedelta(hours=1)
+    _, secret = make_key(make_merchant(), expires_at=ends)
+    assert ask(f"Bearer {secret}").status == 200
+    with mock.patch("accounts.keys.authentication.timezone.now", return_value=ends):
+        assert ask(f"Bearer {secret}").refusal == (401, "key_expired", None)
+
+
+def test_a_typing_error_is_told_from_a_key_that_does_not_exist() -> None:
+    secret = new_key(Mode.LIVE)
+    wrong = secret.replace(secret[20], "x" if secret[20] != "x" else "y")
+    assert "typing error" in ask(f"Bearer {wrong}").error["message"]
+    assert "does not exist" in ask(f"Bearer {secret}").error["message"]
+    assert "does not exist" in ask("Bearer sk_live_" + "A" * 43).error["message"]
+
+
+NEAR = ("203.0.113.0/24", "2001:db8::/32")
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "status"),
+    [
+        ("203.0.113.7", "", 200),
+        ("::ffff:203.0.113.7", "", 200),
+        ("2001:db8::1", "", 200),
+        ("198.51.100.1", "", 403),
+        # Nobody but a trusted proxy is believed.
+        ("198.51.100.1", "203.0.113.7", 403),
+        ("203.0.113.7", "198.51.100.1", 200),
+        # Two proxies in a row.
+        ("10.0.0.1", "203.0.113.7, 10.0.0.2", 200),
+        ("10.0.0.1", "203.0.113.7, 198.51.100.1, 10.0.0.2", 403),
+    ],
+)
+def test_a_key_is_used_from_its_networks_alone(peer: str, forwarded: str, status: int, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = ["10.0.0.0/8"]
+    _, secret = make_key(make_merchant(), networks=NEAR)
+    extra = {"HTTP_X_FORWARDED_FOR": forwarded} if forwarded else {}
+    answer = ApiClient(key=secret, address=peer).send("GET", "/checkouts", **extra)
+    assert answer.status == status
+    if status == 403:
+        assert answer.code == "network_forbidden"
+        assert "198.51.100.1" in answer.error["message"]
+
+
+def test_the_network_is_checked_before_the_scope_and_after_the_rate() -> None:
+    _, secret = make_key(make_merchant(), Mode.LIVE, "events:read", networks=NEAR)
+    client = ApiClient(key=secret)
+    codes = [client.get("/reports/summary").status for _ in range(31)]
+    assert codes == [403] * 30 + [429]
+    assert client.get("/checkouts").code == "network_forbidden"
 
 
 def test_the_cache_does_not_grow_without_bound() -> None:

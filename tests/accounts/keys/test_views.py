@@ -1,22 +1,25 @@
 """The page of API keys: who may make one, where its secret is seen, and what revoking does."""
 
 import hashlib
+import re
 import time
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 from unittest import mock
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
+from django.utils import timezone
 
 from accounts.audit.actors import Actor
 from accounts.keys.authentication import principal_of
+from accounts.keys.forms import KeyForm
 from accounts.keys.service import digest_of, new_key, revoke_api_key
-from accounts.keys.views import KeyForm
 from accounts.merchants.service import create_merchant
 from accounts.models import ApiKey, AuditEntry, Membership, Merchant
-from accounts.states import FeeTier, Mode, Role
+from accounts.states import SCOPES_OF_0_25, FeeTier, Mode, Preset, Role
 from gateway.core.api.errors import AuthenticationError
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import NOON, make_key, make_merchant, make_user
@@ -58,6 +61,105 @@ def test_a_secret_is_shown_in_one_answer_and_nowhere_else(owner: Desk) -> None:
     assert secret not in str(list(AuditEntry.objects.values()))
 
 
+def choose(**levels: str) -> dict[str, str]:
+    return {"name": "Books", "preset": "custom"} | {f"may_{name}": level for name, level in levels.items()}
+
+
+def test_a_key_may_do_what_its_form_chose(owner: Desk) -> None:
+    owner.post("dashboard_create_key", choose(links="2", reports="1") | {"lasts": "90", "networks": "203.0.113.7"})
+    key = ApiKey.objects.get()
+    assert key.scopes == ["links:read", "links:write", "reports:read"]
+    assert key.allowed_networks == ["203.0.113.7/32"]
+    assert key.expires_at is not None
+    assert abs(key.expires_at - timezone.now() - timedelta(days=90)) < timedelta(minutes=1)
+    assert key.created_by == owner.user
+
+
+def test_a_form_of_before_scopes_makes_a_key_of_before_scopes(owner: Desk) -> None:
+    owner.post("dashboard_create_key", {"name": "Web shop"})
+    assert tuple(ApiKey.objects.get().scopes) == SCOPES_OF_0_25
+
+
+@pytest.mark.parametrize(
+    ("sent", "word"),
+    [
+        ({}, "at least one thing"),
+        ({"may_links": "1", "networks": "10.0.0.1/8"}, "is no network"),
+        ({"may_links": "1", "networks": "example.com"}, "is no network"),
+        ({"may_links": "1", "networks": " ".join(f"10.0.{n}.0/24" for n in range(21))}, "at most 20"),
+        ({"may_links": "3"}, "not one of the available choices"),
+    ],
+)
+def test_a_form_that_cannot_be_meant_is_refused(owner: Desk, sent: dict[str, str], word: str) -> None:
+    answer = owner.post("dashboard_create_key", choose() | sent)
+    assert answer.status_code == 422
+    assert word in answer.text
+    assert not ApiKey.objects.exists()
+
+
+def test_narrowing_needs_no_new_login_and_widening_does(owner: Desk) -> None:
+    key, _ = make_key(owner.merchant, Mode.LIVE, "links:read", "links:write")
+    stale = Desk(log_in(owner.user, fresh=False), owner.merchant, owner.user)
+    narrowed = stale.post("dashboard_change_key", choose(links="1"), key_id=key.public_id)
+    key.refresh_from_db()
+    assert (narrowed["Location"], key.scopes) == (owner.url("dashboard_key", key_id=key.public_id), ["links:read"])
+    widened = stale.post("dashboard_change_key", choose(links="2"), key_id=key.public_id)
+    key.refresh_from_db()
+    assert widened["Location"].startswith("/account/reauthenticate/")
+    assert key.scopes == ["links:read"]
+    owner.post("dashboard_change_key", choose(links="2"), key_id=key.public_id)
+    key.refresh_from_db()
+    assert key.scopes == ["links:read", "links:write"]
+
+
+def test_a_saved_form_keeps_what_a_preset_was_when_the_key_was_made(owner: Desk) -> None:
+    key, _ = make_key(owner.merchant, Mode.LIVE, "events:read", preset=Preset.AGENT)
+    ends = timezone.now() + timedelta(days=3)
+    ApiKey.objects.filter(pk=key.pk).update(expires_at=ends)
+    owner.post("dashboard_change_key", {"name": "Monitor", "preset": "agent", "lasts": ""}, key_id=key.public_id)
+    key.refresh_from_db()
+    assert (key.name, key.scopes, key.expires_at) == ("Monitor", ["events:read"], ends)
+
+
+def test_a_rotation_shows_the_new_secret_once(owner: Desk) -> None:
+    key, old = make_key(owner.merchant)
+    answer = owner.post("dashboard_rotate_key", {"ends": "24"}, key_id=key.public_id)
+    secret = secret_of(answer.text)
+    assert [asks_api(each) for each in (old, secret)] == [200, 200]
+    page = owner.get("dashboard_key", key_id=key.public_id).text
+    assert secret not in page
+    assert "Replaced by" in page
+    again = owner.post("dashboard_rotate_key", {"ends": "24"}, key_id=key.public_id)
+    assert "rotated before" in owner.client.get(again["Location"]).text
+
+
+@pytest.mark.parametrize(
+    ("change", "badge"),
+    [
+        ({"revoked_at": NOON}, "Revoked"),
+        ({"expires_at": NOON}, "Expired"),
+        ({"expires_at": timedelta(days=5, hours=1)}, "Expires in 5 days"),
+        ({"expires_at": timedelta(hours=1)}, "Expires within two days"),
+        ({"last_used_at": timedelta(days=-91)}, "Unused for 90 days"),
+        ({"refused_at": timedelta(days=-1), "refused_scope": "events:read"}, "Refused: events:read"),
+    ],
+)
+def test_a_list_says_what_a_person_should_know(owner: Desk, change: dict[str, Any], badge: str) -> None:
+    key, _ = make_key(owner.merchant)
+    now = timezone.now()
+    moved = {name: now + value if isinstance(value, timedelta) else value for name, value in change.items()}
+    ApiKey.objects.filter(pk=key.pk).update(**moved)
+    assert badge in owner.get("dashboard_keys").text
+    assert badge in owner.get("dashboard_key", key_id=key.public_id).text
+
+
+def test_a_key_of_another_merchant_has_no_page(owner: Desk) -> None:
+    key, _ = make_key(make_desk().merchant)
+    for route in ("dashboard_change_key", "dashboard_rotate_key"):
+        assert owner.post(route, choose(links="1"), key_id=key.public_id).status_code == 404
+    assert owner.get("dashboard_key", key_id=key.public_id).status_code == 404
+
+
 def test_a_revoked_key_is_refused_and_the_act_is_audited(owner: Desk) -> None:
     key, secret = make_key(owner.merchant)
     answer = owner.post("dashboard_revoke_key", key_id=key.public_id)
@@ -80,7 +182,9 @@ def test_others_see_the_keys_and_no_controls(owner: Desk, role: Role) -> None:
     page = make_desk(owner.merchant, role).get("dashboard_keys").text
     assert key.last_four in page
     assert secret not in page
-    assert "Create key" not in page
+    assert "New key" not in page
+    assert "Revoke" not in make_desk(owner.merchant, role).get("dashboard_key", key_id=key.public_id).text
+    assert make_desk(owner.merchant, role).get("dashboard_create_key").status_code == 403
     assert "Revoke" not in page
 
 
@@ -241,7 +345,7 @@ def test_no_name_a_long_one_and_a_hidden_one_are_refused(name: str) -> None:
 def test_a_key_says_its_mode_and_carries_256_random_bits(mode: Mode) -> None:
     key = new_key(mode)
     assert key.startswith(f"sk_{mode}_")
-    assert len(key.removeprefix(f"sk_{mode}_")) == 43
+    assert re.fullmatch(rf"sk_{mode}_fl_[\w-]{{43}}_[0-9A-Za-z]{{6}}", key, re.ASCII)
     assert new_key(mode) != key
 
 

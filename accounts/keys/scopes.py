@@ -1,0 +1,88 @@
+"""Presets of scopes, and the scopes of each resource, for the page on which a person makes a key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from accounts.keys.service import Powers
+from accounts.states import SCOPES_OF_0_25, Preset
+from gateway.core.api.scopes import Scope
+
+_READS: Final = tuple(scope for scope in Scope if scope.endswith(":read"))
+
+PRESETS: Final[Mapping[Preset, tuple[Scope, ...]]] = {
+    Preset.SHOP: (Scope.CHECKOUTS_READ, Scope.CHECKOUTS_WRITE, Scope.LINKS_READ, Scope.EVENTS_READ),
+    Preset.PAID_API: (Scope.X402_READ, Scope.X402_VERIFY, Scope.X402_SETTLE),
+    Preset.ACCOUNTANT: (
+        Scope.CHECKOUTS_READ,
+        Scope.LINKS_READ,
+        Scope.REPORTS_READ,
+        Scope.WALLETS_READ,
+        Scope.X402_READ,
+    ),
+    Preset.AGENT: _READS,
+    Preset.EVERYTHING: tuple(map(Scope, SCOPES_OF_0_25)),
+}
+"""The scopes that each preset fills in when a key is made. A scope of a later release joins no key that exists."""
+
+
+def preset_powers(preset: Preset) -> Powers:
+    """Return what a new key of a preset may do, from anywhere and for ever."""
+    return Powers(PRESETS[preset], preset)
+
+
+USES: Final[Mapping[Preset, str]] = {
+    Preset.SHOP: "A web shop: makes checkouts, reads them and their events.",
+    Preset.PAID_API: "A server that sells to machines (x402): verifies and settles their payments.",
+    Preset.ACCOUNTANT: "Bookkeeping: reads payments, reports and watched wallets.",
+    Preset.AGENT: "An assistant or a monitor: reads everything, changes nothing.",
+    Preset.EVERYTHING: "All that any key could do before keys had scopes.",
+    Preset.CUSTOM: "Choose for each resource.",
+}
+"""What each preset is for, in one sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What a key can be allowed to do with one kind of thing: levels, each a name and its scopes, beginning with none."""
+
+    name: str
+    title: str
+    levels: tuple[tuple[str, tuple[Scope, ...]], ...]
+
+
+def _resource(name: str, title: str, *levels: tuple[str, tuple[Scope, ...]]) -> Resource:
+    return Resource(name, title, (("None", ()), *levels))
+
+
+RESOURCES: Final = (
+    _resource(
+        "checkouts",
+        "Checkouts",
+        ("Read", (Scope.CHECKOUTS_READ,)),
+        ("Read and write", (Scope.CHECKOUTS_READ, Scope.CHECKOUTS_WRITE)),
+    ),
+    _resource("escrow", "Escrow", ("Release", (Scope.ESCROW_RELEASE,))),
+    _resource(
+        "links",
+        "Payment links",
+        ("Read", (Scope.LINKS_READ,)),
+        ("Read and write", (Scope.LINKS_READ, Scope.LINKS_WRITE)),
+    ),
+    _resource("events", "Events", ("Read", (Scope.EVENTS_READ,))),
+    _resource("reports", "Reports", ("Read", (Scope.REPORTS_READ,))),
+    _resource(
+        "wallets",
+        "Watched wallets",
+        ("Read", (Scope.WALLETS_READ,)),
+        ("Read and write", (Scope.WALLETS_READ, Scope.WALLETS_WRITE)),
+    ),
+    _resource(
+        "x402",
+        "Payments of machines (x402)",
+        ("Read", (Scope.X402_READ,)),
+        ("Read and verify", (Scope.X402_READ, Scope.X402_VERIFY)),
+        ("Read, verify and settle", (Scope.X402_READ, Scope.X402_VERIFY, Scope.X402_SETTLE)),
+    ),
+)
+"""What the page offers, resource by resource."""

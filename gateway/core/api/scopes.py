@@ -1,0 +1,23 @@
+"""What an API key may do: one scope opens the operations that name it, and nothing follows from another scope."""
+
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    """A permission of an API key. Each names operations of the API (`ApiViewSet.scopes`), none a person's decisions.
+
+    There is no scope for receiving wallets, keys, people, fees, branding or approvals: custody.md promises that.
+    """
+
+    CHECKOUTS_READ = "checkouts:read"
+    CHECKOUTS_WRITE = "checkouts:write"
+    ESCROW_RELEASE = "escrow:release"
+    LINKS_READ = "links:read"
+    LINKS_WRITE = "links:write"
+    EVENTS_READ = "events:read"
+    REPORTS_READ = "reports:read"
+    WALLETS_READ = "wallets:read"
+    WALLETS_WRITE = "wallets:write"
+    X402_READ = "x402:read"
+    X402_VERIFY = "x402:verify"
+    X402_SETTLE = "x402:settle"

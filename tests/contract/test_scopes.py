@@ -1,0 +1,134 @@
+"""What each key may do: every route against every scope, and who is told what when a key lacks one."""
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from accounts.keys.scopes import PRESETS, RESOURCES
+from accounts.states import SCOPES_OF_0_25, Mode, Preset
+from gateway.core.api.scopes import Scope
+from gateway.core.api.views import ApiViewSet
+from gateway.pages.api_document import document as document_bytes
+from tests.contract.client import Answer, ApiClient
+from tests.factories import make_key, make_merchant
+from tests.routes import API, operations, path_of, written_routes
+
+pytestmark = pytest.mark.django_db
+
+OPEN: Final = {("GET", "chains"), ("GET", "openapi.json")}
+"""Operations that ask for no key."""
+
+
+def scope_of(method: str, route: str) -> Scope | None:
+    """The scope that an operation's resource names."""
+    found = next(each for each in written_routes() if each.path == API + route)
+    view: Any = found.pattern.callback
+    scope: Scope | None = view.cls.scopes[view.actions[method.lower()]]
+    return scope
+
+
+def guarded() -> list[tuple[str, str]]:
+    """Every operation that asks for a key."""
+    return [operation for operation in operations() if operation not in OPEN]
+
+
+def ask(method: str, route: str, secret: str) -> Answer:
+    return ApiClient(key=secret).send(method, path_of(route), {})
+
+
+@pytest.mark.parametrize(("method", "route"), guarded(), ids=map(" ".join, guarded()))
+def test_an_operation_opens_to_its_own_scope_alone(method: str, route: str) -> None:
+    scope = scope_of(method, route)
+    merchant = make_merchant()
+    others = [each for each in Scope if each != scope]
+    _, lacking = make_key(merchant, Mode.TEST, *others)
+    _, having = make_key(merchant, Mode.TEST, *([scope] if scope else others[:1]))
+    refused = ask(method, route, lacking)
+    assert ask(method, route, having).status not in {401, 403, 405}
+    if scope is None:
+        assert refused.status not in {401, 403, 405}
+    else:
+        assert refused.refusal == (403, "scope_insufficient", None)
+        assert refused.body["error"]["required_scope"] == scope
+        assert refused.headers["WWW-Authenticate"] == f'Bearer error="insufficient_scope", scope="{scope}"'
+
+
+def test_every_scope_opens_something_and_can_be_chosen() -> None:
+    named = {scope_of(*operation) for operation in guarded()}
+    offered = {scope for resource in RESOURCES for _, scopes in resource.levels for scope in scopes}
+    assert named - {None} == set(Scope) == offered
+
+
+def test_an_action_without_a_scope_is_refused() -> None:
+    class Forgetful(ApiViewSet):
+        action = "list"
+
+    with pytest.raises(KeyError):
+        Forgetful().required_scope()
+
+
+def test_keys_of_before_scopes_do_what_they_did_and_no_later_scope_joins_them() -> None:
+    assert set(SCOPES_OF_0_25) <= set(Scope)
+    assert PRESETS[Preset.EVERYTHING] == SCOPES_OF_0_25
+
+
+def test_presets_that_read_change_nothing() -> None:
+    for preset in (Preset.ACCOUNTANT, Preset.AGENT):
+        assert all(scope.endswith(":read") for scope in PRESETS[preset])
+
+
+def test_a_missing_scope_says_nothing_about_the_object() -> None:
+    merchant = make_merchant()
+    whole = ApiClient(key=make_key(merchant, Mode.TEST)[1])
+    there = whole.created()["id"]
+    reader = ApiClient(key=make_key(merchant, Mode.TEST, Scope.CHECKOUTS_READ)[1])
+    answers = [reader.send("POST", f"/checkouts/{name}/cancel") for name in (there, "chk_nobody")]
+    assert [answer.refusal for answer in answers] == [(403, "scope_insufficient", None)] * 2
+
+
+def test_an_unknown_method_is_that_whatever_the_key_may_do() -> None:
+    _, secret = make_key(make_merchant(), Mode.TEST, Scope.EVENTS_READ)
+    assert ApiClient(key=secret).send("DELETE", "/checkouts").status == 405
+    assert ApiClient(key=secret).send("GET", "/nowhere").refusal == (404, "route_missing", None)
+
+
+def test_head_needs_what_get_needs() -> None:
+    merchant = make_merchant()
+    assert ApiClient(key=make_key(merchant, Mode.TEST, Scope.EVENTS_READ)[1]).send("HEAD", "/checkouts").status == 403
+    assert (
+        ApiClient(key=make_key(merchant, Mode.TEST, Scope.CHECKOUTS_READ)[1]).send("HEAD", "/checkouts").status == 200
+    )
+
+
+def test_a_key_is_told_what_it_is() -> None:
+    merchant = make_merchant()
+    key, secret = make_key(merchant, Mode.TEST, Scope.REPORTS_READ, networks=("10.0.0.0/8",))
+    answer = ApiClient(key=secret).get("/key")
+    assert answer.body == {
+        "id": key.public_id,
+        "name": "test",
+        "mode": "test",
+        "merchant": {"id": merchant.public_id, "name": merchant.name},
+        "scopes": ["reports:read"],
+        "allowed_networks": ["10.0.0.0/8"],
+        "expires_at": None,
+        "created_at": "2026-11-20T12:00:00.000000Z",
+    }
+
+
+def test_the_document_names_each_operations_scope() -> None:
+    document = json.loads(document_bytes())
+    named = {
+        (method.upper(), path): operation
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert len(named) == len(operations()) - 1
+    scopes = sorted(str(scope_of(*operation)) for operation in guarded())
+    told = [op["security"][0]["apiKey"] for op in named.values() if op["security"]]
+    assert sorted(str(next(iter(each), None)) for each in told) == scopes
+    for operation in named.values():
+        if operation["security"]:
+            assert operation.get("x-required-scope") == next(iter(operation["security"][0]["apiKey"]), None)
+            assert "403" in operation["responses"]
