@@ -33,6 +33,7 @@ SHOWN: Final = {
         "wallets/forwarders/test_contracts.py::test_naming_another_destination_names_another_forwarder"
     ],
     "a live API key": [
+        "contract/test_scopes.py::test_an_operation_opens_to_its_own_scope_alone",
         "contract/test_custody.py::test_a_live_key_reaches_no_wallet_key_person_or_endpoint",
         "contract/test_custody.py::test_owners_hear_when_a_links_addresses_change",
     ],
@@ -176,6 +177,8 @@ def test_a_live_key_reaches_no_wallet_key_person_or_endpoint() -> None:
         "chains",
         "checkouts",
         "events",
+        # Of the key itself, and only to read.
+        "key",
         "link_templates",
         "links",
         "reports",

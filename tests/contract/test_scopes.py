@@ -1,7 +1,7 @@
 """What each key may do: every route against every scope, and who is told what when a key lacks one."""
 
 import json
-from typing import Any, Final
+from pathlib import Path
 
 import pytest
 
@@ -11,26 +11,11 @@ from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from gateway.pages.api_document import document as document_bytes
 from tests.contract.client import Answer, ApiClient
+from tests.contract.scope_tables import GUIDE, README, guarded, scope_of, with_tables
 from tests.factories import make_key, make_merchant
-from tests.routes import API, operations, path_of, written_routes
+from tests.routes import operations, path_of
 
 pytestmark = pytest.mark.django_db
-
-OPEN: Final = {("GET", "chains"), ("GET", "openapi.json")}
-"""Operations that ask for no key."""
-
-
-def scope_of(method: str, route: str) -> Scope | None:
-    """The scope that an operation's resource names."""
-    found = next(each for each in written_routes() if each.path == API + route)
-    view: Any = found.pattern.callback
-    scope: Scope | None = view.cls.scopes[view.actions[method.lower()]]
-    return scope
-
-
-def guarded() -> list[tuple[str, str]]:
-    """Every operation that asks for a key."""
-    return [operation for operation in operations() if operation not in OPEN]
 
 
 def ask(method: str, route: str, secret: str) -> Answer:
@@ -132,3 +117,8 @@ def test_the_document_names_each_operations_scope() -> None:
         if operation["security"]:
             assert operation.get("x-required-scope") == next(iter(operation["security"][0]["apiKey"]), None)
             assert "403" in operation["responses"]
+
+
+@pytest.mark.parametrize("document", [GUIDE, README], ids=lambda path: path.name)
+def test_the_documents_list_the_scopes_that_there_are(document: Path) -> None:
+    assert with_tables(document.read_text()) == document.read_text(), "run script/scopes"

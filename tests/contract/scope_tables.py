@@ -1,0 +1,86 @@
+"""script/scopes: writes the tables of scopes into the documents, from the routes and presets that there are."""
+
+from collections import defaultdict
+from typing import Any, Final
+
+from accounts.keys.scopes import PRESETS
+from gateway.core.api.scopes import Scope
+from tests.routes import API, operations, written_routes
+from tests.tree import ROOT
+
+OPEN: Final = {("GET", "chains"), ("GET", "openapi.json")}
+"""Operations that ask for no key."""
+
+THEFT: Final = {
+    Scope.CHECKOUTS_READ: "read checkouts, with what buyers left there",
+    Scope.CHECKOUTS_WRITE: "create and cancel checkouts, and choose their webhook and redirect",
+    Scope.ESCROW_RELEASE: "release money that is held in escrow, to your wallet",
+    Scope.LINKS_READ: "read payment links",
+    Scope.LINKS_WRITE: "create and change links, also where one reports its payments and sends its payers; owners get a mail of that",
+    Scope.EVENTS_READ: "read events, and the checkouts in them",
+    Scope.REPORTS_READ: "read totals, transactions and settlements",
+    Scope.WALLETS_READ: "read watched wallets and their transfers",
+    Scope.WALLETS_WRITE: "add, rename and remove watched wallets",
+    Scope.X402_READ: "read payments of machines",
+    Scope.X402_VERIFY: "use up a proof of payment, and read your machines' addresses",
+    Scope.X402_SETTLE: "settle payments of machines, and send what was collected to your wallet",
+}
+"""What the thief of a live key can do with each scope."""
+
+GUIDE: Final = ROOT / "docs/guide/keys.md"
+README: Final = ROOT / "README.md"
+
+
+def scope_of(method: str, route: str) -> Scope | None:
+    """Return the scope that an operation's resource names. Raises KeyError where it names none."""
+    found = next(each for each in written_routes() if each.path == API + route)
+    view: Any = found.pattern.callback
+    scope: Scope | None = view.cls.scopes[view.actions[method.lower()]]
+    return scope
+
+
+def guarded() -> list[tuple[str, str]]:
+    """Return every operation that asks for a key: its method, and its route below /api/v1/."""
+    return [operation for operation in operations() if operation not in OPEN]
+
+
+def with_tables(text: str) -> str:
+    """Return a document with today's rows below the heads of its tables of scopes."""
+    for head, rows in _tables().items():
+        before, found, after = text.partition(head)
+        if not found:
+            continue
+        lines = after.split("\n")
+        end = next(place for place, line in enumerate(lines) if not line.startswith("|"))
+        text = before + head + "".join(f"{row}\n" for row in rows) + "\n".join(lines[end:])
+    return _counted(text)
+
+
+def _tables() -> dict[str, list[str]]:
+    opens: dict[Scope | None, list[str]] = defaultdict(list)
+    for method, route in guarded():
+        path = route.replace("<str:", "{").replace(">", "}")
+        opens[scope_of(method, route)].append(f"`{method} /{path}`")
+    scopes = [f"| `{scope}` | {', '.join(opens[scope])} | {THEFT[scope]} |" for scope in Scope]
+    presets = [
+        f"| {preset.label} | {', '.join(f'`{scope}`' for scope in found)} |" for preset, found in PRESETS.items()
+    ]
+    return {
+        "| scope | opens | who steals such a live key can |\n|---|---|---|\n": scopes,
+        "| preset | scopes |\n|---|---|\n": presets,
+    }
+
+
+def _counted(text: str) -> str:
+    """Return the README with the number of scopes in its comparison."""
+    head = "| scopes of API keys | "
+    before, found, after = text.partition(head)
+    if not found:
+        return text
+    return f"{before}{head}{len(Scope)}, {len(PRESETS)} presets, end, networks{after[after.index(' |') :]}"
+
+
+def main() -> None:
+    """Write the documents anew."""
+    for path in (GUIDE, README):
+        path.write_text(with_tables(path.read_text()))
