@@ -102,6 +102,11 @@ def test_a_key_is_made_works_and_is_revoked(
 ) -> None:
     allowed = ["clipboard-read", "clipboard-write"]
     page = open_desk(owner_by_factor, "dashboard_keys", permissions=allowed)
+    page.get_by_role("link", name="New key").click()
+    expect(page.get_by_label("Reports")).to_be_hidden()
+    page.get_by_label("Chosen one by one").check()
+    expect(page.get_by_label("Reports")).to_be_visible()
+    page.get_by_label("Shop", exact=False).first.check()
     page.get_by_label("What will use it").fill("Web shop")
     page.get_by_role("button", name="Create key").click()
     secret = copied(page)
@@ -110,6 +115,7 @@ def test_a_key_is_made_works_and_is_revoked(
     assert ask_api(page, live_server, secret) == 200
     page.get_by_role("link", name="I have stored it").click()
     expect(page.get_by_role("cell", name=f"…{secret[-4:]}")).to_be_visible()
+    page.get_by_role("link", name="Web shop").click()
     page.get_by_role("button", name="Revoke").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("status")).to_contain_text("is revoked")
@@ -164,6 +170,7 @@ def furnish(desk: Desk) -> None:
 
 PAGES = [
     "dashboard_keys",
+    "dashboard_create_key",
     "dashboard_receiving_wallets",
     "dashboard_branding",
     "dashboard_fees",
@@ -199,6 +206,11 @@ def test_the_steps_of_a_wallet_and_a_new_key_are_accessible_and_fit_the_screen(
     page.get_by_role("button", name="Check the address").click()
     assert look(page, "dashboard_wallet_compare") == []
     page.goto(page.url.split("receiving-wallets")[0] + "api-keys/")
+    page.get_by_role("link", name="test", exact=True).click()
+    assert look(page, "dashboard_key") == []
+    page.get_by_label("Chosen one by one").check()
+    assert look(page, "dashboard_key_chosen") == []
+    page.goto(page.url.split("api-keys")[0] + "api-keys/create/")
     page.get_by_label("What will use it").fill("Web shop")
     page.get_by_role("button", name="Create key").click()
     assert look(page, "dashboard_key_created") == []

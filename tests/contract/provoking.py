@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient
+from tests.factories import make_key, make_merchant
 
 Case = tuple[str, str, int]
 Send = Callable[[ApiClient], Answer]
@@ -19,6 +21,16 @@ def limited(method: str, path: str, times: int) -> Callable[[ApiClient], Answer]
 
 def nobody(method: str, path: str) -> Callable[[ApiClient], Answer]:
     return lambda client: ApiClient().send(method, path, b"{}")
+
+
+def elsewhere(method: str, path: str) -> Callable[[ApiClient], Answer]:
+    """Send a request with a key that may not be used from the client's address."""
+
+    def send(client: ApiClient) -> Answer:
+        _, key = make_key(make_merchant(), Mode.TEST, networks=("192.0.2.0/24",))
+        return ApiClient(key=key).send(method, path, b"{}")
+
+    return send
 
 
 def big(path: str) -> Callable[[ApiClient], Answer]:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.checkouts.crowds import make_holders
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.machines import MACHINES, VERIFY, same_key
 from tests.contract.payments import pay
-from tests.factories import NOON, make_key
+from tests.factories import NOON, make_key, make_merchant
 from tests.tree import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -40,8 +41,8 @@ TABLE: dict[int, tuple[str, set[str]]] = {
             "status_invalid",
         },
     ),
-    401: ("authentication", {"key_missing", "key_invalid", "key_revoked"}),
-    403: ("permission", {"role_insufficient"}),
+    401: ("authentication", {"key_missing", "key_invalid", "key_revoked", "key_expired"}),
+    403: ("permission", {"role_insufficient", "scope_insufficient", "network_forbidden"}),
     404: ("not_found", {"resource_missing", "route_missing"}),
     405: ("invalid_request", {"method_not_allowed"}),
     408: ("invalid_request", {"body_late"}),
@@ -99,6 +100,10 @@ def _revoked(seller: ApiClient) -> Answer:
     return ApiClient(key=secret).get("/checkouts")
 
 
+def _with_key(*scopes: str, **powers: Any) -> Answer:
+    return ApiClient(key=make_key(make_merchant(), Mode.TEST, *scopes, **powers)[1]).get("/checkouts")
+
+
 def _bug(seller: ApiClient) -> Answer:
     return seller.get("/broken/bug")
 
@@ -123,6 +128,9 @@ PROVOKED: dict[str, Callable[[ApiClient], Answer]] = {
     "key_missing": lambda client: ApiClient().get("/checkouts"),
     "key_invalid": lambda client: ApiClient(key="sk_live_nobody").get("/checkouts"),
     "key_revoked": _revoked,
+    "key_expired": lambda client: _with_key(expires_at=NOON),
+    "scope_insufficient": lambda client: _with_key("events:read"),
+    "network_forbidden": lambda client: _with_key(networks=("192.0.2.0/24",)),
     "resource_missing": lambda client: client.get("/checkouts/nobody"),
     "route_missing": lambda client: client.get("/nowhere"),
     "method_not_allowed": lambda client: client.send("PUT", "/checkouts", b"{}"),

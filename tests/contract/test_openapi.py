@@ -13,7 +13,7 @@ from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.examples import check_example
 from tests.contract.machines import MACHINES
 from tests.contract.payments import pay
-from tests.contract.provoking import Case, Send, big, body_refusals, limited, nobody, plain, refusals
+from tests.contract.provoking import Case, Send, big, body_refusals, elsewhere, limited, nobody, plain, refusals
 from tests.contract.watching import WALLETS
 from tests.dashboard.machines import make_settlement
 from tests.factories import NOON
@@ -51,7 +51,7 @@ def test_it_says_which_routes_need_a_key(document: Document) -> None:
     for path, methods in document["paths"].items():
         for operation in methods.values():
             needed = path != "/api/v1/chains"
-            assert operation.get("security", []) == [{name: []}] * needed, path
+            assert [list(each) for each in operation.get("security", [])] == [[name]] * needed, path
 
 
 def choose(client: ApiClient, **extra: Any) -> Answer:
@@ -286,6 +286,11 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     **REPORTS,
     **MACHINES,
     **WALLETS,
+    ("get", "/key", 200): lambda client: client.get("/key"),
+    **refusals("GET", "/key", "/key", 60),
+}
+PROVOKED |= {
+    (method, path, 403): elsewhere(method.upper(), path) for method, path, status in [*PROVOKED] if status == 401
 }
 
 

@@ -100,6 +100,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("PATCH", "wallets/<str:wallet_id>"): (not_found, {"label": "Mine now"}),
     ("DELETE", "wallets/<str:wallet_id>"): (not_found, None),
     ("GET", "wallets/<str:wallet_id>/transactions"): (not_found, None),
+    ("GET", "key"): (public, None),
     ("GET", "chains"): (public, None),
     ("GET", "openapi.json"): (public, None),
 }

@@ -69,6 +69,7 @@ def _of_people(desk: Desk) -> Iterator[tuple[str, dict[str, Any]]]:
     desk.post("dashboard_invite", {"email": "new@example.test", "role": "admin"})
     for name in ("dashboard_keys", "dashboard_team", "dashboard_audit_log"):
         yield name, {}
+    yield "dashboard_key", {"key_id": key.public_id}
     yield ("dashboard_link", {"link_id": make_link(desk.merchant, mode=desk.mode).public_id})
 
 

@@ -86,7 +86,8 @@ class DescribedSchema(AutoSchema):
     def get_auth(self) -> list[dict[str, list[str]]]:
         """Return the security requirement: an API key, with the operation's scope."""
         scope = _scope_of(self.view)
-        return [{"apiKey": [scope] if scope else []}]
+        found: list[dict[str, list[str]]] = super().get_auth()
+        return [{name: [scope] if scope else [] for name in each} for each in found]
 
     def get_extensions(self) -> dict[str, Any]:
         """Return the operation's scope once more, for programs that make clients."""
