@@ -21,7 +21,7 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "api_keys",
         ApiKey.objects.filter(merchant=merchant),
-        "public_id mode name last_four created_at last_used_at revoked_at",
+        "public_id mode name last_four scopes allowed_networks created_at expires_at last_used_at revoked_at",
     )
     yield table_of("fees", FeeEntry.objects.filter(merchant=merchant), _FEE)
     yield table_of("audit_log", AuditEntry.objects.filter(merchant=merchant), _AUDIT)

@@ -194,7 +194,9 @@ def access_lines(lost_from: datetime) -> Iterator[str]:
 def _key_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
     alive = ApiKey.objects.filter(revoked_at=None).select_related("merchant")
     for key in alive.order_by("pk"):
-        line = f"API key {key.public_id} {key} {key.name}".rstrip()
+        # A key that was narrowed, or set to expire, since the backup may do again what it could then.
+        ends = f"expires {key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "does not expire"
+        line = f"API key {key.public_id} {key} {key.name}".rstrip() + f", {ends}, may: {' '.join(key.scopes)}"
         merchant = _named(key.merchant.name, key.merchant.public_id)
         yield merchant, _marked(line, key.created_at, lost_from)
 
