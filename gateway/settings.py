@@ -210,6 +210,7 @@ SPECTACULAR_SETTINGS = {
         "ChainStatus": "wallets.states.ChainStatus",
         "LinkStatus": "links.states.LinkStatus",
         "LinkType": "links.states.LinkType",
+        "Scope": "gateway.core.api.scopes.Scope",
     },
 }
 

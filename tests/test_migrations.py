@@ -26,7 +26,13 @@ REMOVING: Final = ("ban-drop-column", "ban-drop-table")
 
 DELIBERATE: Final = {
     # A table that is divided takes its name in the same transaction, and gives both their ids. test_old_release writes to it.
-    "webhooks.0004_attempt_partitions": ("renaming-table", "ban-alter-identity", "ban-drop-constraint")
+    "webhooks.0004_attempt_partitions": ("renaming-table", "ban-alter-identity", "ban-drop-constraint"),
+    # Keys are few, and read once in some seconds by each process: the rows are checked within milliseconds.
+    "accounts.0002_key_scopes": (
+        "adding-foreign-key-constraint",
+        "disallowed-unique-constraint",
+        "constraint-missing-not-valid",
+    ),
 }
 """What a migration breaks, for a reason, although no release that runs is stopped."""
 

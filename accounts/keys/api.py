@@ -11,7 +11,7 @@ from accounts.keys.authentication import principal_of_request
 from accounts.models import ApiKey
 from accounts.states import Mode
 from gateway.core.api.openapi import errors
-from gateway.core.api.scopes import Scope
+from gateway.core.api.scopes import SCOPE_CHOICES
 from gateway.core.api.views import ApiViewSet
 from gateway.core.times import iso, iso_or_none
 
@@ -30,7 +30,7 @@ class KeyBody(s.Serializer[Any]):
     name = s.CharField()
     mode = s.ChoiceField(Mode.choices)
     merchant = KeyMerchant()
-    scopes = s.ListField(child=s.ChoiceField([*Scope]))
+    scopes = s.ListField(child=s.ChoiceField(SCOPE_CHOICES))
     allowed_networks = s.ListField(child=s.CharField(), help_text="In CIDR notation. Empty: it may be used anywhere.")
     expires_at = s.DateTimeField(allow_null=True)
     created_at = s.DateTimeField()

@@ -28,7 +28,7 @@ def elsewhere(method: str, path: str) -> Callable[[ApiClient], Answer]:
 
     def send(client: ApiClient) -> Answer:
         _, key = make_key(make_merchant(), Mode.TEST, networks=("192.0.2.0/24",))
-        return ApiClient(key=key).send(method, path, b"{}")
+        return ApiClient(key=key, address="198.51.100.7").send(method, path, b"{}")
 
     return send
 

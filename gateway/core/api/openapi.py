@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework import serializers as s
 
 from gateway.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET
-from gateway.core.api.scopes import Scope
+from gateway.core.api.scopes import SCOPE_CHOICES, Scope
 
 PAGE_PARAMETERS = [
     OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}),
@@ -39,7 +39,7 @@ class ErrorDetail(s.Serializer[None]):
     message = s.CharField()
     param = s.CharField(allow_null=True, required=False)
     code = s.CharField(allow_null=True, required=False)
-    required_scope = s.ChoiceField([*Scope], required=False, help_text="With `scope_insufficient` alone.")
+    required_scope = s.ChoiceField(SCOPE_CHOICES, required=False, help_text="With `scope_insufficient` alone.")
 
 
 class ErrorBody(s.Serializer[None]):

@@ -1,6 +1,7 @@
 """What an API key may do: one scope opens the operations that name it, and nothing follows from another scope."""
 
 from enum import StrEnum
+from typing import Final
 
 
 class Scope(StrEnum):
@@ -21,3 +22,7 @@ class Scope(StrEnum):
     X402_READ = "x402:read"
     X402_VERIFY = "x402:verify"
     X402_SETTLE = "x402:settle"
+
+
+SCOPE_CHOICES: Final = [(scope.value, scope.name) for scope in Scope]
+"""For serializers: values, and names by which the OpenAPI document finds them to be one enumeration."""

@@ -93,7 +93,7 @@ class ApiViewSet(ViewSetMixin, ApiView):
 
     def is_operation(self) -> bool:
         """Return whether the resource has this request's method."""
-        return bool(self.action)
+        return self.action in self.action_map.values()
 
     def required_scope(self) -> Scope | None:
         """Return the scope of this request's action. Raises LookupError where none was named."""

@@ -165,7 +165,7 @@ def test_an_expired_key_is_refused_at_once_though_it_is_cached() -> None:
 
 def test_a_typing_error_is_told_from_a_key_that_does_not_exist() -> None:
     secret = new_key(Mode.LIVE)
-    wrong = secret.replace(secret[20], "x" if secret[20] != "x" else "y")
+    wrong = secret[:20] + ("x" if secret[20] != "x" else "y") + secret[21:]
     assert "typing error" in ask(f"Bearer {wrong}").error["message"]
     assert "does not exist" in ask(f"Bearer {secret}").error["message"]
     assert "does not exist" in ask("Bearer sk_live_" + "A" * 43).error["message"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
+from accounts.audit.actors import Actor
 from accounts.keys.authentication import key_cache, principal_of
 from accounts.keys.service import (
     Powers,
@@ -32,7 +33,7 @@ SOON = NOON + timedelta(days=5)
 
 
 def change(key: ApiKey, powers: Powers, *, name: str = "test") -> None:
-    change_api_key(key, name=name, powers=powers, now=NOON, actor=make_member(key.merchant))
+    change_api_key(key, name=name, powers=powers, now=NOON, actor=Actor(make_member(key.merchant)))
 
 
 def mails() -> list[str]:
@@ -74,7 +75,7 @@ def test_each_owner_hears_of_a_key_that_may_do_more() -> None:
     key, _ = make_key(make_merchant(), Mode.LIVE, *READ.scopes)
     owner = make_member(key.merchant)
     make_member(key.merchant, Role.ADMIN)
-    change_api_key(key, name="test", powers=BOTH, now=NOON, actor=owner)
+    change_api_key(key, name="test", powers=BOTH, now=NOON, actor=Actor(owner))
     mail = OutgoingMail.objects.get()
     assert mail.recipient == owner.email
     assert "checkouts:write" in mail.text
@@ -88,7 +89,7 @@ def test_a_change_that_changes_nothing_is_not_kept() -> None:
 
 def test_a_rotated_key_has_a_successor_that_may_do_the_same() -> None:
     old, secret = make_key(make_merchant(), Mode.TEST, *READ.scopes, networks=("10.0.0.0/8",))
-    fresh, new_secret = rotate_api_key(old, ends_in=timedelta(days=1), now=NOON, actor=make_member(old.merchant))
+    fresh, new_secret = rotate_api_key(old, ends_in=timedelta(days=1), now=NOON, actor=Actor(make_member(old.merchant)))
     old.refresh_from_db()
     assert powers_of(fresh) == Powers(READ.scopes, networks=("10.0.0.0/8",))
     assert (old.replaced_by, old.expires_at) == (fresh, NOON + timedelta(days=1))
@@ -99,7 +100,7 @@ def test_a_rotated_key_has_a_successor_that_may_do_the_same() -> None:
 
 def test_both_keys_work_until_the_old_one_ends() -> None:
     old, secret = make_key(make_merchant())
-    _, fresh = rotate_api_key(old, ends_in=timedelta(days=365), now=NOON, actor=make_member(old.merchant))
+    _, fresh = rotate_api_key(old, ends_in=timedelta(days=365), now=NOON, actor=Actor(make_member(old.merchant)))
     assert [ApiClient(key=each).get("/checkouts").status for each in (secret, fresh)] == [200, 200]
     ApiKey.objects.filter(pk=old.pk).update(expires_at=NOON)
     key_cache.clear()
@@ -110,7 +111,7 @@ def test_both_keys_work_until_the_old_one_ends() -> None:
 
 def test_a_rotation_does_not_prolong_a_key() -> None:
     old, _ = make_key(make_merchant(), expires_at=NOON + timedelta(hours=1))
-    rotate_api_key(old, ends_in=timedelta(days=7), now=NOON, actor=make_member(old.merchant))
+    rotate_api_key(old, ends_in=timedelta(days=7), now=NOON, actor=Actor(make_member(old.merchant)))
     old.refresh_from_db()
     assert old.expires_at == NOON + timedelta(hours=1)
 
@@ -118,15 +119,15 @@ def test_a_rotation_does_not_prolong_a_key() -> None:
 def test_a_key_is_rotated_once_and_an_ended_one_never() -> None:
     old, _ = make_key(make_merchant())
     owner = make_member(old.merchant)
-    rotate_api_key(old, ends_in=timedelta(days=1), now=NOON, actor=owner)
+    rotate_api_key(old, ends_in=timedelta(days=1), now=NOON, actor=Actor(owner))
     with pytest.raises(ConflictError, match="rotated before"):
-        rotate_api_key(old, ends_in=timedelta(days=1), now=NOON, actor=owner)
+        rotate_api_key(old, ends_in=timedelta(days=1), now=NOON, actor=Actor(owner))
     revoked, _ = make_key(old.merchant)
     revoke_api_key(revoked, now=NOON)
     expired, _ = make_key(old.merchant, expires_at=NOON)
     for ended in (revoked, expired):
         with pytest.raises(ConflictError, match="ended"):
-            rotate_api_key(ended, ends_in=timedelta(days=1), now=NOON, actor=owner)
+            rotate_api_key(ended, ends_in=timedelta(days=1), now=NOON, actor=Actor(owner))
         with pytest.raises(ConflictError, match="ended"):
             change(ended, READ)
 
@@ -137,7 +138,7 @@ def test_owners_hear_once_of_a_key_that_expires_within_a_week() -> None:
     make_key(merchant, expires_at=NOON + timedelta(days=8))
     make_key(merchant, expires_at=NOON)
     rotated, _ = make_key(merchant, expires_at=SOON)
-    rotate_api_key(rotated, ends_in=timedelta(days=1), now=NOON, actor=make_member(make_merchant()))
+    rotate_api_key(rotated, ends_in=timedelta(days=1), now=NOON, actor=Actor(make_member(make_merchant())))
     ApiKey.objects.filter(replaces=rotated).update(expires_at=None)
     gone, _ = make_key(merchant, expires_at=SOON)
     revoke_api_key(gone, now=NOON)
