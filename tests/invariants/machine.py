@@ -344,7 +344,7 @@ class MoneyMachine(RuleBasedStateMachine):
             self.now >= checkout.expires_at
             and (is_read or is_given_up)
             and not mine.queued().exists()
-            and not unjudged.queued().exists()
+            and (is_given_up or not unjudged.queued().exists())
             and not unsure.exists()
         )
 
