@@ -12,22 +12,23 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
+from gateway.core.api.openapi import errors
 from gateway.core.api.pagination import chunks_by_key, list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
-from reports import schemas
+from reports import serializers
 from reports.entries import report_page, report_rows
 from reports.inputs import parse_filter, parse_summary, parse_transactions
-from reports.payloads import CSV_HEADER, csv_cells, summary_payload, transaction_payload
 from reports.selectors import settlement_page, settlements_wanted
+from reports.serializers import CSV_HEADER, ReportTransaction, csv_cells, summary_object
 from reports.summaries import summary_of
 from reports.totals import ReportTotals
-from settlements.payloads import CSV_HEADER as SETTLEMENT_HEADER
-from settlements.payloads import csv_cells as csv_line
-from settlements.payloads import settlement_line
+from settlements.serializers import CSV_HEADER as SETTLEMENT_HEADER
+from settlements.serializers import ReportSettlement
+from settlements.serializers import csv_cells as csv_line
 
 READ = Limit("reports", 30)
 
@@ -41,8 +42,8 @@ class ReportViewSet(ApiViewSet):
     @extend_schema(
         operation_id="getReportSummary",
         tags=["Reports"],
-        parameters=schemas.SUMMARY_PARAMETERS,
-        responses={200: schemas.ReportSummary, **schemas.errors(400, 401, 429)},
+        parameters=serializers.SUMMARY_PARAMETERS,
+        responses={200: serializers.ReportSummary, **errors(400, 401, 429)},
     )
     @action(detail=False)
     @reads_replica
@@ -54,16 +55,16 @@ class ReportViewSet(ApiViewSet):
         """
         principal, now = principal_of_request(request), timezone.now()
         wanted = parse_summary(principal.merchant_id, principal.mode, request.query_params, now=now)
-        return Response(summary_payload(wanted, summary_of(wanted, now=now)))
+        return Response(summary_object(wanted, summary_of(wanted, now=now)))
 
     @extend_schema(
         operation_id="listReportTransactions",
         tags=["Reports"],
-        parameters=schemas.TRANSACTION_PARAMETERS,
+        parameters=serializers.TRANSACTION_PARAMETERS,
         responses={
-            (200, "application/json"): schemas.TransactionList,
+            (200, "application/json"): serializers.TransactionList,
             (200, "text/csv"): OpenApiTypes.STR,
-            **schemas.errors(400, 401, 429),
+            **errors(400, 401, 429),
         },
     )
     @action(detail=False)
@@ -82,18 +83,18 @@ class ReportViewSet(ApiViewSet):
             name = f"transactions-{principal.mode}"
             return csv_response(name, CSV_HEADER, cells, for_people=False)
         totals = ReportTotals(wanted)
-        data = [transaction_payload(row) for row in report_page(totals, page)]
+        data = list(map(ReportTransaction.of, report_page(totals, page)))
         total = totals.count() if page.include_total else None
         return Response(list_body(data, page, total))
 
     @extend_schema(
         operation_id="listReportSettlements",
         tags=["Reports"],
-        parameters=schemas.SETTLEMENT_PARAMETERS,
+        parameters=serializers.SETTLEMENT_PARAMETERS,
         responses={
-            (200, "application/json"): schemas.ReportSettlementList,
+            (200, "application/json"): serializers.ReportSettlementList,
             (200, "text/csv"): OpenApiTypes.STR,
-            **schemas.errors(400, 401, 429),
+            **errors(400, 401, 429),
         },
     )
     @action(detail=False)
@@ -111,6 +112,6 @@ class ReportViewSet(ApiViewSet):
             lines = map(csv_line, chain.from_iterable(chunks_by_key(found)))
             name = f"settlements-{principal.mode}"
             return csv_response(name, SETTLEMENT_HEADER, lines, for_people=False)
-        data = [settlement_line(one) for one in settlement_page(wanted, page)]
+        data = list(map(ReportSettlement.of, settlement_page(wanted, page)))
         total = found.count() if page.include_total else None
         return Response(list_body(data, page, total))

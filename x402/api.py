@@ -22,7 +22,7 @@ from gateway.core.api.views import ApiViewSet, django_request
 from gateway.core.api.wire import json_body
 from gateway.core.exports import csv_response
 from gateway.core.web.parked_views import call_again, is_client_gone, visit_of, watch_client
-from settlements.payloads import settlement_payload
+from settlements.serializers import Settlement
 from settlements.sweeps.requests import settle_now
 from x402 import schemas
 from x402.byhash.forms import parse_settle, parse_verify
@@ -208,7 +208,7 @@ class X402ViewSet(ApiViewSet):
         written = settle_now(
             principal.merchant_id, principal.mode, chain=chain, token=token, now=timezone.now(), actor=actor_of(request)
         )
-        told = [settlement_payload(settlement) for settlement in written]
+        told = list(map(Settlement.of, written))
         return Response({"settlements": told}, status=202)
 
     @extend_schema(

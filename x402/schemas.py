@@ -5,7 +5,7 @@ from rest_framework import serializers as s
 
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from gateway.core.api.pagination import FORMATS
-from settlements.states import SettlementStatus
+from settlements.serializers import Settlement
 from x402.states import PaymentStatus, Protocol, Reason
 
 __all__ = [
@@ -172,19 +172,6 @@ class SettleFunds(s.Serializer[None]):
 
     chain = s.CharField(required=False)
     token = s.CharField(required=False)
-
-
-class Settlement(s.Serializer[None]):
-    """Money on its way from forwarders to the merchant's wallet."""
-
-    id = s.CharField()
-    chain = s.CharField()
-    token = s.CharField()
-    amount = s.CharField()
-    to = s.CharField()
-    status = s.ChoiceField(SettlementStatus.choices)
-    txHash = s.CharField(allow_null=True)
-    created_at = s.DateTimeField()
 
 
 class SettlementList(s.Serializer[None]):

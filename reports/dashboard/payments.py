@@ -24,8 +24,8 @@ from gateway.core.web.badges import Badge
 from gateway.core.web.lists import Choice, FilterForm
 from reports.entries import transfer_rows
 from reports.inputs import ReportFilter, known_tokens
-from reports.payloads import CSV_HEADER, csv_cells
 from reports.selectors import transfers_wanted
+from reports.serializers import CSV_HEADER, csv_cells
 from wallets.dashboard.rows import explorer_url
 from wallets.models import Transfer
 from wallets.networks import chain_choices, chain_spec, shown_address

@@ -19,7 +19,7 @@ from gateway.core.money import from_units
 from gateway.core.postgres.replica import reads_replica
 from reports.entries import report_rows
 from reports.inputs import LONGEST_SPAN, ReportFilter
-from reports.payloads import CSV_HEADER, csv_cells
+from reports.serializers import CSV_HEADER, csv_cells
 from reports.summaries import Balance, Summary, Sums, summary_of
 from reports.totals import midnight
 from wallets.networks import chain_spec

@@ -17,7 +17,7 @@ from settlements.dashboard.forms import IntervalsForm
 from settlements.dashboard.rows import PURPOSES, STATUSES, gas_rows, has_key, item_rows
 from settlements.dashboard.sums import sums_of
 from settlements.models import Settlement
-from settlements.payloads import CSV_HEADER, csv_cells
+from settlements.serializers import CSV_HEADER, csv_cells
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.plan import MOST_ITEMS
 from settlements.sweeps.schedule import settings_of

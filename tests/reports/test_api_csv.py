@@ -16,7 +16,7 @@ from gateway.core.exports import csv_pieces
 from reports import entries
 from reports.entries import report_rows
 from reports.inputs import ReportFilter
-from reports.payloads import CSV_HEADER, csv_cells
+from reports.serializers import CSV_HEADER, csv_cells
 from tests.contract.client import ApiClient, client_of
 from tests.dashboard.machines import make_machine_payment, make_settlement, of_transfer
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer

@@ -11,10 +11,10 @@ from solders.keypair import Keypair
 
 from gateway.pages.metrics import measure
 from localnet.anvil import Anvil
+from settlements import serializers
 from settlements.checks import gas_keys_can_be_read, limits_of_gas_are_amounts, solana_gas_keys_can_be_read
 from settlements.gas.node import GasNode
 from settlements.models import BookCheck, GasAccount, GasTransaction, Settlement, TroubledForwarder
-from settlements.payloads import settlement_payload
 from settlements.states import Purpose, SettlementStatus
 from settlements.sweeps.schedule import due_owners
 from settlements.tasks import (
@@ -166,7 +166,7 @@ def test_metrics_tell_of_gas_and_books() -> None:
     ("status", "amount"), [(SettlementStatus.PENDING, "49.000000"), (SettlementStatus.SETTLED, "48.500000")]
 )
 def test_the_amount_is_what_moves_until_it_is_what_moved(status: SettlementStatus, amount: str) -> None:
-    told = settlement_payload(
+    told = serializers.Settlement.of(
         Settlement(chain="base", token="USDC", status=status, units=49_000_000, units_moved=48_500_000, created_at=NOON)
     )
     assert told["amount"] == amount

@@ -18,7 +18,7 @@ from rest_framework import serializers as s
 
 from gateway.core import json
 from gateway.core.api.fields import flag_of, metadata_of, missing, refuse, text_of, url_of, usd_of
-from gateway.core.money import format_usd
+from gateway.core.money import format_units, format_usd
 from gateway.core.outbound import check_destination, check_url, url_policy
 from gateway.core.times import iso, iso_or_none
 
@@ -157,6 +157,14 @@ class Usd(ApiField, s.CharField):
         return _usd_or_null
 
 
+class Units(ApiField, s.CharField):
+    """Base units of an accepted token, written with six decimals."""
+
+    def writer(self) -> Writer:
+        """Return what writes the amount."""
+        return format_units
+
+
 class Choice(ApiField, s.ChoiceField):
     """One of a TextChoices. `code` is the error's code for another value."""
 
@@ -238,8 +246,8 @@ class Moment(ApiField, s.DateTimeField):
 class Answer(s.Serializer[Any]):
     """An object of the API, written by `of` from a row.
 
-    A field's value is the row's attribute that its `source` names, or what the method `get_<field>` returns for the row. An ApiField and
-    a serializer make the answer's value of it; DRF's own fields only describe it.
+    An ApiField and a serializer make the answer's value of the row's attribute that `source` names; DRF's own fields only describe it.
+    What a method `get_<field>` returns for the row is in the answer as it is.
     """
 
     def get_fields(self) -> dict[str, Field]:
@@ -249,10 +257,11 @@ class Answer(s.Serializer[Any]):
     @classmethod
     def of(cls, row: Any, **given: Any) -> dict[str, Any]:
         """Return the object for a row; `given` has values, by field, that the row does not have."""
-        return {
-            name: given[name] if name in given else get(row) if write is None else write(get(row))
-            for name, get, write in _bound(cls).writers
-        }
+        shown = {}
+        for name, get, write in _bound(cls).writers:
+            value = given[name] if name in given else get(row)
+            shown[name] = value if write is None else write(value)
+        return shown
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """Return the object for a row."""
@@ -264,10 +273,11 @@ class Answer(s.Serializer[Any]):
 
         DRF's own loop finds this out for each value again, and takes a multiple of the time.
         """
-        return [
-            (name, getattr(self, f"get_{name}", None) or attrgetter(field.source or name), _writer(field))
-            for name, field in self.fields.items()
-        ]
+        found: list[tuple[str, Callable[[Any], Any], Writer | None]] = []
+        for name, field in self.fields.items():
+            made = getattr(self, f"get_{name}", None)
+            found.append((name, made, None) if made else (name, attrgetter(field.source or name), _writer(field)))
+        return found
 
 
 class Body(s.Serializer[Any]):

@@ -12,9 +12,9 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.leases import leases
 from localnet.anvil import Anvil
+from settlements import serializers
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Settlement, SettlementItem
-from settlements.payloads import settlement_payload
 from settlements.states import SettlementStatus
 from settlements.sweeps.plan import MOST_ITEMS, alone, waiting_items, write_batch
 from settlements.sweeps.requests import settle_now
@@ -130,13 +130,13 @@ def test_what_a_merchant_asks_for_is_written_at_once_and_sent_a_moment_later(
 ) -> None:
     [deposit] = paid(base_node, 25_000_000)
     [settlement] = ask(deposit.merchant_id)
-    told = settlement_payload(settlement)
+    told = serializers.Settlement.of(settlement)
     assert (told["amount"], told["status"], told["txHash"]) == ("25.000000", "pending", None)
     assert told["to"] == checksum(bytes(deposit.destination))
     look(base_gas_node)
     settle(base_gas_node, base_node)
     settlement.refresh_from_db()
-    assert settlement_payload(settlement)["status"] == "settled"
+    assert serializers.Settlement.of(settlement)["status"] == "settled"
 
 
 def test_only_what_was_asked_for_is_settled(base_node: Anvil, base_gas_node: GasNode) -> None:

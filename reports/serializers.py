@@ -1,0 +1,205 @@
+"""Reports as the API and files show them, and the parameters of their routes."""
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any, Final
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers as s
+
+from gateway.core.api.openapi import PAGE_PARAMETERS, paginated
+from gateway.core.api.pagination import FORMATS
+from gateway.core.api.serializers import Answer, LiveMode, Moment, Text, Units, Usd
+from gateway.core.money import format_token, format_units
+from reports.entries import ReportRow, RowKind
+from reports.inputs import ReportFilter
+from reports.summaries import Summary
+from settlements.serializers import ReportSettlement
+from wallets.networks import chain_spec, decimals_of, is_accepted
+from wallets.states import Direction, TransferState
+
+SUMMARY_PARAMETERS = [
+    OpenApiParameter("from", str, description="ISO 8601, inclusive; by block time. UTC."),
+    OpenApiParameter("to", str, description="ISO 8601, exclusive; a date is its midnight."),
+    OpenApiParameter("chain", str),
+    OpenApiParameter("tag", str, description="Of watched wallets: what moved in and out of them."),
+]
+TRANSACTION_PARAMETERS = [
+    *SUMMARY_PARAMETERS,
+    OpenApiParameter("format", str, enum=list(FORMATS)),
+    OpenApiParameter("token", str),
+    OpenApiParameter("direction", str, enum=list(Direction.values)),
+    OpenApiParameter(
+        "wallet",
+        str,
+        description="The id of a watched wallet, or an address: what was sent to it, or to deposit addresses that pay it, and where it is a watched "
+        "wallet's, what moved in and out of it.",
+    ),
+    *PAGE_PARAMETERS,
+]
+
+
+SETTLEMENT_PARAMETERS = [*SUMMARY_PARAMETERS[:3], OpenApiParameter("format", str, enum=list(FORMATS)), *PAGE_PARAMETERS]
+
+
+CSV_HEADER: Final = """
+    id direction block_time chain token amount tx_hash position sender_address recipient_address status confirmed_at
+    checkout_id order_ref wallet_id kind x402_payment_id resource fee usd_value explorer_url
+""".split()
+
+_NUMBERS: Final = ("amount", "fee", "usd_value")
+
+
+def _flows(part: str = "") -> tuple[Units, ...]:
+    """Return the fields of sums: in, out, net, unconfirmed. The sums are the row, or a `part` of it."""
+    return (
+        _sum(part, "inflow"),
+        _sum(part, "outflow", help_text="What left watched wallets."),
+        _sum(part, "net"),
+        _sum(part, "unconfirmed"),
+    )
+
+
+def _sum(part: str, name: str, **kwargs: Any) -> Units:
+    return Units(source=f"{part}.{name}" if part else None, **kwargs)
+
+
+class ChainFlows(Answer):
+    """The sums of a token on a chain."""
+
+    chain = s.CharField()
+    token = s.CharField()
+    inflow, outflow, net, unconfirmed = _flows()
+    count = s.IntegerField()
+
+
+class DayFlows(Answer):
+    """The sums of a day (UTC)."""
+
+    day = s.DateField()
+    inflow, outflow, net, unconfirmed = _flows()
+    count = s.IntegerField()
+
+
+class TagFlows(Answer):
+    """The sums of the watched wallets with a tag, of all that moved in and out of them."""
+
+    tag = s.CharField()
+    inflow, outflow, net, unconfirmed = _flows()
+    count = s.IntegerField()
+
+
+class ReportCounts(Answer):
+    """How many transfers and movements: final ones in and out, those in that are not final yet.
+
+    Of the transfers to your own addresses that are final, `credited` paid for something and `uncredited` did not.
+    """
+
+    in_ = s.IntegerField(source="came")
+    out = s.IntegerField(source="left")
+    unconfirmed = s.IntegerField(source="waiting")
+    credited = s.IntegerField()
+    uncredited = s.IntegerField()
+
+
+class Held(Answer):
+    """What watched wallets hold of a token, as each was last read."""
+
+    chain = s.CharField()
+    token = s.CharField()
+    amount = Units(source="units")
+
+
+class ReportSummary(Answer):
+    """What came to a merchant and left its watched wallets in a range of time: accepted tokens, each as one USD."""
+
+    from_ = Moment()
+    to = Moment()
+    livemode = LiveMode()
+    inflow, outflow, net, unconfirmed = _flows("total")
+    fees = Usd(help_text="Fees charged in the period, minus fees reversed in it. Two decimals.")
+    counts = ReportCounts(source="total")
+    balances = Held(many=True)
+    by_chain = ChainFlows(many=True)
+    by_day = DayFlows(many=True)
+    by_tag = TagFlows(many=True)
+
+    def get_by_chain(self, summary: Summary) -> list[dict[str, Any]]:
+        """Return the sums of each token on each chain."""
+        return [ChainFlows.of(sums, chain=chain, token=token) for (chain, token), sums in summary.by_token.items()]
+
+    def get_by_day(self, summary: Summary) -> list[dict[str, Any]]:
+        """Return the sums of each day."""
+        return [DayFlows.of(sums, day=day.isoformat()) for day, sums in summary.by_day.items()]
+
+    def get_by_tag(self, summary: Summary) -> list[dict[str, Any]]:
+        """Return the sums of each tag."""
+        return [TagFlows.of(sums, tag=tag) for tag, sums in summary.by_tag.items()]
+
+
+def summary_object(wanted: ReportFilter, summary: Summary) -> dict[str, Any]:
+    """Return `GET /reports/summary`."""
+    return ReportSummary.of(summary, **{"from": wanted.since, "to": wanted.until, "livemode": wanted.mode})
+
+
+class ReportTransaction(Answer):
+    """A transfer to one of the merchant's addresses, with the checkout that it paid, or a movement of a watched wallet."""
+
+    id = s.CharField()
+    direction = s.ChoiceField(choices=Direction.choices)
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField(help_text="With six decimals, or as many as another token has.")
+    tx_hash = s.CharField()
+    position = s.IntegerField()
+    sender_address = s.CharField(source="sender")
+    recipient_address = s.CharField(source="recipient")
+    status = s.ChoiceField(choices=TransferState.choices, source="state")
+    block_time = Moment()
+    detected_at = Moment()
+    confirmed_at = Moment(allow_null=True)
+    checkout_id = s.CharField(source="checkout", allow_null=True)
+    order_ref = Text(allow_null=True)
+    wallet_id = s.CharField(source="wallet", allow_null=True)
+    kind = s.ChoiceField(
+        choices=[kind.value for kind in RowKind],
+        help_text="`checkout` and `x402` paid for one. `uncredited` and `other_token`, which no checkout accepts, reached an address of "
+        "yours and paid for nothing. `watched` is a movement of a watched wallet.",
+    )
+    x402_payment_id = s.CharField(source="machine", allow_null=True)
+    resource = Text(allow_null=True, help_text="What the machine of an x402 payment paid for.")
+    fee = s.CharField(
+        allow_null=True,
+        help_text="In USD, six decimals, less what was refunded. A checkout's fee stands on the first of its transfers.",
+    )
+    usd_value = s.CharField(allow_null=True, help_text="Null for a token that no checkout accepts.")
+    explorer_url = s.CharField(allow_null=True, help_text="Null in test mode and on local networks.")
+
+    def get_amount(self, row: ReportRow) -> str:
+        """Return the amount with all decimals of its token."""
+        return format_units(row.units, decimals_of(row.chain, row.token))
+
+    def get_fee(self, row: ReportRow) -> str | None:
+        """Return the fee."""
+        return None if row.fee is None else format_token(row.fee)
+
+    def get_usd_value(self, row: ReportRow) -> str | None:
+        """Return the value of an accepted token, each of which is one USD; others may be worth anything."""
+        return self.get_amount(row) if is_accepted(row.chain, row.token) else None
+
+    def get_explorer_url(self, row: ReportRow) -> str | None:
+        """Return the transaction's page in the chain's explorer."""
+        return chain_spec(row.chain).transaction_url(row.tx_hash) if row.is_live else None
+
+
+TransactionList = paginated("ReportTransactionList", ReportTransaction)
+ReportSettlementList = paginated("ReportSettlementList", ReportSettlement)
+
+
+def csv_cells(rows: Iterable[ReportRow]) -> Iterator[tuple[object, ...]]:
+    """Return the lines of a file; amounts are numbers there."""
+    for row in rows:
+        line = ReportTransaction.of(row)
+        for name in _NUMBERS:
+            line[name] = line[name] and Decimal(line[name])
+        yield tuple(line[name] for name in CSV_HEADER)
