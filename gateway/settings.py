@@ -103,7 +103,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["gateway.core.web.language_tags"],
+            "builtins": ["gateway.core.web.badges", "gateway.core.web.language_tags"],
             "libraries": {"navigation": "gateway.dashboard.navigation"},
         },
     }

@@ -1,6 +1,15 @@
-"""Badges: the short coloured words of tables and pages, such as a status."""
+"""What lists of the dashboard show in a word: badges, such as a status, and times. Its tags are in every template."""
 
+from datetime import datetime
 from typing import NamedTuple
+
+from django import template
+from django.template.defaultfilters import date
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
+
+register = template.Library()
 
 
 class Badge(NamedTuple):
@@ -8,3 +17,17 @@ class Badge(NamedTuple):
 
     label: str
     tone: str
+
+
+@register.simple_tag(name="badge")
+def badge_tag(badge: Badge) -> SafeString:
+    """Write a badge."""
+    tone = f" badge--{badge.tone}" if badge.tone else ""
+    return format_html('<span class="badge{}">{}</span>', tone, badge.label)
+
+
+@register.simple_tag(name="time")
+def time_tag(at: datetime, form: str = "j M Y, H:i") -> SafeString:
+    """Write an aware datetime of a list, in UTC, in one of the `date` filter's forms."""
+    there = localtime(at)
+    return format_html('<time datetime="{}">{}</time>', date(there, "c"), date(there, form))

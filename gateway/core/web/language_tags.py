@@ -1,4 +1,4 @@
-"""Template filters for times in each language's format."""
+"""Template filters and a tag for times in each language's format."""
 
 from datetime import UTC, datetime
 from math import ceil
@@ -21,6 +21,13 @@ def moment(when: datetime) -> str:
     there = when.astimezone(UTC)
     written = {"date": date_format(there, "DATE_FORMAT"), "time": f"{there:%H:%M}"}
     return gettext("%(date)s, %(time)s UTC") % written
+
+
+@register.simple_tag(name="moment")
+def moment_tag(when: datetime) -> SafeString:
+    """Write `moment` as a `<time>` of buyers' pages, which their script shows in the reader's time zone."""
+    written = f"{when.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
+    return format_html('<time datetime="{}" data-local>{}</time>', written, moment(when))
 
 
 @register.filter
