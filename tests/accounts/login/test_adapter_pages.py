@@ -54,7 +54,7 @@ def test_every_page_opens_and_looks_like_ours(path: str) -> None:
         answer = client.get(path)
         assert answer.status_code in {200, 302, 403, 404, 405, 409}
         if answer.status_code in {200, 409} and "html" in answer["Content-Type"]:
-            assert "css/dashboard.css" in answer.text
+            assert "css/dashboard/base.css" in answer.text
             assert 'http-equiv="refresh"' not in answer.text
 
 
