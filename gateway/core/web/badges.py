@@ -1,10 +1,11 @@
-"""What lists of the dashboard show in a word: badges, such as a status, and times. Its tags are in every template."""
+"""Badges, such as a status, times in lists, and icons: tags of every template."""
 
 from datetime import datetime
 from typing import NamedTuple
 
 from django import template
 from django.template.defaultfilters import date
+from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
@@ -31,3 +32,20 @@ def time_tag(at: datetime, form: str = "j M Y, H:i") -> SafeString:
     """Write an aware datetime of a list, in UTC, in one of the `date` filter's forms."""
     there = localtime(at)
     return format_html('<time datetime="{}">{}</time>', date(there, "c"), date(there, form))
+
+
+@register.simple_tag
+def icon(name: str, kind: str = "") -> SafeString:
+    """Write an icon of the dashboard, which screen readers skip; `kind`: an icon's modifier in the style sheet."""
+    return _icon("images/dashboard-icons.svg", name, kind)
+
+
+@register.simple_tag
+def buyers_icon(name: str, kind: str = "") -> SafeString:
+    """Write an icon of buyers' pages."""
+    return _icon("images/icons.svg", name, kind)
+
+
+def _icon(sprite: str, name: str, kind: str) -> SafeString:
+    form = '<svg class="icon{}" aria-hidden="true"><use href="{}#{}" /></svg>'
+    return format_html(form, f" icon--{kind}" if kind else "", static(sprite), name)
