@@ -11,8 +11,9 @@ from tests.tree import ROOT, modules
 CACHES = {"lru_cache", "cache", "TTLCache", "LRUCache"}
 KEEPS_ALL = {"cache", "functools.cache", "lru_cache(maxsize=None)", "lru_cache(None)"}
 NAMED = set(re.findall(r"`(?!tests/)([\w/]+\.py)`", (ROOT / "docs" / "caches.md").read_text()))
-# Arguments that are the program's own: settings, and names of its own files and pages.
+# Arguments that are the program's own: settings, classes, and names of its own files and pages.
 OWN_ARGUMENTS = {
+    "gateway/core/api/serializers.py:_bound",
     "gateway/core/secrets.py:_fernet",
     "gateway/docs/pages.py:_markdown",
     "gateway/docs/pages.py:_rendered",
