@@ -214,9 +214,9 @@ def _watcher(node: Anvil) -> "Watcher":
 
 
 def _read_to_head(watcher: "Watcher") -> None:
-    from wallets.watchers.passes import Outcome
+    from wallets.watchers.passes import PassOutcome
 
-    while watcher.tick(now=timezone.now()) is not Outcome.IDLE:
+    while watcher.tick(now=timezone.now()) is not PassOutcome.IDLE:
         pass
 
 

@@ -24,7 +24,7 @@ from wallets.reconciliation.passes import audit_chain
 from wallets.watchers.accounts import AccountWatcher
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.leases import LeaseLostError
-from wallets.watchers.passes import ChainWatcher, Outcome
+from wallets.watchers.passes import ChainWatcher, PassOutcome
 
 log = structlog.get_logger(__name__)
 
@@ -103,7 +103,7 @@ def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None
             started = time.monotonic()
             outcome = _one_pass(watcher)
             pause = pace.after(outcome)
-            if outcome is Outcome.IDLE:
+            if outcome is PassOutcome.IDLE:
                 pause = watcher.longest_pause(pause)
             # After a failure a notice changes nothing: the node needs its pause.
             if chain.notices and not isinstance(outcome, Exception) and pause:
@@ -131,11 +131,11 @@ def open_watcher(spec: ChainSpec, pool: RpcPool, *, owner: str) -> ChainWatcher:
     return Watcher(spec, cast("BlockAdapter", adapter), rpc=pool, owner=owner)
 
 
-def _one_pass(watcher: ChainWatcher) -> Outcome | Exception:
+def _one_pass(watcher: ChainWatcher) -> PassOutcome | Exception:
     try:
         return watcher.tick(now=timezone.now())
     except LeaseLostError:
-        return Outcome.STANDBY
+        return PassOutcome.STANDBY
     except ChainError as error:
         log.warning("chain not read", chain=watcher.spec.name, error=str(error))
         return error
@@ -151,9 +151,9 @@ def _one_pass(watcher: ChainWatcher) -> Outcome | Exception:
         return error
 
 
-def _subscriptions(watcher: ChainWatcher, outcome: Outcome) -> Sequence[Call]:
+def _subscriptions(watcher: ChainWatcher, outcome: PassOutcome) -> Sequence[Call]:
     """Return what to subscribe to: nothing while another watcher reads the chain, and nothing after an error."""
-    if outcome not in {Outcome.IDLE, Outcome.QUIET}:
+    if outcome not in {PassOutcome.IDLE, PassOutcome.QUIET}:
         return []
     try:
         return watcher.subscriptions()
@@ -177,13 +177,13 @@ class _Pace:
         self._poll = poll
         self._failures = 0
 
-    def after(self, outcome: Outcome | Exception) -> float:
+    def after(self, outcome: PassOutcome | Exception) -> float:
         if isinstance(outcome, Exception):
             return self._after_failure(outcome)
         self._failures = 0
-        if outcome is Outcome.AHEAD:
+        if outcome is PassOutcome.AHEAD:
             return 0.0
-        return max(self._poll, _HALTED_PAUSE) if outcome is Outcome.HALTED else self._poll
+        return max(self._poll, _HALTED_PAUSE) if outcome is PassOutcome.HALTED else self._poll
 
     def _after_failure(self, error: Exception) -> float:
         self._failures += 1

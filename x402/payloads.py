@@ -13,7 +13,7 @@ from gateway.core.times import iso, iso_or_none
 from wallets.networks import chain_spec
 from x402.inputs import SCHEME
 from x402.models import X402Payment
-from x402.rules import Verdict
+from x402.rules import ProofVerdict
 
 CSV_HEADER: Final = """
     id verified_at status protocol network token amount required_amount resource payer pay_to signed tx_hash
@@ -29,7 +29,7 @@ def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, 
     return {"valid": True, "txHash": tx_hash, "verifiedAt": iso(now), "paymentId": payment_id}
 
 
-def invalid_payload(tx_hash: str, verdict: Verdict) -> dict[str, Any]:
+def invalid_payload(tx_hash: str, verdict: ProofVerdict) -> dict[str, Any]:
     """Return the response for a payment that does not pay, or not yet."""
     return {
         "valid": False,

@@ -23,7 +23,7 @@ _LONGEST_WAIT: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ProofCandidate:
     """A movement of the transaction in a listed token. `confirmations` count its own block.
 
     `is_final` says that its watcher recorded it as final, under `transfer_id`, `is_deep_enough` that its source calls it
@@ -49,7 +49,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ProofFacts:
     """The facts about the transaction. `pay_to` is an address of Florin at which this merchant is paid.
 
     `other_movements` says that it moved an unlisted token.
@@ -58,38 +58,38 @@ class Facts:
     pay_to: str
     is_known: bool
     succeeded: bool
-    candidates: Sequence[Candidate]
+    candidates: Sequence[ProofCandidate]
     other_movements: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProofVerdict:
     """Either the candidate that pays, or the reason why none does; `retry_after` in seconds if that may change."""
 
-    paid: Candidate | None = None
+    paid: ProofCandidate | None = None
     reason: Reason | None = None
     message: str = ""
     retry_after: int | None = None
 
 
-NOT_FOUND: Final = Verdict(
+NOT_FOUND: Final = ProofVerdict(
     reason=Reason.NOT_FOUND, message="Our nodes cannot find this transaction yet.", retry_after=5
 )
 
-AWAITED: Final = Verdict(
+AWAITED: Final = ProofVerdict(
     reason=Reason.NOT_CONFIRMED, message="A signed authorisation of this payer is being settled.", retry_after=5
 )
 
-UNVOUCHED: Final = Verdict(
+UNVOUCHED: Final = ProofVerdict(
     reason=Reason.NOT_CONFIRMED,
     message="Payments of the last hour are a large sum: this one waits for a second node, or for finality too.",
     retry_after=10,
 )
 
-USED: Final = Verdict(reason=Reason.ALREADY_USED, message="This payment is already used.")
+USED: Final = ProofVerdict(reason=Reason.ALREADY_USED, message="This payment is already used.")
 
 
-def judge_claims(proof: Proof, wanted: Requirements, *, is_paid_there: bool) -> Verdict | None:
+def judge_claims(proof: Proof, wanted: Requirements, *, is_paid_there: bool) -> ProofVerdict | None:
     """Return the verdict on the request's own claims; None if the chain must be asked.
 
     `is_paid_there` says whether the merchant is paid at the payTo it names.
@@ -105,7 +105,9 @@ def judge_claims(proof: Proof, wanted: Requirements, *, is_paid_there: bool) -> 
     return None
 
 
-def judge(proof: Proof, wanted: Requirements, facts: Facts, *, seen_at: datetime, block_seconds: float) -> Verdict:
+def judge(
+    proof: Proof, wanted: Requirements, facts: ProofFacts, *, seen_at: datetime, block_seconds: float
+) -> ProofVerdict:
     """Return the verdict on a transaction whose claims were checked. `seen_at` is when it was first named.
 
     Of several suitable movements, the first unused one pays: two halves are not one payment, and two equal ones are two.
@@ -136,7 +138,7 @@ def judge(proof: Proof, wanted: Requirements, facts: Facts, *, seen_at: datetime
     return _when(first, proof, seen_at, block_seconds)
 
 
-def _when(one: Candidate, proof: Proof, seen_at: datetime, block_seconds: float) -> Verdict:
+def _when(one: ProofCandidate, proof: Proof, seen_at: datetime, block_seconds: float) -> ProofVerdict:
     """Check the age and the depth of the movement that would pay."""
     if seen_at - one.block_time > OLDEST:
         return _no(Reason.TOO_OLD, "The payment is older than an hour.")
@@ -146,11 +148,11 @@ def _when(one: Candidate, proof: Proof, seen_at: datetime, block_seconds: float)
     if one.confirmations < wanted and not one.is_deep_enough:
         lacking = wanted - max(one.confirmations, 0)
         wait = min(int(lacking * block_seconds) + 1, _LONGEST_WAIT)
-        return Verdict(
+        return ProofVerdict(
             reason=Reason.NOT_CONFIRMED, message=f"{one.confirmations} of {wanted} confirmations.", retry_after=wait
         )
-    return Verdict(paid=one)
+    return ProofVerdict(paid=one)
 
 
-def _no(reason: Reason, message: str) -> Verdict:
-    return Verdict(reason=reason, message=message)
+def _no(reason: Reason, message: str) -> ProofVerdict:
+    return ProofVerdict(reason=reason, message=message)

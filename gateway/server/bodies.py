@@ -58,7 +58,7 @@ class RefusedBodyError(Exception):
 
 
 @dataclass(slots=True)
-class Reading:
+class BodyReading:
     """A body being read since `since` of the monotonic clock; `refusal` is the reason for giving up."""
 
     client: str
@@ -74,13 +74,13 @@ class Bodies:
 
     def __init__(self, in_thread: Callable[[Callable[[], Any]], "asyncio.Future[Any]"]) -> None:
         self._in_thread = in_thread
-        self._reading: dict[asyncio.Task[Any], Reading] = {}
+        self._reading: dict[asyncio.Task[Any], BodyReading] = {}
         self._held = 0
         # Bytes of bodies that are being read, by client, for clients that have any.
         self._held_of: Counter[str] = Counter()
         self._sweeping: asyncio.Task[None] | None = None
 
-    async def read(self, environ: Environ, incoming: Incoming) -> Reading | None:
+    async def read(self, environ: Environ, incoming: Incoming) -> BodyReading | None:
         """Return a request's body, to be let go with its answer; None if it has none. Raises RefusedBodyError."""
         is_chunked = "HTTP_TRANSFER_ENCODING" in environ
         length = int(environ.get("CONTENT_LENGTH") or 0)
@@ -92,7 +92,7 @@ class Bodies:
         most = _most_bytes(environ)
         if length > most:
             raise RefusedBodyError(_too_large(most))
-        reading = Reading(_client_of(environ), time.monotonic())
+        reading = BodyReading(_client_of(environ), time.monotonic())
         try:
             reading.body = await self._read(reading, incoming, None if is_chunked else length, most)
         except BaseException:
@@ -100,7 +100,7 @@ class Bodies:
             raise
         return reading
 
-    async def _read(self, reading: Reading, incoming: Incoming, length: int | None, most: int) -> bytes:
+    async def _read(self, reading: BodyReading, incoming: Incoming, length: int | None, most: int) -> bytes:
         """Read a body until it is complete or the sweeper abandons it."""
         task = _current_task()
         self._reading[task] = reading
@@ -118,7 +118,7 @@ class Bodies:
         finally:
             del self._reading[task]
 
-    async def _collect(self, reading: Reading, incoming: Incoming, length: int | None, most: int) -> bytes:
+    async def _collect(self, reading: BodyReading, incoming: Incoming, length: int | None, most: int) -> bytes:
         """Return a body of this length, or of one that is not announced. Raises RefusedBodyError."""
         body: bytes | bytearray = b""
         async for piece in incoming:
@@ -132,7 +132,7 @@ class Bodies:
             raise RefusedBodyError(_ended_early())
         return bytes(body)
 
-    def _hold_more(self, reading: Reading, length: int) -> None:
+    def _hold_more(self, reading: BodyReading, length: int) -> None:
         """Count bytes of a body. Raises RefusedBodyError where its client, or the process, would hold too many."""
         if self._held_of[reading.client] + length > _MOST_OF_CLIENT:
             raise RefusedBodyError(RateLimitError(1))
@@ -143,7 +143,7 @@ class Bodies:
         self._held += length
         self._held_of[reading.client] += length
 
-    def let_go(self, reading: Reading) -> None:
+    def let_go(self, reading: BodyReading) -> None:
         """Stop counting a body: its request is answered."""
         self._held -= reading.held
         self._held_of[reading.client] -= reading.held
@@ -167,7 +167,7 @@ class Bodies:
                 self._count(client, some)
         self._sweeping = None
 
-    def _count(self, client: str, slow: list[tuple[asyncio.Task[Any], Reading]]) -> None:
+    def _count(self, client: str, slow: list[tuple[asyncio.Task[Any], BodyReading]]) -> None:
         """Count a client's slow bodies, and give up those above its limit."""
 
         def decide(counted: "asyncio.Future[tuple[int, int]]") -> None:
@@ -191,7 +191,7 @@ def _allowed(client: str, number: int) -> tuple[int, int]:
     return number, reset
 
 
-def _give_up(task: asyncio.Task[Any], reading: Reading, error: GatewayError) -> None:
+def _give_up(task: asyncio.Task[Any], reading: BodyReading, error: GatewayError) -> None:
     if reading.refusal is None:
         reading.refusal = error
         task.cancel()

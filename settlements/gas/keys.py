@@ -28,7 +28,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedDraft:
     """A signed transaction: its hash as 0x and hex, and the bytes that a node is sent."""
 
     tx_hash: str
@@ -48,7 +48,7 @@ class GasKey:
             raise GasKeyError("a gas key is not a private key in hex") from None
         self.address: str = self._account.address
 
-    def sign(self, draft: Draft) -> Signed:
+    def sign(self, draft: Draft) -> SignedDraft:
         """Sign an EIP-1559 transaction that carries no coin."""
         fields: dict[str, Any] = {
             "type": 2,
@@ -62,7 +62,7 @@ class GasKey:
             "maxPriorityFeePerGas": draft.fees.priority_fee,
         }
         signed = self._account.sign_transaction(fields)
-        return Signed("0x" + bytes(signed.hash).hex(), bytes(signed.raw_transaction))
+        return SignedDraft("0x" + bytes(signed.hash).hex(), bytes(signed.raw_transaction))
 
 
 def gas_keys() -> Mapping[str, GasKey]:

@@ -79,7 +79,7 @@ UNPAYABLE: Final = frozenset({Sending.UNDERPRICED, Sending.POOR})
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class GasReceipt:
     """A transaction's result. `cost` is what its account paid, in wei; `logs` are as received, unchecked."""
 
     tx_hash: str
@@ -163,7 +163,7 @@ class GasNode:
         """
         return all(said in UNPAYABLE for said in self._pool.each(lambda n: _send(n, raw)))
 
-    def receipt(self, tx_hash: str) -> Receipt | None:
+    def receipt(self, tx_hash: str) -> GasReceipt | None:
         """Return a transaction's receipt, once it is in a block."""
         return self._pool.run(partial(_receipt_of, tx_hash))
 
@@ -211,12 +211,12 @@ def meaning_of(text: str) -> Sending | None:
     return next((meaning for meaning, saying in _SAYINGS if saying.search(text)), None)
 
 
-def _receipt_of(tx_hash: str, node: Node) -> Receipt | None:
+def _receipt_of(tx_hash: str, node: Node) -> GasReceipt | None:
     answer = node.call("eth_getTransactionReceipt", [tx_hash])
     return None if answer is None else _receipt(answer, tx_hash)
 
 
-def _receipt(answer: Any, tx_hash: str) -> Receipt:
+def _receipt(answer: Any, tx_hash: str) -> GasReceipt:
     if not isinstance(answer, dict) or answer.get("transactionHash") != tx_hash:
         raise MalformedAnswerError("a receipt is not that of the transaction")
     block_hash, logs = answer.get("blockHash"), answer.get("logs")
@@ -224,7 +224,7 @@ def _receipt(answer: Any, tx_hash: str) -> Receipt:
         raise MalformedAnswerError("a receipt names no block")
     if not isinstance(logs, list) or not all(isinstance(log, dict) for log in logs):
         raise MalformedAnswerError("a receipt has no logs")
-    return Receipt(
+    return GasReceipt(
         tx_hash=tx_hash,
         height=_count(answer.get("blockNumber")),
         block_hash=block_hash,
@@ -308,7 +308,7 @@ def lock_transaction(pk: int) -> GasTransaction:
     return rows.select_related("account").get(pk=pk)
 
 
-def find_receipt(gas_transaction: GasTransaction, *, node: GasNode) -> Receipt | None:
+def find_receipt(gas_transaction: GasTransaction, *, node: GasNode) -> GasReceipt | None:
     """Return the receipt of any mined attempt. Raises ChainError."""
     for attempt in gas_transaction.attempts.order_by("-number"):
         if (receipt := node.receipt(attempt.tx_hash)) is not None:
@@ -316,7 +316,7 @@ def find_receipt(gas_transaction: GasTransaction, *, node: GasNode) -> Receipt |
     return None
 
 
-def note_receipt(gas_transaction: GasTransaction, receipt: Receipt, *, is_final: bool, now: datetime) -> None:
+def note_receipt(gas_transaction: GasTransaction, receipt: GasReceipt, *, is_final: bool, now: datetime) -> None:
     """Record which block a transaction is in; once that is final, its nonce is used for good."""
     changed = {
         "state": TransactionState.MINED if is_final else TransactionState.SENT,

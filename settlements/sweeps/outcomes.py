@@ -12,7 +12,7 @@ import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 
-from settlements.gas.node import Receipt
+from settlements.gas.node import GasReceipt
 from settlements.models import GasTransaction, Settlement, SettlementItem, TroubledForwarder
 from settlements.states import SettlementStatus
 from settlements.sweeps.plan import FACTORY
@@ -41,7 +41,7 @@ Move = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SweepOutcome:
     """A final receipt's content: units by token contract, sender and recipient (lower-case hex), and failed items."""
 
     moved: Mapping[Move, int]
@@ -56,7 +56,7 @@ def open_settlements(batch: str) -> QuerySet[Settlement]:
 
 
 @transaction.atomic
-def record_outcome(batch: str, made: GasTransaction, receipt: Receipt, *, now: datetime) -> int:
+def record_outcome(batch: str, made: GasTransaction, receipt: GasReceipt, *, now: datetime) -> int:
     """Record the amounts that a final receipt shows as arrived; return how many settlements ended. Raises MalformedAnswerError.
 
     The token's own Transfer events decide, never the transaction's status. A forwarder that a third party emptied first has
@@ -87,7 +87,7 @@ def fail_batch(batch: str, error: str, *, now: datetime, is_trouble: bool) -> in
     return len(rows)
 
 
-def _end(settlement: Settlement, told: Outcome, tx_hash: str, now: datetime) -> None:
+def _end(settlement: Settlement, told: SweepOutcome, tx_hash: str, now: datetime) -> None:
     token = chain_spec(settlement.chain).tokens[settlement.token].address.lower()
     items = list(settlement.items.select_related("deposit"))
     failed = []
@@ -108,7 +108,7 @@ def _end(settlement: Settlement, told: Outcome, tx_hash: str, now: datetime) -> 
     settlement.save()
 
 
-def _why_nothing(told: Outcome, failed: Sequence[SettlementItem]) -> str:
+def _why_nothing(told: SweepOutcome, failed: Sequence[SettlementItem]) -> str:
     if not told.succeeded:
         return "The transaction was reverted: nothing moved."
     if failed:
@@ -147,7 +147,7 @@ def _was_emptied(item: SettlementItem) -> bool:
     ).exists()
 
 
-def read_receipt(receipt: Receipt) -> Outcome:
+def read_receipt(receipt: GasReceipt) -> SweepOutcome:
     """Parse a receipt's events. Raises MalformedAnswerError for impossible amounts."""
     moved: dict[Move, int] = defaultdict(int)
     failed = set()
@@ -163,7 +163,7 @@ def read_receipt(receipt: Receipt) -> Outcome:
             failed.add(_address(topics[1]))
     if any(units > _MOST_UNITS for units in moved.values()):
         raise MalformedAnswerError("a receipt tells of more than any token has")
-    return Outcome(moved, frozenset(failed), receipt.succeeded)
+    return SweepOutcome(moved, frozenset(failed), receipt.succeeded)
 
 
 def _words(entry: Mapping[str, Any]) -> tuple[str, list[str], str] | None:

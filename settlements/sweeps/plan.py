@@ -176,7 +176,7 @@ def is_worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingFilter:
     """Which forwarders to look at: all of a chain and token, or those of one merchant or purpose.
 
     `owners`, pairs of a merchant's id and a purpose, restricts the owners if given. A browser wallet, which pays its own
@@ -227,7 +227,7 @@ _WAITING: Final = f"""
 """  # noqa: S608 - constants of ours
 
 
-def waiting_items(wanted: Waiting, *, now: datetime, most: int = MOST_LOOKED_AT) -> list[Item]:
+def waiting_items(wanted: WaitingFilter, *, now: datetime, most: int = MOST_LOOKED_AT) -> list[Item]:
     """Return forwarders with a balance that may be emptied, fullest first, locked for the caller's transaction.
 
     Those that `MAY_BE_EMPTIED` excludes are left out.
@@ -255,7 +255,7 @@ def waiting_items(wanted: Waiting, *, now: datetime, most: int = MOST_LOOKED_AT)
 
 @transaction.atomic
 def write_batch(
-    wanted: Waiting, items: Sequence[Item], *, now: datetime, sender: Sender = Sender.GATEWAY
+    wanted: WaitingFilter, items: Sequence[Item], *, now: datetime, sender: Sender = Sender.GATEWAY
 ) -> list[Settlement]:
     """Store a batch as one settlement for each merchant, purpose and destination; nothing is sent.
 

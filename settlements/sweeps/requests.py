@@ -19,7 +19,7 @@ from settlements.models import Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.outcomes import OPEN_STATUSES, fail_batch
 from settlements.sweeps.plan import (
-    Waiting,
+    WaitingFilter,
     batches,
     call_of,
     forwarder_chains,
@@ -108,9 +108,9 @@ def _refuse_without_key() -> None:
         )
 
 
-def _wanted(merchant_id: int, purpose: ClaimKind, chain: str | None, token: str | None) -> Sequence[Waiting]:
+def _wanted(merchant_id: int, purpose: ClaimKind, chain: str | None, token: str | None) -> Sequence[WaitingFilter]:
     return [
-        Waiting(spec.name, each.symbol, merchant_id, purpose)
+        WaitingFilter(spec.name, each.symbol, merchant_id, purpose)
         for spec in forwarder_chains()
         if chain in {None, spec.name}
         for each in spec.accepted_tokens
@@ -141,7 +141,7 @@ def wallet_batch(
     """
     written = _unsent(merchant_id, purpose, chain, token)
     if not written:
-        wanted = Waiting(chain, token, merchant_id, purpose, with_troubled=True)
+        wanted = WaitingFilter(chain, token, merchant_id, purpose, with_troubled=True)
         first = next(iter(batches(waiting_items(wanted, now=now))), None)
         if first is None:
             return None

@@ -14,7 +14,7 @@ from gateway.core.api.errors import InvalidRequestError
 from gateway.core.money import CENT, to_units
 from settlements.gas.node import GasNode
 from settlements.models import Settlement, SettlementSettings, TroubledForwarder
-from settlements.sweeps.plan import MAY_BE_EMPTIED, Waiting
+from settlements.sweeps.plan import MAY_BE_EMPTIED, WaitingFilter
 from settlements.sweeps.service import sweep
 from wallets.networks import chain_spec
 
@@ -101,6 +101,6 @@ def sweep_due(chain: str, *, node: GasNode, now: datetime) -> list[Settlement]:
     for token in chain_spec(chain).accepted_tokens:
         owners = due_owners(chain, token.symbol, now=now)
         if owners:
-            wanted = Waiting(chain, token.symbol, owners=owners, is_scheduled=True)
+            wanted = WaitingFilter(chain, token.symbol, owners=owners, is_scheduled=True)
             written += sweep(wanted, node=node, now=now)
     return written

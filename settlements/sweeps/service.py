@@ -13,13 +13,13 @@ from django.db import transaction
 
 from settlements.errors import NoGasError
 from settlements.gas.ledger import affordable_gas, find, intend
-from settlements.gas.node import GasNode, Receipt, broadcast, find_receipt, note_answer
+from settlements.gas.node import GasNode, GasReceipt, broadcast, find_receipt, note_answer
 from settlements.gas.upkeep import reopen, send_first
 from settlements.models import GasTransaction, Settlement
 from settlements.states import Purpose, Sender, SettlementStatus, TransactionState
 from settlements.sweeps.outcomes import OPEN_STATUSES, fail_batch, open_settlements, read_receipt, record_outcome
 from settlements.sweeps.plan import (
-    Waiting,
+    WaitingFilter,
     alone,
     batches,
     call_of,
@@ -43,7 +43,7 @@ _UNSENT: Final = "It could not be sent for a day: see the gas accounts."
 _REFUSED: Final = "No node took its transaction."
 
 
-def sweep(wanted: Waiting, *, node: GasNode, now: datetime) -> list[Settlement]:
+def sweep(wanted: WaitingFilter, *, node: GasNode, now: datetime) -> list[Settlement]:
     """Sweep waiting forwarders that are worth their gas; return the settlements. Raises ChainError.
 
     `resume` continues with stored batches that could not be sent.
@@ -155,7 +155,7 @@ def _finish(batch: str, made: GasTransaction, *, node: GasNode, now: datetime) -
     return record_outcome(batch, made, receipt, now=now)
 
 
-def _is_empty(receipt: Receipt) -> bool:
+def _is_empty(receipt: GasReceipt) -> bool:
     """Whether it is the empty transaction's: a batch moves money, reports failed forwarders, or reverts.
 
     Raises MalformedAnswerError.

@@ -15,7 +15,7 @@ from tests.factories import NOON, make_merchant
 from tests.x402.recorded import make_machine_transfer, make_seller, request_for, verify_it
 from wallets.models import Transfer, TransferClaim
 from x402.models import KeptAnswer, X402Payment
-from x402.payments.claims import Caller, read_books, use_up
+from x402.payments.claims import Caller, read_records, use_up
 from x402.payments.rechecks import recheck_payments
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
@@ -125,7 +125,7 @@ def test_a_payment_verified_while_its_transfer_became_final_is_caught_up_on(sett
     merchant = make_merchant()
     transfer = make_machine_transfer(merchant, make_seller(merchant, settings))
     caller, asked = Caller(merchant.pk, Mode.LIVE), request_for(transfer)
-    [judged] = read_books(merchant.pk, asked.proof, now=NOON).facts.candidates
+    [judged] = read_records(merchant.pk, asked.proof, now=NOON).facts.candidates
     Transfer.objects.update(queued_at=NOON, **FINAL)
     assert _dealt_with_elsewhere(transfer)
     assert use_up(caller, asked, judged, now=NOON)

@@ -4,7 +4,7 @@ from django.utils import timezone
 
 from localnet.abi import encode_call
 from settlements.gas.ledger import GasCall, intend
-from settlements.gas.node import GasNode, Receipt, find_receipt
+from settlements.gas.node import GasNode, GasReceipt, find_receipt
 from settlements.models import GasTransaction
 from settlements.states import Purpose
 from tests.nodes.forwarders import FACTORY, FLUSH, NATIVE_COIN, new_deposit
@@ -25,9 +25,9 @@ def ask(node: GasNode, reference: str, *, gas: int = 400_000) -> GasTransaction:
     )
 
 
-def await_receipt(made: GasTransaction, *, node: GasNode, seconds: float = 20.0) -> Receipt:
+def await_receipt(made: GasTransaction, *, node: GasNode, seconds: float = 20.0) -> GasReceipt:
     """The receipt of whichever attempt gets into a block, once one has."""
-    found: list[Receipt] = []
+    found: list[GasReceipt] = []
 
     def look() -> bool:
         if (receipt := find_receipt(made, node=node)) is not None:

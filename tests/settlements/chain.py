@@ -12,7 +12,7 @@ from localnet.funding import payer
 from localnet.tokens import token_address
 from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
-from settlements.sweeps.plan import Waiting
+from settlements.sweeps.plan import WaitingFilter
 from settlements.sweeps.service import resume
 from tests.nodes.proxy import Ask, Fault, one_by_one
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
@@ -20,7 +20,7 @@ from tests.wallets.paying import transfer, transfer_many
 from wallets.models import DepositAddress
 
 USDC = token_address("USDC")
-WAITING = Waiting("base", "USDC")
+WAITING = WaitingFilter("base", "USDC")
 CONFIRMATIONS = 6
 LATE = timedelta(minutes=2)
 ABSURD = 2**62

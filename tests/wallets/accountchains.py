@@ -12,7 +12,7 @@ from wallets.chains.family import ChainSpec
 from wallets.chains.registry import load_chains, open_pool
 from wallets.models import ReceivingWallet
 from wallets.watchers.accounts import AccountWatcher
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 if TYPE_CHECKING:
     from localnet.solana.node import SolanaNode
@@ -143,6 +143,6 @@ def make_expected(chain: AccountChain, address: str) -> ReceivingWallet:
 def read_all(watcher: AccountWatcher, *, now: datetime | None = None) -> None:
     """Do passes until one reads to the head."""
     for _ in range(10):
-        if watcher.tick(now=now or timezone.now()) is Outcome.IDLE:
+        if watcher.tick(now=now or timezone.now()) is PassOutcome.IDLE:
             return
     raise AssertionError("the watcher does not come to an end")

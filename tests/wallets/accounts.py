@@ -13,7 +13,7 @@ from wallets.chains.family import ChainSpec
 from wallets.chains.registry import load_chains
 from wallets.models import AccountCursor, ReceivingWallet, WatchedWallet
 from wallets.watchers.accounts import AccountWatcher
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 NOW = BEGAN + timedelta(days=1)
 NODES = {"SOLANA_RPC_URLS": "http://127.0.0.1:1", "TON_RPC_URLS": "http://127.0.0.1:2"}
@@ -47,7 +47,7 @@ class Watched:
     def now(self) -> datetime:
         return NOW + timedelta(seconds=self.seconds)
 
-    def tick(self, *, after: float = 0.0) -> Outcome:
+    def tick(self, *, after: float = 0.0) -> PassOutcome:
         """Do one pass, so many seconds after the last one."""
         self.seconds += after
         return self.watcher.tick(now=self.now)

@@ -17,7 +17,7 @@ from wallets.forwarders.addresses import checksum, deposit_key
 from wallets.models import DepositAddress, SourceDifference
 from wallets.states import DifferenceKind
 from wallets.watchers.blocks import Watcher
-from wallets.watchers.passes import ChainWatcher, Outcome
+from wallets.watchers.passes import ChainWatcher, PassOutcome
 
 FAR_FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -63,7 +63,7 @@ def make_watcher(*urls: str, chain: str = "base", owner: str = "one", **settings
 def read_all(watcher: ChainWatcher, *, now: datetime | None = None) -> None:
     """Let the watcher work until it has nothing to read."""
     for _ in range(200):
-        if watcher.tick(now=now or timezone.now()) is not Outcome.AHEAD:
+        if watcher.tick(now=now or timezone.now()) is not PassOutcome.AHEAD:
             return
     raise AssertionError("the watcher does not come to an end")
 

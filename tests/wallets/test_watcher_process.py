@@ -20,7 +20,7 @@ from wallets.chains.family import ChainSpec
 from wallets.models import ChainCursor, Transfer
 from wallets.watcher_process import WatchedChain, _Pace, _subscriptions, watch
 from wallets.watchers.blocks import Watcher
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 if TYPE_CHECKING:
     from localnet.solana.node import SolanaNode
@@ -55,9 +55,9 @@ def test_one_node_of_the_chain_suffices(base_node: Anvil, polygon_node: Anvil, c
 
 def test_a_pass_that_is_behind_is_followed_at_once() -> None:
     pace = _Pace(2.0)
-    assert pace.after(Outcome.AHEAD) == 0.0
-    assert pace.after(Outcome.STANDBY) == 2.0
-    assert pace.after(Outcome.HALTED) > 2.0
+    assert pace.after(PassOutcome.AHEAD) == 0.0
+    assert pace.after(PassOutcome.STANDBY) == 2.0
+    assert pace.after(PassOutcome.HALTED) > 2.0
 
 
 def test_each_failure_doubles_the_pause_until_one_succeeds() -> None:
@@ -66,7 +66,7 @@ def test_each_failure_doubles_the_pause_until_one_succeeds() -> None:
     assert failed[:3] == [2.0, 4.0, 8.0]
     # However long it fails, it is tried again.
     assert failed[-1] == max(failed) < 2.0 * 2**19
-    pace.after(Outcome.STANDBY)
+    pace.after(PassOutcome.STANDBY)
     assert pace.after(ValueError()) == 2.0
 
 
@@ -152,8 +152,10 @@ def test_an_error_about_subscriptions_does_not_end_the_polling(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("outcome", "number"), [(Outcome.IDLE, 1), (Outcome.STANDBY, 0), (Outcome.HALTED, 0)])
-def test_only_who_reads_the_chain_is_subscribed(base_node: Anvil, outcome: Outcome, number: int) -> None:
+@pytest.mark.parametrize(
+    ("outcome", "number"), [(PassOutcome.IDLE, 1), (PassOutcome.STANDBY, 0), (PassOutcome.HALTED, 0)]
+)
+def test_only_who_reads_the_chain_is_subscribed(base_node: Anvil, outcome: PassOutcome, number: int) -> None:
     watcher = make_watcher(base_node.url)
     assert len(_subscriptions(watcher, outcome)) == number
     watcher.close()
@@ -163,9 +165,9 @@ def idle_passes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The times of passes, of which each finds nothing: a moment after they began."""
     passes: list[float] = []
 
-    def one_pass(_watcher: object) -> Outcome:
+    def one_pass(_watcher: object) -> PassOutcome:
         passes.append(time.monotonic())
-        return Outcome.IDLE
+        return PassOutcome.IDLE
 
     monkeypatch.setattr("wallets.watcher_process._one_pass", one_pass)
     return passes

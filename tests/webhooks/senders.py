@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from webhooks.delivery.sender import Sender
+from webhooks.delivery.sender import WebhookSender
 from webhooks.delivery.transport import Transport
 
 _number = itertools.count(1)
@@ -41,7 +41,7 @@ class RunningSender:
         async with transport:
             name = f"sender-{next(_number)}"
             self._loop = asyncio.get_running_loop()
-            self._sender = Sender(transport, name=name, lease=self._lease, **self._options)
+            self._sender = WebhookSender(transport, name=name, lease=self._lease, **self._options)
             self._started.set()
             await self._sender.run()
 

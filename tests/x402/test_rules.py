@@ -8,12 +8,12 @@ import pytest
 
 from tests.factories import NOON
 from x402.inputs import Proof, Requirements
-from x402.rules import OLDEST, Candidate, Facts, Verdict, judge, judge_claims
+from x402.rules import OLDEST, ProofCandidate, ProofFacts, ProofVerdict, judge, judge_claims
 
 OURS, PAYER, OTHER = "ours", "payer", "other"
 PROOF = Proof("0x5a", "base", "USDC", 500, PAYER, OURS)
 WANTED = Requirements("base", "USDC", 500, "a report")
-ONE = Candidate(
+ONE = ProofCandidate(
     tx_hash="0x5a",
     position=0,
     token="USDC",
@@ -28,20 +28,20 @@ ONE = Candidate(
 )
 
 
-def told(*candidates: Candidate, **facts: Any) -> Verdict:
+def told(*candidates: ProofCandidate, **facts: Any) -> ProofVerdict:
     seen_at = facts.pop("seen_at", NOON)
     values: dict[str, Any] = {"pay_to": OURS, "is_known": True, "succeeded": True}
     values |= facts
-    known = Facts(candidates=candidates, **values)
+    known = ProofFacts(candidates=candidates, **values)
     return judge(PROOF, WANTED, known, seen_at=seen_at, block_seconds=2)
 
 
-def reason(*candidates: Candidate, **facts: Any) -> str:
+def reason(*candidates: ProofCandidate, **facts: Any) -> str:
     return str(told(*candidates, **facts).reason)
 
 
 def test_what_was_asked_for_and_arrived_pays() -> None:
-    assert told(ONE) == Verdict(paid=ONE)
+    assert told(ONE) == ProofVerdict(paid=ONE)
     more = replace(ONE, units=10**30)
     assert told(more).paid == more
 

@@ -74,7 +74,7 @@ class DeploymentError(FactoryError):
 
 
 @dataclass(frozen=True)
-class Transaction:
+class FactoryTransaction:
     """What to send: `to` as checksummed address, `data` as bytes, `value` in wei, `gas` as the limit."""
 
     to: str
@@ -102,18 +102,18 @@ def deployer_is_missing(rpc: Rpc) -> bool:
     return not _code_at(rpc, DETERMINISTIC_DEPLOYER)
 
 
-def deployment_transaction() -> Transaction:
+def deployment_transaction() -> FactoryTransaction:
     """Return the transaction that deploys the factory and its implementation; anyone may send it.
 
     Sent to a chain without the deterministic deployer it succeeds and does nothing: ask deployer_is_missing first.
     """
     data = FACTORY_SALT + factory_creation_code()
-    return Transaction(to=checksum(DETERMINISTIC_DEPLOYER), data=data, value=0, gas=DEPLOYMENT_GAS)
+    return FactoryTransaction(to=checksum(DETERMINISTIC_DEPLOYER), data=data, value=0, gas=DEPLOYMENT_GAS)
 
 
-def deployer_funding_transaction() -> Transaction:
+def deployer_funding_transaction() -> FactoryTransaction:
     """Return the transaction that pays the one-time signer of DEPLOYER_RAW_TRANSACTION for its gas."""
-    return Transaction(to=DEPLOYER_SIGNER, data=b"", value=DEPLOYER_COST_WEI, gas=21_000)
+    return FactoryTransaction(to=DEPLOYER_SIGNER, data=b"", value=DEPLOYER_COST_WEI, gas=21_000)
 
 
 def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
@@ -140,7 +140,7 @@ def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
     say(f"The factory is at {checksum(FACTORY_ADDRESS)}.")
 
 
-def transaction_to_send(rpc: Rpc, *, say: Callable[[str], None]) -> Transaction | None:
+def transaction_to_send(rpc: Rpc, *, say: Callable[[str], None]) -> FactoryTransaction | None:
     """Return the next transaction that a person must send, from any wallet, to deploy the factory; None if it is deployed.
 
     Steps without a key are done here. Raises as deploy_factory does.
@@ -252,7 +252,7 @@ class _Sender:
         self._rpc = rpc
         self._chain_id = _quantity(rpc.call("eth_chainId", []))
 
-    def send(self, transaction: Transaction) -> str:
+    def send(self, transaction: FactoryTransaction) -> str:
         """Sign and send; return the transaction hash. Raises DeploymentError if the account cannot pay for it."""
         fees = self._fees()
         self._check_balance(transaction.value + transaction.gas * fees["maxFeePerGas"])

@@ -54,7 +54,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ComparedRange:
     """The range requested from a source: the blocks from `first` to `last`, and the accounts (None for all).
 
     `since` leaves out older transfers, for sources that count time as well. `end` is our last block, if blocks are
@@ -105,7 +105,7 @@ def compare_node(
     if hint is None and read_through is not None:
         first = max(first, read_through + 1)
     told = node.transfers(first, end, head=head, hint=hint, ours=Owners(spec.name).ours)
-    scope = Scope(first, end.height, end=end)
+    scope = ComparedRange(first, end.height, end=end)
     return settle(spec, told, scope=scope, source=node.label, owner=owner, now=now), end.height
 
 
@@ -127,7 +127,7 @@ def compare_ledger(
         return Compared()
     [first] = node.adapter.blocks([_first_height(spec, cursor, end)])
     told = ledger.transfers(keys, first, end)
-    scope = Scope(first.height, end.height, keys=keys, end=end)
+    scope = ComparedRange(first.height, end.height, keys=keys, end=end)
     return settle(spec, told, scope=scope, source=ledger.label, owner=owner, now=now)
 
 
@@ -154,7 +154,7 @@ def compare_accounts(
     readings = node.adapter.read_accounts(accounts, head=head)
     found = []
     for cursor, account, reading in zip(cursors, accounts, readings, strict=True):
-        scope = Scope(
+        scope = ComparedRange(
             max(account.height + 1, begun),
             min(cursor.height or 0, reading.through.height, final),
             keys={account.key},
@@ -179,7 +179,7 @@ def _some_time_ago(spec: ChainSpec, cursor: AccountCursor, last_turn: datetime |
 
 
 def settle(
-    spec: ChainSpec, told: Sequence[TokenTransfer], *, scope: Scope, source: str, owner: str, now: datetime
+    spec: ChainSpec, told: Sequence[TokenTransfer], *, scope: ComparedRange, source: str, owner: str, now: datetime
 ) -> Compared:
     """Record transfers that only a source knew, and every difference.
 
@@ -234,7 +234,7 @@ def since_given(transfers: Sequence[NewTransfer]) -> list[NewTransfer]:
     return [one for one in transfers if one.wallet_id is None or one.block_time >= given[one.wallet_id]]
 
 
-def _recorded(spec: ChainSpec, scope: Scope) -> list[Transfer]:
+def _recorded(spec: ChainSpec, scope: ComparedRange) -> list[Transfer]:
     rows = Transfer.objects.filter(
         chain=spec.name, mode=Mode.LIVE, block_height__gte=scope.first, block_height__lte=scope.last
     ).exclude(state=TransferState.ORPHANED)

@@ -30,7 +30,7 @@ from wallets.transfers.service import NewTransfer, record_transfers
 from wallets.watchers.account_ingest import account_facts
 from wallets.watchers.blocks import LARGEST_WINDOW, WindowSize, read_window, window_end
 from wallets.watchers.budget import Budget
-from wallets.watchers.owners import Facts, Owners, record_facts
+from wallets.watchers.owners import Owners, RecordedFacts, record_facts
 
 Say = Callable[[str], None]
 _LONG_BLOCKS: Final = 10
@@ -181,7 +181,7 @@ def _from_height(spec: ChainSpec, cursor: AccountCursor, first: int) -> Account:
     return Account(bytes(cursor.key), cursor.address, first - 1, time)
 
 
-def _record(facts: Facts, *, now: datetime) -> list[NewTransfer]:
+def _record(facts: RecordedFacts, *, now: datetime) -> list[NewTransfer]:
     """Record, and return new payments. One that a reorg removed and that is in a final block again is restored."""
     owned = since_given(facts.payments)
     new = [one for one in owned if record_transfers([one], now=now)]

@@ -52,7 +52,7 @@ class DueBalance:
     address: str
 
 
-class Balances:
+class BalanceReader:
     """Reads balances on one chain: never read ones first, then the oldest."""
 
     def __init__(self, spec: ChainSpec, holdings: HoldingsReader, *, owner: str) -> None:
@@ -120,7 +120,7 @@ def _write_balances(due: Sequence[DueBalance], held: Holdings, *, is_local: bool
         cursor.execute(_WRITE_BALANCES, parameters)
 
 
-class History(Protocol):
+class HistoryReader(Protocol):
     """Reads movements from before wallets were watched."""
 
     def first_block(self, until: int, now: datetime, /) -> int:
@@ -144,7 +144,7 @@ class WatchedWallets:
         self._adapter: ChainAdapter = spec.family.open_adapter(spec, pool)
         self._history = _open_history(spec, self._adapter, pool, owner)
         self._openings = Openings(spec, self._history.first_block)
-        self._balances = Balances(spec, spec.family.open_holdings(spec, pool), owner=owner)
+        self._balances = BalanceReader(spec, spec.family.open_holdings(spec, pool), owner=owner)
         self._budget = Budget(int(spec.requests_per_minute * SHARE), spent=lambda: pool.requests, clock=clock)
         self._genesis, self._identity_due = "", 0.0
         self._due, self._failures = 0.0, 0
@@ -221,7 +221,7 @@ class WatchedWallets:
         self._due = self._clock() + min(rest, _LONGEST_REST)
 
 
-def _open_history(spec: ChainSpec, adapter: ChainAdapter, pool: RpcPool, owner: str) -> History:
+def _open_history(spec: ChainSpec, adapter: ChainAdapter, pool: RpcPool, owner: str) -> HistoryReader:
     if not reads_accounts(spec):
         return BlockHistory(spec, cast("BlockAdapter", adapter), owner=owner)
     times = spec.family.open_times(spec, pool)

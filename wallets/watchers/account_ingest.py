@@ -17,7 +17,7 @@ from wallets.watchers.account_forks import Missing
 from wallets.watchers.demand import idle_seconds
 from wallets.watchers.ingest import Pulse, known_through, lower_accounts, vouch, write_pulse
 from wallets.watchers.leases import Lease, fenced
-from wallets.watchers.owners import Facts, Owners, record_facts
+from wallets.watchers.owners import Owners, RecordedFacts, record_facts
 
 # By EXCEPT, which compares each wallet once. As an anti join it compared each with each until PostgreSQL had analysed the
 # tables: five seconds for ten thousand new wallets.
@@ -105,7 +105,7 @@ def commit_accounts(
     return new
 
 
-def account_facts(chain: str, readings: Sequence[AccountReading]) -> Facts:
+def account_facts(chain: str, readings: Sequence[AccountReading]) -> RecordedFacts:
     """Return the readings' facts about their own accounts; the other side is reported by its own reading, if any.
 
     A movement is recorded together with the payment that it is, because the payment decides whether reports have it
@@ -113,7 +113,7 @@ def account_facts(chain: str, readings: Sequence[AccountReading]) -> Facts:
     """
     told = {(one.key, told): None for one in readings for told in one.transfers}
     owners = Owners(chain)
-    return Facts(
+    return RecordedFacts(
         payments=owners.payments(one for key, one in told if one.recipient_key == key),
         movements=[
             one for one in owners.movements(dict.fromkeys(one for _, one in told)) if (_own_key(one), one.told) in told

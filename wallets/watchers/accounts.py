@@ -35,7 +35,7 @@ from wallets.watchers.budget import Budget
 from wallets.watchers.demand import DueAccount, Turn, due_accounts, is_expected, pause_seconds
 from wallets.watchers.ingest import Pulse
 from wallets.watchers.leases import Lease, fenced
-from wallets.watchers.passes import ChainWatcher, Outcome
+from wallets.watchers.passes import ChainWatcher, PassOutcome
 
 log = structlog.get_logger(__name__)
 
@@ -126,11 +126,11 @@ class AccountWatcher(ChainWatcher):
         """Return whether payments are expected now but were not in the last pass: then no budget is saved for other accounts."""
         return not self._expected_since and is_expected(self.spec, now=now)
 
-    def _pass(self, lease: Lease, now: datetime) -> Outcome:
+    def _pass(self, lease: Lease, now: datetime) -> PassOutcome:
         head = self._adapter.head(check=head_check(self.spec, lease, now=now))
         self._doubt_local_chain()
         if not self._is_identified(lease, now):
-            return Outcome.AHEAD
+            return PassOutcome.AHEAD
         if lease.height is not None and head.block.height < lease.height:
             return self._fell_behind(lease, head, now)
         if self._has_new_accounts():
@@ -147,7 +147,7 @@ class AccountWatcher(ChainWatcher):
             self._pass_on(lease, reads, now)
         if reads.error is not None and reads.is_failure:
             raise reads.error
-        return Outcome.IDLE
+        return PassOutcome.IDLE
 
     def _began_anew(self) -> None:
         self._forks.forget()
@@ -160,15 +160,15 @@ class AccountWatcher(ChainWatcher):
             self._identity_due = self._clock() + _LOCAL_IDENTITY_SECONDS
             self._identified_fence = None
 
-    def _fell_behind(self, lease: Lease, head: Head, now: datetime) -> Outcome:
+    def _fell_behind(self, lease: Lease, head: Head, now: datetime) -> PassOutcome:
         """Handle a head below the cursor: wait for a lagging node, or detect a reset local chain.
 
         Raises ChainUnavailableError if it is far below.
         """
         if self.spec.is_local and not self._is_same_chain(lease, now):
-            return Outcome.AHEAD
+            return PassOutcome.AHEAD
         check_not_far_behind(self.spec, lease, head.block)
-        return Outcome.IDLE
+        return PassOutcome.IDLE
 
     def _read(self, due: Sequence[DueAccount], head: Head) -> AccountReads:
         # Another node may have reported a newer block before.

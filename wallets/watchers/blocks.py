@@ -32,7 +32,7 @@ from wallets.watchers import ingest
 from wallets.watchers.demand import pause_seconds
 from wallets.watchers.leases import Lease
 from wallets.watchers.owners import Owners
-from wallets.watchers.passes import ChainWatcher, Outcome
+from wallets.watchers.passes import ChainWatcher, PassOutcome
 
 log = structlog.get_logger(__name__)
 
@@ -156,52 +156,52 @@ class Watcher(ChainWatcher):
         self._factory_due = 0.0
         self._sizes = WindowSize()
 
-    def _pass(self, lease: Lease, now: datetime) -> Outcome:
+    def _pass(self, lease: Lease, now: datetime) -> PassOutcome:
         head = self._adapter.head()
         if not self._is_identified(lease, now):
-            return Outcome.AHEAD
+            return PassOutcome.AHEAD
         self._look_for_factory(lease)
         if lease.height is None:
             return self._begin(lease, head)
         if (head.block.height, head.block.hash) == (lease.height, lease.block_hash):
             self._commit_idle(lease, lease.height, head, now)
-            return Outcome.IDLE
+            return PassOutcome.IDLE
         if head.block.height <= lease.height:
             return self._at_or_behind(lease, lease.height, head, now)
         return self._read_next(lease, lease.height + 1, head, now)
 
-    def _begin(self, lease: Lease, head: Head) -> Outcome:
+    def _begin(self, lease: Lease, head: Head) -> PassOutcome:
         start = self.spec.start_block
         if start is not None:
             ingest.begin_at_height(lease, start - 1)
-            return Outcome.AHEAD
+            return PassOutcome.AHEAD
         # A few blocks back, so that a reorg of the first ones can be detected.
         first = max(head.block.height - self.spec.confirmations, 0)
         [block] = self._adapter.blocks([first])
         ingest.begin(lease, block)
-        return Outcome.AHEAD
+        return PassOutcome.AHEAD
 
-    def _at_or_behind(self, lease: Lease, height: int, head: Head, now: datetime) -> Outcome:
+    def _at_or_behind(self, lease: Lease, height: int, head: Head, now: datetime) -> PassOutcome:
         """Handle a head that is not above the cursor: a lagging node, or a chain that lost its tip."""
         if not lease.block_hash:
             return self._adopt(lease, height, head)
         known = lease.block_hash if head.block.height == height else stored_hash(self.spec.name, head.block.height)
         if known == head.block.hash:
             # The node will catch up; until then the chain does not count as read to its head.
-            return Outcome.IDLE
+            return PassOutcome.IDLE
         if known is None and not reaches_down_to(self.spec.name, head.block.height):
             # Most likely a spare node that is far behind, not a reorg.
             raise ChainUnavailableError(f"the nodes know no block above {head.block.height}")
         return self._follow_fork(lease, height, head, now)
 
-    def _adopt(self, lease: Lease, height: int, head: Head) -> Outcome:
+    def _adopt(self, lease: Lease, height: int, head: Head) -> PassOutcome:
         """Start after this block as configured, once the chain is that long."""
         if head.block.height < height:
-            return Outcome.IDLE
+            return PassOutcome.IDLE
         ingest.begin(lease, head.block)
-        return Outcome.AHEAD
+        return PassOutcome.AHEAD
 
-    def _read_next(self, lease: Lease, first: int, head: Head, now: datetime) -> Outcome:
+    def _read_next(self, lease: Lease, first: int, head: Head, now: datetime) -> PassOutcome:
         last = window_end(first, lease.window, head_height=head.block.height)
         owners = Owners(self.spec.name)
         try:
@@ -218,11 +218,11 @@ class Watcher(ChainWatcher):
             if lease.window == 1:
                 raise
             self._shrink(lease)
-            return Outcome.AHEAD
+            return PassOutcome.AHEAD
         if lease.block_hash and reading.parent_hash != lease.block_hash:
             return self._follow_fork(lease, first - 1, head, now)
         self._commit(lease, reading, owners, head, now)
-        return Outcome.AHEAD if last < head.block.height else Outcome.IDLE
+        return PassOutcome.AHEAD if last < head.block.height else PassOutcome.IDLE
 
     def _commit(self, lease: Lease, reading: Reading, owners: Owners, head: Head, now: datetime) -> None:
         is_last = reading.last == head.block.height
@@ -253,10 +253,10 @@ class Watcher(ChainWatcher):
         ingest.commit_window(lease, window)
         log.info("smaller window", chain=self.spec.name, blocks=window)
 
-    def _follow_fork(self, lease: Lease, height: int, head: Head, now: datetime) -> Outcome:
+    def _follow_fork(self, lease: Lease, height: int, head: Head, now: datetime) -> PassOutcome:
         """Rewind to the fork, or stop the chain if it is deeper than finality."""
         if not self._is_same_chain(lease, now):
-            return Outcome.AHEAD
+            return PassOutcome.AHEAD
         [told] = self._adapter.blocks([head.block.height])
         if told.hash != head.block.hash:
             # The head may come from a node that has just turned out to be of another chain.
@@ -265,13 +265,13 @@ class Watcher(ChainWatcher):
         fork = find_fork(self._adapter, self.spec.name, below=below)
         if fork is None or fork.height <= height - self.spec.confirmations:
             self._halt(lease, fork, height, now)
-            return Outcome.HALTED
+            return PassOutcome.HALTED
         if fork.height == height:
             raise ReorgDuringReadError("two nodes are on different forks")
         lost = ingest.rewind(lease, fork, now=now)
         depth = height - fork.height
         log.warning("reorganisation", chain=self.spec.name, depth=depth, transfers=lost)
-        return Outcome.AHEAD
+        return PassOutcome.AHEAD
 
     def _halt(self, lease: Lease, fork: Block | None, height: int, now: datetime) -> None:
         depth = "unknown depth" if fork is None else f"depth {height - fork.height}"

@@ -20,7 +20,7 @@ from wallets.transfers.movements import confirm_movements, detach_movements, orp
 from wallets.transfers.service import confirm_through, orphan_above
 from wallets.watchers.budget import Usage
 from wallets.watchers.leases import Lease, fenced
-from wallets.watchers.owners import Facts, record_facts
+from wallets.watchers.owners import RecordedFacts, record_facts
 
 LEAST_KEPT_BLOCKS = 256
 """Hashes are kept this far below the head: deeper than any reorg that is followed."""
@@ -60,7 +60,14 @@ def begin_at_height(lease: Lease, height: int) -> None:
 
 
 def commit_reading(
-    lease: Lease, spec: ChainSpec, *, reading: Reading, facts: Facts, final_height: int, window: int, pulse: Pulse
+    lease: Lease,
+    spec: ChainSpec,
+    *,
+    reading: Reading,
+    facts: RecordedFacts,
+    final_height: int,
+    window: int,
+    pulse: Pulse,
 ) -> int:
     """Write a whole window and advance the cursor; return how many payments were new. Raises LeaseLostError."""
     head, now = pulse.head, pulse.now

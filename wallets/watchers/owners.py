@@ -15,7 +15,7 @@ from wallets.transfers.service import NewTransfer, record_transfers
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RecordedFacts:
     """The facts recorded from a chain's transfers: payments, watched movements, and deposit outflows."""
 
     payments: Sequence[NewTransfer] = ()
@@ -23,7 +23,7 @@ class Facts:
     outflows: Sequence[NewOutflow] = ()
 
 
-def record_facts(facts: Facts, *, now: datetime) -> list[int]:
+def record_facts(facts: RecordedFacts, *, now: datetime) -> list[int]:
     """Write facts in the caller's transaction; return the ids of the payments that were new or revived.
 
     Payments go first: movements refer to them.
@@ -52,10 +52,10 @@ class Owners:
         self._asked |= unknown
         return wanted & (self._owners.keys() | self._watches.keys())
 
-    def facts(self, transfers: Sequence[TokenTransfer]) -> Facts:
+    def facts(self, transfers: Sequence[TokenTransfer]) -> RecordedFacts:
         """Return all facts to record from these transfers; unrelated ones are left out."""
         self._ask_about(transfers)
-        return Facts(
+        return RecordedFacts(
             payments=self.payments(transfers), movements=self.movements(transfers), outflows=self.outflows(transfers)
         )
 

@@ -28,7 +28,7 @@ from wallets.watchers.leases import (
 log = structlog.get_logger(__name__)
 
 
-class Outcome(Enum):
+class PassOutcome(Enum):
     """A pass's outcome, which determines the next pass's time."""
 
     AHEAD = "there is more to read"
@@ -55,15 +55,15 @@ class ChainWatcher(ABC):
         # How long the next payment that the last pass found takes to be final, in seconds.
         self._to_final = math.inf
 
-    def tick(self, *, now: datetime) -> Outcome:
+    def tick(self, *, now: datetime) -> PassOutcome:
         """Run one pass, begun at `now`. Raises ChainError, after recording it, and LeaseLostError."""
         lease = take_lease(self.spec.name, self._owner, seconds=self._lease_seconds)
         if lease is None:
-            return Outcome.STANDBY
+            return PassOutcome.STANDBY
         if lease.halted_reason:
-            return Outcome.HALTED
+            return PassOutcome.HALTED
         if self._may_rest(lease, now):
-            return Outcome.QUIET
+            return PassOutcome.QUIET
         begun = self._clock()
         self._to_final = math.inf
         try:
@@ -94,7 +94,7 @@ class ChainWatcher(ABC):
         return [call] if call else []
 
     @abstractmethod
-    def _pass(self, lease: Lease, now: datetime) -> Outcome:
+    def _pass(self, lease: Lease, now: datetime) -> PassOutcome:
         """Run the pass itself, under the lease."""
 
     @abstractmethod

@@ -55,7 +55,7 @@ FROM jsonb_to_recordset(%(rows)s::jsonb) AS attempt (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptOutcome:
     """An attempt: the request and its result."""
 
     claimed: Claimed
@@ -73,7 +73,7 @@ class Outcome:
 
 
 @transaction.atomic
-def record(outcomes: Sequence[Outcome], *, troubled: Collection[int] = ()) -> None:
+def record(outcomes: Sequence[AttemptOutcome], *, troubled: Collection[int] = ()) -> None:
     """Write the attempts, the deliveries' next steps and the endpoints' health in one transaction.
 
     `troubled` names endpoints that were failing: a success must update their health, as every failure does.
@@ -90,7 +90,7 @@ def record(outcomes: Sequence[Outcome], *, troubled: Collection[int] = ()) -> No
         _record_health(endpoint, tries[endpoint.pk])
 
 
-def _locked_endpoints(outcomes: Sequence[Outcome], news: Collection[int]) -> list[Endpoint]:
+def _locked_endpoints(outcomes: Sequence[AttemptOutcome], news: Collection[int]) -> list[Endpoint]:
     wanted = {outcome.claimed.endpoint for outcome in outcomes} & set(news)
     if not wanted:
         return []
@@ -98,7 +98,7 @@ def _locked_endpoints(outcomes: Sequence[Outcome], news: Collection[int]) -> lis
     return list(rows.select_related("merchant").filter(pk__in=wanted).order_by("pk"))
 
 
-def _record_deliveries(outcomes: Sequence[Outcome]) -> None:
+def _record_deliveries(outcomes: Sequence[AttemptOutcome]) -> None:
     # In id order, so that two senders never deadlock.
     ordered = sorted(outcomes, key=lambda outcome: outcome.claimed.delivery)
     delivered = [_delivered(one) for one in ordered if one.answer.succeeded]
@@ -114,11 +114,11 @@ def _write(statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
         cursor.execute(statement, {"rows": json.dumps(rows).decode()})
 
 
-def _delivered(outcome: Outcome) -> dict[str, Any]:
+def _delivered(outcome: AttemptOutcome) -> dict[str, Any]:
     return {"delivery": outcome.claimed.delivery, "ended_at": outcome.ended_at}
 
 
-def _failed(outcome: Outcome) -> dict[str, Any]:
+def _failed(outcome: AttemptOutcome) -> dict[str, Any]:
     return {
         "delivery": outcome.claimed.delivery,
         "ended_at": outcome.ended_at,
@@ -127,7 +127,7 @@ def _failed(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _next_try(outcome: Outcome) -> datetime | None:
+def _next_try(outcome: AttemptOutcome) -> datetime | None:
     return next_try_at(
         outcome.claimed.tries + 1,
         now=outcome.ended_at,
@@ -136,11 +136,11 @@ def _next_try(outcome: Outcome) -> datetime | None:
     )
 
 
-def _insert_attempts(outcomes: Sequence[Outcome]) -> None:
+def _insert_attempts(outcomes: Sequence[AttemptOutcome]) -> None:
     _write(_INSERT_ATTEMPTS, [_attempt(outcome) for outcome in outcomes])
 
 
-def _attempt(outcome: Outcome) -> dict[str, Any]:
+def _attempt(outcome: AttemptOutcome) -> dict[str, Any]:
     return {
         "delivery": outcome.claimed.delivery,
         "started_at": outcome.started_at,
@@ -153,7 +153,7 @@ def _attempt(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _record_health(endpoint: Endpoint, outcomes: Sequence[Outcome]) -> None:
+def _record_health(endpoint: Endpoint, outcomes: Sequence[AttemptOutcome]) -> None:
     if endpoint.disabled_at is not None:
         return
     health = Health(endpoint.consecutive_failures, endpoint.failing_since)

@@ -18,7 +18,7 @@ from django.utils import timezone
 from gateway.core import bell
 from gateway.core.tracing import step
 from webhooks.delivery import claims
-from webhooks.delivery.attempts import Outcome, record
+from webhooks.delivery.attempts import AttemptOutcome, record
 from webhooks.delivery.claims import ENDPOINT_ROOM, Batch, Demand, Room, Work, claim_batch
 from webhooks.delivery.transport import Response, Transport
 from webhooks.health import PROBATION_AFTER, Answer
@@ -159,7 +159,7 @@ class Roster:
         return [key for served in self.served.values() for key in served.held]
 
 
-class Sender:
+class WebhookSender:
     """One sender process. Any number may run in parallel."""
 
     def __init__(
@@ -179,7 +179,7 @@ class Sender:
         self._roster = Roster()
         self._after = 0
         self._leased_until = 0.0
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[AttemptOutcome] = []
         self._recovered: set[int] = set()
         self._lanes: set[asyncio.Task[None]] = set()
         self._look = asyncio.Event()
@@ -291,7 +291,7 @@ class Sender:
             served.drop_queue()
         return served.queue.popleft() if served.queue else None
 
-    async def _send(self, work: Work) -> Outcome:
+    async def _send(self, work: Work) -> AttemptOutcome:
         claimed = work.claimed
         started_at, started = self._clock(), time.monotonic()
         headers = _headers(work, started_at)
@@ -301,7 +301,7 @@ class Sender:
         except Exception:  # a lane that dies would keep its endpoint waiting for ever
             log.exception("a webhook could not be sent", delivery=claimed.delivery_id)
             response = Response(Answer(None, error="internal"), {})
-        return Outcome(
+        return AttemptOutcome(
             claimed=claimed,
             answer=response.answer,
             started_at=started_at,
@@ -323,7 +323,7 @@ class Sender:
                 await self._record(batch, recovered)
                 self._forget(batch)
 
-    async def _record(self, batch: Sequence[Outcome], recovered: set[int]) -> None:
+    async def _record(self, batch: Sequence[AttemptOutcome], recovered: set[int]) -> None:
         write = partial(record, batch, troubled=recovered)
         while True:
             try:
@@ -341,7 +341,7 @@ class Sender:
         for outcome in batch if len(batch) > 1 else ():
             await self._record([outcome], recovered)
 
-    def _forget(self, batch: Sequence[Outcome]) -> None:
+    def _forget(self, batch: Sequence[AttemptOutcome]) -> None:
         for outcome in batch:
             served = self._roster.served.get(outcome.claimed.endpoint)
             if served is None:

@@ -18,7 +18,7 @@ from wallets.networks import is_accepted
 from x402.heads import HEADS
 from x402.inputs import Proof
 from x402.models import Authorization
-from x402.rules import IN_HAND, Candidate, Facts
+from x402.rules import IN_HAND, ProofCandidate, ProofFacts
 from x402.states import AuthorizationState
 
 # Transactions that no node of their chain knew a moment ago. Chains that did not answer are not stored.
@@ -43,10 +43,10 @@ class _Known(NamedTuple):
 
 
 _Moves = set[tuple[str, str, int]]
-_Books = dict[tuple[str, int, str], _Known]
+_ChainRecords = dict[tuple[str, int, str], _Known]
 
 
-def facts_from_chain(proof: Proof, *, merchant_id: int, now: datetime, meanwhile: Callable[[], None]) -> Facts:
+def facts_from_chain(proof: Proof, *, merchant_id: int, now: datetime, meanwhile: Callable[[], None]) -> ProofFacts:
     """Ask a node of the chain, and run `meanwhile` until it answers.
 
     A transaction unknown a moment ago is not asked for again. Raises ProofUnknownError if no node answers, or the
@@ -74,14 +74,14 @@ def facts_from_chain(proof: Proof, *, merchant_id: int, now: datetime, meanwhile
     return _facts(looked, looked.transactions[0], proof.pay_to, awaited)
 
 
-def _unknown(proof: Proof) -> Facts:
-    return Facts(pay_to=proof.pay_to, is_known=False, succeeded=False, candidates=())
+def _unknown(proof: Proof) -> ProofFacts:
+    return ProofFacts(pay_to=proof.pay_to, is_known=False, succeeded=False, candidates=())
 
 
-def _facts(looked: Lookup, found: FoundTransaction, pay_to: str, awaited: _Moves) -> Facts:
+def _facts(looked: Lookup, found: FoundTransaction, pay_to: str, awaited: _Moves) -> ProofFacts:
     waits = found.succeeded and found.block_height is None
-    books = _books(found)
-    return Facts(
+    books = _chain_records(found)
+    return ProofFacts(
         pay_to=pay_to,
         # Before it is in a block, it may still fail.
         is_known=not waits,
@@ -121,13 +121,13 @@ _KNOWN: Final = """
 """
 
 
-def _books(found: FoundTransaction) -> _Books:
+def _chain_records(found: FoundTransaction) -> _ChainRecords:
     """Return the records of the movements under their own names, whatever hash was given.
 
     On TON, a transaction's movements are in others, each with its own hash.
     """
     hashes = list({one.tx_hash for one in found.transfers})
-    books: _Books = {}
+    books: _ChainRecords = {}
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, {"chain": found.chain, "hashes": hashes})
         for tx_hash, position, recipient, transfer_id, is_used in cursor:
@@ -137,11 +137,11 @@ def _books(found: FoundTransaction) -> _Books:
     return books
 
 
-def _candidate(one: TokenTransfer, looked: Lookup, found: FoundTransaction, books: _Books) -> Candidate:
+def _candidate(one: TokenTransfer, looked: Lookup, found: FoundTransaction, books: _ChainRecords) -> ProofCandidate:
     key = (one.tx_hash, one.position, one.recipient)
     transfer_id, is_used = books.get(key, _Known())
     depth = 1 if looked.head is None else looked.head - one.block_height + 1
-    return Candidate(
+    return ProofCandidate(
         tx_hash=one.tx_hash,
         position=one.position,
         token=one.token,

@@ -19,9 +19,9 @@ from x402.byhash.forms import is_signed_by_payer
 from x402.inputs import FAILING, Proof, VerifyRequest
 from x402.payloads import invalid_payload
 from x402.payments.addresses import expect_machines, is_paid_at
-from x402.payments.claims import Caller, kept_answer, note_unread, read_books, take_unread, use_recorded, use_up
+from x402.payments.claims import Caller, kept_answer, note_unread, read_records, take_unread, use_recorded, use_up
 from x402.payments.large import awaits_second_node
-from x402.rules import Candidate, Facts, Verdict
+from x402.rules import ProofCandidate, ProofFacts, ProofVerdict
 from x402.states import Reason
 
 __all__ = ["Caller", "verify"]
@@ -47,18 +47,18 @@ def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
         cursor.execute(_NOTE, parameters)
 
 
-def asked_for(proof: Proof) -> Verdict | None:
+def asked_for(proof: Proof) -> ProofVerdict | None:
     """Return the verdict that a test's hash names; None if it names none."""
     if not proof.tx_hash.startswith(FAILING):
         return None
     reason = Reason(proof.tx_hash.removeprefix(FAILING))
     retry = 1 if reason in _MAY_CHANGE else None
-    return Verdict(reason=reason, message="A test asked for this.", retry_after=retry)
+    return ProofVerdict(reason=reason, message="A test asked for this.", retry_after=retry)
 
 
-def simulated(proof: Proof, *, now: datetime) -> Candidate:
+def simulated(proof: Proof, *, now: datetime) -> ProofCandidate:
     """Return the chain's answer as if the claimed payment had been made."""
-    return Candidate(
+    return ProofCandidate(
         tx_hash=proof.tx_hash,
         position=0,
         token=proof.token,
@@ -115,7 +115,7 @@ def _verify(caller: Caller, request: VerifyRequest, watch: Callable[[], None], *
     return invalid_payload(request.proof.tx_hash, verdict)
 
 
-def _unused(caller: Caller, request: VerifyRequest, paid: Candidate, *, now: datetime) -> Verdict:
+def _unused(caller: Caller, request: VerifyRequest, paid: ProofCandidate, *, now: datetime) -> ProofVerdict:
     """Return why a payment that was judged to pay was not used up."""
     merchant, mode = caller.merchant_id, caller.mode
     if not awaits_second_node(merchant, mode, request, paid, now):
@@ -125,7 +125,7 @@ def _unused(caller: Caller, request: VerifyRequest, paid: Candidate, *, now: dat
     return rules.UNVOUCHED
 
 
-def _judge_claims(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict | None:
+def _judge_claims(caller: Caller, request: VerifyRequest, *, now: datetime) -> ProofVerdict | None:
     """Return the verdict on the request's own claims, its signature included; None if it must be looked up."""
     proof, wanted = request.proof, request.requirements
     if caller.mode == Mode.TEST and (asked := asked_for(proof)):
@@ -136,20 +136,20 @@ def _judge_claims(caller: Caller, request: VerifyRequest, *, now: datetime) -> V
     if is_signed_by_payer(proof, wanted) is False:
         return _wrong_payer("The signature is not the payer's over this payment.")
     if not is_accepted(proof.chain, proof.token):
-        return Verdict(reason=Reason.WRONG_TOKEN, message="This token is not accepted on this chain.")
+        return ProofVerdict(reason=Reason.WRONG_TOKEN, message="This token is not accepted on this chain.")
     return None
 
 
-def _wrong_payer(message: str) -> Verdict:
-    return Verdict(reason=Reason.WRONG_PAYER, message=message)
+def _wrong_payer(message: str) -> ProofVerdict:
+    return ProofVerdict(reason=Reason.WRONG_PAYER, message=message)
 
 
-def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
+def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> ProofVerdict:
     """Return the verdict on a request with valid claims."""
     proof, merchant = request.proof, caller.merchant_id
     if caller.mode == Mode.TEST:
-        return Verdict(paid=simulated(proof, now=now))
-    books = read_books(merchant, proof, now=now)
+        return ProofVerdict(paid=simulated(proof, now=now))
+    books = read_records(merchant, proof, now=now)
 
     def note() -> None:
         if books.seen_at is None:
@@ -186,7 +186,7 @@ def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
     return verdict
 
 
-def _ask_chain(merchant_id: int, proof: Proof, now: datetime, *, meanwhile: Callable[[], None]) -> Facts:
+def _ask_chain(merchant_id: int, proof: Proof, now: datetime, *, meanwhile: Callable[[], None]) -> ProofFacts:
     """Ask a node about an unrecorded transaction. Raises UnavailableError."""
     try:
         return facts_from_chain(proof, merchant_id=merchant_id, now=now, meanwhile=meanwhile)

@@ -34,7 +34,7 @@ from x402.exact.authorizations import (
 from x402.exact.checks import refuse_new, refuse_others
 from x402.exact.errors import RefusedPaymentError, TakenElsewhereError
 from x402.exact.forms import network_in, parse_standard
-from x402.exact.inputs import Body, Clock, Executed, Signed, StandardRequest
+from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
 from x402.exact.kinds import network_of
 from x402.exact.quotas import SETTLING, VERIFYING, may_ask, refuse_failing
 from x402.exact.rails import rail_of
@@ -317,7 +317,7 @@ def request_of(row: Authorization) -> StandardRequest:
         units=int(row.units),
         resource=row.resource,
         extra={},
-        signed=Signed(
+        signed=SignedPayment(
             payer=row.payer,
             recipient=row.pay_to,
             units=int(row.units),

@@ -18,7 +18,7 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedPayment:
     """A payer's signed payment: `units` of the token to `recipient`, between two Unix times.
 
     Addresses are in the chain's own spelling (EIP-55, base58). `nonce` is what the chain refuses to see twice: of EIP-3009
@@ -57,7 +57,7 @@ class StandardRequest:
     units: int
     resource: str
     extra: Mapping[str, Any]
-    signed: Signed
+    signed: SignedPayment
     # The standard's codes for the chain's family, if they differ from the usual ones.
     reasons: Mapping[str, str]
 

@@ -9,7 +9,7 @@ from accounts.states import Mode
 from settlements.gas.keys import GasKeyError
 from wallets.chains.family import ChainFamily
 from x402.exact.evm.rail import EvmRail
-from x402.exact.inputs import Body, Clock, Signed, StandardRequest
+from x402.exact.inputs import Body, Clock, SignedPayment, StandardRequest
 from x402.exact.solana.rail import SolanaRail
 from x402.models import Authorization
 
@@ -56,7 +56,7 @@ class Rail(Protocol):
         """Return the checked fields of the requirements' `extra`. Raises RefusedPaymentError."""
         ...
 
-    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> Signed:
+    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> SignedPayment:
         """Return a payer's signed payment, checked. Raises RefusedPaymentError."""
         ...
 

@@ -27,7 +27,7 @@ from x402.models import KeptAnswer, Sighting, X402Payment
 from x402.payloads import valid_payload
 from x402.payments.addresses import settles_directly
 from x402.payments.large import IS_BELIEVED, ask_early, is_limited, limits_for, turn_of_seller
-from x402.rules import IN_HAND, OLDEST, Candidate, Facts
+from x402.rules import IN_HAND, OLDEST, ProofCandidate, ProofFacts
 from x402.states import PaymentStatus, Protocol
 
 log = structlog.get_logger(__name__)
@@ -36,13 +36,13 @@ KEPT: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class ProofRecords:
     """Our records about a proof. `facts` know the transaction only if a watcher recorded it.
 
     `seen_at` is None if nobody named the transaction before.
     """
 
-    facts: Facts
+    facts: ProofFacts
     seen_at: datetime | None
     requires_signature: bool
 
@@ -82,7 +82,7 @@ _READ: Final = f"""
 """  # noqa: S608 - only our own text is put in
 
 
-def read_books(merchant_id: int, proof: Proof, *, now: datetime) -> Books:
+def read_records(merchant_id: int, proof: Proof, *, now: datetime) -> ProofRecords:
     """Return our records about a proof, in one statement. Its payTo is known to be the merchant's."""
     parameters: dict[str, Any] = {
         "merchant": merchant_id,
@@ -96,15 +96,15 @@ def read_books(merchant_id: int, proof: Proof, *, now: datetime) -> Books:
         cursor.execute(_READ, parameters)
         rows = cursor.fetchall()
     candidates = [_candidate(proof.chain, row) for row in rows if row[2] is not None]
-    facts = Facts(pay_to=proof.pay_to, is_known=bool(candidates), succeeded=True, candidates=candidates)
-    return Books(facts, seen_at=rows[0][0], requires_signature=rows[0][1])
+    facts = ProofFacts(pay_to=proof.pay_to, is_known=bool(candidates), succeeded=True, candidates=candidates)
+    return ProofRecords(facts, seen_at=rows[0][0], requires_signature=rows[0][1])
 
 
-def _candidate(chain: str, row: Sequence[Any]) -> Candidate:
+def _candidate(chain: str, row: Sequence[Any]) -> ProofCandidate:
     _, _, pk, tx_hash, position, token, units, sender, recipient, *rest = row
     height, block_time, is_final, head, is_used, is_awaited = rest
     depth = max((head or height) - height + 1, 1)
-    return Candidate(
+    return ProofCandidate(
         tx_hash=tx_hash,
         position=position,
         token=token,
@@ -235,7 +235,7 @@ def use_recorded(caller: Caller, request: VerifyRequest, *, now: datetime) -> di
     return _use(_USE_RECORDED, caller, request, parameters, now)
 
 
-def use_up(caller: Caller, request: VerifyRequest, paid: Candidate, *, now: datetime) -> dict[str, Any] | None:
+def use_up(caller: Caller, request: VerifyRequest, paid: ProofCandidate, *, now: datetime) -> dict[str, Any] | None:
     """Use up a payment that was judged to pay, and return the valid response; None if another request was faster.
 
     The other request has the same payment, or the same Idempotency-Key. None also for a part of a large sum that waits.

@@ -19,7 +19,7 @@ from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
 from wallets.transfers.service import ask_witnesses
 from x402.inputs import VerifyRequest
-from x402.rules import Candidate
+from x402.rules import ProofCandidate
 
 WINDOW: Final = timedelta(hours=1)
 """How long a payment counts in its payer's and its seller's sum: as long as a proof may be old."""
@@ -98,7 +98,9 @@ def turn_of_seller(merchant_id: int, limits: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def awaits_second_node(merchant_id: int, mode: Mode, request: VerifyRequest, paid: Candidate, now: datetime) -> bool:
+def awaits_second_node(
+    merchant_id: int, mode: Mode, request: VerifyRequest, paid: ProofCandidate, now: datetime
+) -> bool:
     """Whether a payment is part of a large sum and not vouched for yet; a second node is asked for its word then."""
     limits = limits_for(merchant_id, mode, request, now=now)
     if not is_limited(limits):

@@ -24,7 +24,7 @@ from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
 from settlements.models import Hold
 from settlements.sweeps.escrow import release
-from settlements.sweeps.plan import Waiting
+from settlements.sweeps.plan import WaitingFilter
 from settlements.sweeps.service import resume, sweep
 from tests.factories import WALLET, make_checkout, make_live_chain, make_merchant, make_user, make_wallet
 from tests.wallets.factories import make_watcher, read_all
@@ -32,7 +32,7 @@ from tests.wallets.paying import transfer
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")
-WAITING = Waiting("base", "USDC")
+WAITING = WaitingFilter("base", "USDC")
 
 
 def make_real(merchant: Merchant, *, escrow: bool) -> CheckoutRow:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from localnet.anvil import Anvil
 from localnet.tokens import balance_of, execute
 from settlements.gas.ledger import GasCall, intend
-from settlements.gas.node import GasNode, Receipt, broadcast
+from settlements.gas.node import GasNode, GasReceipt, broadcast
 from settlements.gas.upkeep import GIVE_UP_AFTER
 from settlements.models import GasAttempt, GasTransaction, Hold, SettledOutflow, Settlement, TroubledForwarder
 from settlements.states import Purpose, SettlementStatus, TransactionState
@@ -84,7 +84,7 @@ def test_polygons_event_of_a_fee_makes_no_transaction_a_batch() -> None:
         "topics": ["0x" + "4d" * 32, *["0x" + "00" * 12 + "ab" * 20] * 3],
         "data": "0x" + "00" * 160,
     }
-    ours = Receipt("0x" + "01" * 32, 1, "0x" + "02" * 32, True, 21_000, 1, [fee])
+    ours = GasReceipt("0x" + "01" * 32, 1, "0x" + "02" * 32, True, 21_000, 1, [fee])
     assert service._is_empty(ours)
     assert not service._is_empty(replace(ours, succeeded=False))
 

@@ -14,7 +14,7 @@ from tests.wallets.watching import watch
 from wallets.models import ChainCursor, DepositOutflow, WatchedMovement
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState
@@ -69,7 +69,7 @@ def test_what_was_final_on_a_local_chain_that_was_replaced_is_in_no_block_any_mo
     read_all(watcher)
     ChainCursor.objects.update(genesis_hash="0x" + "00" * 32)
     successor = make_watcher(base_node.url)
-    assert successor.tick(now=timezone.now()) is Outcome.AHEAD
+    assert successor.tick(now=timezone.now()) is PassOutcome.AHEAD
     successor.close()
     rows = WatchedMovement.objects.order_by("pk").values_list("state", "block_height")
     assert list(rows) == [(CONFIRMED, -1), (ORPHANED, base_node.block_number())]

@@ -10,7 +10,7 @@ from tests.wallets.ledger import Ledger, no_answer
 from tests.wallets.watchers.test_accounts import LATER
 from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError
 from wallets.models import AccountCursor, ChainCursor, Transfer
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +39,7 @@ def test_one_account_that_cannot_be_read_does_not_hold_up_the_others(error: Exce
     watched.ledger.trouble = breaks_on(bytes(bad.key), error)
     for wallet in wallets:
         watched.pay(wallet)
-    assert watched.tick(after=1) is Outcome.IDLE
+    assert watched.tick(after=1) is PassOutcome.IDLE
     assert set(Transfer.objects.values_list("wallet", flat=True)) == {wallet.pk for wallet in good}
     assert cursor_of(bad).height == before
     assert cursor_of(bad).last_error

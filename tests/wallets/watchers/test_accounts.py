@@ -14,7 +14,7 @@ from wallets.models import EPOCH, ChainCursor, Transfer
 from wallets.states import TransferState
 from wallets.watchers import account_ingest as accountingest
 from wallets.watchers.leases import LeaseLostError
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=30)
@@ -29,7 +29,7 @@ def test_a_payment_is_recorded_in_the_next_pass_and_read_again_without_effect() 
     watched, wallet = Watched(), make_account(expected_until=LATER)
     watched.tick()
     told = watched.pay(wallet)
-    assert watched.tick(after=1) is Outcome.IDLE
+    assert watched.tick(after=1) is PassOutcome.IDLE
     found = Transfer.objects.get()
     assert (found.tx_hash, found.units, found.wallet_id) == (told.tx_hash, 25, wallet.pk)
     assert (found.merchant_id, found.mode, found.deposit_id) == (wallet.merchant_id, "live", None)
@@ -76,7 +76,7 @@ def test_a_chain_that_does_not_grow_is_not_asked_more_often(grown: int) -> None:
     watched = found(confirmations=2)
     assert watched.watcher.longest_pause(1.0) < 1.0
     watched.ledger.height += grown
-    assert watched.tick(after=1) is Outcome.IDLE
+    assert watched.tick(after=1) is PassOutcome.IDLE
     assert states() == [DETECTED]
     assert watched.watcher.longest_pause(1.0) == 1.0
 
@@ -164,7 +164,7 @@ def test_a_node_that_lags_moves_nothing_back() -> None:
     watched.tick()
     before = cursor_of(wallet).height
     watched.ledger.height -= 10
-    assert watched.tick(after=1) is Outcome.IDLE
+    assert watched.tick(after=1) is PassOutcome.IDLE
     assert cursor_of(wallet).height == before
     assert ChainCursor.objects.get().head == before
     assert states() == [CONFIRMED]
@@ -242,8 +242,8 @@ def test_a_second_watcher_stands_by_even_while_the_first_rests() -> None:
     second = Watched(ledger=first.ledger, owner="two")
     first.tick()
     for _ in range(20):
-        assert first.tick(after=1) is Outcome.QUIET
-        assert second.tick(after=1) is Outcome.STANDBY
+        assert first.tick(after=1) is PassOutcome.QUIET
+        assert second.tick(after=1) is PassOutcome.STANDBY
 
 
 def test_a_local_chain_that_was_replaced_is_read_anew() -> None:
@@ -253,7 +253,7 @@ def test_a_local_chain_that_was_replaced_is_read_anew() -> None:
     watched.ledger.first, watched.ledger.height = "another", 3
     watched.ledger.transfers.clear()
     watched.pay(wallet, 26)
-    assert watched.tick(after=1) is Outcome.AHEAD
+    assert watched.tick(after=1) is PassOutcome.AHEAD
     watched.tick()
     found = Transfer.objects.order_by("units").values_list("units", "state")
     assert list(found) == [(25, CONFIRMED), (26, CONFIRMED)]
@@ -267,7 +267,7 @@ def test_a_public_chain_with_another_first_block_stops() -> None:
     watched.ledger.first = "another"
     watched.restart()
     watched.tick(after=1)
-    assert watched.tick(after=1) is Outcome.HALTED
+    assert watched.tick(after=1) is PassOutcome.HALTED
     cursor = ChainCursor.objects.get()
     assert "another chain" in cursor.halted_reason
     # No fork is known: what came in the hour before is in doubt.

@@ -20,7 +20,7 @@ from wallets.chains.base import ChainUnavailableError, ReorgDuringReadError
 from wallets.models import Block, ChainCursor, Transfer
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("somebody_may_pay")]
 USDC = token_address("USDC")
@@ -46,7 +46,7 @@ def test_a_payment_is_detected_in_the_next_pass(base_node: Anvil, watcher: Watch
     deposit = make_deposit()
     read_all(watcher)
     tx_hash = transfer(base_node, payer(base_node), USDC, address_of(deposit), 25_000_000)
-    assert watcher.tick(now=timezone.now()) is Outcome.IDLE
+    assert watcher.tick(now=timezone.now()) is PassOutcome.IDLE
     found = Transfer.objects.get()
     block = base_node.block()
     assert found.tx_hash == tx_hash
@@ -126,7 +126,7 @@ def test_blocks_without_transfers_move_the_cursor(base_node: Anvil, watcher: Wat
 def test_a_pass_with_nothing_new_still_vouches_for_the_chain(base_node: Anvil, watcher: Watcher) -> None:
     read_all(watcher)
     now = timezone.now()
-    assert watcher.tick(now=now) is Outcome.IDLE
+    assert watcher.tick(now=now) is PassOutcome.IDLE
     cursor = ChainCursor.objects.get()
     assert (cursor.read_through_at, cursor.head_at) == (now, now)
     assert base_node.block_number() == cursor.height

@@ -25,7 +25,7 @@ from wallets.states import TransferState
 from wallets.transfers.doubts import doubts
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.ingest import resume
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("somebody_may_pay")]
 USDC = token_address("USDC")
@@ -104,7 +104,7 @@ def test_after_a_fork_nothing_is_vouched_for_until_the_new_blocks_were_read(
     read_all(idle_watcher)
     assert ChainCursor.objects.get().read_through_at is not None
     fork(base_node, 2)
-    assert idle_watcher.tick(now=timezone.now()) is Outcome.AHEAD
+    assert idle_watcher.tick(now=timezone.now()) is PassOutcome.AHEAD
     assert ChainCursor.objects.get().read_through_at is None
     now = timezone.now()
     read_all(idle_watcher, now=now)
@@ -179,7 +179,7 @@ def test_a_chain_that_lost_its_tip_waits_and_vouches_for_nothing(base_node: Anvi
     read_all(idle_watcher)
     before = ChainCursor.objects.get()
     base_node.shorten(2)
-    assert idle_watcher.tick(now=timezone.now()) is Outcome.IDLE
+    assert idle_watcher.tick(now=timezone.now()) is PassOutcome.IDLE
     after = ChainCursor.objects.get()
     assert (after.height, after.read_through_at) == (before.height, before.read_through_at)
     base_node.mine(3)
@@ -203,8 +203,8 @@ def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(
     assert Transfer.objects.get().state == CONFIRMED
     fork(base_node, 7)
     base_node.mine()
-    assert idle_watcher.tick(now=timezone.now()) is Outcome.HALTED
-    assert idle_watcher.tick(now=timezone.now()) is Outcome.HALTED
+    assert idle_watcher.tick(now=timezone.now()) is PassOutcome.HALTED
+    assert idle_watcher.tick(now=timezone.now()) is PassOutcome.HALTED
     cursor = ChainCursor.objects.get()
     assert "depth 7" in cursor.halted_reason
     paid = Transfer.objects.get()
@@ -266,7 +266,7 @@ def test_a_public_chain_with_another_first_block_stops(base_node: Anvil) -> None
     ChainCursor.objects.update(genesis_hash="0x" + "00" * 32)
     watcher.close()
     watcher = make_watcher(base_node.url, NETWORK="mainnet")
-    assert watcher.tick(now=timezone.now()) is Outcome.AHEAD
-    assert watcher.tick(now=timezone.now()) is Outcome.HALTED
+    assert watcher.tick(now=timezone.now()) is PassOutcome.AHEAD
+    assert watcher.tick(now=timezone.now()) is PassOutcome.HALTED
     assert "another chain" in ChainCursor.objects.get().halted_reason
     watcher.close()

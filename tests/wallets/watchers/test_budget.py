@@ -9,7 +9,7 @@ from tests.wallets.ledger import Ledger
 from wallets.chains.base import Account
 from wallets.models import ChainCursor, Transfer
 from wallets.watchers.leases import LONGEST_LEASE_SECONDS
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 LATER = NOW + timedelta(minutes=30)
@@ -85,9 +85,9 @@ def test_an_idle_chain_asks_once_a_minute() -> None:
 def test_who_is_expected_all_of_a_sudden_is_read_in_the_next_pass() -> None:
     watched, wallet = limited(200), make_account()
     watched.run(30)
-    assert watched.tick(after=1) is Outcome.QUIET
+    assert watched.tick(after=1) is PassOutcome.QUIET
     type(wallet).objects.update(expected_until=LATER)
-    assert watched.tick(after=1) is Outcome.IDLE
+    assert watched.tick(after=1) is PassOutcome.IDLE
     assert cursor_of(wallet).read_at == watched.now
 
 
@@ -115,7 +115,7 @@ def test_who_comes_while_the_others_are_saved_for_is_read_at_once() -> None:
     wallet = make_account()
     watched.run(120)
     # Right after a pass that spent all there was.
-    while watched.tick(after=1) is Outcome.QUIET:
+    while watched.tick(after=1) is PassOutcome.QUIET:
         pass
     type(wallet).objects.filter(pk=wallet.pk).update(expected_until=LATER)
     watched.run(5)

@@ -18,7 +18,7 @@ from wallets.receiving.service import expect_payments
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")
@@ -28,8 +28,8 @@ MINUTE = timedelta(minutes=1)
 def passes(watcher: Watcher, seconds: int, *, since: datetime) -> int:
     """How many passes it does, asked each second."""
     outcomes = [watcher.tick(now=since + timedelta(seconds=second)) for second in range(seconds)]
-    assert set(outcomes) <= {Outcome.QUIET, Outcome.IDLE}
-    return outcomes.count(Outcome.IDLE)
+    assert set(outcomes) <= {PassOutcome.QUIET, PassOutcome.IDLE}
+    return outcomes.count(PassOutcome.IDLE)
 
 
 def payable_until(until: datetime) -> DepositAddress:
@@ -56,10 +56,10 @@ def test_somebody_to_pay_means_a_pass_each_time(idle_watcher: Watcher) -> None:
 def test_a_new_checkout_is_watched_from_the_next_pass_on(base_node: Anvil, idle_watcher: Watcher) -> None:
     now = timezone.now()
     read_all(idle_watcher, now=now)
-    assert idle_watcher.tick(now=now) is Outcome.QUIET
+    assert idle_watcher.tick(now=now) is PassOutcome.QUIET
     deposit = payable_until(now + 30 * MINUTE)
     transfer(base_node, payer(base_node), USDC, address_of(deposit), 25)
-    assert idle_watcher.tick(now=now) is Outcome.IDLE
+    assert idle_watcher.tick(now=now) is PassOutcome.IDLE
     assert Transfer.objects.get().units == 25
 
 
@@ -72,7 +72,7 @@ def test_a_checkout_is_waited_for_until_its_last_payment_may_have_been_mined(
     now = timezone.now()
     payable_until(now - ago)
     read_all(idle_watcher, now=now)
-    wanted = Outcome.IDLE if is_expected else Outcome.QUIET
+    wanted = PassOutcome.IDLE if is_expected else PassOutcome.QUIET
     assert idle_watcher.tick(now=now) is wanted
 
 
@@ -83,13 +83,13 @@ def test_late_money_is_seen_within_a_minute_and_followed_until_it_is_final(
     deposit = payable_until(now - timedelta(days=3))
     read_all(idle_watcher, now=now)
     transfer(base_node, payer(base_node), USDC, address_of(deposit), 25)
-    assert idle_watcher.tick(now=now + timedelta(seconds=59)) is Outcome.QUIET
-    assert idle_watcher.tick(now=now + MINUTE) is Outcome.IDLE
+    assert idle_watcher.tick(now=now + timedelta(seconds=59)) is PassOutcome.QUIET
+    assert idle_watcher.tick(now=now + MINUTE) is PassOutcome.IDLE
     assert Transfer.objects.get().state == TransferState.DETECTED
     base_node.mine(6)
-    assert idle_watcher.tick(now=now + MINUTE) is Outcome.IDLE
+    assert idle_watcher.tick(now=now + MINUTE) is PassOutcome.IDLE
     assert Transfer.objects.get().state == TransferState.CONFIRMED
-    assert idle_watcher.tick(now=now + MINUTE) is Outcome.QUIET
+    assert idle_watcher.tick(now=now + MINUTE) is PassOutcome.QUIET
 
 
 def test_a_chain_that_fell_behind_is_read_on_until_it_caught_up(base_node: Anvil) -> None:
@@ -98,8 +98,8 @@ def test_a_chain_that_fell_behind_is_read_on_until_it_caught_up(base_node: Anvil
     read_all(public, now=now)
     base_node.mine(300)
     outcomes = [public.tick(now=now + MINUTE) for _ in range(12)]
-    assert outcomes.count(Outcome.AHEAD) > 2
-    assert outcomes[-1] is Outcome.QUIET
+    assert outcomes.count(PassOutcome.AHEAD) > 2
+    assert outcomes[-1] is PassOutcome.QUIET
     assert ChainCursor.objects.get().height == base_node.block_number()
     public.close()
 
@@ -109,29 +109,29 @@ def test_a_watcher_that_has_just_begun_reads_whatever_was_read_before(base_node:
     read_all(idle_watcher, now=now)
     idle_watcher.stop()
     other = make_watcher(base_node.url, owner="two")
-    assert other.tick(now=now) is Outcome.IDLE
-    assert other.tick(now=now) is Outcome.QUIET
+    assert other.tick(now=now) is PassOutcome.IDLE
+    assert other.tick(now=now) is PassOutcome.QUIET
     other.close()
 
 
 def test_a_second_watcher_stands_by_while_the_first_rests(base_node: Anvil, idle_watcher: Watcher) -> None:
     read_all(idle_watcher)
     other = make_watcher(base_node.url, owner="two")
-    assert idle_watcher.tick(now=timezone.now()) is Outcome.QUIET
-    assert other.tick(now=timezone.now()) is Outcome.STANDBY
+    assert idle_watcher.tick(now=timezone.now()) is PassOutcome.QUIET
+    assert other.tick(now=timezone.now()) is PassOutcome.STANDBY
     other.close()
 
 
 def test_a_time_that_a_wrong_clock_wrote_is_not_waited_for(idle_watcher: Watcher) -> None:
     read_all(idle_watcher)
     ChainCursor.objects.update(due_at=timezone.now() + timedelta(days=1))
-    assert idle_watcher.tick(now=timezone.now()) is Outcome.IDLE
+    assert idle_watcher.tick(now=timezone.now()) is PassOutcome.IDLE
 
 
 def test_deposits_there_by_mistake_leave_an_exact_amount_chain_idle(idle_ethereum_watcher: Watcher) -> None:
     payable_until(timezone.now() + 30 * MINUTE)
     read_all(idle_ethereum_watcher)
-    assert idle_ethereum_watcher.tick(now=timezone.now()) is Outcome.QUIET
+    assert idle_ethereum_watcher.tick(now=timezone.now()) is PassOutcome.QUIET
 
 
 def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(idle_ethereum_watcher: Watcher) -> None:
@@ -140,13 +140,13 @@ def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(
     wallet = make_wallet(make_merchant(), "ethereum")
     other = make_wallet(make_merchant(), "tron", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb")
     expect_payments("tron", address=other.address, until=now + 30 * MINUTE)
-    assert idle_ethereum_watcher.tick(now=now) is Outcome.QUIET
+    assert idle_ethereum_watcher.tick(now=now) is PassOutcome.QUIET
     expect_payments("ethereum", address=wallet.address, until=now + 30 * MINUTE)
-    assert idle_ethereum_watcher.tick(now=now) is Outcome.IDLE
+    assert idle_ethereum_watcher.tick(now=now) is PassOutcome.IDLE
 
 
 def test_while_it_rests_a_chain_costs_a_few_short_questions(idle_watcher: Watcher) -> None:
     read_all(idle_watcher)
     with CaptureQueriesContext(connection) as queries:
-        assert idle_watcher.tick(now=timezone.now()) is Outcome.QUIET
+        assert idle_watcher.tick(now=timezone.now()) is PassOutcome.QUIET
     assert len(queries) == 2

@@ -20,7 +20,7 @@ from wallets.states import TransferState
 from wallets.watchers import blocks, leases
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.leases import LeaseLostError, release_lease, take_lease
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("somebody_may_pay")]
 USDC = token_address("USDC")
@@ -85,9 +85,9 @@ def test_a_lease_that_was_given_back_can_be_taken_at_once() -> None:
 def test_a_second_watcher_stands_by(base_node: Anvil, other: Watcher) -> None:
     first = make_watcher(base_node.url)
     read_all(first)
-    assert other.tick(now=timezone.now()) is Outcome.STANDBY
+    assert other.tick(now=timezone.now()) is PassOutcome.STANDBY
     first.stop()
-    assert other.tick(now=timezone.now()) is Outcome.IDLE
+    assert other.tick(now=timezone.now()) is PassOutcome.IDLE
     first.close()
 
 

@@ -10,7 +10,7 @@ from tests.wallets.factories import make_deposit, read_all
 from wallets.models import ReceivingWallet
 from wallets.receiving.service import expect_payments
 from wallets.watchers.blocks import Watcher
-from wallets.watchers.passes import Outcome
+from wallets.watchers.passes import PassOutcome
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 def test_a_simulated_checkout_wakes_no_chain(idle_watcher: Watcher) -> None:
     make_deposit(mode="test")
     read_all(idle_watcher)
-    assert idle_watcher.tick(now=timezone.now()) is Outcome.QUIET
+    assert idle_watcher.tick(now=timezone.now()) is PassOutcome.QUIET
 
 
 def test_an_expectation_grows_and_never_shrinks() -> None:

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.delivery.attempts import Outcome, record
+from webhooks.delivery.attempts import AttemptOutcome, record
 from webhooks.delivery.claims import Claimed, Room, due_deliveries, take_endpoints
 from webhooks.delivery.retries import retry
 from webhooks.endpoints.service import disable_endpoint
@@ -30,8 +30,8 @@ def claim(count: int = 1, **health: Any) -> list[Claimed]:
     return due_deliveries("one", rooms, held=[], now=NOON)
 
 
-def outcome(claimed: Claimed, status: int, *, after: timedelta = LEASE) -> Outcome:
-    return Outcome(claimed, Answer(status), NOON, after, {}, {})
+def outcome(claimed: Claimed, status: int, *, after: timedelta = LEASE) -> AttemptOutcome:
+    return AttemptOutcome(claimed, Answer(status), NOON, after, {}, {})
 
 
 def test_a_failure_that_another_sender_recorded_first_counts_once() -> None:

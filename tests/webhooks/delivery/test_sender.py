@@ -348,5 +348,5 @@ def test_a_row_that_cannot_be_recorded_does_not_keep_back_the_others(monkeypatch
     assert refused
 
 
-def _with_null_byte(outcome: attempts.Outcome) -> attempts.Outcome:
+def _with_null_byte(outcome: attempts.AttemptOutcome) -> attempts.AttemptOutcome:
     return replace(outcome, response_body="\x00")

@@ -61,7 +61,7 @@ BALANCES: Final = ("preTokenBalances", "postTokenBalances")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class InstructionStep:
     """An instruction. `order` is that of running: an inner instruction follows the outer one that called it."""
 
     order: int
@@ -95,7 +95,7 @@ class Flow:
         return _order(self.position - PARTS_FROM >> 16, 0)
 
 
-def read_steps(message: Any, meta: Any, keys: Sequence[str]) -> list[Step]:
+def read_steps(message: Any, meta: Any, keys: Sequence[str]) -> list[InstructionStep]:
     """Return a transaction's instructions in the order in which they run. Raises MalformedAnswerError."""
     own = items(field(message, "instructions"))
     if len(own) > _MOST_OWN:
@@ -110,17 +110,17 @@ def read_steps(message: Any, meta: Any, keys: Sequence[str]) -> list[Step]:
             refuse("inner instructions came twice, or too many")
         told |= {_order(top, number): one for number, one in enumerate(inner, 1)}
     return [
-        Step(order, keys[_program(one, keys)], one, len(keys))
+        InstructionStep(order, keys[_program(one, keys)], one, len(keys))
         for order, one in sorted(told.items(), key=lambda item: item[0])
     ]
 
 
-def read_flows(steps: Sequence[Step]) -> list[Flow]:
+def read_flows(steps: Sequence[InstructionStep]) -> list[Flow]:
     """Return what the token programs' instructions move, of any token. Raises MalformedAnswerError."""
     return [flow for step in steps if step.program in TOKEN_PROGRAMS for flow in _flows(step)]
 
 
-def _flows(step: Step) -> Iterator[Flow]:
+def _flows(step: InstructionStep) -> Iterator[Flow]:
     text = field(step.told, "data")
     if not isinstance(text, str):
         refuse("an instruction's data is not its data")
@@ -192,7 +192,7 @@ class Labels:
     A Solana Pay reference is an account that is neither written nor signs, and that the payment itself does not need.
     """
 
-    def __init__(self, accounts: Accounts, steps: Sequence[Step], meta: Any) -> None:
+    def __init__(self, accounts: Accounts, steps: Sequence[InstructionStep], meta: Any) -> None:
         self._keys = accounts.keys
         self._steps = {one.order: one for one in steps}
         told = [entry for name in BALANCES for entry in items(field(meta, name))]

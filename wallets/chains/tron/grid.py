@@ -34,14 +34,14 @@ MOST_PAGES: Final = 50
 _MARGIN: Final = timedelta(seconds=10)
 
 
-class Page(NamedTuple):
+class GridPage(NamedTuple):
     """A page of an account's listing. An empty `fingerprint` marks the last one."""
 
     tx_ids: list[str]
     fingerprint: str
 
 
-class Log(NamedTuple):
+class GridLog(NamedTuple):
     """A transfer of a watched token (0x and hex). `position` counts all Transfer logs of its transaction."""
 
     position: int
@@ -51,12 +51,12 @@ class Log(NamedTuple):
     recipient: bytes
 
 
-class Transaction(NamedTuple):
+class GridTransaction(NamedTuple):
     """A successful transaction in a solidified block."""
 
     tx_id: str
     height: int
-    logs: list[Log]
+    logs: list[GridLog]
 
 
 def milliseconds(moment: datetime) -> str:
@@ -64,7 +64,7 @@ def milliseconds(moment: datetime) -> str:
     return str(int(moment.timestamp() * 1000))
 
 
-def page_of(answer: Any) -> Page:
+def page_of(answer: Any) -> GridPage:
     """Read a page of an account's transfers. Raises MalformedAnswerError."""
     told = _object(answer)
     if told.get("success") is not True:
@@ -73,10 +73,10 @@ def page_of(answer: Any) -> Page:
     fingerprint = _object(told.get("meta")).get("fingerprint", "")
     if not isinstance(fingerprint, str) or len(fingerprint) > _LONGEST_FINGERPRINT:
         _refuse("a fingerprint is not a text")
-    return Page([_hash(_object(row).get("transaction_id")) for row in rows], fingerprint)
+    return GridPage([_hash(_object(row).get("transaction_id")) for row in rows], fingerprint)
 
 
-def transaction(answer: Any, *, tx_id: str, tokens: Collection[str]) -> Transaction:
+def transaction(answer: Any, *, tx_id: str, tokens: Collection[str]) -> GridTransaction:
     """Parse `gettransactioninfobyid`; `tokens` are the watched contracts.
 
     A failed transaction has no logs here. Raises ChainUnavailableError if it is not solidified, MalformedAnswerError.
@@ -88,12 +88,12 @@ def transaction(answer: Any, *, tx_id: str, tokens: Collection[str]) -> Transact
         _refuse("another transaction came than was asked for")
     height = _whole(told.get("blockNumber"), most=_HIGHEST)
     if _object(told.get("receipt")).get("result") != "SUCCESS":
-        return Transaction(tx_id, height, [])
+        return GridTransaction(tx_id, height, [])
     all_logs = [_object(log) for log in _list(told.get("log", []))]
     places = enumerate(log for log in all_logs if _is_transfer(log))
     # Other contracts' logs may contain anything.
     logs = [_log(log, place) for place, log in places if _emitter(log) in tokens]
-    return Transaction(tx_id, height, logs)
+    return GridTransaction(tx_id, height, logs)
 
 
 def block_ref(answer: Any, *, height: int) -> BlockRef:
@@ -119,9 +119,9 @@ def _is_transfer(log: Mapping[str, Any]) -> bool:
     return len(topics) == _TRANSFER_TOPICS and topics[0] == TRANSFER[2:]
 
 
-def _log(log: Mapping[str, Any], position: int) -> Log:
+def _log(log: Mapping[str, Any], position: int) -> GridLog:
     _, sender, recipient = log["topics"]
-    return Log(
+    return GridLog(
         position=position,
         token=_emitter(log),
         units=int(_hex(log.get("data"), digits=_WORD_DIGITS), 16),
@@ -242,7 +242,7 @@ class TronGridSource:
             fingerprint = page.fingerprint
         raise RangeTooLargeError(f"{self.label} lists too many transfers of one wallet")
 
-    def _transaction(self, tx_id: str) -> Transaction:
+    def _transaction(self, tx_id: str) -> GridTransaction:
         answer = self._node.post("walletsolidity/gettransactioninfobyid", {"value": tx_id})
         return transaction(answer, tx_id=tx_id, tokens=self._tokens)
 
@@ -251,7 +251,7 @@ class TronGridSource:
         answer = self._node.post("walletsolidity/getblock", question)
         return block_ref(answer, height=height)
 
-    def _arrivals(self, transactions: Collection[Transaction], keys: frozenset[bytes]) -> Iterator[TokenTransfer]:
+    def _arrivals(self, transactions: Collection[GridTransaction], keys: frozenset[bytes]) -> Iterator[TokenTransfer]:
         wanted = [
             (transaction, log)
             for transaction in transactions
@@ -263,7 +263,7 @@ class TronGridSource:
         for transaction, log in wanted:
             yield self._transfer(transaction, log, blocks[transaction.height])
 
-    def _transfer(self, transaction: Transaction, log: Log, block: BlockRef) -> TokenTransfer:
+    def _transfer(self, transaction: GridTransaction, log: GridLog, block: BlockRef) -> TokenTransfer:
         token = self._tokens[log.token]
         return TokenTransfer(
             chain=self._spec.name,

@@ -14,7 +14,7 @@ from wallets.chains.family import ChainSpec
 from wallets.chains.registry import ChainConfigError, load_chains
 from wallets.chains.rpc.client import Node
 from wallets.forwarders.addresses import FACTORY_ADDRESS, checksum
-from wallets.forwarders.factory import FactoryError, Transaction, deploy_factory, transaction_to_send
+from wallets.forwarders.factory import FactoryError, FactoryTransaction, deploy_factory, transaction_to_send
 
 KEY_VARIABLE = "FLORIN_DEPLOYER_KEY"
 BY_HAND = """\
@@ -97,7 +97,7 @@ def _node_of(spec: ChainSpec) -> Node:
     raise CommandError(f"No node of {spec.title} can be used: {'; '.join(problems)}.")
 
 
-def _instructions(transaction: Transaction, spec: ChainSpec) -> str:
+def _instructions(transaction: FactoryTransaction, spec: ChainSpec) -> str:
     fields = {
         "to": transaction.to,
         "value": hex(transaction.value),

@@ -16,7 +16,7 @@ import structlog
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from webhooks.delivery.sender import LEASE, Sender
+from webhooks.delivery.sender import LEASE, WebhookSender
 from webhooks.delivery.transport import DEADLINE_SECONDS, Transport
 
 log = structlog.get_logger(__name__)
@@ -76,7 +76,7 @@ async def _send(*, lease: timedelta, deadline_seconds: float) -> None:
         deadline_seconds=deadline_seconds,
     )
     async with transport:
-        sender = Sender(transport, name=name, lease=lease)
+        sender = WebhookSender(transport, name=name, lease=lease)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, sender.stop)

@@ -12,7 +12,7 @@ from django.db import transaction
 from settlements.gas.balances import expect_gas
 from settlements.gas.fees import Prices, first_fees, gas_policy
 from settlements.gas.ledger import GasCall, intend
-from settlements.gas.node import UNPAYABLE, GasNode, Receipt, broadcast, find_receipt
+from settlements.gas.node import UNPAYABLE, GasNode, GasReceipt, broadcast, find_receipt
 from settlements.gas.upkeep import empty, has_expired, note_refusal, send_first
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
@@ -172,7 +172,7 @@ def push(made: GasTransaction, request: StandardRequest, *, node: GasNode, now: 
             note_refusal(made, answer, node=node, now=now)
 
 
-def look(row: Authorization, made: GasTransaction, *, node: GasNode) -> Receipt:
+def look(row: Authorization, made: GasTransaction, *, node: GasNode) -> GasReceipt:
     """Return a transaction's receipt. Raises ReceiptMissingError if it is not in a block yet."""
     with suppress(ChainError):
         # It may have been resent with a higher fee.
@@ -181,7 +181,7 @@ def look(row: Authorization, made: GasTransaction, *, node: GasNode) -> Receipt:
     raise ReceiptMissingError(row.tx_hash)
 
 
-def look_at_once(row: Authorization, *, node: GasNode) -> Receipt | None:
+def look_at_once(row: Authorization, *, node: GasNode) -> GasReceipt | None:
     """Look for a transaction that was just sent: some chains, such as local ones, mine it at once.
 
     Returns None after some milliseconds.

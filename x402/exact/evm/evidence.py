@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from accounts.states import Mode
-from settlements.gas.node import GasNode, Receipt
+from settlements.gas.node import GasNode, GasReceipt
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
 from wallets.chains.evm import decode as evm_decode
 from wallets.chains.rpc.client import RefusedError
@@ -45,7 +45,7 @@ class Searched:
     last: int
 
 
-def told_logs(receipt: Receipt) -> list[Log]:
+def told_logs(receipt: GasReceipt) -> list[Log]:
     """Return a receipt's logs in the chain's order; each has a list of topics.
 
     Raises MalformedAnswerError for logs in another order, as transfers would get wrong positions.
@@ -54,7 +54,7 @@ def told_logs(receipt: Receipt) -> list[Log]:
     return _with_topics(receipt.logs)
 
 
-def transfers(receipt: Receipt) -> Iterator[tuple[int, Log]]:
+def transfers(receipt: GasReceipt) -> Iterator[tuple[int, Log]]:
     """Yield the transfers in a receipt, of any token, with their positions as watchers count them."""
     yield from enumerate(evm_decode.transfer_entries({"logs": told_logs(receipt)}))
 
@@ -150,7 +150,7 @@ def _used(request: StandardRequest, tx_hashes: Collection[str]) -> Iterable[tupl
     return alike.values_list("tx_hash", "position")
 
 
-def _payment_in(receipt: Receipt | None, request: StandardRequest) -> Executed | None:
+def _payment_in(receipt: GasReceipt | None, request: StandardRequest) -> Executed | None:
     """Return the first unused transfer like this one in a receipt that the proxy made."""
     if receipt is None or not receipt.succeeded:
         return None
@@ -161,7 +161,7 @@ def _payment_in(receipt: Receipt | None, request: StandardRequest) -> Executed |
     return None
 
 
-def _settled(request: StandardRequest, receipt: Receipt) -> Iterator[int]:
+def _settled(request: StandardRequest, receipt: GasReceipt) -> Iterator[int]:
     """Yield the positions of transfers like this one that the proxy made: its own event follows each of its transfers."""
     places = {_index(log): place for place, log in transfers(receipt)}
     last: int | None = None
@@ -237,7 +237,7 @@ class Evidence:
     executed: Executed | None = None
 
 
-def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
+def transfer_in(receipt: GasReceipt, request: StandardRequest) -> Executed | None:
     """Return the transfer of an authorisation in a receipt; None if there is none. Raises MalformedAnswerError.
 
     Of several alike, as in a third party's batch, it is the first one after the authorisation's own event.
@@ -306,7 +306,7 @@ def _use_of(request: StandardRequest) -> list[str]:
     return [_AUTHORIZATION_USED, topic(signed.payer), signed.nonce]
 
 
-def _used_at(receipt: Receipt, request: StandardRequest) -> int:
+def _used_at(receipt: GasReceipt, request: StandardRequest) -> int:
     """Return the position of the authorisation's own event; before all others if there is none (Permit2)."""
     for log in told_logs(receipt):
         if emitter(log) == request.asset and log["topics"] == _use_of(request):

@@ -13,7 +13,7 @@ from wallets.chains.evm.family import EVM_FAMILY
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.evm.contracts import PROXY
-from x402.exact.inputs import PERMIT2_PREFIX, Body, Signed
+from x402.exact.inputs import PERMIT2_PREFIX, Body, SignedPayment
 
 _UINT256: Final = re.compile(r"[0-9]{1,78}", re.ASCII)
 _NONCE: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
@@ -28,7 +28,7 @@ def read_domain(extra: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: value for key, value in kept.items() if isinstance(value, str) and len(value) <= 64}
 
 
-def read_signed(payload: Body, *, asset: str) -> Signed:
+def read_signed(payload: Body, *, asset: str) -> SignedPayment:
     """Parse a payer's signed authorisation of a token. Raises RefusedPaymentError."""
     signature = payload.get("signature")
     if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
@@ -38,9 +38,9 @@ def read_signed(payload: Body, *, asset: str) -> Signed:
     return _eip3009(_object(payload, "authorization"), signature)
 
 
-def _eip3009(told: Body, signature: str) -> Signed:
+def _eip3009(told: Body, signature: str) -> SignedPayment:
     nonce = _text(told, "nonce", _NONCE).lower()
-    signed = Signed(
+    signed = SignedPayment(
         payer=_payer(told),
         recipient=_party(told, "to"),
         units=_number(told, "value"),
@@ -61,13 +61,13 @@ def _eip3009(told: Body, signature: str) -> Signed:
     return replace(signed, payload=payload)
 
 
-def _permit2(told: Body, signature: str, asset: str) -> Signed:
+def _permit2(told: Body, signature: str, asset: str) -> SignedPayment:
     permitted, witness = _object(told, "permitted"), _object(told, "witness")
     # In test mode there is no later check.
     _expect(_party(told, "spender"), PROXY, "invalid_permit2_spender", _payer(told))
     _expect(_party(permitted, "token"), asset, "permit2_token_mismatch", _payer(told))
     nonce = _number(told, "nonce")
-    signed = Signed(
+    signed = SignedPayment(
         payer=_payer(told),
         recipient=_party(witness, "to"),
         units=_number(permitted, "amount"),

@@ -12,7 +12,7 @@ import structlog
 from accounts.states import Mode
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys
-from settlements.gas.node import Receipt, find_receipt
+from settlements.gas.node import GasReceipt, find_receipt
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from wallets.chains.base import ChainError, MalformedAnswerError
@@ -29,7 +29,7 @@ from x402.exact.evm.broadcast import expect_gas_for, gas_node_of, look, look_at_
 from x402.exact.evm.contracts import Call
 from x402.exact.evm.evidence import Evidence, find_used, transfer_in
 from x402.exact.evm.payloads import read_domain, read_signed
-from x402.exact.inputs import Body, Clock, Executed, Signed, StandardRequest
+from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
 from x402.exact.records import fail_row, settle_row
 from x402.models import Authorization, X402Payment
 
@@ -52,7 +52,7 @@ _FAILING: Final = "0xfa11"
 
 
 def conclude(
-    row: Authorization, request: StandardRequest, receipt: Receipt | None, *, pool: RpcPool, clock: Clock
+    row: Authorization, request: StandardRequest, receipt: GasReceipt | None, *, pool: RpcPool, clock: Clock
 ) -> Answer:
     """Return the response for a transaction that was sent; without its receipt it is still in progress."""
     if receipt is None:
@@ -156,7 +156,7 @@ class EvmRail:
         """Return the token's EIP-712 domain and the way of transfer."""
         return read_domain(extra)
 
-    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> Signed:
+    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> SignedPayment:
         """Return an EIP-3009 or Permit2 authorisation, which names its recipient."""
         return read_signed(payload, asset=asset)
 

@@ -14,7 +14,7 @@ from wallets.chains.solana import decode
 from wallets.chains.solana.balances import held
 from wallets.chains.solana.questions import ask_finalized, ask_head
 from x402.exact.quotas import Balance
-from x402.exact.solana.transfers import Transfer
+from x402.exact.solana.transfers import SignedTransfer
 
 # Errors about our own account: too little balance, or none ever.
 _OURS: Final = frozenset(
@@ -88,7 +88,7 @@ class SolanaNodes:
         is_for_good = found.block_height <= self.pool.run(ask_finalized)
         return found if is_for_good else replace(found, block_height=None)
 
-    def balance(self, transfer: Transfer) -> Balance:
+    def balance(self, transfer: SignedTransfer) -> Balance:
         """Return the balance of the account that a transfer takes from, and its slot."""
         options = {"encoding": "base64", "commitment": "confirmed"}
         asked = [[transfer.source], options]

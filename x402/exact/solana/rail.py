@@ -26,7 +26,7 @@ from x402.exact import answers
 from x402.exact import reasons as common
 from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
-from x402.exact.inputs import Body, Clock, Executed, Signed, StandardRequest
+from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
 from x402.exact.quotas import (
     WINDOW,
     Balance,
@@ -42,7 +42,7 @@ from x402.exact.quotas import (
 from x402.exact.records import fail_row, settle_row
 from x402.exact.solana import reasons, transfers
 from x402.exact.solana.nodes import SolanaNodes, nodes_of
-from x402.exact.solana.transfers import Transfer, read_transfer
+from x402.exact.solana.transfers import SignedTransfer, read_transfer
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState
 
@@ -179,7 +179,7 @@ class SolanaRail:
         """Return who pays for the network, and the memo."""
         return transfers.read_extra(extra)
 
-    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> Signed:
+    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> SignedPayment:
         """Return the signed transfer in a payer's transaction."""
         return transfers.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
 
@@ -265,7 +265,7 @@ class SolanaRail:
         return answers.pending(request, row.tx_hash)
 
 
-def _sign(row: Authorization, transfer: Transfer, request: StandardRequest, *, now: datetime) -> None:
+def _sign(row: Authorization, transfer: SignedTransfer, request: StandardRequest, *, now: datetime) -> None:
     """Sign a transfer if the payer's balance covers it and all open payments. Raises OverdrawnError, ChainError."""
     nodes, balance = nodes_of(request.spec), None
     if must_ask_balance(row, now=now):
@@ -277,7 +277,7 @@ def _sign(row: Authorization, transfer: Transfer, request: StandardRequest, *, n
         _sign_within(row, transfer, nodes.balance(transfer), now)
 
 
-def _sign_within(row: Authorization, transfer: Transfer, balance: Balance | None, now: datetime) -> None:
+def _sign_within(row: Authorization, transfer: SignedTransfer, balance: Balance | None, now: datetime) -> None:
     with transaction.atomic():
         refuse_overdrawn(row, balance, now=now)
         _cosign(row, transfer, now=now)
@@ -319,7 +319,7 @@ def _is_lost(row: Authorization, nodes: SolanaNodes) -> bool:
     return nodes.is_lost(row.tx_hash, blockhash, since=row.created_at + _EXPIRES)
 
 
-def _cosign(row: Authorization, transfer: Transfer, *, now: datetime) -> None:
+def _cosign(row: Authorization, transfer: SignedTransfer, *, now: datetime) -> None:
     """Sign a parsed and simulated transfer, and store it. From now on its network fee counts as our cost."""
     from solders.signature import Signature
     from solders.transaction import VersionedTransaction

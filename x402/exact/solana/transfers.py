@@ -12,7 +12,7 @@ from wallets.chains.solana.decode import TOKEN_PROGRAMS
 from wallets.chains.solana.questions import token_account
 from x402.exact import reasons as common
 from x402.exact.errors import RefusedPaymentError
-from x402.exact.inputs import Body, Signed
+from x402.exact.inputs import Body, SignedPayment
 from x402.exact.solana import reasons
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _MOST_MEMO: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class SignedTransfer:
     """A transfer that its payer has signed and our account has not.
 
     Keys are base58, `units` the token's base units, `network_fee` the most that our account pays, in lamports. Both sign
@@ -77,7 +77,7 @@ class _Step:
     data: bytes
 
 
-def read_transfer(raw: bytes) -> Transfer:
+def read_transfer(raw: bytes) -> SignedTransfer:
     """Parse a transaction signed by its payer alone. Raises RefusedPaymentError."""
     transaction, message = _decoded(raw)
     keys = [str(key) for key in transaction.message.account_keys]
@@ -94,7 +94,7 @@ def read_transfer(raw: bytes) -> Transfer:
         raise _refused(reasons.NO_TRANSFER, "The transfer is not by its signer.")
     _refuse_others(steps, fee_payer)
     _refuse_unsigned(transaction, message)
-    return Transfer(
+    return SignedTransfer(
         transaction=raw,
         message=message,
         digest=sha256(message).hexdigest(),
@@ -202,7 +202,7 @@ def read_extra(extra: Body) -> Mapping[str, Any]:
     return {"feePayer": fee_payer, "memo": memo}
 
 
-def read_signed(payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> Signed:
+def read_signed(payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> SignedPayment:
     """Return a payer's signed transfer, which is to `pay_to` in `asset`. Raises RefusedPaymentError."""
     text = payload.get("transaction")
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
@@ -213,7 +213,7 @@ def read_signed(payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, A
     except RefusedPaymentError as error:
         error.payer = transfer.payer
         raise
-    return Signed(
+    return SignedPayment(
         payer=transfer.payer,
         recipient=pay_to,
         units=transfer.units,
@@ -224,12 +224,12 @@ def read_signed(payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, A
     )
 
 
-def transfer_of(signed: Signed) -> Transfer:
+def transfer_of(signed: SignedPayment) -> SignedTransfer:
     """Return the transfer of a payment that was read already."""
     return read_transfer(_bytes(signed.payload["transaction"]))
 
 
-def _refuse_another(transfer: Transfer, asset: str, pay_to: str, extra: Mapping[str, Any]) -> None:
+def _refuse_another(transfer: SignedTransfer, asset: str, pay_to: str, extra: Mapping[str, Any]) -> None:
     if transfer.fee_payer != extra["feePayer"]:
         raise RefusedPaymentError(reasons.FEE_PAYER_UNKNOWN, "The transaction has another fee payer.")
     if transfer.mint != asset:
@@ -240,7 +240,7 @@ def _refuse_another(transfer: Transfer, asset: str, pay_to: str, extra: Mapping[
     _refuse_other_memo(transfer, extra)
 
 
-def _refuse_other_memo(transfer: Transfer, extra: Mapping[str, Any]) -> None:
+def _refuse_other_memo(transfer: SignedTransfer, extra: Mapping[str, Any]) -> None:
     if "memo" not in extra:
         return
     if len(transfer.memos) != 1:

@@ -18,7 +18,7 @@ from x402.exact import authorizations
 from x402.exact import facilitator as standard_settling
 from x402.exact.authorizations import claim
 from x402.exact.solana import transfers
-from x402.exact.solana.transfers import Transfer, read_transfer
+from x402.exact.solana.transfers import SignedTransfer, read_transfer
 from x402.models import Authorization, X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.concurrency]
@@ -51,7 +51,7 @@ def test_without_one_name_for_a_message_several_would_begin_and_one_is_paid(
 ) -> None:
     """The negative control of the test before this one."""
 
-    def read(raw: bytes) -> Transfer:
+    def read(raw: bytes) -> SignedTransfer:
         return replace(read_transfer(raw), digest=secrets.token_hex(32))
 
     gathered = threading.Barrier(MANY)

@@ -21,7 +21,7 @@ from localnet.solana.programs import TOKEN, token_account
 from tests.x402.exact.solana.forgeries import OURS, PAYER, SHOP, changed, draft, sealed, signed_again, take_lamports
 from tests.x402.exact.solana.payers import LIGHTHOUSE, MEMO, UNITS, Draft
 from x402.exact.errors import RefusedPaymentError
-from x402.exact.inputs import Signed
+from x402.exact.inputs import SignedPayment
 from x402.exact.solana import reasons, transfers
 from x402.exact.solana.transfers import MOST_PRIORITY_FEE, read_transfer
 
@@ -33,7 +33,7 @@ LIMIT, PRICE, TRANSFER = draft().instructions()
 
 def read(
     signed: bytes | str, *, asset: str = USDC, pay_to: str = str(SHOP.pubkey()), extra: Mapping[str, Any] | None = None
-) -> Signed:
+) -> SignedPayment:
     """What is read of the payload for a payment to the shop."""
     text = signed if isinstance(signed, str) else base64.b64encode(signed).decode()
     wanted = extra or {"feePayer": str(OURS.pubkey())}
