@@ -20,7 +20,7 @@ from wallets.chains.base import (
     TokenTransfer,
 )
 from wallets.chains.evm import decode
-from wallets.chains.evm.decode import ETHEREUM, Dialect, SidedLog, ToldTransfer, TransferLog
+from wallets.chains.evm.decode import ETHEREUM_DIALECT, Dialect, SidedLog, ToldTransfer, TransferLog
 from wallets.chains.evm.find import (
     Finder,
     LogsQuestion,
@@ -56,7 +56,7 @@ class EvmAdapter:
         spec: ChainSpec,
         pool: RpcPool,
         *,
-        dialect: Dialect = ETHEREUM,
+        dialect: Dialect = ETHEREUM_DIALECT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spec = spec

@@ -377,5 +377,5 @@ class Dialect:
     least_tag_lag: int = 0
 
 
-ETHEREUM: Final = Dialect(write_address=checksum, contract=str.lower)
+ETHEREUM_DIALECT: Final = Dialect(write_address=checksum, contract=str.lower)
 """Ethereum and chains that match it in all of this: Base, Polygon."""

@@ -9,7 +9,7 @@ from wallets.chains.evm import address as addresses
 from wallets.chains.evm import proofs
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.balances import EvmHoldings
-from wallets.chains.evm.decode import ETHEREUM
+from wallets.chains.evm.decode import ETHEREUM_DIALECT
 from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest, WalletLink
 from wallets.chains.rpc.client import Call, Node, RefusedError, ask_all
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
@@ -193,7 +193,7 @@ class EvmFamily(ChainFamily):
 
     def ask_kind(self, node: Node, address: str) -> AccountKind:
         """Return what the code at an address says it is. Raises ChainError."""
-        return ask_kind(node, ETHEREUM.contract(address))
+        return ask_kind(node, ETHEREUM_DIALECT.contract(address))
 
     def transaction_hash(self, text: str) -> str | None:
         """Return 0x and 64 lower-case digits."""
@@ -242,7 +242,7 @@ class EvmFamily(ChainFamily):
 
     def open_holdings(self, spec: ChainSpec, pool: RpcPool) -> EvmHoldings:
         """Return a reader of balances from the tokens' contracts."""
-        return EvmHoldings(spec, pool, ETHEREUM)
+        return EvmHoldings(spec, pool, ETHEREUM_DIALECT)
 
     def ask_newest(self, pool: RpcPool) -> object:
         """Ask for the block's height."""

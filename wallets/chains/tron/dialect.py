@@ -54,7 +54,7 @@ def contract(address: str) -> str:
     return f"0x{address_key(address).hex()}"
 
 
-TRON: Final = Dialect(
+TRON_DIALECT: Final = Dialect(
     write_address=write_address,
     contract=contract,
     # Contracts that do not clean their arguments keep the prefix byte.

@@ -14,7 +14,7 @@ from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRe
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
 from wallets.chains.tron import dialect, grid
-from wallets.chains.tron.dialect import KEY_HEADER, TRON
+from wallets.chains.tron.dialect import KEY_HEADER, TRON_DIALECT
 from wallets.chains.tron.unsigned_payment import TronCashier
 
 _MESSAGE_PREFIX: Final = b"\x19TRON Signed Message:\n"
@@ -56,7 +56,7 @@ class TronFamily(ChainFamily):
 
     def ask_kind(self, node: Node, address: str) -> AccountKind:
         """Return what the code at an address says it is. Raises ChainError."""
-        return ask_kind(node, TRON.contract(address))
+        return ask_kind(node, TRON_DIALECT.contract(address))
 
     def transaction_hash(self, text: str) -> str | None:
         """Return 64 lower-case digits."""
@@ -71,7 +71,7 @@ class TronFamily(ChainFamily):
 
     def token_names(self, pool: RpcPool, token: str) -> list[str]:
         """Ask the contract for its symbol and name."""
-        return pool.run(lambda node: ask_names(node, TRON.contract(token)))
+        return pool.run(lambda node: ask_names(node, TRON_DIALECT.contract(token)))
 
     def open_node(self, url: str, *, api_key: str) -> Node:
         """Return a node of java-tron's JSON-RPC."""
@@ -83,11 +83,11 @@ class TronFamily(ChainFamily):
 
     def open_adapter(self, spec: ChainSpec, pool: RpcPool) -> EvmAdapter:
         """Return a reader of its logs."""
-        return EvmAdapter(spec, pool, dialect=TRON)
+        return EvmAdapter(spec, pool, dialect=TRON_DIALECT)
 
     def open_holdings(self, spec: ChainSpec, pool: RpcPool) -> EvmHoldings:
         """Return a reader of balances from the tokens' contracts."""
-        return EvmHoldings(spec, pool, TRON)
+        return EvmHoldings(spec, pool, TRON_DIALECT)
 
     def ask_newest(self, pool: RpcPool) -> object:
         """Ask for the block's height."""

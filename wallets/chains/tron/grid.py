@@ -17,7 +17,7 @@ from wallets.chains.base import (
 from wallets.chains.evm.decode import TRANSFER
 from wallets.chains.family import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Node
-from wallets.chains.tron.dialect import KEY_HEADER, TRON, write_address
+from wallets.chains.tron.dialect import KEY_HEADER, TRON_DIALECT, write_address
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _HEX: Final = re.compile(r"[0-9a-fA-F]*", re.ASCII)
@@ -136,7 +136,7 @@ def _emitter(log: Mapping[str, Any]) -> str:
 
 def _address(topic: Any) -> bytes:
     text = _hex(topic, digits=_WORD_DIGITS)
-    if not f"0x{text}".startswith(TRON.paddings):
+    if not f"0x{text}".startswith(TRON_DIALECT.paddings):
         _refuse("a topic is longer than an address")
     return bytes.fromhex(text[-_EMITTER_DIGITS:])
 
@@ -182,7 +182,7 @@ class TronGridSource:
         """Keep `url`, the prefix of its paths; it gets the key of the node on the same host."""
         self._spec = spec
         self._node = open_node(spec, url)
-        self._tokens = {TRON.contract(t.address): t for t in spec.accepted_tokens}
+        self._tokens = {TRON_DIALECT.contract(t.address): t for t in spec.accepted_tokens}
 
     @property
     def label(self) -> str:

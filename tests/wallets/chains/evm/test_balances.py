@@ -16,7 +16,7 @@ from tests.wallets.factories import local_spec
 from wallets.chains.base import MalformedAnswerError, ReorgDuringReadError
 from wallets.chains.evm.address import address_key
 from wallets.chains.evm.balances import MULTICALL, EvmHoldings, balances_of
-from wallets.chains.evm.decode import ETHEREUM
+from wallets.chains.evm.decode import ETHEREUM_DIALECT
 from wallets.chains.registry import open_pool
 
 USDC, USDT = token_address("USDC"), token_address("USDT")
@@ -29,7 +29,7 @@ def test_every_accepted_token_of_every_account_is_told(polygon_node: Anvil) -> N
     spec = local_spec(polygon_node.url, chain="polygon")
     pool = open_pool(spec)
     accounts = {KEY: EVM, address_key(sender): sender}
-    told = EvmHoldings(spec, pool, ETHEREUM).read(accounts)
+    told = EvmHoldings(spec, pool, ETHEREUM_DIALECT).read(accounts)
     pool.close()
     assert told.height == polygon_node.block_number()
     assert told.units == {
@@ -46,7 +46,7 @@ def test_an_answer_that_is_no_word_is_refused(polygon_node: Anvil, answer: objec
         spec = local_spec(proxy.url, chain="polygon")
         pool = open_pool(spec)
         with pytest.raises(MalformedAnswerError):
-            EvmHoldings(spec, pool, ETHEREUM).read({KEY: EVM})
+            EvmHoldings(spec, pool, ETHEREUM_DIALECT).read({KEY: EVM})
         pool.close()
 
 
@@ -57,7 +57,7 @@ def test_where_a_node_keeps_no_states_a_new_block_spoils_the_reading(polygon_nod
         spec = local_spec(proxy.url, chain="polygon")
         pool = open_pool(spec)
         with pytest.raises(ReorgDuringReadError):
-            EvmHoldings(spec, pool, replace(ETHEREUM, keeps_states=False)).read({KEY: EVM})
+            EvmHoldings(spec, pool, replace(ETHEREUM_DIALECT, keeps_states=False)).read({KEY: EVM})
         pool.close()
 
 

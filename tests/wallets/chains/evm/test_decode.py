@@ -32,7 +32,7 @@ from wallets.chains.evm.decode import (
     transfer_logs,
 )
 from wallets.chains.rpc.client import MOST_BYTES
-from wallets.chains.tron.dialect import TRON, contract
+from wallets.chains.tron.dialect import TRON_DIALECT, contract
 
 USDC = token_address("USDC")
 OURS = bytes.fromhex("5b" * 20)
@@ -271,7 +271,7 @@ def test_a_topic_with_trons_prefix_byte_names_the_same_recipient() -> None:
     usdt = contract(USDT)
     topics = [TRANSFER, f"0x{'0' * 22}41{'11' * 20}", f"0x{'0' * 22}41{KEY.hex()}"]
     [sided] = sided_logs([told(address=usdt, topics=topics)])
-    [read] = transfer_logs([sided], tokens={usdt: None}, paddings=TRON.paddings)
+    [read] = transfer_logs([sided], tokens={usdt: None}, paddings=TRON_DIALECT.paddings)
     assert (read.sender, read.recipient) == sided[:2] == (b"\x11" * 20, KEY)
 
 

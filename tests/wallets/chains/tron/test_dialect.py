@@ -14,7 +14,7 @@ from wallets.chains.base import ChainUnavailableError, Hint, RangeTooLargeError
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.decode import PADDING
 from wallets.chains.evm.find import LogsQuestion
-from wallets.chains.tron.dialect import TRON, contract, write_address
+from wallets.chains.tron.dialect import TRON_DIALECT, contract, write_address
 from wallets.chains.tron.family import TRON_FAMILY
 
 WALLET = "TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr"
@@ -180,6 +180,6 @@ def test_a_wallet_nobody_asked_about_is_not_told_of(tron_node: TronNode, tron_ad
 
 
 def test_a_recipient_is_named_with_and_without_trons_prefix_byte() -> None:
-    question = LogsQuestion(["0xa6"], Hint(frozenset({KEY})), dialect=TRON)
+    question = LogsQuestion(["0xa6"], Hint(frozenset({KEY})), dialect=TRON_DIALECT)
     [(_, [asked])] = question.by_range(0, 1)
     assert asked["topics"][2] == [f"{PADDING}{KEY.hex()}", f"{PADDING[:-2]}41{KEY.hex()}"]
