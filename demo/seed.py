@@ -17,8 +17,7 @@ from demo.nodes.solana_accounts import MACHINE_CHAIN, MACHINE_WALLET
 from demo.settings_file import Credentials
 from demo.shop.logo import GREEN, shop_logo
 from wallets.chains.registry import CHAINS
-from wallets.receiving.machine_wallets import set_machine_wallet
-from wallets.receiving.service import set_receiving_wallet
+from wallets.receiving.service import set_machine_wallet, set_receiving_wallet
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.endpoints.service import set_default_url
 

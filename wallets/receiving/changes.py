@@ -29,9 +29,8 @@ from wallets.receiving.claims import (
     take_over,
 )
 from wallets.receiving.inspection import DoubtfulError, InspectionRound, in_turn
-from wallets.receiving.machine_wallets import machine_address, set_machine_wallet
 from wallets.receiving.mails import tell_applied, tell_first, tell_requested
-from wallets.receiving.service import set_receiving_wallet, usable_address
+from wallets.receiving.service import machine_address, set_machine_wallet, set_receiving_wallet, usable_address
 from wallets.states import ClaimKind
 
 log = structlog.get_logger(__name__)

@@ -1,4 +1,7 @@
-"""Sets the merchants' own wallets, and creates deposit addresses. Addresses that lose what they receive are refused."""
+"""Sets the merchants' own wallets, for buyers and for machines (x402), and creates deposit addresses.
+
+Addresses that lose what they receive are refused.
+"""
 
 from datetime import datetime
 
@@ -16,6 +19,7 @@ from wallets.chains.family import ChainSpec
 from wallets.models import DepositAddress, ReceivingWallet, WalletProof
 from wallets.networks import address_on, chain_spec, chains
 from wallets.receiving.claims import ProofRequiredError, refuse_own, refuse_unproven
+from wallets.receiving.mails import tell_machine_wallet
 from wallets.states import ClaimKind
 
 
@@ -67,7 +71,7 @@ def set_receiving_wallet(
     refuse_own(merchant, ClaimKind.CHECKOUT, chain=chain, address=canonical, now=now)
     if proof is None:
         refuse_unproven(merchant, chain=chain, address=canonical, now=now)
-    wallet = _create_wallet(merchant, chain, canonical, now, proof)
+    wallet = _create_wallet(merchant, chain, canonical, ClaimKind.CHECKOUT, now=now, proof=proof)
     record(
         merchant,
         action="receiving_wallet.set",
@@ -81,8 +85,58 @@ def set_receiving_wallet(
     return wallet
 
 
+@transaction.atomic
+def set_machine_wallet(
+    merchant: Merchant, *, chain: str, address: str, actor: Actor, now: datetime, proof: WalletProof | None = None
+) -> ReceivingWallet:
+    """Make machines pay `address` on a chain without forwarders (Solana, TON, Tron) from now on, and mail all owners.
+
+    Unlike a change of the buyers' wallet it takes effect at once: each request tells machines where to pay, and the old
+    wallet is accepted for two more hours. Raises InvalidRequestError
+    (chain_unsupported, address_invalid), ConflictError (duplicate) if the merchant's buyers pay there (see
+    `refuse_own`), and ProofRequiredError if another merchant receives there (see `refuse_unproven`); with `proof`, only if
+    another merchant is faster.
+    """
+    canonical = machine_address(chain, address)
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    present = ReceivingWallet.objects.of_machines().filter(retired_at=None)
+    current = present.filter(merchant=merchant, chain=chain).first()
+    if current is not None and current.address == canonical:
+        return current
+    refuse_own(merchant, ClaimKind.X402, chain=chain, address=canonical, now=now)
+    if proof is None:
+        refuse_unproven(merchant, chain=chain, address=canonical, now=now)
+    if current is not None:
+        ReceivingWallet.objects.filter(pk=current.pk).update(retired_at=now)
+    wallet = _create_wallet(merchant, chain, canonical, ClaimKind.X402, now=now, proof=proof)
+    before = current.address if current else None
+    record(
+        merchant,
+        action="x402.wallet_set",
+        actor=actor,
+        object_id=chain,
+        before={"address": before} if before else None,
+        after={"address": canonical},
+        now=now,
+    )
+    tell_machine_wallet(wallet, actor=actor, before=before, now=now)
+    return wallet
+
+
+def machine_address(chain: str, address: str) -> str:
+    """Return an address that machines can pay, in canonical form. Raises InvalidRequestError as `usable_address` does."""
+    canonical = usable_address(chain, address)
+    if chain_spec(chain).family.has_forwarders:
+        raise InvalidRequestError(
+            f"On {chain} machines pay a forwarder to your receiving wallet; there is nothing to set.",
+            param="chain",
+            code="chain_unsupported",
+        )
+    return canonical
+
+
 def _create_wallet(
-    merchant: Merchant, chain: str, address: str, now: datetime, proof: WalletProof | None
+    merchant: Merchant, chain: str, address: str, purpose: ClaimKind, *, now: datetime, proof: WalletProof | None
 ) -> ReceivingWallet:
     try:
         with transaction.atomic():
@@ -91,6 +145,7 @@ def _create_wallet(
                 chain=chain,
                 of_one_merchant=chain_spec(chain).exact_amount_required,
                 address=address,
+                purpose=purpose,
                 key=chain_spec(chain).family.address_key(address),
                 created_at=now,
                 inspected_at=now,

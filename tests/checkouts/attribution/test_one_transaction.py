@@ -17,7 +17,7 @@ from tests.checkouts.arrivals import exact, reference_of, reserve
 from tests.factories import make_checkout, make_user
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher, read_all
 from wallets.models import AccountCursor, Transfer
-from wallets.receiving.machine_wallets import set_machine_wallet
+from wallets.receiving.service import set_machine_wallet
 from wallets.watchers.accounts import AccountWatcher
 
 pytestmark = pytest.mark.django_db

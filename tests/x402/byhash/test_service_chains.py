@@ -18,7 +18,7 @@ from tests.wallets.factories import make_watcher, read_all
 from tests.x402.calls import Claim, ask, verdict
 from tests.x402.payers import UNITS, paid, pay_to_of
 from wallets.models import ChainCursor, Transfer
-from wallets.receiving.machine_wallets import set_machine_wallet
+from wallets.receiving.service import set_machine_wallet
 from wallets.selectors import forget
 from wallets.transfers.service import NewTransfer, record_transfers
 from x402.models import X402Payment

@@ -22,8 +22,7 @@ from tests.x402.calls import RESOURCE, Claim, ask, verdict
 from tests.x402.payers import paid
 from tests.x402.recorded import make_seller
 from wallets.models import DepositAddress, ReceivingWallet, WalletChange
-from wallets.receiving.machine_wallets import set_machine_wallet
-from wallets.receiving.service import set_receiving_wallet
+from wallets.receiving.service import set_machine_wallet, set_receiving_wallet
 from x402.byhash.forms import message_of
 from x402.inputs import Proof, Requirements
 from x402.models import X402Payment

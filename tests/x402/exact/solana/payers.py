@@ -26,7 +26,7 @@ from localnet.solana.programs import TOKEN, token_account
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_user
 from wallets.models import ChainCursor
-from wallets.receiving.machine_wallets import set_machine_wallet
+from wallets.receiving.service import set_machine_wallet
 from wallets.selectors import forget
 from x402.models import X402Payment
 

@@ -16,7 +16,7 @@ from tests.factories import make_merchant, make_user
 from tests.nodes.proxy import Fault, RpcProxy, garbage, refuses
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.solana.payers import UNITS, Shop, ticking
-from wallets.receiving.machine_wallets import set_machine_wallet
+from wallets.receiving.service import set_machine_wallet
 from wallets.selectors import forget
 from x402.exact.solana import reasons
 from x402.models import Authorization, X402Payment

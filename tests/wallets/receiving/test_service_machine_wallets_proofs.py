@@ -16,8 +16,8 @@ from tests.wallets.signing import SEED, Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.receiving.changes import apply_wallet_changes, cancel_change, request_wallet
 from wallets.receiving.claims import MACHINES_MAY_STILL_PAY, ProofRequiredError, claims_to_release, release_claim
-from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.receiving.proofs import start_proof
+from wallets.receiving.service import set_machine_wallet
 from wallets.states import ClaimKind
 
 pytestmark = pytest.mark.django_db
