@@ -2,7 +2,7 @@
 
 # Middleware for /account/, /dashboard/ and /operator/ only, in this order; see gateway.core.web.signed_in.
 SIGNED_IN_MIDDLEWARE = [
-    "accounts.login.throttle.AccountThrottleMiddleware",
+    "accounts.login.guard.AccountThrottleMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

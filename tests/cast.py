@@ -21,7 +21,7 @@ from accounts.audit.actors import Actor
 from accounts.login.people import vouch_for
 from accounts.models import Invitation, Merchant, User
 from accounts.states import Mode, Role
-from accounts.team.invitations import invite
+from accounts.team.service import invite
 from checkouts.models import InboxItem
 from tests.accounts.logins import ACTIVATE, totp_code
 from tests.checkouts.factories import make_chains_well

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from django import forms
 from django.conf import settings
 from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -16,10 +17,21 @@ from accounts.merchants.service import create_merchant
 from accounts.models import Merchant
 from accounts.states import Mode
 from accounts.team.access import PersonRequest, SeatedRequest, seated, signed_in
-from accounts.team.forms import MerchantForm
 from accounts.team.permissions import Act
 from accounts.team.selectors import merchants_of
+from accounts.words import LineField
 from gateway.core.exports import ExportTable, zip_response
+
+
+class MerchantForm(forms.Form):
+    """The name of a business."""
+
+    name = LineField(
+        label="Name of your business",
+        max_length=120,
+        help_text="Buyers see it when they pay.",
+        widget=forms.TextInput(attrs={"autocomplete": "organization"}),
+    )
 
 
 @signed_in("GET")

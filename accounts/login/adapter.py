@@ -22,8 +22,8 @@ from accounts.login import guard
 from accounts.login.guard import Secret
 from accounts.login.sessions import session_address
 from accounts.models import EMAIL_LENGTH, User
-from accounts.team.impersonation import end_look
-from accounts.team.invitations import find_invitation
+from accounts.team.operators import end_look
+from accounts.team.service import find_invitation
 from gateway.core import secrets
 from gateway.core.api import rate_limits
 from gateway.core.api.rate_limits import Limit

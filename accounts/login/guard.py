@@ -1,6 +1,10 @@
-"""Limits guesses at secrets: five in a row, then none for fifteen minutes. Also deletes old counts and ended sessions."""
+"""Limits guesses at secrets: of one account, five in a row, then none for fifteen minutes; and forms of one client address.
+
+Also deletes old counts and ended sessions.
+"""
 
 import hashlib
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
@@ -10,9 +14,13 @@ from allauth.usersessions.models import UserSession
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db import connection
+from django.http import HttpRequest, HttpResponse
 
 from accounts.errors import LockedError
 from accounts.models import Guesses
+from gateway.core.api.errors import RateLimitError
+from gateway.core.api.rate_limits import Limit
+from gateway.core.web.pages import count_visit, too_many
 
 MOST_FAILURES: Final = 5
 LOCKED_FOR: Final = timedelta(minutes=15)
@@ -30,6 +38,8 @@ ON CONFLICT (digest) DO UPDATE SET
 WHERE g.locked_until IS NULL OR g.locked_until <= %(now)s
 RETURNING failures
 """
+
+PER_ADDRESS: Final = Limit("account", 30)
 
 
 class Secret(StrEnum):
@@ -86,3 +96,25 @@ def forget_old_logins(*, now: datetime) -> int:
     alive = Session.objects.values("session_key")
     deleted, _ = UserSession.objects.exclude(session_key__in=alive).delete()
     return int(deleted) + forget_old_guesses(now=now)
+
+
+class AccountThrottleMiddleware:
+    """Refuses more than 30 forms a minute from one address to /account/, and answers 429 when password hashing is overloaded."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        if request.method == "POST" and request.path_info.startswith("/account/"):
+            try:
+                count_visit(request, PER_ADDRESS, "account")
+            except RateLimitError as error:
+                return too_many(request, error)
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Answer 429 if hashing a password had to wait too long (`accounts.login.hashers`)."""
+        if isinstance(exception, RateLimitError):
+            return too_many(request, exception)
+        return None

@@ -24,7 +24,7 @@ from accounts.login.adapter import INVITATION_KEY, audit_login_change
 from accounts.models import Invitation, User
 from accounts.states import Mode, Role
 from accounts.team.access import PersonRequest
-from accounts.team.invitations import accept_invitation, find_invitation
+from accounts.team.service import accept_invitation, find_invitation
 
 change_password = transaction.atomic(views.password_change)
 set_password = transaction.atomic(views.password_set)

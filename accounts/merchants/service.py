@@ -11,8 +11,8 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.models import Membership, Merchant
 from accounts.states import Role
-from accounts.team.owners import mail_owners
 from accounts.team.permissions import Act, may
+from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_code
 

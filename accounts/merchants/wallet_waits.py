@@ -7,7 +7,7 @@ from django.db import transaction
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.models import MOST_WALLET_CHANGE_HOURS, Merchant
-from accounts.team.owners import mail_owners
+from accounts.team.service import mail_owners
 from gateway.core.api.errors import InvalidRequestError
 
 _SOONER = """Changes of the receiving wallets of {merchant} wait {hours} hours now. {actor} asked for {wanted} hours. That

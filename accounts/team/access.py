@@ -18,7 +18,7 @@ from django.utils import timezone
 from accounts.freshness import needs_proof
 from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
-from accounts.team.impersonation import Look, find_look
+from accounts.team.operators import Look, find_look
 from accounts.team.permissions import Act, may
 
 _SAFE: Final = {"GET", "HEAD"}

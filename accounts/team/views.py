@@ -1,5 +1,6 @@
 """The team page: members and invitations; only owners change them."""
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -9,12 +10,31 @@ from accounts.audit.actors import actor_of
 from accounts.errors import TeamError
 from accounts.models import Invitation, Membership, User
 from accounts.states import Role
-from accounts.team import invitations
-from accounts.team import service as teams
+from accounts.team import service
 from accounts.team.access import SeatedRequest, seated
-from accounts.team.forms import InvitationForm, RoleForm
 from accounts.team.permissions import Act
 from accounts.team.selectors import open_invitations, team_of
+
+_ROLES = [
+    (Role.VIEWER, "Viewer: sees everything, changes nothing"),
+    (Role.ADMIN, "Admin: runs payments, webhooks and branding"),
+    (Role.OWNER, "Owner: also keys, receiving wallets, fees and the team"),
+]
+
+
+class InvitationForm(forms.Form):
+    """The address to invite, and its role."""
+
+    email = forms.EmailField(
+        label="E-mail address", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "off"})
+    )
+    role = forms.ChoiceField(label="Role", choices=_ROLES)
+
+
+class RoleForm(forms.Form):
+    """Another role for a member."""
+
+    role = forms.ChoiceField(label="Role", choices=[(role, role.label) for role in Role])
 
 
 @seated(get=Act.SEE)
@@ -30,7 +50,7 @@ def invite(request: SeatedRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=422)
     try:
-        invitations.invite(
+        service.invite(
             request.seat.merchant,
             email=form.cleaned_data["email"],
             role=Role(form.cleaned_data["role"]),
@@ -51,7 +71,7 @@ def withdraw(request: SeatedRequest, *, invitation_id: str) -> HttpResponse:
     invitation = of_merchant.filter(public_id=invitation_id).first()
     if invitation is None:
         raise Http404
-    invitations.withdraw_invitation(invitation, actor=actor_of(request), now=timezone.now())
+    service.withdraw_invitation(invitation, actor=actor_of(request), now=timezone.now())
     messages.success(request, f"{invitation.email} is no longer invited.")
     return _back(request)
 
@@ -64,7 +84,7 @@ def set_role(request: SeatedRequest, *, user_id: str) -> HttpResponse:
     if not form.is_valid():
         raise Http404
     try:
-        teams.change_role(
+        service.change_role(
             request.seat.merchant,
             member=member,
             role=Role(form.cleaned_data["role"]),
@@ -92,7 +112,7 @@ def leave(request: SeatedRequest) -> HttpResponse:
 
 def _remove(request: SeatedRequest, member: User) -> HttpResponse:
     try:
-        teams.remove_member(request.seat.merchant, member=member, actor=actor_of(request), now=timezone.now())
+        service.remove_member(request.seat.merchant, member=member, actor=actor_of(request), now=timezone.now())
     except TeamError as error:
         messages.error(request, error.message)
         return _back(request)

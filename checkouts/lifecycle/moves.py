@@ -13,7 +13,7 @@ from django.db import connection
 
 from accounts.fees.service import CompletedPayment, charge, unvoid, void
 from accounts.states import FeeKind, Mode
-from accounts.team.owners import mail_owners
+from accounts.team.service import mail_owners
 from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.errors import IllegalMoveError
 from checkouts.lifecycle.bells import ring_pages

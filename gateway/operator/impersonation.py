@@ -1,4 +1,4 @@
-"""Starts and ends an operator's impersonation of a merchant; `accounts.team.impersonation` defines it."""
+"""Starts and ends an operator's impersonation of a merchant; `accounts.team.operators` defines it."""
 
 from typing import Any, Final
 
@@ -12,10 +12,10 @@ from django.views.decorators.http import require_POST
 
 from accounts.models import Membership, Merchant
 from accounts.states import Mode
-from accounts.team.impersonation import LASTS, begin_look, end_look
+from accounts.team.operators import IMPERSONATION_LASTS, begin_look, end_look
 from gateway.operator.access import operator_of
 
-_MINUTES: Final = LASTS.seconds // 60
+_MINUTES: Final = IMPERSONATION_LASTS.seconds // 60
 
 
 class ReasonForm(forms.Form):

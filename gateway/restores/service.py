@@ -13,7 +13,7 @@ from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.models import ApiKey, Membership, Merchant
 from accounts.states import Mode
-from accounts.team.owners import mail_owners
+from accounts.team.service import mail_owners
 from checkouts.models import Checkout
 from gateway.core import json
 from gateway.core.restores import LONGEST_CHECKOUT, Restore

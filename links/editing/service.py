@@ -13,7 +13,7 @@ from accounts.audit.service import record
 from accounts.brand.facts import with_brand
 from accounts.merchants.service import refuse_if_closed
 from accounts.states import Mode
-from accounts.team.owners import mail_owners
+from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
 from gateway.core.money import format_usd

@@ -10,7 +10,7 @@ import pytest
 from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from accounts.states import Mode, Role
-from accounts.team.invitations import invite
+from accounts.team.service import invite
 from checkouts.states import InboxAct
 from settlements.states import Sender, SettlementStatus
 from tests.checkouts.inboxes import extra_item

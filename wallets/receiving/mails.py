@@ -5,7 +5,7 @@ from datetime import datetime
 from django.conf import settings
 
 from accounts.audit.actors import Actor
-from accounts.team.owners import mail_owners
+from accounts.team.service import mail_owners
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec, shown_address
 from wallets.states import ClaimKind

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connection
 
 from accounts.team.operators import operators
-from accounts.team.owners import mail_owners
+from accounts.team.service import mail_owners
 from mails.outbox import queue_mail
 from wallets.networks import chain_spec
 

@@ -10,7 +10,7 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.models import Merchant
 from accounts.states import Mode
-from accounts.team.owners import mail_owners
+from accounts.team.service import mail_owners
 from gateway.core import bell
 from gateway.core.outbound import check_destination, url_policy
 from webhooks.endpoints.secrets import ensure_secret

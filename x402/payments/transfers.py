@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from accounts.fees import service
 from accounts.states import FeeKind, Mode
-from accounts.team.owners import mail_owners
+from accounts.team.service import mail_owners
 from gateway.core import json
 from gateway.core.money import format_units
 from gateway.core.times import iso

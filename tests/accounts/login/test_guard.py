@@ -16,9 +16,8 @@ from django.utils import timezone
 
 from accounts.errors import LockedError
 from accounts.login import guard
-from accounts.login.guard import MOST_FAILURES, Secret, forget_old_logins
+from accounts.login.guard import MOST_FAILURES, PER_ADDRESS, Secret, forget_old_logins
 from accounts.login.people import vouch_for
-from accounts.login.throttle import PER_ADDRESS
 from accounts.models import Guesses, User
 from accounts.tasks import forget_old_logins_task
 from gateway.core.api.rate_limits import Limit
@@ -107,7 +106,7 @@ def test_what_is_stored_names_nobody_and_is_forgotten() -> None:
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The passwords that were compared with a hash, or hashed for nobody; the limit per address is out of the way."""
     generous = Limit("account", 1000)
-    monkeypatch.setattr("accounts.login.throttle.PER_ADDRESS", generous)
+    monkeypatch.setattr("accounts.login.guard.PER_ADDRESS", generous)
     seen: list[str] = []
     lock = threading.Lock()
 

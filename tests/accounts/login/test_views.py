@@ -20,7 +20,7 @@ from accounts.audit.service import record
 from accounts.login.factors import use_up
 from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Role
-from accounts.team.invitations import invite
+from accounts.team.service import invite
 from mails.models import OutgoingMail
 from tests.accounts.logins import ACTIVATE, code_in, is_logged_in, last_mail, link_in, totp_code, try_login
 from tests.dashboard.people import PASSWORD, log_in, make_member

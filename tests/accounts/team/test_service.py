@@ -11,12 +11,10 @@ from accounts.errors import InvitationError, TeamError
 from accounts.merchants.service import close_account
 from accounts.models import AuditEntry, Invitation, Membership, Merchant, User
 from accounts.states import Role
-from accounts.team import invitations, service
-from accounts.team.invitations import accept_invitation, find_invitation, invite
+from accounts.team import service
 from accounts.team.operators import has_factor, operators
-from accounts.team.owners import mail_owners
 from accounts.team.selectors import merchants_of
-from accounts.team.service import change_role, remove_member
+from accounts.team.service import accept_invitation, change_role, find_invitation, invite, mail_owners, remove_member
 from mails.models import OutgoingMail
 from tests.accounts.logins import last_mail, link_in
 from tests.concurrency.races import crew
@@ -155,7 +153,7 @@ class TestRaces:
             seat = Membership.objects.filter(merchant=merchant, user=actor.person)
             wait_until(lambda: not seat.exists())
 
-        monkeypatch.setattr(invitations, "_check_allowed", look)
+        monkeypatch.setattr(service, "_check_may_invite", look)
         assert self.invite_while_removed(merchant) == 1
 
 

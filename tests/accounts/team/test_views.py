@@ -2,9 +2,9 @@
 
 import pytest
 
+from accounts.dashboard.pages import MerchantForm
 from accounts.models import AuditEntry, Invitation, Membership, Merchant
 from accounts.states import Role
-from accounts.team.forms import MerchantForm
 from mails.models import OutgoingMail
 from tests.dashboard.people import PASSWORD, Desk, make_desk
 

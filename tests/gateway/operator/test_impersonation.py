@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Role
-from accounts.team import impersonation
+from accounts.team import operators
 from accounts.team.permissions import Act, may
 from mails.models import OutgoingMail
 from tests.dashboard.people import Desk, log_in, make_desk
@@ -162,7 +162,7 @@ def test_a_look_ends_by_itself(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> N
     look_at(desk)
     assert sees(desk)
     # The log cannot be written into the past.
-    monkeypatch.setattr(impersonation, "LASTS", timedelta(0))
+    monkeypatch.setattr(operators, "IMPERSONATION_LASTS", timedelta(0))
     assert not sees(desk)
     monkeypatch.undo()
     assert not sees(desk)
@@ -202,14 +202,14 @@ def test_a_look_that_was_stopped_does_not_come_back_with_an_old_session(desk: De
 @pytest.mark.parametrize("forger", ["owner", "no factor", "other operator"])
 def test_a_session_that_names_anothers_look_shows_nothing(desk: Desk, forger: str) -> None:
     look_at(desk)
-    named = desk.client.session[impersonation._SESSION_KEY]
+    named = desk.client.session[operators._SESSION_KEY]
     client = {
         "owner": lambda: make_desk().client,
         "no factor": lambda: log_in(make_operator(has_factor=False)),
         "other operator": lambda: log_in_by_factor(make_operator()),
     }[forger]()
     session = client.session
-    session[impersonation._SESSION_KEY] = named
+    session[operators._SESSION_KEY] = named
     session.save()
     assert not sees(Desk(client, desk.merchant, desk.user))
     client.post(STOP)

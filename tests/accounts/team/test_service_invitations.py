@@ -11,16 +11,17 @@ from accounts.audit.actors import Actor
 from accounts.errors import InvitationError, TeamError
 from accounts.models import AuditEntry, Invitation, Membership, Merchant
 from accounts.states import Role
-from accounts.team.invitations import (
-    LASTS,
-    MOST_A_DAY,
-    MOST_TO_ONE,
+from accounts.team.service import (
+    INVITATION_LASTS,
+    MOST_INVITATIONS_TO_ONE,
+    MOST_INVITED_A_DAY,
     accept_invitation,
+    change_role,
     find_invitation,
     invite,
+    remove_member,
     withdraw_invitation,
 )
-from accounts.team.service import change_role, remove_member
 from tests.accounts.logins import last_mail, link_in
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_user
@@ -42,7 +43,7 @@ def test_an_invitation_ends_when_it_is_accepted_withdrawn_replaced_or_old(
 ) -> None:
     token, owner = token_of(offer), Membership.objects.get().user
     with pytest.raises(InvitationError):
-        find_invitation(token, now=NOON + LASTS)
+        find_invitation(token, now=NOON + INVITATION_LASTS)
     again = invite(merchant, email="NEW@example.test", role=Role.ADMIN, actor=Actor(owner), now=NOON)
     with pytest.raises(InvitationError):
         find_invitation(token, now=NOON)
@@ -104,7 +105,7 @@ def test_with_an_owner_their_open_invitations_go(merchant: Merchant) -> None:
 def test_nobody_is_flooded_with_invitations(merchant: Merchant) -> None:
     owner = make_member(merchant)
     send = partial(invite, merchant, role=Role.VIEWER, actor=Actor(owner))
-    for _ in range(MOST_TO_ONE):
+    for _ in range(MOST_INVITATIONS_TO_ONE):
         send(email="new@example.test", now=NOON)
     with pytest.raises(TeamError, match="limit of invitations"):
         send(email="NEW@example.test", now=NOON + timedelta(hours=23))
@@ -116,7 +117,7 @@ def test_nobody_is_flooded_with_invitations(merchant: Merchant) -> None:
 def test_an_owner_sends_a_hundred_invitations_a_day(merchant: Merchant) -> None:
     owner = make_member(merchant)
     sent = Invitation(merchant=merchant, role=Role.VIEWER, invited_by=owner)
-    for number in range(MOST_A_DAY):
+    for number in range(MOST_INVITED_A_DAY):
         sent.pk, sent.public_id, sent.digest = None, f"inv_{number}", bytes([number])
         sent.email = f"{number}@example.test"
         sent.created_at = sent.ended_at = sent.expires_at = NOON
