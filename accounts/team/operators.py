@@ -19,6 +19,7 @@ from accounts.audit.service import record
 from accounts.models import AuditEntry, Merchant, User
 from gateway.core.ids import new_id
 from gateway.core.times import iso
+from mails.outbox import queue_mail
 
 _FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
@@ -32,6 +33,12 @@ _SESSION_KEY: Final = "operator_look"
 def operators() -> QuerySet[User]:
     """Return the operators, who also get the installation's mails; oldest first."""
     return User.objects.filter(is_staff=True, is_active=True).order_by("pk")
+
+
+def mail_operators(key: str, *, subject: str, text: str, now: datetime) -> None:
+    """Queue a mail to each operator in the caller's transaction. `key` identifies the subject: another mail of it is dropped."""
+    for operator in operators():
+        queue_mail(key=f"{key}:{operator.public_id}", recipient=operator.email, subject=subject, text=text, now=now)
 
 
 def is_operator(request: HttpRequest) -> bool:

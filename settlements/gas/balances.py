@@ -8,13 +8,13 @@ from typing import Final
 import structlog
 from django.db import transaction
 
+from accounts.team.operators import mail_operators
 from settlements.errors import NoCoinError
-from settlements.gas.alerts import TELL_EVERY, tell_operators, tell_operators_daily
 from settlements.gas.fees import COIN, gas_policy, low_coins
 from settlements.gas.keys import gas_keys, solana_gas_keys
 from settlements.gas.ledger import refuse_unpayable
 from settlements.gas.node import GasNode
-from settlements.gas.nonces import follow_chain
+from settlements.gas.nonces import TELL_EVERY, follow_chain
 from settlements.models import GasAccount
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import open_pool
@@ -108,8 +108,8 @@ def _tell_operators(account: GasAccount, now: datetime) -> None:
     title = chain_spec(account.chain).title
     coins = Decimal(account.balance_wei or 0) / COIN
     log.warning("gas runs low", chain=account.chain, account=account.address)
-    tell_operators(
-        f"gas:{account.pk}",
+    mail_operators(
+        f"gas:{account.pk}:{now:%Y%m%dT%H%M%S}",
         subject=f"Gas runs low on {title}",
         text=f"{account.address} holds {coins:.6f} of {title}'s coin. Without enough for gas, nothing is settled "
         "there and payments by signed authorisation are refused.\n\n"
@@ -139,8 +139,9 @@ def _lamports(pool: RpcPool, address: str) -> int:
 @transaction.atomic
 def _tell_of_few_lamports(spec: ChainSpec, address: str, held: int, now: datetime) -> None:
     log.warning("gas runs low", chain=spec.name, account=address)
-    tell_operators_daily(
-        f"gas:{spec.name}:{address}",
+    # Once a day (UTC).
+    mail_operators(
+        f"gas:{spec.name}:{address}:{now:%Y%m%d}",
         subject=f"Gas runs low on {spec.title}",
         text=f"{address} holds {Decimal(held) / _LAMPORTS_PER_SOL:.6f} of {spec.title}'s coin. Below what transactions cost, machines' "
         f"payments by signed authorisation are not carried out on {spec.title}.\n\n"

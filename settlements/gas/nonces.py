@@ -4,19 +4,22 @@ A nonce raised too far leaves a gap that blocks all later transactions, and so a
 steps that two nodes confirm; otherwise a person decides (`manage.py gas_account`).
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
 from django.db import transaction
 
+from accounts.team.operators import mail_operators
 from settlements.errors import NoGasError
-from settlements.gas.alerts import TELL_EVERY, tell_operators
 from settlements.gas.node import GasNode
 from settlements.models import GasAccount
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
+
+TELL_EVERY: Final = timedelta(days=1)
+"""The minimum time between two mails to operators about the same thing."""
 
 MOST_RAISED: Final = 1_000
 """How far a nonce may be raised at once: as many transactions of a key that is used elsewhere as well."""
@@ -85,8 +88,8 @@ def _doubt(account_id: int, told: int, now: datetime) -> None:
     account.doubt_told_at = now
     account.save(update_fields=["doubt_told_at"])
     title = chain_spec(account.chain).title
-    tell_operators(
-        f"gas-number:{account.pk}",
+    mail_operators(
+        f"gas-number:{account.pk}:{now:%Y%m%dT%H%M%S}",
         subject=f"A gas account's number is in doubt on {title}",
         text=f"A node says that {account.address} has sent {told} transactions; the next number by our ledger is "
         f"{account.next_nonce}. We ignore this nonce: the node is wrong, or another program uses the key.\n\n"

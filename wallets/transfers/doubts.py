@@ -7,9 +7,8 @@ from typing import Final
 from django.conf import settings
 from django.db import connection
 
-from accounts.team.operators import operators
+from accounts.team.operators import mail_operators
 from accounts.team.service import mail_owners
-from mails.outbox import queue_mail
 from wallets.networks import chain_spec
 
 DOUBTED: Final = """(
@@ -60,19 +59,17 @@ def tell_of_halt(chain: str, reason: str, *, now: datetime) -> None:
     """Mail the operators, and the owners whose payments are in doubt, in the caller's transaction."""
     found, title = doubts(chain=chain), chain_spec(chain).title
     key = f"halted:{chain}:{now.timestamp()}"
-    for operator in operators():
-        queue_mail(
-            key=f"{key}:{operator.public_id}",
-            recipient=operator.email,
-            subject=f"{title} was stopped: it contradicts what was read",
-            text=_FOR_OPERATORS.format(
-                title=title,
-                reason=reason,
-                payments=sum(doubt.payments for doubt in found),
-                url=f"{settings.BASE_URL}/operator/health/",
-            ),
-            now=now,
-        )
+    mail_operators(
+        key,
+        subject=f"{title} was stopped: it contradicts what was read",
+        text=_FOR_OPERATORS.format(
+            title=title,
+            reason=reason,
+            payments=sum(doubt.payments for doubt in found),
+            url=f"{settings.BASE_URL}/operator/health/",
+        ),
+        now=now,
+    )
     for doubt in found:
         mail_owners(
             doubt.merchant_id,

@@ -13,7 +13,7 @@ from localnet.anvil import Anvil
 from localnet.solana.node import SolanaNode
 from mails.models import OutgoingMail
 from settlements.errors import NoGasError
-from settlements.gas.alerts import tell_operators, tell_operators_daily
+from settlements.gas import balances
 from settlements.gas.balances import refresh_balances, refresh_solana_balances
 from settlements.gas.fees import Fees, Prices, coin_usd, daily_coins, first_fees, gas_policy, raised_fees
 from settlements.gas.ledger import RAW_KEPT, SPANS_KEPT, prune_raw, prune_spans
@@ -223,16 +223,16 @@ def test_the_same_is_told_once_a_day() -> None:
     operator = make_operator()
     for hours in (0, 6, 24):
         now = NOON + timedelta(hours=hours)
-        tell_operators_daily("gas:base", subject="Low", text="Send coin.", now=now)
+        balances._tell_of_few_lamports(chain_spec("solana"), "a key's address", 5, now)
     recipients = OutgoingMail.objects.values_list("recipient", flat=True)
     assert list(recipients) == [operator.email] * 2
 
 
 def test_what_happens_each_time_is_told_each_time() -> None:
     make_operator()
+    account = GasAccount(pk=1, chain="base", address="0x1", balance_wei=5)
     for seconds in (0, 1):
-        now = NOON + timedelta(seconds=seconds)
-        tell_operators("gas:base", subject="Sent", text="It was sent.", now=now)
+        balances._tell_operators(account, NOON + timedelta(seconds=seconds))
     assert OutgoingMail.objects.count() == 2
 
 
