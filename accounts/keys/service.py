@@ -18,7 +18,7 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.models import ApiKey, Merchant
 from accounts.states import Mode, Preset
-from accounts.team.owners import mail_owners
+from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError
 from gateway.core.web.client_address import proxy_network
 
