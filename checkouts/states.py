@@ -6,18 +6,20 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+from gateway.core.web.badges import Badge, BadgedChoices
+
 GRACE: Final = timedelta(seconds=60)
 """A block's own time may run slightly ahead; the contract allows a minute."""
 
 
-class CheckoutStatus(TextChoices):
+class CheckoutStatus(BadgedChoices):
     """A checkout's status; the specification's five words."""
 
-    PENDING = "pending"
-    PROCESSING = "processing"
-    UNDERPAID = "underpaid"
-    COMPLETED = "completed"
-    EXPIRED = "expired"
+    PENDING = "pending", Badge("Pending", "")
+    PROCESSING = "processing", Badge("Confirming", "info")
+    UNDERPAID = "underpaid", Badge("Underpaid", "warn")
+    COMPLETED = "completed", Badge("Completed", "ok")
+    EXPIRED = "expired", Badge("Expired", "")
 
 
 class CheckoutException(TextChoices):

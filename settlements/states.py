@@ -4,6 +4,8 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+from gateway.core.web.badges import Badge, BadgedChoices
+
 
 class Purpose(TextChoices):
     """The purpose of a gas account's transaction."""
@@ -32,13 +34,13 @@ class TransactionState(TextChoices):
 ON_THEIR_WAY: Final = (TransactionState.INTENDED, TransactionState.SENT)
 
 
-class SettlementStatus(TextChoices):
+class SettlementStatus(BadgedChoices):
     """The state of a settlement."""
 
-    PENDING = "pending"
-    SENT = "sent"
-    SETTLED = "settled"
-    FAILED = "failed"
+    PENDING = "pending", Badge("Waiting", "")
+    SENT = "sent", Badge("Sent", "info")
+    SETTLED = "settled", Badge("Settled", "ok")
+    FAILED = "failed", Badge("Failed", "bad")
 
 
 class Sender(TextChoices):

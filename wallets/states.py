@@ -2,13 +2,15 @@
 
 from django.db.models import TextChoices
 
+from gateway.core.web.badges import Badge, BadgedChoices
 
-class TransferState(TextChoices):
+
+class TransferState(BadgedChoices):
     """A transfer's confirmation state. Only the watcher changes it."""
 
-    DETECTED = "detected"
-    CONFIRMED = "confirmed"
-    ORPHANED = "orphaned"
+    DETECTED = "detected", Badge("Confirming", "info")
+    CONFIRMED = "confirmed", Badge("Confirmed", "ok")
+    ORPHANED = "orphaned", Badge("Reversed", "bad")
 
 
 class ClaimKind(TextChoices):

@@ -1,13 +1,13 @@
 """Statuses of webhooks."""
 
-from django.db.models import TextChoices
+from gateway.core.web.badges import Badge, BadgedChoices
 
 
-class DeliveryStatus(TextChoices):
+class DeliveryStatus(BadgedChoices):
     """The status of a delivery."""
 
-    PENDING = "pending"
+    PENDING = "pending", Badge("Waiting", "info")
     # Its endpoint is disabled; enabling it makes the delivery pending again.
-    HELD = "held"
-    DELIVERED = "delivered"
-    FAILED = "failed"
+    HELD = "held", Badge("Held", "warn")
+    DELIVERED = "delivered", Badge("Delivered", "ok")
+    FAILED = "failed", Badge("Failed", "bad")

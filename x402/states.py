@@ -2,6 +2,8 @@
 
 from django.db.models import TextChoices
 
+from gateway.core.web.badges import Badge, BadgedChoices
+
 
 class Protocol(TextChoices):
     """How a machine proved its payment."""
@@ -12,15 +14,15 @@ class Protocol(TextChoices):
     EXACT = "exact"
 
 
-class PaymentStatus(TextChoices):
+class PaymentStatus(BadgedChoices):
     """The state of a payment's money."""
 
     # It arrived, but is not final or still in the merchant's forwarder.
-    VERIFIED = "verified"
+    VERIFIED = "verified", Badge("Verified", "info")
     # It reached the merchant's own wallet.
-    SETTLED = "settled"
+    SETTLED = "settled", Badge("Settled", "ok")
     # A reorg removed it.
-    REVERSED = "reversed"
+    REVERSED = "reversed", Badge("Reversed", "bad")
 
 
 class Reason(TextChoices):

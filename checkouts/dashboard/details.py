@@ -22,7 +22,7 @@ from checkouts.dashboard.timeline import (
     escrow_of,
     timeline_of,
 )
-from checkouts.dashboard.words import IN_DOUBT, TRANSFERS, status_badge
+from checkouts.dashboard.words import IN_DOUBT, status_badge
 from checkouts.inbox.rows import VERDICTS, ItemRow, item_row, pending
 from checkouts.inbox.service import acts_of
 from checkouts.inbox.suggestions import late_money
@@ -356,7 +356,7 @@ def _transfer(row: TransferRow) -> ShownTransfer:
         chain=row.chain,
         network=spec.title,
         amount=f"{readable_units(row.units)} {row.token}",
-        badge=IN_DOUBT if row.is_doubted else TRANSFERS[TransferState(row.state)],
+        badge=IN_DOUBT if row.is_doubted else TransferState(row.state).badge,
         confirmations=min(confirmations_of(row), spec.confirmations),
         required=spec.confirmations,
         tx_hash=row.tx_hash,

@@ -1,5 +1,6 @@
 """The form that creates a checkout by hand. The API's own parser validates it."""
 
+from types import MappingProxyType
 from typing import Any, Final
 
 from django import forms
@@ -8,7 +9,6 @@ from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.creation.forms import DEFAULT_EXPIRES_IN, MAX_DESCRIPTION, parse_create
 from checkouts.creation.references import MAX_LENGTH
-from checkouts.dashboard.words import SCENARIOS
 from checkouts.inputs import NewCheckout
 from checkouts.states import TestScenario
 from gateway.core.api.errors import InvalidRequestError
@@ -16,6 +16,16 @@ from gateway.core.outbound import url_policy
 from gateway.core.web.form_errors import add_refusal
 from wallets.models import ReceivingWallet
 
+_SCENARIOS: Final = MappingProxyType(
+    {
+        TestScenario.COMPLETED: "Paid in full after five seconds",
+        TestScenario.UNDERPAID: "Half is paid",
+        TestScenario.OVERPAID: "Twice the price is paid",
+        TestScenario.LATE: "Expires, then the money arrives",
+        TestScenario.EXPIRED: "Expires without a payment",
+        TestScenario.REORG: "Reversed by the network and paid again, before and after it completes",
+    }
+)
 _EXPIRIES: Final = (
     (900, "15 minutes"),
     (DEFAULT_EXPIRES_IN, "30 minutes"),
@@ -64,7 +74,7 @@ class NewCheckoutForm(forms.Form):
     )
     test_scenario = forms.ChoiceField(
         label="What happens",
-        choices=[(scenario.value, SCENARIOS[scenario]) for scenario in TestScenario],
+        choices=[(scenario.value, _SCENARIOS[scenario]) for scenario in TestScenario],
         initial=TestScenario.COMPLETED,
         help_text="No money moves in test mode: this is played instead.",
     )

@@ -21,7 +21,6 @@ from settlements.models import Hold
 from settlements.states import ReleasedBy
 from settlements.sweeps.escrow import holds_of
 from wallets.networks import chain_spec
-from webhooks.dashboard.words import DELIVERIES
 from webhooks.models import Attempt, Delivery, Event
 from webhooks.states import DeliveryStatus
 
@@ -76,7 +75,7 @@ def deliveries_of(checkout: Checkout) -> tuple[ShownDelivery, ...]:
             public_id=row.public_id,
             event=row.event.type,
             url=row.endpoint.url,
-            badge=DELIVERIES[DeliveryStatus(row.status)],
+            badge=DeliveryStatus(row.status).badge,
             status=row.status,
             attempts=row.attempt_count,
             last=str(row.last_code or row.last_error or ""),

@@ -1,22 +1,12 @@
-"""Labels of statuses and test scenarios on the merchant's pages."""
+"""Badges of a checkout on the merchant's pages, and the tabs of their list."""
 
 from types import MappingProxyType
 from typing import Final
 
 from checkouts.rows import AnyCheckout
-from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
+from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.web.badges import Badge
-from wallets.states import TransferState
 
-_STATUSES: Final = MappingProxyType(
-    {
-        CheckoutStatus.PENDING: Badge("Pending", ""),
-        CheckoutStatus.PROCESSING: Badge("Confirming", "info"),
-        CheckoutStatus.UNDERPAID: Badge("Underpaid", "warn"),
-        CheckoutStatus.COMPLETED: Badge("Completed", "ok"),
-        CheckoutStatus.EXPIRED: Badge("Expired", ""),
-    }
-)
 _EXCEPTIONS: Final = MappingProxyType(
     {
         (CheckoutStatus.COMPLETED, CheckoutException.OVERPAID): Badge("Overpaid", "ok"),
@@ -24,32 +14,7 @@ _EXCEPTIONS: Final = MappingProxyType(
         (CheckoutStatus.EXPIRED, CheckoutException.UNDERPAID): Badge("Expired, part paid", "warn"),
     }
 )
-# Tab labels; the processing status has a clearer one.
-TABS: Final = (
-    ("", "All"),
-    (CheckoutStatus.PENDING, "Pending"),
-    (CheckoutStatus.PROCESSING, "Confirming"),
-    (CheckoutStatus.UNDERPAID, "Underpaid"),
-    (CheckoutStatus.COMPLETED, "Completed"),
-    (CheckoutStatus.EXPIRED, "Expired"),
-)
-TRANSFERS: Final = MappingProxyType(
-    {
-        TransferState.DETECTED: Badge("Confirming", "info"),
-        TransferState.CONFIRMED: Badge("Confirmed", "ok"),
-        TransferState.ORPHANED: Badge("Reversed", "bad"),
-    }
-)
-SCENARIOS: Final = MappingProxyType(
-    {
-        TestScenario.COMPLETED: "Paid in full after five seconds",
-        TestScenario.UNDERPAID: "Half is paid",
-        TestScenario.OVERPAID: "Twice the price is paid",
-        TestScenario.LATE: "Expires, then the money arrives",
-        TestScenario.EXPIRED: "Expires without a payment",
-        TestScenario.REORG: "Reversed by the network and paid again, before and after it completes",
-    }
-)
+TABS: Final = (("", "All"), *((status, status.badge.label) for status in CheckoutStatus))
 
 
 IN_DOUBT: Final = Badge("In doubt", "bad")
@@ -64,4 +29,4 @@ def status_badge(checkout: AnyCheckout, *, is_doubted: bool = False) -> Badge:
         return IN_DOUBT
     status = CheckoutStatus(checkout.status)
     unusual = _EXCEPTIONS.get((status, CheckoutException(checkout.exception)))
-    return unusual or _STATUSES[status]
+    return unusual or status.badge

@@ -92,14 +92,6 @@ DOING: Final = MappingProxyType(
         InboxAct.DISMISS: "Being dismissed",
     }
 )
-OUTCOMES: Final = MappingProxyType(
-    {
-        InboxStatus.OPEN: "Open",
-        InboxStatus.CREDITED: "Credited",
-        InboxStatus.REFUNDED: "Refunded",
-        InboxStatus.DISMISSED: "Dismissed",
-    }
-)
 VERDICTS: Final = MappingProxyType(
     {
         RescueVerdict.CREDITED: "It pays this checkout.",
@@ -158,7 +150,7 @@ def outcome_of(item: InboxItem) -> str:
     """Return an item's decision in one word; an alarm ends by itself once the network has the money again."""
     if (item.reason, item.status) == (InboxReason.REVERSED, InboxStatus.CREDITED):
         return "Restored"
-    return OUTCOMES[InboxStatus(item.status)]
+    return str(InboxStatus(item.status).label)
 
 
 def item_rows(items: Iterable[InboxItem]) -> list[ItemRow]:

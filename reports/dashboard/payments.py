@@ -14,7 +14,6 @@ from django.shortcuts import render
 from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from checkouts.dashboard.words import TRANSFERS
 from checkouts.models import InboxItem
 from gateway.core.api.pagination import KeysetPage, Source, page_by_time
 from gateway.core.exports import csv_response
@@ -30,7 +29,6 @@ from wallets.dashboard.rows import explorer_url
 from wallets.models import Transfer
 from wallets.networks import chain_choices, chain_spec, shown_address
 from wallets.states import ClaimKind, TransferState
-from x402.dashboard.words import STATUSES
 from x402.models import X402Payment
 from x402.selectors import PaymentFilter, payments_of
 from x402.states import PaymentStatus
@@ -169,7 +167,7 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
         token=transfer.token,
         chain=transfer.chain,
         chain_title=chain_spec(transfer.chain).title,
-        badge=TRANSFERS[TransferState(transfer.state)],
+        badge=TransferState(transfer.state).badge,
         sender=shown_address(transfer.sender),
         tx_hash=transfer.tx_hash,
         explorer=explorer_url(transfer),
@@ -188,7 +186,7 @@ def _machine_row(payment: X402Payment) -> PaymentRow:
         token=payment.token,
         chain=payment.chain,
         chain_title=chain_spec(payment.chain).title,
-        badge=STATUSES[PaymentStatus(payment.status)],
+        badge=PaymentStatus(payment.status).badge,
         sender=payment.payer,
         tx_hash=payment.tx_hash,
         explorer="",

@@ -14,7 +14,7 @@ from gateway.core.api.pagination import chunks_by_key, keyset_page
 from gateway.core.exports import csv_response
 from gateway.core.web.lists import Choice, FilterForm
 from settlements.dashboard.forms import IntervalsForm
-from settlements.dashboard.rows import PURPOSES, STATUSES, gas_rows, has_key, item_rows
+from settlements.dashboard.rows import PURPOSES, gas_rows, has_key, item_rows
 from settlements.dashboard.sums import sums_of
 from settlements.models import Settlement
 from settlements.serializers import CSV_HEADER, csv_cells
@@ -27,7 +27,7 @@ class SettlementFilters(FilterForm[Settlement]):
     """The filters of the list: what the money was paid for, and the status."""
 
     purpose = Choice("Of", PURPOSES.items(), everything="Everything")
-    status = Choice("Status", [(status, badge.label) for status, badge in STATUSES.items()], everything="Any status")
+    status = Choice("Status", [(status, status.badge.label) for status in SettlementStatus], everything="Any status")
 
 
 @seated(get=Act.SEE)

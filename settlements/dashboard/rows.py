@@ -21,14 +21,6 @@ from wallets.forwarders.addresses import checksum
 from wallets.networks import chain_spec, decimals_of
 from wallets.states import ClaimKind
 
-STATUSES: Final = MappingProxyType(
-    {
-        SettlementStatus.PENDING: Badge("Waiting", ""),
-        SettlementStatus.SENT: Badge("Sent", "info"),
-        SettlementStatus.SETTLED: Badge("Settled", "ok"),
-        SettlementStatus.FAILED: Badge("Failed", "bad"),
-    }
-)
 SENDERS: Final = MappingProxyType(
     {
         Sender.GATEWAY: "Our gas key",
@@ -135,7 +127,7 @@ def amount_of(settlement: Settlement) -> str:
 
 def status_badge(settlement: Settlement) -> Badge:
     """Return the badge of a settlement's status."""
-    return STATUSES[SettlementStatus(settlement.status)]
+    return SettlementStatus(settlement.status).badge
 
 
 def purpose_label(settlement: Settlement) -> str:

@@ -5,36 +5,41 @@ from enum import Enum
 
 import pytest
 
-from checkouts.dashboard.words import TRANSFERS
 from checkouts.inbox import rows as inbox
-from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
+from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
+from gateway.core.web.badges import BadgedChoices
 from links.dashboard.words import KINDS
 from links.states import LinkType
 from settlements.dashboard import rows as settlements
 from settlements.states import Sender, SettlementStatus
 from wallets.states import ClaimKind, TransferState
-from webhooks.dashboard.words import DELIVERIES, TABS
+from webhooks.dashboard.words import TABS
 from webhooks.states import DeliveryStatus
 from x402.dashboard import words as x402
 from x402.states import PaymentStatus, Protocol
 
 
+def badges(choices: type[BadgedChoices]) -> dict[str, object]:
+    """What pages show for each choice."""
+    return {choice: choice.badge for choice in choices}
+
+
 @pytest.mark.parametrize(
     ("words", "choices"),
     [
-        (TRANSFERS, TransferState),
+        (badges(CheckoutStatus), CheckoutStatus),
+        (badges(TransferState), TransferState),
         (inbox.REASONS, InboxReason),
         (inbox.DECIDED, InboxAct),
         (inbox.DOING, InboxAct),
-        (inbox.OUTCOMES, InboxStatus),
         (inbox.VERDICTS, RescueVerdict),
         (KINDS, LinkType),
-        (settlements.STATUSES, SettlementStatus),
+        (badges(SettlementStatus), SettlementStatus),
         (settlements.SENDERS, Sender),
         (settlements.PURPOSES, ClaimKind),
-        (DELIVERIES, DeliveryStatus),
+        (badges(DeliveryStatus), DeliveryStatus),
         ({name: name for name, _ in TABS if name}, DeliveryStatus),
-        (x402.STATUSES, PaymentStatus),
+        (badges(PaymentStatus), PaymentStatus),
         (x402.PROTOCOLS, Protocol),
     ],
 )

@@ -22,7 +22,7 @@ from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
 from gateway.core.web.lists import AnyChoice, FilterForm, HiddenChoice, SearchText
 from webhooks.dashboard.forms import RangeForm
-from webhooks.dashboard.words import DELIVERIES, TABS, result_of, trouble_of
+from webhooks.dashboard.words import TABS, result_of, trouble_of
 from webhooks.delivery.retries import retriable, retry, retry_range
 from webhooks.models import Attempt, Delivery
 from webhooks.outbox.delivery_pages import DeliveryWalk, Position, delivery_keys, event_types
@@ -89,7 +89,7 @@ class DeliveryRow:
     @property
     def badge(self) -> Badge:
         """The badge of the status."""
-        return DELIVERIES[DeliveryStatus(self.row.status)]
+        return DeliveryStatus(self.row.status).badge
 
     @property
     def last(self) -> str:

@@ -9,21 +9,8 @@ from webhooks.health import PROBATION_AFTER
 from webhooks.models import Attempt, Endpoint
 from webhooks.states import DeliveryStatus
 
-DELIVERIES: Final = MappingProxyType(
-    {
-        DeliveryStatus.PENDING: Badge("Waiting", "info"),
-        DeliveryStatus.HELD: Badge("Held", "warn"),
-        DeliveryStatus.DELIVERED: Badge("Delivered", "ok"),
-        DeliveryStatus.FAILED: Badge("Failed", "bad"),
-    }
-)
-TABS: Final = (
-    ("", "All"),
-    (DeliveryStatus.PENDING, "Waiting"),
-    (DeliveryStatus.DELIVERED, "Delivered"),
-    (DeliveryStatus.FAILED, "Failed"),
-    (DeliveryStatus.HELD, "Held"),
-)
+_TABS: Final = (DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.HELD)
+TABS: Final = (("", "All"), *((status, status.badge.label) for status in _TABS))
 
 # The error classes of webhooks.delivery.transport.
 _ERRORS: Final = MappingProxyType(

@@ -29,7 +29,6 @@ from wallets.receiving.inspection import objected_wallets
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
 from x402.dashboard.sums import machine_sums
-from x402.dashboard.words import STATUSES
 from x402.models import X402Payment
 from x402.payloads import CSV_HEADER, csv_rows
 from x402.payments.addresses import (
@@ -42,6 +41,7 @@ from x402.payments.addresses import (
     settles_directly,
 )
 from x402.selectors import PaymentFilter, payments_of
+from x402.states import PaymentStatus
 
 EXAMPLE_CHAIN: Final = "base"
 _PAYER: Final = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
@@ -126,7 +126,7 @@ class MachineFilters(FilterForm[X402Payment]):
 
     chain = Choice("Network", chain_choices, everything="Any network")
     token = Choice("Token", token_choices, everything="Any token")
-    status = Choice("Status", [(status, badge.label) for status, badge in STATUSES.items()], everything="Any status")
+    status = Choice("Status", [(status, status.badge.label) for status in PaymentStatus], everything="Any status")
 
 
 class Snippet(NamedTuple):

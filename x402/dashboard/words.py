@@ -7,19 +7,12 @@ from gateway.core.web.badges import Badge
 from x402.models import X402Payment
 from x402.states import PaymentStatus, Protocol
 
-STATUSES: Final = MappingProxyType(
-    {
-        PaymentStatus.VERIFIED: Badge("Verified", "info"),
-        PaymentStatus.SETTLED: Badge("Settled", "ok"),
-        PaymentStatus.REVERSED: Badge("Reversed", "bad"),
-    }
-)
 PROTOCOLS: Final = MappingProxyType({Protocol.HASH: "By hash", Protocol.EXACT: "Signed (exact)"})
 
 
 def status_badge(payment: X402Payment) -> Badge:
     """Return the badge of a payment's status."""
-    return STATUSES[PaymentStatus(payment.status)]
+    return PaymentStatus(payment.status).badge
 
 
 def protocol_label(payment: X402Payment) -> str:

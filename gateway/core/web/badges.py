@@ -1,9 +1,10 @@
 """Badges, such as a status, times in lists, and icons: tags of every template."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple, Self
 
 from django import template
+from django.db.models import TextChoices
 from django.template.defaultfilters import date
 from django.templatetags.static import static
 from django.utils.html import format_html
@@ -18,6 +19,25 @@ class Badge(NamedTuple):
 
     label: str
     tone: str
+
+
+_NONE: Final = Badge("", "")
+
+
+class BadgedChoices(TextChoices):
+    """Choices that pages show as badges: a member is written as its value and its badge.
+
+    The word is not the choice's label: migrations keep the labels of a field's choices.
+    """
+
+    badge: Badge
+
+    # A call with a value alone looks its member up; mypy takes it for one of this method.
+    def __new__(cls, value: str, badge: Badge = _NONE) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.badge = badge
+        return member
 
 
 @register.simple_tag(name="badge")

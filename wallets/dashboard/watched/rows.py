@@ -15,13 +15,6 @@ from wallets.states import Direction, TransferState
 from wallets.watched.payloads import history_since
 from wallets.watched.selectors import balances_of, history_progress
 
-_STATES: Final = MappingProxyType(
-    {
-        TransferState.DETECTED: ("Confirming", "info"),
-        TransferState.CONFIRMED: ("Confirmed", "ok"),
-        TransferState.ORPHANED: ("Reversed", "bad"),
-    }
-)
 _SIGNS: Final = MappingProxyType({Direction.IN: "+", Direction.OUT: "\N{MINUS SIGN}"})
 # People compare at most this much at either end of a hash.
 _ENDS: Final = 8
@@ -109,7 +102,7 @@ def movement_rows(movements: Iterable[WatchedMovement]) -> list[MovementRow]:
 
 def _movement(movement: WatchedMovement) -> MovementRow:
     spec, tx_hash = chain_spec(movement.chain), movement.tx_hash
-    words, tone = _STATES[TransferState(movement.state)]
+    words, tone = TransferState(movement.state).badge
     amount = readable_units(int(movement.units), movement.decimals)
     return MovementRow(
         direction=movement.direction,
