@@ -376,12 +376,12 @@ def test_each_way_to_a_wallet_asks_the_chain_first() -> None:
     """What stores an address trusts its caller. Of the demo, the addresses are its own; a proof follows a look-up."""
     stores = re.compile(r"\b(?:set_receiving_wallet|set_machine_wallet|request_wallet|ask_for_proof|start_proof)\(")
     asks = re.compile(r"\b(?:inspect|look_up)\(")
-    trusted = {"machine_wallets.py", "service.py", "proofs.py", "seed.py"}
+    trusted = {"service.py", "proofs.py", "seed.py"}
     callers = {
         path
         for path in python_sources()
         if relative(path).split("/")[0] not in {"tests", "benchmarks"}
         if stores.search(path.read_text()) and path.name not in trusted
     }
-    assert {path.name for path in callers} >= {"create_merchant.py", "pages.py"}
+    assert {path.name for path in callers} >= {"create_merchant.py", "steps.py"}
     assert [path for path in callers if not asks.search(path.read_text())] == []
