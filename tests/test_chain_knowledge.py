@@ -33,7 +33,7 @@ ALLOWED = {
     "x402/exact/evm/payloads.py": "reads what payers on EVM chains signed",
     "x402/exact/solana/rail.py": "the standard's way on Solana",
     "x402/dashboard/pages.py": "an example to copy",
-    "webhooks/endpoints/samples.py": "an example event",
+    "checkouts/payloads.py": "an example event",
 }
 
 

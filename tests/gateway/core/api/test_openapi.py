@@ -13,8 +13,11 @@ class Thing(s.Serializer[None]):
 
 
 def test_a_route_that_reads_a_body_may_get_none_in_time_or_have_no_room() -> None:
-    assert list(errors(401, 413)) == [401, 408, 413, 503]
-    assert list(errors(404, 401)) == [401, 404]
+    assert list(errors(413)) == [408, 413, 503]
+
+
+def test_a_route_that_needs_a_key_may_refuse_what_the_key_may_not_do() -> None:
+    assert list(errors(404, 401)) == [401, 403, 404]
 
 
 def test_a_page_has_its_rows_and_where_it_is() -> None:
