@@ -93,8 +93,11 @@ class Database:
         return now
 
     def has_asked_since(self, name: str, moment: str) -> bool:
-        """Whether every connection of a process asked the database something since then."""
+        """Whether every connection of a process, but one that listens, asked the database something since then."""
         [(last,)] = self.rows(
-            "SELECT min(query_start) > %s::timestamptz FROM pg_stat_activity WHERE application_name = %s", moment, name
+            "SELECT min(query_start) > %s::timestamptz FROM pg_stat_activity"
+            " WHERE application_name = %s AND query NOT LIKE 'LISTEN %%'",
+            moment,
+            name,
         )
         return bool(last)
