@@ -196,15 +196,16 @@ class Machine:
             self.start(name)
         return ""
 
-    def upgrade(self) -> None:
+    def upgrade(self, _: Load) -> None:
         """Expand the schema and replace the processes, as florinctl does."""
         self.release.manage(*florinctl.EXPAND)
         florinctl.roll(self.settings)
         self.release.manage(*florinctl.MIGRATE)
 
-    def replace_at_once(self) -> None:
-        """Do it as if there were one process."""
+    def replace_at_once(self, load: Load) -> None:
+        """Do it as if there were one process, which is away until a client meets that: a proxy tries for some seconds."""
         self.end(signal.SIGKILL)
+        wait_until(lambda: load.failures)
         for name in NAMES:
             self.start(name)
 
@@ -242,7 +243,7 @@ def front(request: pytest.FixtureRequest) -> Front:
     return found
 
 
-def under_load(machine: Machine, folder: Path, front: Front, act: Callable[[], None], *, requests: int) -> Load:
+def under_load(machine: Machine, folder: Path, front: Front, act: Callable[[Load], None], *, requests: int) -> Load:
     """Let clients work before, while and after something happens; return what they met."""
     wait_until(machine.is_ready)
     with front.run(machine.ports, folder) as where:
@@ -250,7 +251,7 @@ def under_load(machine: Machine, folder: Path, front: Front, act: Callable[[], N
         load.start()
         try:
             wait_until(lambda: load.sent > requests // 20, pause=0.05)
-            act()
+            act(load)
         finally:
             load.finish(requests)
     return load
