@@ -1,21 +1,67 @@
-"""The chains' API, for building a network selector."""
-
-from collections.abc import Mapping
-from typing import Any
+"""`GET /chains`, for building a network selector."""
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.core.api.openapi import errors
+from gateway.core.api.openapi import errors, listed
 from gateway.core.api.rate_limits import Limit
+from gateway.core.api.serializers import Answer
 from gateway.core.api.views import ApiViewSet
 from wallets.chains.family import ChainSpec
 from wallets.networks import chains
-from wallets.schemas import CHAIN_LIST
 from wallets.selectors import chain_statuses, down_reasons
 from wallets.states import ChainStatus, DownReason
+
+
+class TokenContract(Answer):
+    """A token on one chain."""
+
+    address = s.CharField()
+    decimals = s.IntegerField()
+
+
+class Chain(Answer):
+    """A supported chain."""
+
+    chain = s.CharField(source="name")
+    name = s.CharField(source="title")
+    chainId = s.IntegerField(
+        source="chain_id", allow_null=True, help_text="Null where the chain has no number for itself."
+    )
+    tokens = s.ListField(child=s.CharField())
+    tokenContracts = s.DictField(child=TokenContract())
+    exactAmountRequired = s.BooleanField(
+        source="exact_amount_required",
+        help_text="The exact amount identifies the checkout: warn buyers whose wallet rounds.",
+    )
+    estimatedConfirmSec = s.IntegerField(source="estimated_confirm_seconds")
+    confirmations = s.IntegerField()
+    gasTier = s.ChoiceField(source="gas_tier", choices=["low", "medium", "high"])
+    priority = s.IntegerField(help_text="0 is the recommended chain.")
+    badge = s.CharField(allow_null=True)
+    explorerTx = s.CharField(
+        source="explorer_tx", allow_null=True, help_text="Put the transaction hash in place of {tx}."
+    )
+    status = s.ChoiceField(choices=ChainStatus.choices)
+    reason = s.ChoiceField(
+        choices=DownReason.choices,
+        allow_null=True,
+        help_text="Why it is down: `halted` contradicts what was read, and a person decides. Hold orders paid on it.",
+    )
+
+    def get_tokens(self, spec: ChainSpec) -> list[str]:
+        """Return the symbols of accepted tokens."""
+        return [token.symbol for token in spec.accepted_tokens]
+
+    def get_tokenContracts(self, spec: ChainSpec) -> dict[str, dict[str, object]]:  # noqa: N802 - the field's name
+        """Return each accepted token's contract, by symbol."""
+        return {token.symbol: TokenContract.of(token) for token in spec.accepted_tokens}
+
+
+CHAIN_LIST = listed("ChainList", Chain)
 
 
 class ChainViewSet(ApiViewSet):
@@ -34,27 +80,5 @@ class ChainViewSet(ApiViewSet):
         """
         now = timezone.now()
         statuses, reasons = chain_statuses(now=now), down_reasons(now=now)
-        return Response({"data": [_chain(spec, statuses, reasons) for spec in chains().values()]})
-
-
-def _chain(
-    spec: ChainSpec, statuses: Mapping[str, ChainStatus], reasons: Mapping[str, DownReason | None]
-) -> dict[str, Any]:
-    return {
-        "chain": spec.name,
-        "name": spec.title,
-        "chainId": spec.chain_id,
-        "tokens": [token.symbol for token in spec.accepted_tokens],
-        "tokenContracts": {
-            token.symbol: {"address": token.address, "decimals": token.decimals} for token in spec.accepted_tokens
-        },
-        "exactAmountRequired": spec.exact_amount_required,
-        "estimatedConfirmSec": spec.estimated_confirm_seconds,
-        "confirmations": spec.confirmations,
-        "gasTier": spec.gas_tier,
-        "priority": spec.priority,
-        "badge": spec.badge,
-        "explorerTx": spec.explorer_tx,
-        "status": statuses[spec.name],
-        "reason": reasons[spec.name],
-    }
+        data = [Chain.of(spec, status=statuses[name], reason=reasons[name]) for name, spec in chains().items()]
+        return Response({"data": data})

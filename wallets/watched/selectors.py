@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
 
@@ -98,6 +99,13 @@ def history_progress(wallet: WatchedWallet) -> int | None:
         return 0
     read, blocks = wallet.history_height - first + 1, max(last - first + 1, 1)
     return min(max(read * 100 // blocks, 0), 99)
+
+
+def history_since(wallet: WatchedWallet) -> datetime:
+    """Return from when on a wallet's movements are known, or will be once its history is read."""
+    if wallet.history_from is None and history_progress(wallet) is None:
+        return wallet.created_at
+    return wallet.created_at - timedelta(days=settings.WALLET_HISTORY_DAYS)
 
 
 def balances_of(wallets: Iterable[WatchedWallet]) -> dict[int, dict[str, WatchedBalance]]:

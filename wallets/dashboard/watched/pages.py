@@ -25,8 +25,8 @@ from wallets.networks import chain_choices, token_choices
 from wallets.states import Direction
 from wallets.transfers import selectors
 from wallets.transfers.selectors import MovementFilter, movement_total, movements_wanted
-from wallets.watched.payloads import CSV_HEADER, csv_cells
 from wallets.watched.selectors import WalletFilter, balance_days, tags_of, wallets_wanted, watched_wallet
+from wallets.watched.serializers import CSV_HEADER, csv_cells
 
 # Of the chart, in its own unit.
 DAY_WIDTH: Final = 10

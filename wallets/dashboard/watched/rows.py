@@ -12,8 +12,7 @@ from wallets.dashboard.rows import MarkedAddress, marked, shortened
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.networks import chain_spec
 from wallets.states import Direction, TransferState
-from wallets.watched.payloads import history_since
-from wallets.watched.selectors import balances_of, history_progress
+from wallets.watched.selectors import balances_of, history_progress, history_since
 
 _SIGNS: Final = MappingProxyType({Direction.IN: "+", Direction.OUT: "\N{MINUS SIGN}"})
 # People compare at most this much at either end of a hash.
