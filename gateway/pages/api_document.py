@@ -44,17 +44,13 @@ _building = threading.Lock()
 class CheckoutEvent(EventBody):
     """What is sent about a checkout."""
 
-    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
-        """Add the checkout, as GET returned it when the event happened."""
-        return super().get_fields() | {"data": Checkout()}
+    data_ = Checkout()
 
 
 class X402PaymentEvent(EventBody):
     """What is sent about a payment by a machine. `checkout_id` is the payment's id."""
 
-    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
-        """Add the payment, as the list of payments returned it when the event happened."""
-        return super().get_fields() | {"data": X402Payment()}
+    data_ = X402Payment()
 
 
 class GatewayRestore(s.Serializer[Any]):
@@ -67,9 +63,7 @@ class GatewayRestore(s.Serializer[Any]):
 class GatewayRestoredEvent(EventBody):
     """What is sent after a restore. `checkout_id` is empty."""
 
-    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
-        """Add the lost time."""
-        return super().get_fields() | {"data": GatewayRestore()}
+    data_ = GatewayRestore()
 
 
 _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
