@@ -30,11 +30,12 @@ from x402.byhash.service import verify
 from x402.exact.facilitator import settle_standard, verify_standard
 from x402.exact.kinds import supported_payload
 from x402.exact.waiting import CalledAgainError, Waiting
-from x402.payloads import CSV_HEADER, config_payload, csv_rows, payment_payload
+from x402.payloads import config_payload
 from x402.payments.addresses import expect_machines, missing_chains, pay_to_everywhere, requires_signature, wallet_page
 from x402.payments.claims import Caller
 from x402.schemas import Settled, Supported
 from x402.selectors import parse_filter, payment_page, payments_of
+from x402.serializers import CSV_HEADER, X402Payment, X402PaymentList, csv_rows
 
 _LONGEST: Final = 255
 IDEMPOTENCY_KEY: Final = OpenApiParameter(
@@ -216,7 +217,7 @@ class X402ViewSet(ApiViewSet):
         tags=["x402"],
         parameters=schemas.PAYMENT_PARAMETERS,
         responses={
-            (200, "application/json"): schemas.X402PaymentList,
+            (200, "application/json"): X402PaymentList,
             (200, "text/csv"): OpenApiTypes.STR,
             **schemas.errors(400, 401, 429),
         },
@@ -235,6 +236,6 @@ class X402ViewSet(ApiViewSet):
             rows = csv_rows(payments_of(wanted))
             name = f"x402-{principal.mode}"
             return csv_response(name, CSV_HEADER, rows, for_people=False)
-        data: list[dict[str, Any]] = [payment_payload(payment) for payment in payment_page(wanted, page)]
+        data = [X402Payment.of(payment) for payment in payment_page(wanted, page)]
         total = payments_of(wanted).count() if page.include_total else None
         return Response(list_body(data, page, total))

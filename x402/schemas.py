@@ -3,10 +3,10 @@
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers as s
 
-from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
+from gateway.core.api.openapi import PAGE_PARAMETERS, errors
 from gateway.core.api.pagination import FORMATS
 from settlements.serializers import Settlement
-from x402.states import PaymentStatus, Protocol, Reason
+from x402.states import PaymentStatus, Reason
 
 __all__ = [
     "PAYMENT_PARAMETERS",
@@ -17,7 +17,6 @@ __all__ = [
     "SettlementList",
     "Supported",
     "X402Config",
-    "X402PaymentList",
     "errors",
 ]
 
@@ -181,29 +180,3 @@ class SettlementList(s.Serializer[None]):
 
 
 SETTLE_BODY = PolymorphicProxySerializer("SettleBody", [SettleFunds, StandardPayment], resource_type_field_name=None)
-
-
-class X402Payment(s.Serializer[None]):
-    """What a machine paid."""
-
-    id = s.CharField()
-    livemode = s.BooleanField()
-    protocol = s.ChoiceField(Protocol.choices)
-    chain = s.CharField()
-    token = s.CharField()
-    amount = s.CharField()
-    required_amount = s.CharField()
-    txHash = s.CharField()
-    position = s.IntegerField()
-    payerAddress = s.CharField()
-    payTo = s.CharField()
-    signed = s.BooleanField()
-    resource = s.CharField()
-    status = s.ChoiceField(PaymentStatus.choices)
-    verified_at = s.DateTimeField()
-    final_at = s.DateTimeField(allow_null=True)
-    settled_at = s.DateTimeField(allow_null=True)
-    reversed_at = s.DateTimeField(allow_null=True)
-
-
-X402PaymentList = paginated("X402PaymentList", X402Payment)

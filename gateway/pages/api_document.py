@@ -18,7 +18,7 @@ from gateway.core import json
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiView
 from webhooks.api import EventBody
-from x402.schemas import X402Payment
+from x402.serializers import X402Payment
 
 # Written by tests/contract/test_examples.py, from requests that it sends and answers that it gets.
 _EXAMPLES = Path(__file__).with_name("api_examples.json")

@@ -30,7 +30,6 @@ from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
 from x402.dashboard.sums import machine_sums
 from x402.models import X402Payment
-from x402.payloads import CSV_HEADER, csv_rows
 from x402.payments.addresses import (
     known_everywhere,
     known_pay_to,
@@ -41,6 +40,7 @@ from x402.payments.addresses import (
     settles_directly,
 )
 from x402.selectors import PaymentFilter, payments_of
+from x402.serializers import CSV_HEADER, csv_rows
 from x402.states import PaymentStatus
 
 EXAMPLE_CHAIN: Final = "base"

@@ -20,8 +20,8 @@ from wallets.networks import chain_spec
 from wallets.states import ClaimKind, TransferState
 from wallets.transfers.service import BATCH, process_queue
 from webhooks.outbox.events import NewEvent, publish
+from x402 import serializers
 from x402.models import Authorization, X402Payment
-from x402.payloads import payment_payload
 from x402.payments.addresses import settles_directly
 from x402.payments.large import ask_early
 from x402.states import AuthorizationState, PaymentStatus
@@ -64,7 +64,7 @@ def _events(payments: Iterable[X402Payment], what: str, now: datetime) -> Iterab
             subject_id=payment.public_id,
             # It may disappear and return more than once.
             occurrence=f"{payment.public_id}:{what}:{iso(now)}",
-            data=json.dumps(payment_payload(payment)),
+            data=json.dumps(serializers.X402Payment.of(payment)),
         )
 
 
