@@ -120,16 +120,24 @@ def _stored(
     return key, secret
 
 
+class WideningError(Exception):
+    """A key would do more afterwards, and the change may not widen it."""
+
+
 @transaction.atomic
-def change_api_key(key: ApiKey, *, name: str, powers: Powers, now: datetime, actor: Actor) -> None:
+def change_api_key(key: ApiKey, *, name: str, powers: Powers, may_widen: bool, now: datetime, actor: Actor) -> None:
     """Change a key's name and powers; owners are mailed if it may do more afterwards.
 
-    Every process knows within API_KEY_CACHE_SECONDS. Raises ConflictError for a key that has ended.
+    Every process knows within API_KEY_CACHE_SECONDS. Raises ConflictError for a key that has ended, and WideningError if the
+    key would do more than now, and `may_widen` is false.
     """
     key = _living(key, now)
     before = powers_of(key)
     if (key.name, before) == (name, powers):
         return
+    is_wider = widens(before, powers)
+    if is_wider and not may_widen:
+        raise WideningError
     change = {"scopes": list(powers.scopes), "preset": powers.preset, "allowed_networks": list(powers.networks)}
     ApiKey.objects.filter(pk=key.pk).update(name=name, expires_at=powers.expires_at, **change)
     record(
@@ -141,7 +149,7 @@ def change_api_key(key: ApiKey, *, name: str, powers: Powers, now: datetime, act
         after={"name": name} | powers.as_audited(),
         now=now,
     )
-    if widens(before, powers):
+    if is_wider:
         _mail_widened(key, powers, actor, now)
 
 

@@ -11,16 +11,15 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.audit.actors import actor_of
-from accounts.freshness import needs_proof
+from accounts.freshness import is_fresh, needs_proof
 from accounts.keys.forms import KeyForm, RotateForm
 from accounts.keys.service import (
     WARN_BEFORE,
+    WideningError,
     change_api_key,
     create_api_key,
-    powers_of,
     revoke_api_key,
     rotate_api_key,
-    widens,
 )
 from accounts.models import ApiKey
 from accounts.states import Preset
@@ -74,15 +73,18 @@ def change(request: SeatedRequest, *, key_id: str) -> HttpResponse:
     form = KeyForm(request.POST, key=found)
     if not form.is_valid():
         return _page(request, found, form)
-    powers = form.powers(now=now)
-    if widens(powers_of(found), powers) and needs_proof(request, now=now):
-        raise ReauthenticationRequired
+    name, may_widen = form.cleaned_data["name"], is_fresh(request, now=now)
     try:
-        change_api_key(found, name=form.cleaned_data["name"], powers=powers, now=now, actor=actor_of(request))
+        change_api_key(
+            found, name=name, powers=form.powers(now=now), may_widen=may_widen, now=now, actor=actor_of(request)
+        )
+    except WideningError:
+        needs_proof(request, now=now)
+        raise ReauthenticationRequired from None
     except ConflictError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"The key {form.cleaned_data['name']} is changed. All servers know within seconds.")
+        messages.success(request, f"The key {name} is changed. All servers know within seconds.")
     return HttpResponseRedirect(request.seat.url("dashboard_key", key_id=key_id))
 
 

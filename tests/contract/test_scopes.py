@@ -7,6 +7,7 @@ import pytest
 
 from accounts.keys.scopes import PRESETS, RESOURCES
 from accounts.states import SCOPES_OF_0_25, Mode, Preset
+from checkouts.api import CheckoutViewSet
 from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from gateway.pages.api_document import document as document_bytes
@@ -51,6 +52,14 @@ def test_an_action_without_a_scope_is_refused() -> None:
 
     with pytest.raises(KeyError):
         Forgetful().required_scope()
+
+
+def test_a_route_whose_action_lost_its_scope_does_nothing_for_any_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, secret = make_key(make_merchant(), Mode.TEST, *Scope)
+    client = ApiClient(key=secret)
+    monkeypatch.setattr(CheckoutViewSet, "scopes", {"list": Scope.CHECKOUTS_READ})
+    assert client.create().status == 500
+    assert client.get("/checkouts").body["data"] == []
 
 
 def test_keys_of_before_scopes_do_what_they_did_and_no_later_scope_joins_them() -> None:

@@ -10,6 +10,7 @@ from accounts.audit.actors import Actor
 from accounts.keys.authentication import key_cache, principal_of
 from accounts.keys.service import (
     Powers,
+    WideningError,
     change_api_key,
     mail_expiring,
     powers_of,
@@ -33,7 +34,7 @@ SOON = NOON + timedelta(days=5)
 
 
 def change(key: ApiKey, powers: Powers, *, name: str = "test") -> None:
-    change_api_key(key, name=name, powers=powers, now=NOON, actor=Actor(make_member(key.merchant)))
+    change_api_key(key, name=name, powers=powers, may_widen=True, now=NOON, actor=Actor(make_member(key.merchant)))
 
 
 def mails() -> list[str]:
@@ -75,10 +76,21 @@ def test_each_owner_hears_of_a_key_that_may_do_more() -> None:
     key, _ = make_key(make_merchant(), Mode.LIVE, *READ.scopes)
     owner = make_member(key.merchant)
     make_member(key.merchant, Role.ADMIN)
-    change_api_key(key, name="test", powers=BOTH, now=NOON, actor=Actor(owner))
+    change_api_key(key, name="test", powers=BOTH, may_widen=True, now=NOON, actor=Actor(owner))
     mail = OutgoingMail.objects.get()
     assert mail.recipient == owner.email
     assert "checkouts:write" in mail.text
+
+
+def test_what_widens_is_judged_by_the_key_of_now_not_by_the_one_that_the_page_showed() -> None:
+    shown, secret = make_key(make_merchant(), Mode.LIVE, *BOTH.scopes)
+    ApiKey.objects.filter(pk=shown.pk).update(scopes=list(READ.scopes))
+    actor = Actor(make_member(shown.merchant))
+    with pytest.raises(WideningError):
+        change_api_key(shown, name="again", powers=BOTH, may_widen=False, now=NOON, actor=actor)
+    shown.refresh_from_db()
+    assert (shown.name, shown.scopes) == ("test", list(READ.scopes))
+    assert ApiClient(key=secret).create().refusal == (403, "scope_insufficient", None)
 
 
 def test_a_change_that_changes_nothing_is_not_kept() -> None:
