@@ -33,7 +33,7 @@ from webhooks.states import DeliveryStatus
 MOST_FOUND: Final = 100
 # Twelve are automatic; there may be any number of manual ones.
 MOST_ATTEMPTS: Final = 50
-_LONGEST_SEARCH: Final = 100
+LONGEST_SEARCH: Final = 100
 _NEWEST_FIRST: Final = ("-created_at", "-pk")
 
 
@@ -42,16 +42,16 @@ class DeliveryFilters(FilterForm[Delivery]):
 
     tabbed_by = "status"
     status = HiddenChoice(TABS)
-    q = SearchText("Checkout, event or delivery id", longest=_LONGEST_SEARCH)
+    q = SearchText("Checkout, event or delivery id", longest=LONGEST_SEARCH)
     type = AnyChoice("Event", everything="All")
 
     def clean_q(self) -> str:
         """Return the text if it can be an id."""
-        return _plain(self.cleaned_data["q"])
+        return plain_id(self.cleaned_data["q"])
 
     def clean_type(self) -> str:
         """Return the type if it can be one."""
-        return _plain(self.cleaned_data["type"])
+        return plain_id(self.cleaned_data["type"])
 
     def walk(self, seat: Seat) -> DeliveryWalk:
         """Return the walk over the merchant's deliveries with these filters."""
@@ -73,10 +73,11 @@ class DeliveryFilters(FilterForm[Delivery]):
         return found.filter(event_type=kind) if kind else found
 
 
-def _plain(text: str) -> str:
+def plain_id(text: str) -> str:
+    """Return a searched text if it can be an id; else an empty one."""
     # PostgreSQL has no NUL, and no id has such characters.
     text = text.strip()
-    return text if text.isprintable() and len(text) <= _LONGEST_SEARCH else ""
+    return text if text.isprintable() and len(text) <= LONGEST_SEARCH else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def delivery_page(seat: Seat, filters: DeliveryFilters, query: Mapping[str, str]
 
 
 def _position(seat: Seat, public_id: str) -> Position | None:
-    rows = deliveries_of(seat).filter(public_id=_plain(public_id))
+    rows = deliveries_of(seat).filter(public_id=plain_id(public_id))
     return rows.values_list("created_at", "pk").first()
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webhooks.dashboard import deliveries, endpoint
+from webhooks.dashboard import deliveries, endpoint, events
 
 urlpatterns = [
     path("webhooks/", endpoint.desk, name="dashboard_webhooks"),
@@ -11,6 +11,8 @@ urlpatterns = [
     path("webhooks/secret/roll/", endpoint.roll, name="dashboard_roll_webhook_secret"),
     path("webhooks/endpoints/<int:endpoint_id>/enable/", endpoint.enable, name="dashboard_enable_endpoint"),
     path("webhooks/endpoints/<int:endpoint_id>/test/", endpoint.test_event, name="dashboard_test_event"),
+    path("webhooks/events/", events.events, name="dashboard_events"),
+    path("webhooks/events/<str:event_id>/", events.event, name="dashboard_event"),
     path("webhooks/deliveries/", deliveries.deliveries, name="dashboard_deliveries"),
     path("webhooks/deliveries/retry/", deliveries.retry_many, name="dashboard_retry_deliveries"),
     path("webhooks/deliveries/<str:delivery_id>/", deliveries.delivery, name="dashboard_delivery"),

@@ -123,19 +123,21 @@ class KeysetPage(Generic[R]):
         return not self.newer
 
 
-def keyset_page(found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAGE_ROWS) -> KeysetPage[M]:
-    """Return the page that `before` or `after` of a query string asks for: the primary key of the last row seen.
+def keyset_page(
+    found: QuerySet[M], query: Mapping[str, str], *, by: str = "pk", rows: int = PAGE_ROWS
+) -> KeysetPage[M]:
+    """Return the page that `before` or `after` of a query string asks for: the last row seen, by a field that grows.
 
     Anything else in the query string is kept in the links.
     """
     before, after = _key(query.get("before", "")), _key(query.get("after", ""))
-    mark = operator.attrgetter("pk")
+    mark = operator.attrgetter(by)
     if after is not None:
-        ahead = found.filter(pk__gt=after).order_by("pk")
+        ahead = found.filter(**{f"{by}__gt": after}).order_by(by)
         return page_ahead(ahead, query, mark=mark, rows=rows)
-    behind = found.filter(pk__lt=before) if before is not None else found
+    behind = found.filter(**{f"{by}__lt": before}) if before is not None else found
     is_first = before is None
-    return page_behind(behind.order_by("-pk"), query, mark=mark, rows=rows, is_first=is_first)
+    return page_behind(behind.order_by(f"-{by}"), query, mark=mark, rows=rows, is_first=is_first)
 
 
 class Source(NamedTuple):

@@ -1,0 +1,65 @@
+"""The pages of events: those that no endpoint heard of too, found by id, and nobody else's."""
+
+import pytest
+
+from accounts.states import Mode, Role
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import NOON, make_merchant
+from tests.webhooks.factories import make_deliveries, make_endpoint, new_event
+from webhooks.models import Event
+from webhooks.outbox.events import publish
+
+pytestmark = pytest.mark.django_db
+
+
+def happened(desk: Desk, **overrides: object) -> Event:
+    [event] = publish([new_event(desk.merchant, **overrides)], now=NOON)
+    return event
+
+
+def ids_on(desk: Desk, query: str = "") -> set[str]:
+    page = desk.get("dashboard_events", query).text
+    return {event.subject_id for event in Event.objects.all() if event.subject_id in page}
+
+
+@pytest.mark.parametrize("role", Role)
+def test_every_member_sees_events_that_no_endpoint_heard_of(owner: Desk, role: Role) -> None:
+    event = happened(owner)
+    desk = make_desk(owner.merchant, role)
+    assert "No endpoint" in desk.get("dashboard_events").text
+    page = desk.get("dashboard_event", event_id=event.public_id).text
+    assert "No endpoint was told" in page
+    assert "&quot;z&quot;: 1.10" in page
+
+
+def test_an_event_leads_to_its_deliveries(owner: Desk) -> None:
+    [delivery] = make_deliveries(make_endpoint(owner.merchant))
+    assert "Waiting" in owner.get("dashboard_events").text
+    page = owner.get("dashboard_event", event_id=delivery.event.public_id).text
+    assert owner.url("dashboard_delivery", delivery_id=delivery.public_id) in page
+
+
+def test_events_of_others_and_of_the_other_mode_do_not_exist(owner: Desk) -> None:
+    other, test = happened(make_desk(make_merchant())), happened(owner, mode=Mode.TEST)
+    assert ids_on(owner) == set()
+    for event in (other, test):
+        assert owner.get("dashboard_event", event_id=event.public_id).status_code == 404
+
+
+def test_filters(owner: Desk) -> None:
+    one, two = happened(owner), happened(owner, type="checkout.expired")
+    assert ids_on(owner) == {one.subject_id, two.subject_id}
+    assert ids_on(owner, "?type=checkout.expired") == {two.subject_id}
+    assert ids_on(owner, f"?q={one.subject_id}") == {one.subject_id}
+    assert ids_on(owner, f"?q=+{two.public_id}+") == {two.subject_id}
+    assert ids_on(owner, f"?q={two.public_id}&type=checkout.completed") == set()
+    assert "No events match" in owner.get("dashboard_events", "?q=chk_nobody").text
+
+
+def test_pages_go_by_the_numbers_of_events(owner: Desk) -> None:
+    events = publish([new_event(owner.merchant) for _ in range(60)], now=NOON)
+    newest = owner.get("dashboard_events").text
+    assert (events[59].public_id in newest, events[0].public_id in newest) == (True, False)
+    older = owner.get("dashboard_events", "?before=11").text
+    assert (events[9].public_id in older, events[10].public_id in older) == (True, False)
+    assert "?after=10" in older
