@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from accounts.keys.service import mail_expiring
 from accounts.login.guard import forget_old_logins
+from accounts.requests.log import forget_old
 
 
 @shared_task(name="accounts.forget_old_logins")
@@ -17,3 +18,9 @@ def forget_old_logins_task() -> int:
 def mail_expiring_keys_task() -> int:
     """Mail owners about keys that expire soon."""
     return mail_expiring(now=timezone.now())
+
+
+@shared_task(name="accounts.forget_old_requests")
+def forget_old_requests_task() -> None:
+    """Delete notes of API requests that are older than a week."""
+    forget_old(now=timezone.now())

@@ -73,6 +73,7 @@ INSTALLED_APPS = [
 # Few, because each costs every request; sessions and CSRF run only where people log in.
 MIDDLEWARE = [
     "gateway.core.web.request_times.RequestTimesMiddleware",
+    "accounts.requests.log.ApiRequestsMiddleware",
     "gateway.core.web.middleware.ApiMiddleware",
     "gateway.core.web.middleware.PresentHostMiddleware",
     "django.middleware.security.SecurityMiddleware",

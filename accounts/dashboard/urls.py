@@ -5,6 +5,7 @@ from django.urls import path
 from accounts.brand import views
 from accounts.dashboard import audit_log, pages
 from accounts.keys import views as keys
+from accounts.requests import views as requests
 from accounts.team import views as team
 
 urlpatterns = [
@@ -20,6 +21,7 @@ urlpatterns = [
     path("api-keys/<str:key_id>/change/", keys.change, name="dashboard_change_key"),
     path("api-keys/<str:key_id>/rotate/", keys.rotate, name="dashboard_rotate_key"),
     path("api-keys/<str:key_id>/revoke/", keys.revoke, name="dashboard_revoke_key"),
+    path("api-requests/", requests.requests, name="dashboard_api_requests"),
     path("branding/", views.branding, name="dashboard_branding"),
     path("branding/checkout-page/", views.checkout_page, name="dashboard_checkout_page"),
     path("branding/preview/", views.preview, name="dashboard_branding_preview"),

@@ -16,6 +16,9 @@ from gateway.core.ids import new_id
 
 MOST_WALLET_CHANGE_HOURS = 168
 MOST_NETWORKS = 20
+REQUEST_PATH_LENGTH = 200
+# Today's partition, those of the seven days before, and an empty one for tomorrow.
+REQUEST_SLOTS = 9
 
 
 class Merchant(models.Model):
@@ -190,6 +193,32 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"sk_{self.mode}_…{self.last_four}"
+
+
+class ApiRequest(models.Model):
+    """An answered API request that had a valid key. Divided into partitions by `slot`, which a UTC day determines."""
+
+    # Without foreign keys and unique indexes: a note is written on behalf of each request, and is dropped with its day.
+    slot = models.PositiveSmallIntegerField()
+    merchant = models.ForeignKey(Merchant, models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False)
+    mode = models.CharField(max_length=4, choices=Mode)
+    # The key's public id.
+    key_id = models.CharField(max_length=40)
+    # What the answer's X-Request-Id says.
+    request_id = models.CharField(max_length=40)
+    method = models.CharField(max_length=7)
+    path = models.CharField(max_length=REQUEST_PATH_LENGTH)
+    status = models.PositiveSmallIntegerField()
+    # The code of an error's answer.
+    code = models.CharField(max_length=64, blank=True)
+    milliseconds = models.PositiveIntegerField()
+    asked_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["merchant", "mode", "id"], name="api_requests_listed")]
+
+    def __str__(self) -> str:
+        return self.request_id
 
 
 class AuditEntry(models.Model):

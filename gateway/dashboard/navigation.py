@@ -41,7 +41,9 @@ GROUPS: Final = (
         "Developers",
         (
             Entry("dashboard_webhooks", "Webhooks", "hook", count=failing_count),
+            Entry("dashboard_events", "Events", "incoming"),
             Entry("dashboard_keys", "API keys", "key"),
+            Entry("dashboard_api_requests", "API requests", "log"),
             Entry("dashboard_x402", "x402", "code"),
         ),
     ),

@@ -6,7 +6,7 @@ A request takes a thread once it has arrived completely, and releases it while i
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from django.http.response import HttpResponseBase
 
@@ -19,6 +19,7 @@ from gateway.server.threads import Threads
 Headers = list[tuple[str, str]]
 Django = Callable[[Environ, Callable[..., Any]], HttpResponseBase]
 
+_CHORE_SECONDS: Final = 1.0
 # One thread in this many may continue waiting requests. Those that take long are replaced, so new ones are answered too.
 _CONCLUDING: Final = 4
 
@@ -52,11 +53,19 @@ class _Answer:
         self.headers = headers
 
 
-class Front:
-    """Serves a Django WSGI application with a pool of threads. Each process has one."""
+class Chore(NamedTuple):
+    """Work that a process does beside requests: once a second a thread does it if it `is_due`. It raises nothing."""
 
-    def __init__(self, django: Django, *, threads: int) -> None:
+    is_due: Callable[[], bool]
+    work: Callable[[], object]
+
+
+class Front:
+    """Serves a Django WSGI application with a pool of threads, and does a chore beside. Each process has one."""
+
+    def __init__(self, django: Django, *, threads: int, chore: Chore | None = None) -> None:
         self._django = django
+        self._chore = chore
         self._threads = Threads(most=threads)
         self._in_thread = self._threads.run
         self._bodies = Bodies(self._in_thread)
@@ -67,6 +76,8 @@ class Front:
         """Start the threads, before the first request."""
         self._loop = loop
         self._threads.start(loop)
+        if self._chore is not None:
+            loop.call_later(_CHORE_SECONDS, self._do_chore, self._chore)
 
     async def __rsgi__(self, scope: Scope, exchange: Exchange) -> None:
         """Answer a request."""
@@ -89,6 +100,11 @@ class Front:
                 self._bodies.let_go(reading)
             if GONE in visit:
                 visit[GONE].cancel()
+
+    def _do_chore(self, chore: Chore) -> None:
+        if chore.is_due():
+            self._in_thread(chore.work)
+        self._loop.call_later(_CHORE_SECONDS, self._do_chore, chore)
 
     def _watch(self, exchange: Exchange) -> "Future[None]":
         """Return a future that is done once the client has closed its connection. For any thread."""

@@ -57,6 +57,8 @@ class ApiView(APIView):
                     "Send your API key as 'Authorization: Bearer <key>'.", code="key_missing"
                 )
         else:
+            # For the log of requests, which is written once the answer is known.
+            django_request(request).principal = principal  # type: ignore[attr-defined]
             _count(django_request(request), self.limit_now(), principal.key_id)
             if self.key_required and self.is_operation():
                 principal.admit(django_request(request), self.required_scope())

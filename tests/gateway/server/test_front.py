@@ -1,10 +1,16 @@
 """The front: how requests are put into WSGI's form, and what becomes of bodies and of views that wait."""
 
+import asyncio
+import threading
 from concurrent.futures import Future
+from queue import SimpleQueue
 
+import pytest
 from django.http import HttpResponse, StreamingHttpResponse
 
 from gateway.core.web.parked_views import VISIT
+from gateway.server import front
+from gateway.server.front import Chore, Front
 from gateway.server.requests import Environ
 from tests.gateway.server.exchanges import Asked, Exchange, Lines, served
 
@@ -41,3 +47,18 @@ def test_what_is_streamed_arrives_piece_by_piece_and_is_closed() -> None:
 
     assert served(Asked(), Exchange(), answering).body == b"ab"
     assert closed == [True]
+
+
+def test_a_chore_is_done_each_time_it_is_due_beside_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "_CHORE_SECONDS", 0.001)
+    dues = [False, True, False, True]
+    done: SimpleQueue[str] = SimpleQueue()
+
+    async def serve() -> list[str]:
+        chore = Chore(lambda: bool(dues) and dues.pop(), lambda: done.put(threading.current_thread().name))
+        Front(lambda *_: HttpResponse(), threads=2, chore=chore).__rsgi_init__(asyncio.get_running_loop())
+        return [await asyncio.to_thread(done.get, timeout=30) for _ in range(2)]
+
+    threads = asyncio.run(serve())
+    assert threading.main_thread().name not in threads
+    assert (dues, done.empty()) == ([], True)
