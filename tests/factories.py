@@ -13,7 +13,7 @@ from factory.declarations import LazyAttribute, LazyFunction, SelfAttribute, Sub
 from factory.django import DjangoModelFactory
 
 from accounts.keys.service import Powers, create_api_key
-from accounts.models import ApiKey, Merchant, User
+from accounts.models import ApiKey, ApiRequest, Merchant, User
 from accounts.states import SCOPES_OF_0_25, Mode
 from checkouts.lifecycle.counts import DayChange, add_to_days, count, day_of
 from checkouts.models import Checkout
@@ -185,6 +185,25 @@ def make_user(email: str | None = None) -> User:
 def make_merchant(name: str = "Halden Roasters", **overrides: Any) -> Merchant:
     """A merchant with nothing yet."""
     return MerchantFactory.create(name=name, **overrides)
+
+
+def make_api_request(
+    key: ApiKey, path: str = "/api/v1/checkouts", *, status: int = 200, code: str = "", days: int = 0
+) -> None:
+    """A request of the key that was answered so many days ago, in 1.2 seconds."""
+    ApiRequest.objects.create(
+        slot=0,
+        merchant=key.merchant,
+        mode=key.mode,
+        key_id=key.public_id,
+        request_id=f"req_{path[-8:].replace('/', '')}",
+        method="POST",
+        path=path,
+        status=status,
+        code=code,
+        milliseconds=1_234,
+        asked_at=timezone.now() - timedelta(days=days),
+    )
 
 
 def make_key(merchant: Merchant, mode: Mode = Mode.LIVE, *scopes: str, **powers: Any) -> tuple[ApiKey, str]:

@@ -117,7 +117,6 @@ def write_notes() -> int:
     if not notes:
         return 0
     columns = dict(zip(_Note._fields, map(list, zip(*notes, strict=True)), strict=True))
-    connection.close_if_unusable_or_obsolete()
     try:
         with connection.cursor() as cursor:
             cursor.execute(_INSERT, columns)

@@ -13,11 +13,13 @@ from accounts.models import Branding
 from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import NOON, WALLET, make_key, make_merchant, make_wallet
+from tests.factories import NOON, WALLET, make_api_request, make_key, make_merchant, make_wallet
 from tests.waiting import wait_until
 from tests.wallets.signing import Signer
+from tests.webhooks.factories import make_deliveries, make_endpoint, new_event
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.receiving.proofs import message_of
+from webhooks.outbox.events import publish
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_chains")]
 
@@ -159,7 +161,11 @@ def test_the_picker_fills_the_field(owner_by_factor: Desk, open_desk: Callable[.
 
 def furnish(desk: Desk) -> None:
     """Give each page something to show."""
-    make_key(desk.merchant)
+    key, _ = make_key(desk.merchant)
+    make_api_request(key)
+    make_api_request(key, "/api/v1/checkouts/chk_live_2J7dQ4nVb8Xk1mYt/cancel", status=409, code="checkout_not_pending")
+    publish([new_event(desk.merchant)], now=NOON)
+    make_deliveries(make_endpoint(desk.merchant))
     make_wallet(desk.merchant)
     make_wallet(desk.merchant, "solana", "3UJQqKq8Xyx4aVRmHgEwpQZiW7toYRQCTy6Bgp1RdKnK")
     desk.post("dashboard_set_receiving_wallet", {"address": OTHER, "compared": "on"}, chain="base")
@@ -171,6 +177,8 @@ def furnish(desk: Desk) -> None:
 PAGES = [
     "dashboard_keys",
     "dashboard_create_key",
+    "dashboard_api_requests",
+    "dashboard_events",
     "dashboard_receiving_wallets",
     "dashboard_branding",
     "dashboard_fees",

@@ -55,7 +55,7 @@ def test_a_refusal_is_noted_with_its_code() -> None:
     found = [(note.method, note.status, note.code) for note in noted()]
     assert found == [
         ("POST", 403, "scope_insufficient"),
-        ("GET", 404, "checkout_missing"),
+        ("GET", 404, "resource_missing"),
         ("GET", 404, "route_missing"),
         ("DELETE", 405, "method_not_allowed"),
     ]

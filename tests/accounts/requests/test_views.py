@@ -3,33 +3,14 @@
 from urllib.parse import urlencode
 
 import pytest
-from django.utils import timezone
 
-from accounts.models import ApiKey, ApiRequest
+from accounts.models import ApiKey
 from accounts.requests import views
-from accounts.requests.log import KEPT
 from accounts.states import Mode, Role
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import make_key, make_merchant
+from tests.factories import make_api_request, make_key, make_merchant
 
 pytestmark = pytest.mark.django_db
-
-
-def note(key: ApiKey, path: str = "/api/v1/checkouts", *, status: int = 200, code: str = "", days: int = 0) -> None:
-    asked_at = timezone.now() - KEPT * days / 7
-    ApiRequest.objects.create(
-        slot=0,
-        merchant=key.merchant,
-        mode=key.mode,
-        key_id=key.public_id,
-        request_id=f"req_{path[-8:].replace('/', '')}",
-        method="POST",
-        path=path,
-        status=status,
-        code=code,
-        milliseconds=1_234,
-        asked_at=asked_at,
-    )
 
 
 def ask(desk: Desk, query: dict[str, str]) -> str:
@@ -44,10 +25,10 @@ def key(owner: Desk) -> ApiKey:
 
 @pytest.mark.parametrize("role", Role)
 def test_every_member_sees_the_requests_of_a_mode_and_no_others(owner: Desk, key: ApiKey, role: Role) -> None:
-    note(key, "/api/v1/links", status=409, code="duplicate")
-    note(make_key(owner.merchant, Mode.TEST)[0], "/api/v1/of-test-mode")
-    note(make_key(make_merchant(), Mode.LIVE)[0], "/api/v1/of-another")
-    note(key, "/api/v1/of-last-week", days=8)
+    make_api_request(key, "/api/v1/links", status=409, code="duplicate")
+    make_api_request(make_key(owner.merchant, Mode.TEST)[0], "/api/v1/of-test-mode")
+    make_api_request(make_key(make_merchant(), Mode.LIVE)[0], "/api/v1/of-another")
+    make_api_request(key, "/api/v1/of-last-week", days=8)
     page = make_desk(owner.merchant, role).get("dashboard_api_requests").text
     assert all(part in page for part in ("/api/v1/links", "409", "duplicate", "1.2 s", "req_v1links"))
     assert not any(part in page for part in ("of-test-mode", "of-another", "of-last-week"))
@@ -67,9 +48,9 @@ def test_every_member_sees_the_requests_of_a_mode_and_no_others(owner: Desk, key
     ],
 )
 def test_filters(owner: Desk, key: ApiKey, query: dict[str, str], found: set[str]) -> None:
-    note(key, "/api/v1/one")
-    note(key, "/api/v1/two", status=400, code="parameter_invalid")
-    note(key, "/api/v1/three")
+    make_api_request(key, "/api/v1/one")
+    make_api_request(key, "/api/v1/two", status=400, code="parameter_invalid")
+    make_api_request(key, "/api/v1/three")
     page = ask(owner, query)
     assert {path for path in ("/api/v1/one", "/api/v1/two", "/api/v1/three") if f"</b> {path}<" in page} == found
     assert ("No requests match" in page) == (not found)
@@ -77,8 +58,8 @@ def test_filters(owner: Desk, key: ApiKey, query: dict[str, str], found: set[str
 
 def test_one_keys_requests(owner: Desk, key: ApiKey) -> None:
     other, _ = make_key(owner.merchant, Mode.LIVE)
-    note(key, "/api/v1/mine")
-    note(other, "/api/v1/its")
+    make_api_request(key, "/api/v1/mine")
+    make_api_request(other, "/api/v1/its")
     page = ask(owner, {"key": other.public_id})
     assert ("/api/v1/its" in page, "/api/v1/mine" in page) == (True, False)
 
@@ -86,7 +67,7 @@ def test_one_keys_requests(owner: Desk, key: ApiKey) -> None:
 def test_a_search_reads_the_newest_alone_and_says_so(owner: Desk, key: ApiKey, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "MOST_SEARCHED", 3)
     for number in range(5):
-        note(key, f"/api/v1/number{number}")
+        make_api_request(key, f"/api/v1/number{number}")
     page = ask(owner, {"q": "number"})
     assert [f"number{number}" in page for number in range(5)] == [False, False, True, True, True]
     assert "Only the newest 3 requests are searched" in page
