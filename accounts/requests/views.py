@@ -68,11 +68,9 @@ def requests(request: SeatedRequest) -> HttpResponse:
     filters.offer("key", [(public_id, _name_of(key)) for public_id, key in keys.items()])
     found = _requests_of(seat)
     is_filtered = bool(filters.applied())
-    oldest = (
-        found.order_by("-pk").values_list("pk", flat=True)[MOST_SEARCHED - 1 : MOST_SEARCHED] if is_filtered else []
-    )
-    for pk in oldest:
-        found = found.filter(pk__gte=pk)
+    oldest = _oldest_searched(found) if is_filtered else None
+    if oldest is not None:
+        found = found.filter(pk__gte=oldest)
     page = keyset_page(filters.filter(found), {name: value for name, value in request.GET.dict().items() if value})
     context = {
         "filters": filters,
@@ -80,7 +78,7 @@ def requests(request: SeatedRequest) -> HttpResponse:
         "pager": page,
         "tabs": filters.tabs(seat.url("dashboard_api_requests")),
         "is_filtered": is_filtered,
-        "most_searched": MOST_SEARCHED if len(oldest) else None,
+        "most_searched": MOST_SEARCHED if oldest is not None else None,
     }
     return render(request, "dashboard/accounts/api_requests.html", context)
 
@@ -88,6 +86,12 @@ def requests(request: SeatedRequest) -> HttpResponse:
 def _requests_of(seat: Seat) -> QuerySet[ApiRequest]:
     since = timezone.now() - KEPT
     return ApiRequest.objects.filter(merchant=seat.merchant, mode=seat.mode, asked_at__gte=since)
+
+
+def _oldest_searched(found: QuerySet[ApiRequest]) -> int | None:
+    """Return the key of the last request that a search reads; None if it reads all."""
+    keys = found.order_by("-pk").values_list("pk", flat=True)
+    return keys[MOST_SEARCHED - 1 : MOST_SEARCHED].first()
 
 
 def _row(found: ApiRequest, keys: dict[str, ApiKey]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def objects_of(owner: Desk) -> dict[str, Any]:
     merchant = owner.merchant
     checkout = make_checkout(merchant)
     endpoint = make_endpoint(merchant, HOOK)
-    publish([new_event(merchant, url=HOOK, subject_id=checkout.public_id)], now=NOON)
+    [event] = publish([new_event(merchant, url=HOOK, subject_id=checkout.public_id)], now=NOON)
     item = extra_item(merchant=merchant)
     decide(owner, item, InboxAct.DISMISS)
     settlement = make_settlement(merchant, sender=Sender.WALLET, status=SettlementStatus.PENDING)
@@ -60,6 +60,7 @@ def objects_of(owner: Desk) -> dict[str, Any]:
         "user_id": make_desk(merchant, Role.VIEWER).user.public_id,
         "key_id": make_key(merchant)[0].public_id,
         "checkout_id": checkout.public_id,
+        "event_id": event.public_id,
         "delivery_id": Delivery.objects.get(event__subject_id=checkout.public_id).public_id,
         "endpoint_id": endpoint.pk,
         "report_id": make_report(checkout).pk,

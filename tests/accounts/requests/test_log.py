@@ -85,7 +85,8 @@ def answering(principal: Principal, response: HttpResponse) -> ApiRequestsMiddle
 
 def test_a_view_that_waits_is_noted_once_with_all_its_time(principal: Principal) -> None:
     visit: dict[str, Any] = {}
-    request = RequestFactory().post("/api/v1/x402/settle", **{VISIT: visit})
+    request = RequestFactory().post("/api/v1/x402/settle")
+    request.META[VISIT] = visit
     parked = HttpResponse()
     parked.later = Future()  # type: ignore[attr-defined]
     answering(principal, parked)(request)
