@@ -45,6 +45,7 @@ class Preset(TextChoices):
     """A choice of scopes for a new API key. What each has is in `accounts.keys.scopes`."""
 
     SHOP = "shop", "Shop"
+    SHOP_PLUGIN = "shop_plugin", "Shop plugin"
     PAID_API = "paid_api", "Paid API"
     ACCOUNTANT = "accountant", "Accountant"
     AGENT = "agent", "Agent"

@@ -209,6 +209,7 @@ SPECTACULAR_SETTINGS = {
         "TransferState": "wallets.states.TransferState",
         "SettlementStatus": "settlements.states.SettlementStatus",
         "ChainStatus": "wallets.states.ChainStatus",
+        "EndpointHealth": "webhooks.states.EndpointHealth",
         "LinkStatus": "links.states.LinkStatus",
         "LinkType": "links.states.LinkType",
         "Scope": "gateway.core.api.scopes.Scope",
@@ -295,6 +296,9 @@ WEBHOOK_EVENT_TYPES = [
     "x402.payment.returned",
     "gateway.restored",
 ]
+
+# Who receives the first receives the others too: they take back or repeat what it says.
+WEBHOOK_EVENTS_IMPLIED = {"checkout.completed": ["checkout.reversed", "checkout.restored"]}
 
 # Writes the object of a test event.
 WEBHOOK_SAMPLE = "checkouts.payloads.sample_payload"

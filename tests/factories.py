@@ -14,10 +14,11 @@ from factory.django import DjangoModelFactory
 
 from accounts.keys.service import Powers, create_api_key
 from accounts.models import ApiKey, ApiRequest, Merchant, User
-from accounts.states import SCOPES_OF_0_25, Mode
+from accounts.states import Mode
 from checkouts.lifecycle.counts import DayChange, add_to_days, count, day_of
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
+from gateway.core.api.scopes import Scope
 from gateway.core.ids import new_code, new_id
 from settlements.models import Hold
 from wallets.forwarders.addresses import checksum, deposit_key
@@ -207,8 +208,8 @@ def make_api_request(
 
 
 def make_key(merchant: Merchant, mode: Mode = Mode.LIVE, *scopes: str, **powers: Any) -> tuple[ApiKey, str]:
-    """An API key and its secret; without scopes it may do all that keys of 0.25 could."""
-    made = Powers(scopes or SCOPES_OF_0_25, **powers)
+    """An API key and its secret; without scopes it may do everything."""
+    made = Powers(scopes or tuple(Scope), **powers)
     return create_api_key(merchant, mode=mode, name="test", powers=made, now=NOON)
 
 

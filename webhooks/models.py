@@ -5,6 +5,7 @@ Independent of what events are about: callers pass finished payloads, which are 
 
 from functools import partial
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import MD5
@@ -14,15 +15,22 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.ids import new_id
 from webhooks.health import PROBATION_AFTER
-from webhooks.states import DeliveryStatus
+from webhooks.states import DeliveryStatus, EndpointHealth
 
 URL_LENGTH = 2048
+NAME_LENGTH = 80
+TYPE_LENGTH = 40
 # Endpoints that do not take events at once: disabled, or on probation.
 TROUBLED = Q(disabled_at__isnull=False) | Q(consecutive_failures__gte=PROBATION_AFTER)
+# Endpoints that merchants added, beside the default one.
+LISTED = Q(public_id__isnull=False)
 
 
 class Endpoint(models.Model):
-    """A merchant's URL that receives events, with its health. URLs of single checkouts have rows too."""
+    """A merchant's URL that receives events, with its health. URLs of single checkouts have rows too.
+
+    A listed endpoint was added by its merchant: it has a `public_id`, a secret of its own, and receives the types that it chose.
+    """
 
     # The indexes below begin with the merchant.
     merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="webhook_endpoints", db_index=False)
@@ -30,6 +38,12 @@ class Endpoint(models.Model):
     url = models.CharField(max_length=URL_LENGTH)
     # The merchant's default URL, used if a checkout names none.
     is_default = models.BooleanField(default=False)
+    # Listed endpoints have one, others none. The release before fills none of these four.
+    public_id = models.CharField(max_length=40, null=True)  # noqa: DJ001 - none is no id
+    name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
+    # What a listed endpoint receives; null: each type that nobody has to choose.
+    events = ArrayField(models.CharField(max_length=TYPE_LENGTH), null=True)
+    created_by = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
     consecutive_failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
     # On probation one delivery at a time is tried; waiting deliveries use no attempts.
@@ -50,32 +64,58 @@ class Endpoint(models.Model):
             models.UniqueConstraint(
                 fields=["merchant", "mode"], condition=Q(is_default=True), name="one_default_endpoint"
             ),
+            models.UniqueConstraint(fields=["public_id"], condition=LISTED, name="endpoint_id_once"),
         ]
         indexes = [
             # If each of a merchant's checkouts names an address, the merchant has as many endpoints as checkouts.
             models.Index(fields=["merchant", "mode", "id"], name="endpoint_listed"),
             models.Index(fields=["merchant", "mode", "id"], condition=TROUBLED, name="endpoint_troubled"),
+            # Who else receives an event, without a look at the URLs of checkouts.
+            models.Index(fields=["merchant", "mode", "id"], condition=LISTED, name="endpoint_added"),
         ]
 
     def __str__(self) -> str:
         return self.url
 
+    @property
+    def is_enabled(self) -> bool:
+        """Whether events are sent to it at once."""
+        return self.disabled_at is None
+
+    @property
+    def health(self) -> EndpointHealth:
+        """What its last attempts say."""
+        if not self.is_enabled:
+            return EndpointHealth.DISABLED
+        if self.consecutive_failures >= PROBATION_AFTER:
+            return EndpointHealth.PROBATION
+        return EndpointHealth.FAILING if self.consecutive_failures else EndpointHealth.HEALTHY
+
 
 class SigningSecret(models.Model):
-    """A merchant's webhook secret, encrypted. During a rotation two are valid and both sign."""
+    """A webhook secret, encrypted: a merchant's, or a listed endpoint's own. During a rotation two are valid and both sign."""
 
-    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="webhook_secrets")
+    # Null for an endpoint's own: the release before finds secrets by merchant, and would rotate these with the merchant's.
+    merchant = models.ForeignKey(Merchant, models.CASCADE, null=True, related_name="webhook_secrets")
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, null=True, related_name="secrets")
     sealed = models.BinaryField()
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["merchant"], condition=Q(expires_at=None), name="one_current_secret")
+            models.UniqueConstraint(fields=["merchant"], condition=Q(expires_at=None), name="one_current_secret"),
+            models.UniqueConstraint(
+                fields=["endpoint"], condition=Q(expires_at=None), name="one_current_secret_of_endpoint"
+            ),
+            models.CheckConstraint(
+                condition=Q(merchant=None, endpoint__isnull=False) | Q(merchant__isnull=False, endpoint=None),
+                name="secret_has_one_owner",
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"secret of {self.merchant_id}"
+        return f"secret of {self.merchant_id or self.endpoint}"
 
 
 class EventCounter(models.Model):
@@ -99,7 +139,7 @@ class Event(models.Model):
     public_id = models.CharField(max_length=40, default=partial(new_id, "evt"))
     merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
-    type = models.CharField(max_length=40)
+    type = models.CharField(max_length=TYPE_LENGTH)
     # The public id of its subject.
     subject_id = models.CharField(max_length=40)
     # Identifies the occurrence, so that it cannot be written twice.
@@ -141,7 +181,7 @@ class Delivery(models.Model):
     # so this one need not be.
     merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False, db_constraint=False)
     mode = models.CharField(max_length=4, choices=Mode)
-    event_type = models.CharField(max_length=40)
+    event_type = models.CharField(max_length=TYPE_LENGTH)
     created_at = models.DateTimeField()
 
     class Meta:

@@ -11,3 +11,15 @@ class DeliveryStatus(BadgedChoices):
     HELD = "held", Badge("Held", "warn")
     DELIVERED = "delivered", Badge("Delivered", "ok")
     FAILED = "failed", Badge("Failed", "bad")
+    # Its endpoint was deleted before it arrived.
+    CANCELLED = "cancelled", Badge("Cancelled", "")
+
+
+class EndpointHealth(BadgedChoices):
+    """What an endpoint's last attempts say about it."""
+
+    HEALTHY = "healthy", Badge("Healthy", "ok")
+    FAILING = "failing", Badge("Failing", "warn")
+    # One delivery at a time is tried.
+    PROBATION = "probation", Badge("On probation", "warn")
+    DISABLED = "disabled", Badge("Disabled", "bad")

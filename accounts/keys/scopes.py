@@ -10,8 +10,11 @@ from gateway.core.api.scopes import Scope
 
 _READS: Final = tuple(scope for scope in Scope if scope.endswith(":read"))
 
+_SHOP: Final = (Scope.CHECKOUTS_READ, Scope.CHECKOUTS_WRITE, Scope.LINKS_READ, Scope.EVENTS_READ)
+
 PRESETS: Final[Mapping[Preset, tuple[Scope, ...]]] = {
-    Preset.SHOP: (Scope.CHECKOUTS_READ, Scope.CHECKOUTS_WRITE, Scope.LINKS_READ, Scope.EVENTS_READ),
+    Preset.SHOP: _SHOP,
+    Preset.SHOP_PLUGIN: (*_SHOP, Scope.WEBHOOKS_READ, Scope.WEBHOOKS_WRITE),
     Preset.PAID_API: (Scope.X402_READ, Scope.X402_VERIFY, Scope.X402_SETTLE),
     Preset.ACCOUNTANT: (
         Scope.CHECKOUTS_READ,
@@ -33,6 +36,7 @@ def preset_powers(preset: Preset) -> Powers:
 
 USES: Final[Mapping[Preset, str]] = {
     Preset.SHOP: "A web shop: makes checkouts, reads them and their events.",
+    Preset.SHOP_PLUGIN: "A shop system's plugin: does what a web shop does, and adds its own webhook endpoint.",
     Preset.PAID_API: "A server that sells to machines (x402): verifies and settles their payments.",
     Preset.ACCOUNTANT: "Bookkeeping: reads payments, reports and watched wallets.",
     Preset.AGENT: "An assistant or a monitor: reads everything, changes nothing.",
@@ -70,6 +74,12 @@ RESOURCES: Final = (
         ("Read and write", (Scope.LINKS_READ, Scope.LINKS_WRITE)),
     ),
     _resource("events", "Events", ("Read", (Scope.EVENTS_READ,))),
+    _resource(
+        "webhooks",
+        "Webhook endpoints",
+        ("Read", (Scope.WEBHOOKS_READ,)),
+        ("Read and write", (Scope.WEBHOOKS_READ, Scope.WEBHOOKS_WRITE)),
+    ),
     _resource("reports", "Reports", ("Read", (Scope.REPORTS_READ,))),
     _resource(
         "wallets",

@@ -302,3 +302,5 @@ def _webhooks(history: History) -> Iterator[Step]:
         elif delivery.status == DeliveryStatus.FAILED:
             at = delivery.finished_at
             yield Step(at, f"{name} failed", delivery.url, "bad", link)
+        elif delivery.status == DeliveryStatus.CANCELLED:
+            yield Step(delivery.finished_at, f"{name} cancelled", "The endpoint was deleted.", link=link)

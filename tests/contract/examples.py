@@ -19,8 +19,10 @@ from wallets.networks import chains
 
 FILE = Path(api_document.__file__).with_name("api_examples.json")
 # Ids, deposit addresses, transaction hashes and keys are random: each becomes a fixed one of its kind.
+_SECRET = re.compile(r"\bwhsec_[A-Za-z0-9+/]{43}=")
+_EXAMPLE_SECRET = "whsec_bm90IGEgc2VjcmV0LCBidXQgYW4gZXhhbXBsZS4uLg=="
 _RANDOM = re.compile(
-    r"(?P<id>/[cp]/|\b[a-z0-9]{2,6}_(?:live_|test_)?)(?P<rest>[0-9A-Za-z]{16,})\b"
+    r"(?P<id>/[cp]/|\b[a-z0-9]{2,6}_(?:live_|test_|sample_)?)(?P<rest>[0-9A-Za-z]{16,})\b"
     r"|\b0x(?P<hex>[0-9a-fA-F]{64}|[0-9a-fA-F]{40})\b"
 )
 
@@ -72,4 +74,5 @@ def _with_fixed_ids(text: str) -> str:
                 seen[found] = match["id"] + digest[: len(match["rest"])]
         return seen[found]
 
-    return _RANDOM.sub(fixed, text.replace(settings.BASE_URL, "https://pay.example.com"))
+    text = _SECRET.sub("a-secret", text.replace(settings.BASE_URL, "https://pay.example.com"))
+    return _RANDOM.sub(fixed, text).replace("a-secret", _EXAMPLE_SECRET)

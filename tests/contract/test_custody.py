@@ -34,8 +34,10 @@ SHOWN: Final = {
     ],
     "a live API key": [
         "contract/test_scopes.py::test_an_operation_opens_to_its_own_scope_alone",
-        "contract/test_custody.py::test_a_live_key_reaches_no_wallet_key_person_or_endpoint",
+        "contract/test_custody.py::test_a_live_key_reaches_no_wallet_key_or_person",
         "contract/test_custody.py::test_owners_hear_when_a_links_addresses_change",
+        "webhooks/listed/test_service.py::test_owners_hear_once_an_hour_what_a_key_did_and_each_time_what_a_person_did",
+        "webhooks/listed/test_api.py::test_the_default_endpoint_is_shown_and_changed_by_people_alone",
     ],
     "a team member's login": [
         "accounts/team/test_permissions.py::test_each_role_may_do_what_its_acts_allow_and_nothing_else",
@@ -171,7 +173,7 @@ def test_each_row_of_the_guide_has_a_test_and_each_test_is_there() -> None:
         assert f"def {name}(" in (ROOT / "tests" / path).read_text(), place
 
 
-def test_a_live_key_reaches_no_wallet_key_person_or_endpoint() -> None:
+def test_a_live_key_reaches_no_wallet_key_or_person() -> None:
     named = {route.split("/")[0] for route in api_routes()} - {"openapi.json"}
     assert named == {
         "chains",
@@ -184,6 +186,8 @@ def test_a_live_key_reaches_no_wallet_key_person_or_endpoint() -> None:
         "reports",
         "waitlist",
         "wallets",
+        # The added ones, of which owners get a mail.
+        "webhook_endpoints",
         "x402",
     }
 

@@ -11,6 +11,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.examples import check_example
+from tests.contract.hooking import HOOKS
 from tests.contract.machines import MACHINES
 from tests.contract.payments import pay
 from tests.contract.provoking import Case, Send, big, body_refusals, elsewhere, limited, nobody, plain, refusals
@@ -286,6 +287,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     **REPORTS,
     **MACHINES,
     **WALLETS,
+    **HOOKS,
     ("get", "/key", 200): lambda client: client.get("/key"),
     **refusals("GET", "/key", "/key", 60),
 }

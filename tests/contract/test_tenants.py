@@ -100,6 +100,13 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("PATCH", "wallets/<str:wallet_id>"): (not_found, {"label": "Mine now"}),
     ("DELETE", "wallets/<str:wallet_id>"): (not_found, None),
     ("GET", "wallets/<str:wallet_id>/transactions"): (not_found, None),
+    ("POST", "webhook_endpoints"): (own_new_one, {"url": "https://erp.example.test/"}),
+    ("GET", "webhook_endpoints"): (none_of_theirs, None),
+    ("GET", "webhook_endpoints/<str:endpoint_id>"): (not_found, None),
+    ("PATCH", "webhook_endpoints/<str:endpoint_id>"): (not_found, {"name": "Mine now"}),
+    ("DELETE", "webhook_endpoints/<str:endpoint_id>"): (not_found, None),
+    ("POST", "webhook_endpoints/<str:endpoint_id>/test"): (not_found, None),
+    ("POST", "webhook_endpoints/<str:endpoint_id>/rotate_secret"): (not_found, None),
     ("GET", "key"): (public, None),
     ("GET", "chains"): (public, None),
     ("GET", "openapi.json"): (public, None),
@@ -144,14 +151,20 @@ def owned(seller: ApiClient) -> Owned:
     )
     place = seller.post("/waitlist/fiat", {"email": "ines@halden.example", "company": "company-of-the-owner"}).body
     wallet = seller.post("/wallets", {"chain": "base", "address": WATCHED, "label": "label-of-the-owner"}).body
+    hook = seller.post(
+        "/webhook_endpoints", {"url": "https://hook-of-the-owner.example.test/", "name": "name-of-the-owner"}
+    ).body
     ids = {
+        "endpoint_id": hook["id"],
         "wallet_id": wallet["id"],
         "checkout_id": checkout["id"],
         "link_id": link["id"],
         "template_id": template["id"],
     }
     codes = [url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])]
-    return Owned(ids, [*ids.values(), *codes, place["id"], transfer.tx_hash, transfer.sender, "of-the-owner"])
+    return Owned(
+        ids, [*ids.values(), hook["secret"], *codes, place["id"], transfer.tx_hash, transfer.sender, "of-the-owner"]
+    )
 
 
 @pytest.fixture(params=["another merchant", "another merchant's test key", "own test key"])

@@ -27,7 +27,7 @@ from tests.wallets.factories import make_deposit
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from wallets.models import AccountCursor, ChainCursor, DepositOutflow, WatchedMovement
 from wallets.states import ClaimKind, TransferState
-from webhooks.models import Delivery, EventCounter
+from webhooks.models import Delivery, EventCounter, SigningSecret
 from x402.models import Authorization, KeptAnswer, Sighting, X402Payment
 
 M = TypeVar("M", bound=models.Model)
@@ -225,6 +225,10 @@ def _same(_: Any) -> dict[str, Any]:
     return {}
 
 
+def _own_secret() -> SigningSecret:
+    return SigningSecret.objects.create(endpoint=make_endpoint(make_merchant()), sealed=b"")
+
+
 # Constraint to a row, and to what is different about the one that it refuses.
 REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "transfer_units_positive": (lambda: make_transfer(make_checkout()), lambda _: OTHER | {"units": 0}),
@@ -271,6 +275,12 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "x402_answer_once": (_answer, _same),
     "x402_authorization_once": (_authorization, lambda _: {"merchant": make_merchant()}),
     "x402_sighting_once": (_sighting, _same),
+    "endpoint_id_once": (
+        lambda: make_endpoint(make_merchant(), is_default=False, public_id="whe"),
+        lambda _: {"url": "https://another.example/"},
+    ),
+    "one_current_secret_of_endpoint": (_own_secret, _same),
+    "secret_has_one_owner": (_own_secret, lambda row: {"merchant": row.endpoint.merchant, "expires_at": NOON}),
     "event_sequence_once": (lambda: _delivery().event, lambda _: {"public_id": "evt", "occurrence": "another"}),
     "one_event_counter": (lambda: EventCounter.objects.create(merchant=make_merchant(), **LIVE), _same),
     "one_delivery_per_endpoint": (_delivery, lambda _: {"public_id": "whd"}),

@@ -4,12 +4,13 @@ import itertools
 from datetime import datetime
 from typing import Any
 
+from django.db.models import F, Q
+
 from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.secrets import unseal
 from tests.factories import NOON
-from webhooks.endpoints.secrets import sealed_secrets
-from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.models import Attempt, Delivery, Endpoint, SigningSecret
 from webhooks.outbox.events import BELL, NewEvent, publish
 from webhooks.states import DeliveryStatus
 
@@ -71,4 +72,8 @@ def make_attempt(delivery: Delivery, **overrides: Any) -> Attempt:
 
 def secrets_of(merchant: Merchant, *, now: datetime) -> list[str]:
     """The merchant's valid secrets, the current one first."""
-    return [unseal(token) for token in sealed_secrets([merchant.pk], now=now).get(merchant.pk, [])]
+    valid = Q(expires_at=None) | Q(expires_at__gt=now)
+    rows = SigningSecret.objects.filter(valid, merchant=merchant).order_by(
+        F("expires_at").desc(nulls_first=True), "-pk"
+    )
+    return [unseal(bytes(row.sealed)) for row in rows]

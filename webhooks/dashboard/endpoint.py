@@ -115,7 +115,7 @@ def set_url(request: SeatedRequest) -> HttpResponse:
         set_default_url(
             request.seat.merchant, mode=request.seat.mode, url=url, now=timezone.now(), actor=actor_of(request)
         )
-    except InvalidRequestError as error:
+    except (InvalidRequestError, ConflictError) as error:
         add_refusal(form, error)
         return _page(request, form, status=422)
     said = "Events now go to this URL." if url else "Events are no longer sent."

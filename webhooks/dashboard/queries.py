@@ -13,7 +13,7 @@ from gateway.core.api.pagination import KeysetPage
 from gateway.core.web.badges import Badge
 from webhooks.dashboard.words import health_of
 from webhooks.endpoints.secrets import ROLLED
-from webhooks.models import TROUBLED, Delivery, Endpoint, SigningSecret
+from webhooks.models import LISTED, TROUBLED, Delivery, Endpoint, SigningSecret
 from webhooks.outbox.delivery_pages import DeliveryWalk, delivery_keys
 from webhooks.states import DeliveryStatus
 
@@ -46,7 +46,7 @@ def failing_count(seat: Seat) -> int:
 def troubled(seat: Seat) -> QuerySet[Endpoint]:
     """Return the endpoints that `failing_count` counts."""
     waiting = Delivery.objects.filter(endpoint=OuterRef("pk"), status__in=_UNFINISHED)
-    return endpoints_of(seat).filter(TROUBLED, Q(is_default=True) | Exists(waiting))
+    return endpoints_of(seat).filter(TROUBLED, LISTED | Q(is_default=True) | Exists(waiting))
 
 
 def endpoints_of(seat: Seat) -> QuerySet[Endpoint]:
@@ -66,7 +66,7 @@ def endpoint_of(seat: Seat, endpoint_id: int) -> Endpoint | None:
 
 
 def other_endpoints(seat: Seat, query: Mapping[str, str]) -> KeysetPage[ShownEndpoint]:
-    """Return a page of the endpoints that single checkouts named; `below` is the key of the one before it."""
+    """Return a page of the endpoints that are not the default one; `below` is the key of the one before it."""
     rows = endpoints_of(seat).filter(is_default=False)
     below = query.get("below", "")
     if below.isascii() and below.isdigit() and len(below) <= 18:

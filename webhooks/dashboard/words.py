@@ -5,11 +5,16 @@ from types import MappingProxyType
 from typing import Final
 
 from gateway.core.web.badges import Badge
-from webhooks.health import PROBATION_AFTER
 from webhooks.models import Attempt, Endpoint
 from webhooks.states import DeliveryStatus
 
-_TABS: Final = (DeliveryStatus.PENDING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.HELD)
+_TABS: Final = (
+    DeliveryStatus.PENDING,
+    DeliveryStatus.DELIVERED,
+    DeliveryStatus.FAILED,
+    DeliveryStatus.HELD,
+    DeliveryStatus.CANCELLED,
+)
 TABS: Final = (("", "All"), *((status, status.badge.label) for status in _TABS))
 
 # The error classes of webhooks.delivery.transport.
@@ -60,10 +65,4 @@ def trouble_of(attempt: Attempt) -> str:
 
 def health_of(endpoint: Endpoint) -> Badge:
     """Return the badge of an endpoint's health."""
-    if endpoint.disabled_at is not None:
-        return Badge("Disabled", "bad")
-    if endpoint.consecutive_failures >= PROBATION_AFTER:
-        return Badge("On probation", "warn")
-    if endpoint.consecutive_failures:
-        return Badge("Failing", "warn")
-    return Badge("Healthy", "ok")
+    return endpoint.health.badge

@@ -290,20 +290,20 @@ def _take(demand: Demand, now: datetime) -> dict[int, int]:
 
 def _with_secrets(claimed: Iterable[Claimed], now: datetime) -> list[Work]:
     claimed = list(claimed)
-    merchants = {delivery.merchant for delivery in claimed}
-    secrets = _secrets(merchants, now) if merchants else {}
-    return [Work(delivery, secrets[delivery.merchant]) for delivery in claimed if delivery.merchant in secrets]
+    endpoints = {delivery.endpoint: delivery.merchant for delivery in claimed}
+    secrets = _secrets(endpoints, now) if endpoints else {}
+    return [Work(delivery, secrets[delivery.endpoint]) for delivery in claimed if delivery.endpoint in secrets]
 
 
-def _secrets(merchants: Collection[int], now: datetime) -> dict[int, list[str]]:
-    sealed = sealed_secrets(merchants, now=now)
+def _secrets(endpoints: Mapping[int, int], now: datetime) -> dict[int, list[str]]:
+    sealed = sealed_secrets(endpoints, now=now)
     found = {}
-    for merchant in merchants:
+    for endpoint, merchant in endpoints.items():
         try:
-            if merchant in sealed:
-                found[merchant] = [_unsealed(token) for token in sealed[merchant]]
+            if endpoint in sealed:
+                found[endpoint] = [_unsealed(token) for token in sealed[endpoint]]
             else:
-                found[merchant] = [ensure_secret(Merchant.objects.get(pk=merchant), now=now)]
+                found[endpoint] = [ensure_secret(Merchant.objects.get(pk=merchant), now=now)]
         except (SecretUnreadableError, ImproperlyConfigured) as error:
             # Our fault, not the endpoint's: its deliveries wait until the operator fixes the keys.
             log.error("cannot sign webhooks", merchant=merchant, error=str(error))

@@ -25,10 +25,12 @@ RETRIED = (DeliveryStatus.FAILED, DeliveryStatus.PENDING)
 
 @transaction.atomic
 def retry(delivery: Delivery, *, now: datetime, actor: Actor | None = None) -> None:
-    """Send a delivery again at once, in any status, and restart its schedule.
+    """Send a delivery again at once, and restart its schedule.
 
-    With an `actor`, the retry is audited. Raises ConflictError while its endpoint is disabled.
+    With an `actor`, the retry is audited. Raises ConflictError while its endpoint is disabled, and if it was deleted.
     """
+    if delivery.status == DeliveryStatus.CANCELLED:
+        raise ConflictError("Its endpoint was deleted.")
     if delivery.endpoint.disabled_at is not None:
         raise ConflictError("The endpoint is disabled. Enable it first.")
     _start_afresh(Delivery.objects.filter(pk=delivery.pk), now)

@@ -1,7 +1,7 @@
-"""The merchants' signing secrets: encrypted at rest, one current, and during a rotation a second that still signs."""
+"""Signing secrets of merchants and of listed endpoints: encrypted at rest, one current, and during a rotation a second that still signs."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -11,7 +11,7 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.models import Merchant
 from gateway.core.secrets import Resealed, seal, unseal
-from webhooks.models import SigningSecret
+from webhooks.models import Endpoint, SigningSecret
 from webhooks.signatures import new_secret
 
 DEFAULT_OVERLAP = timedelta(hours=24)
@@ -19,18 +19,23 @@ DEFAULT_OVERLAP = timedelta(hours=24)
 ROLLED = "webhook_secret.rolled"
 
 
-def sealed_secrets(merchant_ids: Iterable[int], *, now: datetime) -> dict[int, list[bytes]]:
-    """Return the valid secrets of several merchants, still encrypted, current ones first."""
+def sealed_secrets(endpoints: Mapping[int, int], *, now: datetime) -> dict[int, list[bytes]]:
+    """Return the valid secrets of endpoints, given with their merchants, still encrypted, current ones first.
+
+    An endpoint's own, or its merchant's where it has none. An endpoint without either is left out.
+    """
     valid = Q(expires_at=None) | Q(expires_at__gt=now)
+    owners = Q(merchant_id__in=set(endpoints.values())) | Q(endpoint_id__in=list(endpoints))
     rows = (
-        SigningSecret.objects.filter(valid, merchant_id__in=list(merchant_ids))
+        SigningSecret.objects.filter(valid, owners)
         .order_by(F("expires_at").desc(nulls_first=True), "-pk")
-        .values_list("merchant_id", "sealed")
+        .values_list("merchant_id", "endpoint_id", "sealed")
     )
-    found = defaultdict(list)
-    for merchant_id, sealed in rows:
-        found[merchant_id].append(bytes(sealed))
-    return dict(found)
+    found: dict[tuple[int | None, int | None], list[bytes]] = defaultdict(list)
+    for merchant_id, endpoint_id, sealed in rows:
+        found[merchant_id, endpoint_id].append(bytes(sealed))
+    secrets = {key: found.get((None, key)) or found.get((merchant, None)) for key, merchant in endpoints.items()}
+    return {key: sealed for key, sealed in secrets.items() if sealed}
 
 
 def ensure_secret(merchant: Merchant, *, now: datetime) -> str:
@@ -68,6 +73,23 @@ def roll_secret(
         now=now,
     )
     return unseal(bytes(row.sealed))
+
+
+def give_secret(endpoint: Endpoint, *, now: datetime, secret: str = "") -> str:
+    """Give an endpoint a secret of its own, `secret` or a new one, and return it. The one before is forgotten."""
+    SigningSecret.objects.filter(endpoint=endpoint).delete()
+    return _add_own(endpoint, secret or new_secret(), now)
+
+
+def rotate_own(endpoint: Endpoint, *, now: datetime, overlap: timedelta = DEFAULT_OVERLAP) -> str:
+    """Give a locked endpoint another secret of its own and return it; the one before keeps signing for `overlap`."""
+    SigningSecret.objects.filter(endpoint=endpoint, expires_at=None).update(expires_at=now + overlap)
+    return _add_own(endpoint, new_secret(), now)
+
+
+def _add_own(endpoint: Endpoint, secret: str, now: datetime) -> str:
+    SigningSecret.objects.create(endpoint=endpoint, sealed=seal(secret), created_at=now)
+    return secret
 
 
 def reseal_secrets(*, dry_run: bool = False) -> Resealed:

@@ -12,9 +12,10 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core import bell
+from gateway.core.api.errors import ConflictError
 from gateway.core.outbound import check_destination, url_policy
 from webhooks.endpoints.secrets import ensure_secret
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import LISTED, Delivery, Endpoint
 from webhooks.outbox.events import BELL, lock_stream
 from webhooks.states import DeliveryStatus
 
@@ -31,7 +32,7 @@ def set_default_url(
     """Send the mode's events to `url` unless a checkout names another; if empty, stop sending them.
 
     Naming a disabled endpoint enables it. Owners get a mail about a change by an `actor`. Raises InvalidRequestError
-    (url_invalid, url_forbidden).
+    (url_invalid, url_forbidden), and ConflictError for the URL of a listed endpoint, which has a secret of its own.
     """
     if url:
         check_destination(url, param="url", policy=url_policy())
@@ -40,6 +41,8 @@ def set_default_url(
     before = defaults.values_list("url", flat=True).first() or ""
     endpoint = None
     if url != before:
+        if Endpoint.objects.filter(LISTED, merchant=merchant, mode=mode, url=url).exists():
+            raise ConflictError("Another endpoint has this URL. Delete that one first.", param="url", code="duplicate")
         defaults.update(is_default=False)
     if url:
         endpoint = _default_endpoint(merchant, mode, url, now, actor)

@@ -72,18 +72,26 @@ WITH inserted AS (
 SELECT pg_notify('{BELL}', '')
 """  # noqa: S608 - only our own constant is put in
 
-# No endpoint has an empty URL: it stands for the default endpoint.
+# No endpoint has an empty URL: it stands for the default endpoint. No event has an empty type: it stands for a test event, which
+# goes to its URL alone. Listed endpoints come after the one that the URL names, which is not found a second time.
 _FIND_ENDPOINTS = """
-SELECT address.merchant_id, address.mode, address.url, found.id
-FROM unnest(%(merchants)b::bigint[], %(modes)b::text[], %(urls)b::text[]) AS address (merchant_id, mode, url)
+SELECT address.merchant_id, address.mode, address.url, address.type, found.id, found.is_named
+FROM unnest(%(merchants)b::bigint[], %(modes)b::text[], %(urls)b::text[], %(types)b::text[])
+    AS address (merchant_id, mode, url, type)
 CROSS JOIN LATERAL (
-    SELECT id FROM webhooks_endpoint
+    SELECT id, true FROM webhooks_endpoint
     WHERE merchant_id = address.merchant_id AND mode = address.mode
         AND md5(url) = md5(address.url) AND url = address.url
     UNION ALL
-    SELECT id FROM webhooks_endpoint
+    SELECT id, true FROM webhooks_endpoint
     WHERE merchant_id = address.merchant_id AND mode = address.mode AND address.url = '' AND is_default
-) AS found
+    UNION ALL
+    SELECT id, false FROM webhooks_endpoint
+    WHERE merchant_id = address.merchant_id AND mode = address.mode AND public_id IS NOT NULL
+        AND address.type <> '' AND (events IS NULL OR address.type = ANY(events))
+        AND url <> address.url AND NOT is_default
+) AS found (id, is_named)
+ORDER BY found.is_named DESC, found.id
 """
 
 
@@ -213,7 +221,7 @@ def _event_columns(rows: Sequence[tuple[Event, NewEvent]]) -> dict[str, Any]:
 
 def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) -> None:
     endpoints = _endpoints([event for _, event in rows], now)
-    wanted = [(row, endpoint) for row, event in rows if (endpoint := endpoints.get(_address(event))) is not None]
+    wanted = [(row, endpoint) for row, event in rows for endpoint in endpoints.get(_address(event), ())]
     if wanted:
         with connection.cursor() as cursor:
             columns: dict[str, Any] = {
@@ -225,30 +233,40 @@ def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) ->
             cursor.execute(_INSERT_DELIVERIES, columns | {"now": now})
 
 
-Address = tuple[int, str, str]
+Address = tuple[int, str, str, str]
+"""Merchant, mode, URL or "" for the default endpoint, and type, which is "" for a test event."""
 
 
 def _address(event: NewEvent) -> Address:
-    return event.merchant_id, str(event.mode), event.url
+    return event.merchant_id, str(event.mode), event.url, "" if event.is_sample else event.type
 
 
-def _endpoints(events: Sequence[NewEvent], now: datetime) -> dict[Address, int]:
-    """Return the endpoint of each address; new URLs get one."""
+def _endpoints(events: Sequence[NewEvent], now: datetime) -> dict[Address, list[int]]:
+    """Return the endpoints of each address: the one that its URL names, and listed ones. New URLs get one."""
     addresses = {_address(event) for event in events}
-    known = _known_endpoints(addresses)
-    missing = [key for key in sorted(addresses - known.keys()) if key[2]]
+    known, named = _known_endpoints(addresses)
+    missing = [key for key in sorted(addresses - named) if key[2]]
     if missing:
+        urls = dict.fromkeys((merchant, mode, url) for merchant, mode, url, _ in missing)
         Endpoint.objects.bulk_create(
-            [Endpoint(merchant_id=merchant, mode=mode, url=url, created_at=now) for merchant, mode, url in missing],
+            [Endpoint(merchant_id=merchant, mode=mode, url=url, created_at=now) for merchant, mode, url in urls],
             ignore_conflicts=True,
         )
-        known |= _known_endpoints(missing)
+        known |= _known_endpoints(missing)[0]
     return known
 
 
-def _known_endpoints(addresses: Iterable[Address]) -> dict[Address, int]:
+def _known_endpoints(addresses: Iterable[Address]) -> tuple[dict[Address, list[int]], set[Address]]:
+    """Return the endpoints of each address, and the addresses whose own endpoint is among them."""
     keys = list(addresses)
-    columns = _stream_columns((merchant, mode) for merchant, mode, _ in keys)
+    columns = _stream_columns((merchant, mode) for merchant, mode, *_ in keys)
+    found: dict[Address, list[int]] = {}
+    named = set()
     with connection.cursor() as cursor:
-        cursor.execute(_FIND_ENDPOINTS, columns | {"urls": [url for *_, url in keys]})
-        return {(merchant, mode, url): pk for merchant, mode, url, pk in cursor}
+        cursor.execute(_FIND_ENDPOINTS, columns | {"urls": [key[2] for key in keys], "types": [key[3] for key in keys]})
+        for *key, endpoint, is_named in cursor:
+            address: Address = tuple(key)
+            found.setdefault(address, []).append(endpoint)
+            if is_named:
+                named.add(address)
+    return found, named

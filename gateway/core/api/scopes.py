@@ -19,6 +19,8 @@ class Scope(StrEnum):
     REPORTS_READ = "reports:read"
     WALLETS_READ = "wallets:read"
     WALLETS_WRITE = "wallets:write"
+    WEBHOOKS_READ = "webhooks:read"
+    WEBHOOKS_WRITE = "webhooks:write"
     X402_READ = "x402:read"
     X402_VERIFY = "x402:verify"
     X402_SETTLE = "x402:settle"

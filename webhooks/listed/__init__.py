@@ -1,0 +1,1 @@
+"""Webhook endpoints that merchants add beside the default one: what each receives, its secret, its API."""
