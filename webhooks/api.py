@@ -9,14 +9,14 @@ from rest_framework import serializers as s
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.keys.authentication import Principal
+from accounts.keys.authentication import Principal, principal_of_request
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
 from gateway.core.api.pagination import list_body
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.scopes import Scope
 from gateway.core.api.serializers import Answer, Field
 from gateway.core.api.views import ApiViewSet
-from webhooks.selectors import event_bodies, event_total, parse_filter
+from webhooks.selectors import event_bodies, event_body, event_total, parse_filter
 
 EVENTS = Limit("events", 60)
 
@@ -42,8 +42,9 @@ EventList = paginated("EventList", EventBody)
 class EventViewSet(ApiViewSet):
     """`/api/v1/events`."""
 
-    scopes: ClassVar = {"list": Scope.EVENTS_READ}
-    limits: ClassVar = {"list": EVENTS}
+    lookup_url_kwarg = "event_id"
+    scopes: ClassVar = {"list": Scope.EVENTS_READ, "retrieve": Scope.EVENTS_READ}
+    limits: ClassVar = {"list": EVENTS, "retrieve": EVENTS}
 
     @extend_schema(
         operation_id="listEvents",
@@ -68,3 +69,12 @@ class EventViewSet(ApiViewSet):
         total = event_total(wanted) if page.include_total else None
         bodies = [orjson.Fragment(body) for body in event_bodies(wanted, page)]
         return Response(list_body(bodies, page, total))
+
+    @extend_schema(operation_id="getEvent", tags=["Events"], responses={200: EventBody, **errors(401, 404, 429)})
+    def retrieve(self, request: Request, event_id: str) -> Response:
+        """Get an event.
+
+        Byte for byte what was sent, or waits to be sent.
+        """
+        principal = principal_of_request(request)
+        return Response(event_body(principal.merchant_id, principal.mode, event_id))

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from accounts.states import Mode
-from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page, parse_text
 from webhooks.models import Event, EventCounter
 
@@ -63,6 +63,15 @@ def event_bodies(wanted: EventFilter, page: Page) -> list[bytes]:
     order = "-sequence" if wanted.after is None else "sequence"
     bodies = events.order_by(order).values_list("body", flat=True)
     return [bytes(body) for body in bodies[offset : offset + page.limit]]
+
+
+def event_body(merchant_id: int, mode: Mode, public_id: str) -> bytes:
+    """Return the body of one event, as sent. Raises NotFoundError, also for another merchant's or the other mode's."""
+    rows = Event.objects.filter(merchant=merchant_id, mode=mode, public_id=public_id)
+    body = rows.values_list("body", flat=True).first()
+    if body is None:
+        raise NotFoundError("There is no such event here.", param="event_id")
+    return bytes(body)
 
 
 def event_total(wanted: EventFilter) -> int:

@@ -119,7 +119,7 @@ def furnish(desk: Desk) -> list[Delivery]:
     endpoint = make_endpoint(desk.merchant, HOOK)
     ensure_secret(desk.merchant, now=now - timedelta(days=30))
     roll_secret(desk.merchant, now=now, actor=Actor(desk.user))
-    rows = make_deliveries(endpoint, 6)
+    rows = make_deliveries(endpoint, len(DeliveryStatus) + 2)
     statuses = [*DeliveryStatus, DeliveryStatus.DELIVERED, DeliveryStatus.DELIVERED]
     for row, status in zip(rows, statuses, strict=True):
         Delivery.objects.filter(pk=row.pk).update(status=status, finished_at=now, next_attempt_at=now)

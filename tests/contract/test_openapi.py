@@ -89,6 +89,11 @@ def events_of_a_payment(client: ApiClient) -> Answer:
     return answer
 
 
+def event_of_a_payment(client: ApiClient) -> Answer:
+    event_id = events_of_a_payment(client).body["data"][0]["id"]
+    return client.get(f"/events/{event_id}")
+
+
 def cancel_unpaid(client: ApiClient) -> Answer:
     return client.post(f"/checkouts/{client.created()['id']}/cancel", b"")
 
@@ -282,6 +287,8 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("get", "/events", 400): lambda client: client.get("/events", {"after": "x"}),
     ("get", "/events", 401): nobody("GET", "/events"),
     ("get", "/events", 429): limited("GET", "/events", 60),
+    ("get", "/events/{event_id}", 200): event_of_a_payment,
+    **refusals("GET", "/events/x", "/events/{event_id}", 60),
     **LINKS,
     **WAITLISTS,
     **REPORTS,

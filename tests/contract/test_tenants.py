@@ -89,6 +89,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("GET", "reports/transactions"): (none_of_theirs, None),
     ("GET", "reports/settlements"): (none_of_theirs, None),
     ("GET", "events"): (none_of_theirs, None),
+    ("GET", "events/<str:event_id>"): (not_found, None),
     ("GET", "x402/config"): (public, None),
     ("GET", "x402/payments"): (none_of_theirs, None),
     ("GET", "x402/supported"): (public, None),
@@ -154,7 +155,9 @@ def owned(seller: ApiClient) -> Owned:
     hook = seller.post(
         "/webhook_endpoints", {"url": "https://hook-of-the-owner.example.test/", "name": "name-of-the-owner"}
     ).body
+    event = seller.get("/events").body["data"][0]
     ids = {
+        "event_id": event["id"],
         "endpoint_id": hook["id"],
         "wallet_id": wallet["id"],
         "checkout_id": checkout["id"],

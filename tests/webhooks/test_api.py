@@ -139,5 +139,14 @@ def test_an_element_is_byte_for_byte_what_was_sent(merchant: Merchant) -> None:
     assert response.content == b'{"data":[' + event.body + b'],"total":1,"limit":20,"offset":0}'
 
 
+def test_one_event_is_byte_for_byte_what_was_sent(merchant: Merchant) -> None:
+    (event,) = publish([new_event(merchant)], now=NOON)
+    assert get(merchant, f"/{event.public_id}").content == event.body
+    for mode, other in ((Mode.TEST, merchant), (Mode.LIVE, make_merchant())):
+        hidden = get(other, f"/{event.public_id}", mode=mode)
+        assert (hidden.status_code, hidden.json()["error"]["param"]) == (404, "event_id")
+    assert get(merchant, "/evt_nobody").status_code == 404
+
+
 def test_the_total_may_be_left_out(merchant: Merchant) -> None:
     assert "total" not in get(merchant, "?include_total=false").json()
