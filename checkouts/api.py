@@ -27,6 +27,8 @@ from checkouts.selectors import (
     parse_filter,
     reserved_amount,
 )
+from checkouts.serializers import Advance
+from checkouts.testmode import advance
 from gateway.core.api.pagination import list_body
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.scopes import Scope
@@ -41,6 +43,7 @@ LIST = Limit("checkouts.list", 30)
 CHOOSE = Limit("checkouts.options", 60)
 CANCEL = Limit("checkouts.cancel", 60)
 RELEASE = Limit("checkouts.release", 60)
+ADVANCE = Limit("checkouts.advance", 60)
 
 
 class CheckoutViewSet(ApiViewSet):
@@ -195,3 +198,32 @@ class CheckoutViewSet(ApiViewSet):
         needs_amount = check_choice(row, choice, now=now)
         reserved = choose_exact_amount(row.id, now=now) if needs_amount else None
         return Response(chosen_option(row, choice, reserved=reserved))
+
+
+class TestClockViewSet(ApiViewSet):
+    """`/api/v1/test/checkouts`: the clocks of test checkouts. A live key finds nothing here."""
+
+    lookup_url_kwarg = "checkout_id"
+    scopes: ClassVar = {"advance": Scope.CHECKOUTS_WRITE}
+    limits: ClassVar = {"advance": ADVANCE}
+
+    @extend_schema(
+        operation_id="advanceTestCheckout",
+        tags=["Checkouts"],
+        request=Advance,
+        responses={200: schemas.Checkout, **schemas.errors(400, 401, 404, 409, 413, 415, 429)},
+    )
+    @action(detail=True, methods=["post"])
+    def advance(self, request: Request, checkout_id: str) -> Response:
+        """Advance a test checkout.
+
+        Plays the next step of its `test_scenario` now, or the next `steps`, and answers the checkout that follows. Webhooks are sent
+        as always. From the first call on the checkout's own clock stands still, so that only further calls change it until its time
+        to pay ends. After the last step, one more ends the time to pay: an unpaid checkout expires. Test keys only: a live key gets
+        404. 409 `state_conflict`: the checkout has ended, and no step is left.
+        """
+        principal = principal_of_request(request)
+        row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        advance(row, Advance.read(json_body(request))["steps"], now=timezone.now())
+        row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        return Response(checkout_object(row))

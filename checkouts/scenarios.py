@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from checkouts.states import TestScenario
+from gateway.core.money import round_up_to_cent
 
 TICK = timedelta(seconds=5)
 
@@ -15,15 +16,16 @@ class StepKind(StrEnum):
 
     PAY = "pay"
     PAY_SHORT = "pay_short"
+    PAY_REST = "pay_rest"
     PAY_OVER = "pay_over"
     PAY_LATE = "pay_late"
     DETECT = "detect"
+    CONFIRM = "confirm"
     ORPHAN = "orphan"
     RETURN = "return"
     EXPIRE = "expire"
 
 
-# The share of the price that a paying step sends.
 SHARES = {
     StepKind.PAY: Decimal(1),
     StepKind.PAY_SHORT: Decimal("0.5"),
@@ -31,15 +33,21 @@ SHARES = {
     StepKind.PAY_LATE: Decimal(1),
     StepKind.DETECT: Decimal(1),
 }
+"""The share of the price that a paying step sends."""
 
 _SCENARIOS: dict[TestScenario, tuple[StepKind, ...]] = {
     TestScenario.COMPLETED: (StepKind.PAY,),
+    TestScenario.PROCESSING: (StepKind.DETECT, StepKind.CONFIRM),
     TestScenario.UNDERPAID: (StepKind.PAY_SHORT,),
+    TestScenario.TOPPED_UP: (StepKind.PAY_SHORT, StepKind.PAY_REST),
+    TestScenario.PART_PAID: (StepKind.PAY_SHORT, StepKind.EXPIRE),
     TestScenario.OVERPAID: (StepKind.PAY_OVER,),
+    TestScenario.EXTRA: (StepKind.PAY, StepKind.PAY),
     TestScenario.LATE: (StepKind.EXPIRE, StepKind.PAY_LATE),
     TestScenario.EXPIRED: (StepKind.EXPIRE,),
     # Before it is final, and once more afterwards.
     TestScenario.REORG: (StepKind.DETECT, *(StepKind.ORPHAN, StepKind.RETURN), *(StepKind.ORPHAN, StepKind.RETURN)),
+    TestScenario.REVERSED: (StepKind.PAY, StepKind.ORPHAN),
 }
 
 
@@ -49,6 +57,13 @@ class Step:
 
     kind: StepKind
     due_at: datetime
+
+
+def amount_of(kind: StepKind, price: Decimal) -> Decimal:
+    """Return the USD that a paying step sends, in whole cents."""
+    if kind == StepKind.PAY_REST:
+        return price - amount_of(StepKind.PAY_SHORT, price)
+    return round_up_to_cent(price * SHARES[kind])
 
 
 def steps_of(scenario: TestScenario, start: datetime) -> list[Step]:

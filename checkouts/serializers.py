@@ -1,14 +1,17 @@
-"""Fields of checkouts that other resources' serializers have too."""
+"""Fields of checkouts that other resources' serializers have too, and bodies about checkouts."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from rest_framework import serializers as s
 
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.creation.forms import CURRENCY, currency_of
 from checkouts.creation.references import MAX_LENGTH, reference_of
-from gateway.core.api.serializers import ApiField, Text, Usd
+from gateway.core.api.serializers import ApiField, Body, Count, Text, Usd
+
+MOST_STEPS: Final = 10
+"""Steps of a test checkout that one request may play: more than any scenario has."""
 
 
 class Price(Usd):
@@ -44,3 +47,16 @@ class Reference(Text):
     def read(self, body: Mapping[str, Any]) -> str:
         """Return the reference; "" for none. Raises InvalidRequestError."""
         return reference_of(body, body.get("metadata"), self.name)
+
+
+class Advance(Body):
+    """Body of `POST /test/checkouts/{id}/advance`."""
+
+    steps = Count(
+        required=False,
+        allow_null=True,
+        absent=1,
+        low=1,
+        high=MOST_STEPS,
+        body_help="How many steps to play; 1 if absent. If the scenario has fewer, all of them.",
+    )

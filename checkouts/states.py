@@ -92,11 +92,20 @@ class TestScenario(TextChoices):
     """How a test checkout plays out."""
 
     COMPLETED = "completed"
+    PROCESSING = "processing"
     UNDERPAID = "underpaid"
+    TOPPED_UP = "topped_up", "Topped up"
+    # Half is paid, and the time to pay ends.
+    PART_PAID = "part_paid", "Part paid"
     OVERPAID = "overpaid"
+    # Paid twice.
+    EXTRA = "extra"
     LATE = "late"
     EXPIRED = "expired"
+    # Money that vanishes returns.
     REORG = "reorg"
+    # It does not return.
+    REVERSED = "reversed"
 
 
 _S = CheckoutStatus

@@ -1,8 +1,9 @@
 """Routes of the checkout API, below /api/v1/."""
 
-from checkouts.api import CheckoutViewSet
+from checkouts.api import CheckoutViewSet, TestClockViewSet
 from gateway.core.api.views import ApiRouter
 
 router = ApiRouter()
 router.register("checkouts", CheckoutViewSet, basename="checkout")
+router.register("test/checkouts", TestClockViewSet, basename="test-clock")
 urlpatterns = router.urls

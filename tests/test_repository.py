@@ -47,7 +47,8 @@ MANNERED = re.compile(
 )
 FENCED_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SCRIPT_MENTION = re.compile(r"(?<![\w/.-])((?:script|\.ci)/[a-z_-]+)\b")
-API_PATH_MENTION = re.compile(r"(/api/v1/[a-z0-9_/{}.]+[a-z}])")
+# A shell's variable may stand for an id.
+API_PATH_MENTION = re.compile(r"(/api/v1/(?:[a-z0-9_/{}.]|\$[A-Z_]+)+(?:[a-z}]|\$[A-Z_]+))")
 # In ARCHITECTURE.md: a path, of which a part may be a `*`; and a folder of its tree, indented below its app.
 PATH_MENTION = re.compile(r"`([a-z][\w*]*(?:/[\w*.-]+)+/?)`")
 TREE_LINE = re.compile(r"^( {0,2})([\w/]+)/ ", re.MULTILINE)
@@ -136,7 +137,7 @@ def test_api_paths_that_documents_name_are_routes() -> None:
 
 
 def _is_route(path: str) -> bool:
-    view = resolve(re.sub(r"{\w+}", "x", path)).func
+    view = resolve(re.sub(r"{\w+}|\$[A-Z_]+", "x", path)).func
     return getattr(view, "view_class", None) is not RouteMissing
 
 

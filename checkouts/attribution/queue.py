@@ -270,6 +270,17 @@ def attribute_transfers(*, now: datetime, batch: int = BATCH) -> int:
 
 
 @transaction.atomic
+def attribute_deposits(checkout: Checkout, *, now: datetime) -> int:
+    """Decide the queued transfers to a checkout's own addresses; return how many there were.
+
+    Waits for a worker that decides some of them.
+    """
+    queued = Transfer.objects.queued().filter(deposit__nonce=bytes(checkout.deposit_nonce))
+    list(queued.order_by("pk").select_for_update(of=("self",), no_key=True))
+    return _attribute(queued, now=now)
+
+
+@transaction.atomic
 def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
     transfers = _changed_first(_take(queued))
     if not transfers:

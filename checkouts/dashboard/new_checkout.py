@@ -19,11 +19,16 @@ from wallets.models import ReceivingWallet
 _SCENARIOS: Final = MappingProxyType(
     {
         TestScenario.COMPLETED: "Paid in full after five seconds",
+        TestScenario.PROCESSING: "Paid in full, and final five seconds later",
         TestScenario.UNDERPAID: "Half is paid",
+        TestScenario.TOPPED_UP: "Half is paid, then the rest",
+        TestScenario.PART_PAID: "Half is paid, then it expires",
         TestScenario.OVERPAID: "Twice the price is paid",
+        TestScenario.EXTRA: "Paid in full, then once more",
         TestScenario.LATE: "Expires, then the money arrives",
         TestScenario.EXPIRED: "Expires without a payment",
         TestScenario.REORG: "Reversed by the network and paid again, before and after it completes",
+        TestScenario.REVERSED: "Paid in full, then reversed by the network for good",
     }
 )
 _EXPIRIES: Final = (

@@ -133,6 +133,13 @@ def _expire(due: Sequence[int], *, now: datetime) -> int:
     return len(expiring)
 
 
+@transaction.atomic
+def expire_if_due(pk: int, *, now: datetime) -> bool:
+    """Expire one checkout if it is due; return whether this call did it. Waits for a worker that changes it."""
+    Checkout.objects.locked().get(pk=pk)
+    return _expire([pk], now=now) == 1
+
+
 def _due_ids(now: datetime, *, rank: int = 0, ids: Sequence[int] | None = None) -> list[int]:
     """Return due ids among a number of checkouts from a rank on, oldest first, or among `ids`."""
     parameters: dict[str, Any] = {

@@ -23,7 +23,7 @@ from checkouts.amounts import (
     tolerance,
 )
 from checkouts.inputs import NewCheckout
-from checkouts.scenarios import SHARES, TICK, Step, StepKind, steps_of
+from checkouts.scenarios import SHARES, TICK, Step, StepKind, amount_of, steps_of
 from checkouts.states import FINAL, LIVE, MOVES, CheckoutStatus, Received, derive_status
 from checkouts.states import TestScenario as Scenario
 from checkouts.templatetags.humane import short_money
@@ -340,11 +340,19 @@ def test_every_scenario_is_over_before_the_shortest_checkout_expires():
         assert steps_of(scenario, NOON)[-1].due_at < shortest
 
 
+@pytest.mark.parametrize("price", [Decimal("0.10"), Decimal("0.11"), Decimal("25.01"), Decimal("1000000.00")])
+def test_a_part_and_the_rest_are_the_price_in_whole_cents(price):
+    parts = [amount_of(kind, price) for kind in (StepKind.PAY_SHORT, StepKind.PAY_REST)]
+    assert sum(parts) == price
+    assert all(part == part.quantize(Decimal("0.01")) > 0 for part in parts)
+
+
 def test_steps_that_pay_say_what_part_of_the_price():
     assert SHARES[StepKind.PAY] == Decimal(1)
     assert SHARES[StepKind.PAY_SHORT] < Decimal("0.9")
     assert SHARES[StepKind.PAY_OVER] > Decimal("1.1")
-    paying = {kind for kind in StepKind if kind.startswith("pay")} | {StepKind.DETECT}
+    # What is left to pay is no share of its own.
+    paying = {kind for kind in StepKind if kind.startswith("pay")} - {StepKind.PAY_REST} | {StepKind.DETECT}
     assert set(SHARES) == paying
 
 

@@ -1,5 +1,6 @@
 """Test mode plays its scenarios through the code that real money takes."""
 
+import re
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -10,18 +11,23 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
+from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout, Payment, TestStep
+from checkouts.selectors import checkout_row
 from checkouts.states import CheckoutStatus, InboxReason
 from checkouts.states import TestScenario as Scenario
-from checkouts.testmode import play_due_steps
-from tests.checkouts.watcher import events_of, fresh, inbox_of, last_body, shown
-from tests.factories import NOON, checkout_counts, make_merchant, make_wallet
+from checkouts.testmode import advance, play_due_steps
+from gateway.core.api.errors import ConflictError, NotFoundError
+from tests.checkouts.watcher import attribute, events_of, fresh, inbox_of, last_body, shown
+from tests.factories import NOON, checkout_counts, make_checkout, make_merchant, make_wallet
+from tests.tree import ROOT
 from wallets.models import DepositAddress, Transfer
 from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
 
+GUIDE = ROOT / "docs/guide/test-mode.md"
 OTHER_WALLET = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 
 
@@ -51,49 +57,66 @@ def after(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def story_of(checkout: Checkout, ticks: int) -> list[tuple[str, str, list[str], list[str]]]:
-    """What a scenario shows after each of its ticks: status, exception, events and inbox so far."""
-    story = []
-    for tick in range(1, ticks + 1):
-        play_due_steps(now=after(5 * tick))
-        now = fresh(checkout)
-        story.append((now.status, now.exception, events_of(checkout), inbox_of(checkout)))
-    return story
+Told = tuple[str, str, list[str], list[str]]
 
 
-@pytest.mark.parametrize(
-    ("scenario", "expected"),
-    [
-        ("completed", [("completed", "", ["completed"], [])] * 3),
-        ("underpaid", [("underpaid", "underpaid", ["underpaid"], [])] * 3),
-        ("overpaid", [("completed", "overpaid", ["completed"], [])] * 3),
-        ("expired", [("expired", "", ["expired"], [])] * 3),
-        (
-            "late",
-            [
-                ("expired", "", ["expired"], []),
-                ("expired", "", ["expired"], [InboxReason.LATE]),
-                ("expired", "", ["expired"], [InboxReason.LATE]),
-            ],
-        ),
-        (
-            "reorg",
-            [
-                ("processing", "", [], []),
-                ("pending", "", [], []),
-                ("completed", "", ["completed"], []),
-                ("completed", "reversed", ["completed", "reversed"], ["reversed"]),
-                ("completed", "", ["completed", "reversed", "restored"], ["reversed"]),
-            ],
-        ),
+def told_of(checkout: Checkout) -> Told:
+    """What a checkout shows: status, exception, events and inbox so far."""
+    now = fresh(checkout)
+    return now.status, now.exception, events_of(checkout), inbox_of(checkout)
+
+
+STORIES: dict[str, list[Told]] = {
+    "completed": [("completed", "", ["completed"], [])],
+    "processing": [("processing", "", [], []), ("completed", "", ["completed"], [])],
+    "underpaid": [("underpaid", "underpaid", ["underpaid"], [])],
+    "topped_up": [("underpaid", "underpaid", ["underpaid"], []), ("completed", "", ["underpaid", "completed"], [])],
+    "part_paid": [
+        ("underpaid", "underpaid", ["underpaid"], []),
+        ("expired", "underpaid", ["underpaid", "expired"], []),
     ],
-)
-def test_each_scenario_plays_its_states_and_webhooks(scenario, expected):
+    "overpaid": [("completed", "overpaid", ["completed"], [])],
+    "extra": [("completed", "", ["completed"], []), ("completed", "", ["completed"], [InboxReason.EXTRA])],
+    "late": [("expired", "", ["expired"], []), ("expired", "", ["expired"], [InboxReason.LATE])],
+    "expired": [("expired", "", ["expired"], [])],
+    "reorg": [
+        ("processing", "", [], []),
+        ("pending", "", [], []),
+        ("completed", "", ["completed"], []),
+        ("completed", "reversed", ["completed", "reversed"], ["reversed"]),
+        ("completed", "", ["completed", "reversed", "restored"], ["reversed"]),
+    ],
+    "reversed": [
+        ("completed", "", ["completed"], []),
+        ("completed", "reversed", ["completed", "reversed"], ["reversed"]),
+    ],
+}
+"""What a checkout of each scenario shows after each of its steps."""
+by_scenario = pytest.mark.parametrize(("scenario", "story"), STORIES.items(), ids=STORIES)
+
+
+def test_each_scenario_has_a_story():
+    assert set(STORIES) == set(Scenario.values)
+
+
+@by_scenario
+def test_each_scenario_plays_its_states_and_webhooks(scenario, story):
     checkout = make_trial(scenario)
     assert play_due_steps(now=after(4.999)) == 0
     assert fresh(checkout).status == CheckoutStatus.PENDING
-    assert story_of(checkout, len(expected)) == expected
-    assert play_due_steps(now=after(3600)) == 0
+    for tick, expected in enumerate(story, 1):
+        assert play_due_steps(now=after(5 * tick)) == 1
+        assert told_of(checkout) == expected
+    assert play_due_steps(now=after(1000)) == 0
+    assert told_of(checkout) == story[-1]
+
+
+@by_scenario
+def test_the_guide_names_the_events_of_each_scenario(scenario, story):
+    [row] = re.findall(rf"^\| `{scenario}` .*$", GUIDE.read_text(), re.MULTILINE)
+    *_, statuses, events = row.strip("|").split("|")
+    assert re.findall(r"`checkout\.(\w+)`", events) == story[-1][2]
+    assert set(re.findall(r"`(\w+)`", statuses)) == {status for status, *_ in story}
 
 
 def test_the_mock_webhook_is_a_real_one_in_test_mode():
@@ -131,12 +154,8 @@ def test_steps_wait_as_rows_and_survive_a_restart():
 @pytest.mark.parametrize(
     ("scenario", "status", "told"),
     [
-        ("completed", "completed", ["completed"]),
+        *((name, story[-1][0], story[-1][2]) for name, story in STORIES.items() if name != "underpaid"),
         ("underpaid", "expired", ["underpaid", "expired"]),
-        ("overpaid", "completed", ["completed"]),
-        ("late", "expired", ["expired"]),
-        ("expired", "expired", ["expired"]),
-        ("reorg", "completed", ["completed", "reversed", "restored"]),
     ],
 )
 @pytest.mark.parametrize("first", [play_due_steps, expire_due_checkouts])
@@ -202,3 +221,113 @@ def test_an_odd_price_is_paid_in_whole_cents():
     checkout = make_trial("underpaid", amount=Decimal("0.11"))
     play_due_steps(now=after(5))
     assert fresh(checkout).amount_received == Decimal("0.06")
+
+
+def test_a_topped_up_price_is_paid_to_the_cent():
+    checkout = make_trial("topped_up", amount=Decimal("25.01"))
+    for tick in (5, 10):
+        play_due_steps(now=after(tick))
+    assert [transfer["amount"] for transfer in shown(checkout)["transfers"]] == ["12.510000", "12.500000"]
+
+
+def test_a_step_waits_until_the_one_before_it_is_attributed(monkeypatch):
+    checkout = make_trial("reversed")
+    with monkeypatch.context() as patched:
+        # A worker that ends after it has written the money.
+        patched.setattr("checkouts.testmode.attribute_transfers", lambda *, now: 0)
+        assert play_due_steps(now=after(5)) == 1
+    assert play_due_steps(now=after(10)) == 0
+    attribute(now=after(11))
+    assert play_due_steps(now=after(12)) == 1
+    assert told_of(checkout) == STORIES["reversed"][-1]
+
+
+def advanced(checkout: Checkout, steps: int = 1, *, seconds: float = 1) -> None:
+    """Advance a test checkout, some seconds after noon."""
+    row = checkout_row(checkout.merchant_id, Mode(checkout.mode), checkout.public_id)
+    advance(row, steps, now=after(seconds))
+
+
+@by_scenario
+def test_each_scenario_is_advanced_step_by_step_without_waiting(scenario, story):
+    checkout = make_trial(scenario)
+    for expected in story:
+        advanced(checkout)
+        assert told_of(checkout) == expected
+    assert not TestStep.objects.filter(done_at=None).exists()
+
+
+@by_scenario
+def test_several_steps_at_once_are_the_same_as_one_by_one(scenario, story):
+    checkout = make_trial(scenario)
+    advanced(checkout, len(story))
+    assert told_of(checkout) == story[-1]
+
+
+def test_what_is_advanced_happens_now_and_not_when_it_was_due():
+    checkout = make_trial()
+    advanced(checkout)
+    assert Transfer.objects.get().block_time == fresh(checkout).paid_at == after(1)
+
+
+def test_after_the_last_step_the_time_to_pay_ends():
+    checkout = make_trial("underpaid")
+    advanced(checkout)
+    advanced(checkout, seconds=2)
+    assert told_of(checkout) == STORIES["part_paid"][-1]
+    assert fresh(checkout).expires_at == after(2)
+
+
+@pytest.mark.parametrize("scenario", list(Scenario))
+def test_more_steps_than_there_are_play_all_and_then_there_is_nothing_to_play(scenario):
+    checkout = make_trial(scenario)
+    advanced(checkout, 10)
+    assert fresh(checkout).is_final
+    before = told_of(checkout)
+    with pytest.raises(ConflictError):
+        advanced(checkout, 10)
+    assert told_of(checkout) == before
+
+
+def test_the_clock_stands_still_once_a_checkout_was_advanced():
+    checkout = make_trial("topped_up")
+    advanced(checkout)
+    assert play_due_steps(now=after(1799)) == 0
+    assert expire_due_checkouts(now=after(1799)) == 0
+    advanced(checkout, seconds=1799)
+    assert told_of(checkout) == STORIES["topped_up"][-1]
+
+
+@pytest.mark.parametrize("scenario", [name for name, story in STORIES.items() if len(story) > 1])
+def test_steps_that_nobody_advanced_are_played_when_the_time_to_pay_ends(scenario):
+    checkout = make_trial(scenario)
+    advanced(checkout)
+    expire_due_checkouts(now=after(1800))
+    assert play_due_steps(now=after(1801)) == len(STORIES[scenario]) - 1
+    assert told_of(checkout) == STORIES[scenario][-1]
+
+
+def test_a_clock_that_has_begun_is_advanced_from_there():
+    checkout = make_trial("reorg")
+    play_due_steps(now=after(5))
+    play_due_steps(now=after(10))
+    advanced(checkout, seconds=11)
+    assert told_of(checkout) == STORIES["reorg"][2]
+
+
+def test_a_cancelled_checkout_has_only_late_money_to_play():
+    nothing, late = make_trial("topped_up"), make_trial("late")
+    for checkout in (nothing, late):
+        cancel_checkout(checkout.pk, now=after(1))
+    with pytest.raises(ConflictError):
+        advanced(nothing, seconds=2)
+    advanced(late, seconds=2)
+    assert told_of(late) == STORIES["late"][-1]
+
+
+def test_a_live_checkout_has_no_clock():
+    checkout = make_checkout()
+    with pytest.raises(NotFoundError):
+        advanced(checkout)
+    assert not TestStep.objects.exists()
+    assert fresh(checkout).expires_at == checkout.expires_at

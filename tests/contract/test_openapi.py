@@ -28,6 +28,7 @@ ITEM = "/checkouts/{checkout_id}"
 OPTIONS = "/checkouts/{checkout_id}/options"
 CANCEL = "/checkouts/{checkout_id}/cancel"
 RELEASE = "/checkouts/{checkout_id}/release"
+ADVANCE = "/test/checkouts/{checkout_id}/advance"
 CHOICE = {"chain": "base", "token": "USDC"}
 NEW_CHECKOUT = {"description": "Two tickets", "order_ref": "order-1001", "redirect_url": "https://shop.example/thanks"}
 
@@ -113,6 +114,19 @@ def release_paid(client: ApiClient) -> Answer:
 def release_unpaid(client: ApiClient) -> Answer:
     checkout_id = client.created(escrow=True)["id"]
     return client.post(f"/checkouts/{checkout_id}/release", b"")
+
+
+def advance(client: ApiClient, body: Any = None, **extra: Any) -> Answer:
+    tester = client_of(client.merchant, Mode.TEST)
+    checkout_id = tester.created(test_scenario="topped_up")["id"]
+    return tester.send("POST", f"/test/checkouts/{checkout_id}/advance", body, **extra)
+
+
+def advance_ended(client: ApiClient) -> Answer:
+    tester = client_of(client.merchant, Mode.TEST)
+    path = f"/test/checkouts/{tester.created()['id']}/advance"
+    assert tester.send("POST", path).status == 200
+    return tester.send("POST", path)
 
 
 def repeat(client: ApiClient) -> Answer:
@@ -281,6 +295,12 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("post", RELEASE, 200): release_paid,
     ("post", RELEASE, 409): release_unpaid,
     **refusals("POST", "/checkouts/x/release", RELEASE, 60),
+    ("post", ADVANCE, 200): lambda client: advance(client, {"steps": 2}),
+    ("post", ADVANCE, 400): lambda client: advance(client, {"steps": 0}),
+    ("post", ADVANCE, 409): advance_ended,
+    ("post", ADVANCE, 413): lambda client: advance(client, b" " * (256 * 1024 + 1)),
+    ("post", ADVANCE, 415): lambda client: advance(client, b"x", content_type="text/plain"),
+    **refusals("POST", "/test/checkouts/x/advance", ADVANCE, 60),
     ("get", "/chains", 200): lambda client: client.get("/chains"),
     ("get", "/chains", 429): limited("GET", "/chains", 60),
     ("get", "/events", 200): events_of_a_payment,

@@ -73,6 +73,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("POST", "checkouts/<str:checkout_id>/options"): (not_found, {"chain": "base", "token": "USDC"}),
     ("POST", "checkouts/<str:checkout_id>/cancel"): (not_found, None),
     ("POST", "checkouts/<str:checkout_id>/release"): (not_found, None),
+    ("POST", "test/checkouts/<str:checkout_id>/advance"): (not_found, None),
     ("POST", "links"): (own_new_one, {"title": "Tea", "amount": "25.00"}),
     ("GET", "links"): (none_of_theirs, None),
     ("GET", "links/<str:link_id>"): (not_found, None),

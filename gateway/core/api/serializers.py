@@ -186,6 +186,21 @@ class Choice(ApiField, s.ChoiceField):
         )
 
 
+class Count(ApiField, s.IntegerField):
+    """A whole number from `low` to `high`."""
+
+    def __init__(self, *, low: int, high: int, **kwargs: Any) -> None:
+        super().__init__(min_value=low, max_value=high, **kwargs)
+        self.low, self.high = low, high
+
+    def to_internal_value(self, value: Any) -> int:
+        """Return the number. Raises InvalidRequestError."""
+        # A boolean is an int in Python, and not in JSON.
+        if type(value) is not int or not self.low <= value <= self.high:
+            raise refuse(self.name, f"{self.name} must be a whole number from {self.low} to {self.high}.")
+        return value
+
+
 class Flag(ApiField, s.BooleanField):
     """True or false; false if absent."""
 
