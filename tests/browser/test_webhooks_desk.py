@@ -158,6 +158,26 @@ def test_the_desk_is_accessible_and_fits_the_screen(admin: Desk, open_desk: Open
     assert look(open_desk(admin, "dashboard_webhooks"), "webhooks-desk") == []
 
 
+def test_an_endpoint_is_added_shown_and_deleted_on_pages_that_are_accessible(admin: Desk, open_desk: OpenDesk) -> None:
+    page = open_desk(admin, "dashboard_webhooks")
+    page.get_by_role("link", name="Add endpoint").click()
+    assert look(page, "webhooks-add") == []
+    page.get_by_label("URL").fill("https://erp.example/florin/" + "very-long/" * 12)
+    page.get_by_label("Name").fill("Bookkeeping")
+    page.get_by_label("checkout.underpaid").uncheck()
+    page.get_by_role("button", name="Add endpoint").click()
+    expect(page.locator("#secret")).to_contain_text("whsec_")
+    page.get_by_role("link", name="Done").click()
+    assert look(page, "webhooks-listed") == []
+    page.get_by_role("link", name="Bookkeeping").click()
+    expect(page.get_by_label("checkout.underpaid")).not_to_be_checked()
+    assert look(page, "webhooks-endpoint") == []
+    page.get_by_role("button", name="Delete endpoint").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete endpoint").click()
+    expect(page.get_by_role("status")).to_contain_text("The endpoint is deleted")
+    assert not Endpoint.objects.filter(public_id__isnull=False).exists()
+
+
 def test_the_deliveries_are_accessible_and_fit_the_screen(admin: Desk, open_desk: OpenDesk) -> None:
     rows = furnish(admin)
     page = open_desk(admin, "dashboard_deliveries")

@@ -22,6 +22,7 @@ from tests.links.factories import make_link, make_template
 from tests.routes import Route, dashboard_routes
 from tests.webhooks.factories import HOOK, make_endpoint, new_event
 from wallets.models import WatchedWallet
+from webhooks.listed.service import add_endpoint
 from webhooks.models import Delivery
 from webhooks.outbox.events import publish
 
@@ -46,6 +47,8 @@ def objects_of(owner: Desk) -> dict[str, Any]:
     merchant = owner.merchant
     checkout = make_checkout(merchant)
     endpoint = make_endpoint(merchant, HOOK)
+    values = {"url": "https://erp.example/", "name": "", "events": None, "is_enabled": True}
+    listed, _ = add_endpoint(merchant, mode=Mode.LIVE, values=values, now=NOON)
     [event] = publish([new_event(merchant, url=HOOK, subject_id=checkout.public_id)], now=NOON)
     item = extra_item(merchant=merchant)
     decide(owner, item, InboxAct.DISMISS)
@@ -61,8 +64,9 @@ def objects_of(owner: Desk) -> dict[str, Any]:
         "key_id": make_key(merchant)[0].public_id,
         "checkout_id": checkout.public_id,
         "event_id": event.public_id,
-        "delivery_id": Delivery.objects.get(event__subject_id=checkout.public_id).public_id,
+        "delivery_id": Delivery.objects.get(event=event, endpoint=endpoint).public_id,
         "endpoint_id": endpoint.pk,
+        "listed_id": listed.public_id,
         "report_id": make_report(checkout).pk,
         "item_id": item.pk,
         "decision_id": item.decisions.get().pk,

@@ -21,6 +21,7 @@ from webhooks.dashboard.queries import (
     endpoint_of,
     last_roll,
     last_success,
+    listed_endpoints,
     other_endpoints,
     shown_endpoint,
     troubled,
@@ -29,7 +30,7 @@ from webhooks.dashboard.queries import (
 from webhooks.endpoints.samples import send_sample
 from webhooks.endpoints.secrets import roll_secret, show_secret
 from webhooks.endpoints.service import enable_endpoint, set_default_url
-from webhooks.models import Endpoint
+from webhooks.models import LISTED, Endpoint
 
 _MOST_TROUBLED = 20
 
@@ -175,7 +176,7 @@ def _secret_page(request: SeatedRequest, secret: str, *, is_new: bool) -> HttpRe
 def _page(request: SeatedRequest, form: UrlForm, status: int = 200) -> HttpResponse:
     seat = request.seat
     endpoint = default_endpoint(seat)
-    others = troubled(seat).filter(is_default=False).order_by("-pk")
+    others = troubled(seat).filter(~LISTED, is_default=False).order_by("-pk")
     context = {
         "form": form,
         "endpoint": shown_endpoint(endpoint) if endpoint else None,
@@ -183,6 +184,7 @@ def _page(request: SeatedRequest, form: UrlForm, status: int = 200) -> HttpRespo
         "secrets": valid_secrets(seat, now=timezone.now()),
         "last_roll": last_roll(seat),
         "troubled": [shown_endpoint(row) for row in others[:_MOST_TROUBLED]],
+        "listed": listed_endpoints(seat),
         "others": other_endpoints(seat, request.GET),
         "snippets": SNIPPETS,
         "signature_header": settings.WEBHOOK_SIGNATURE_HEADER,

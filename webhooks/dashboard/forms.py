@@ -7,13 +7,22 @@ from typing import Any, Final
 from django import forms
 
 from accounts.words import LineField
+from webhooks.dashboard.words import EVENTS
 from webhooks.delivery.retries import RETRIED
-from webhooks.models import URL_LENGTH
+from webhooks.listed.service import chosen_events
+from webhooks.models import NAME_LENGTH, URL_LENGTH, Endpoint
 from webhooks.states import DeliveryStatus
 
 _FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 _BOTH: Final = "both"
+_URL_ATTRIBUTES: Final = {
+    "autocomplete": "off",
+    "autocapitalize": "none",
+    "inputmode": "url",
+    "spellcheck": "false",
+    "placeholder": "https://",
+}
 
 
 class UrlForm(forms.Form):
@@ -24,16 +33,56 @@ class UrlForm(forms.Form):
         required=False,
         max_length=URL_LENGTH,
         help_text="Receives events of checkouts without their own webhook URL. Leave it empty to send none.",
-        widget=forms.TextInput(
-            attrs={
-                "autocomplete": "off",
-                "autocapitalize": "none",
-                "inputmode": "url",
-                "spellcheck": "false",
-                "placeholder": "https://",
-            }
-        ),
+        widget=forms.TextInput(attrs=_URL_ATTRIBUTES),
     )
+
+
+class EndpointForm(forms.Form):
+    """A listed endpoint, new or changed. With every type chosen it receives those of later releases too."""
+
+    url = LineField(
+        label="URL",
+        max_length=URL_LENGTH,
+        help_text="A public address. It receives events beside the default endpoint, or the checkout's own.",
+        widget=forms.TextInput(attrs=_URL_ATTRIBUTES),
+    )
+    name = LineField(
+        label="Name",
+        required=False,
+        max_length=NAME_LENGTH,
+        help_text="Such as “Bookkeeping”.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    events = forms.MultipleChoiceField(
+        label="Events",
+        choices=list(EVENTS.items()),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one event."},
+    )
+    enabled = forms.BooleanField(
+        label="Send events", required=False, help_text="If not, they are held until it is on again."
+    )
+
+    @classmethod
+    def of(cls, endpoint: Endpoint | None = None) -> "EndpointForm":
+        """Return the form with an endpoint's values, or of a new one."""
+        if endpoint is None:
+            return cls(initial={"events": list(EVENTS), "enabled": True})
+        return cls(
+            initial={
+                "url": endpoint.url,
+                "name": endpoint.name,
+                "events": endpoint.events or list(EVENTS),
+                "enabled": endpoint.is_enabled,
+            }
+        )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return a valid form's values as the service takes them."""
+        given = self.cleaned_data
+        chosen = None if len(given["events"]) == len(EVENTS) else chosen_events(given["events"])
+        return {"url": given["url"], "name": given["name"], "events": chosen, "is_enabled": given["enabled"]}
 
 
 class _Moment(forms.DateTimeField):

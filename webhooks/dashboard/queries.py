@@ -66,8 +66,8 @@ def endpoint_of(seat: Seat, endpoint_id: int) -> Endpoint | None:
 
 
 def other_endpoints(seat: Seat, query: Mapping[str, str]) -> KeysetPage[ShownEndpoint]:
-    """Return a page of the endpoints that are not the default one; `below` is the key of the one before it."""
-    rows = endpoints_of(seat).filter(is_default=False)
+    """Return a page of the endpoints that single checkouts named; `below` is the key of the one before it."""
+    rows = endpoints_of(seat).filter(~LISTED, is_default=False)
     below = query.get("below", "")
     if below.isascii() and below.isdigit() and len(below) <= 18:
         rows = rows.filter(pk__lt=int(below))
@@ -77,6 +77,11 @@ def other_endpoints(seat: Seat, query: Mapping[str, str]) -> KeysetPage[ShownEnd
     shown = found[:PAGE_ROWS]
     older = f"below={shown[-1].pk}" if len(found) > PAGE_ROWS else ""
     return KeysetPage(_shown(shown), newer="below=" if below else "", older=older)
+
+
+def listed_endpoints(seat: Seat) -> list[ShownEndpoint]:
+    """Return the endpoints that the merchant added, newest first."""
+    return _shown(list(endpoints_of(seat).filter(LISTED, is_default=False).order_by("-created_at", "-pk")))
 
 
 def shown_endpoint(endpoint: Endpoint) -> ShownEndpoint:
@@ -106,6 +111,12 @@ def valid_secrets(seat: Seat, *, now: datetime) -> list[SigningSecret]:
     valid = Q(expires_at=None) | Q(expires_at__gt=now)
     rows = SigningSecret.objects.filter(valid, merchant=seat.merchant).defer("sealed")
     return sorted(rows, key=lambda row: row.created_at, reverse=True)
+
+
+def own_secrets(endpoint: Endpoint, *, now: datetime) -> list[SigningSecret]:
+    """Return a listed endpoint's own secrets that sign, the current one first, without their values."""
+    valid = Q(expires_at=None) | Q(expires_at__gt=now)
+    return list(SigningSecret.objects.filter(valid, endpoint=endpoint).defer("sealed").order_by("-pk"))
 
 
 def last_roll(seat: Seat) -> AuditEntry | None:

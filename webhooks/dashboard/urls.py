@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webhooks.dashboard import deliveries, endpoint, events
+from webhooks.dashboard import deliveries, endpoint, events, listed
 
 urlpatterns = [
     path("webhooks/", endpoint.desk, name="dashboard_webhooks"),
@@ -13,6 +13,10 @@ urlpatterns = [
     path("webhooks/endpoints/<int:endpoint_id>/test/", endpoint.test_event, name="dashboard_test_event"),
     path("webhooks/events/", events.events, name="dashboard_events"),
     path("webhooks/events/<str:event_id>/", events.event, name="dashboard_event"),
+    path("webhooks/endpoints/add/", listed.add, name="dashboard_add_endpoint"),
+    path("webhooks/endpoints/<str:listed_id>/", listed.endpoint, name="dashboard_endpoint"),
+    path("webhooks/endpoints/<str:listed_id>/rotate/", listed.rotate, name="dashboard_rotate_endpoint"),
+    path("webhooks/endpoints/<str:listed_id>/delete/", listed.delete, name="dashboard_delete_endpoint"),
     path("webhooks/deliveries/", deliveries.deliveries, name="dashboard_deliveries"),
     path("webhooks/deliveries/retry/", deliveries.retry_many, name="dashboard_retry_deliveries"),
     path("webhooks/deliveries/<str:delivery_id>/", deliveries.delivery, name="dashboard_delivery"),

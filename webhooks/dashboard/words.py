@@ -17,6 +17,20 @@ _TABS: Final = (
 )
 TABS: Final = (("", "All"), *((status, status.badge.label) for status in _TABS))
 
+EVENTS: Final = MappingProxyType(
+    {
+        "checkout.completed": "The payment is final: deliver.",
+        "checkout.expired": "It was not paid in time, or was cancelled.",
+        "checkout.underpaid": "The final payments are too little.",
+        "checkout.reversed": "A reorg removed money of a completed checkout: hold the order.",
+        "checkout.restored": "All money of a reversed checkout is back.",
+        "x402.payment.reversed": "A reorg reversed a machine's payment.",
+        "x402.payment.returned": "A machine's reversed payment is valid again.",
+        "gateway.restored": "The installation came back from a backup.",
+    }
+)
+"""What each type of event says, in a sentence."""
+
 # The error classes of webhooks.delivery.transport.
 _ERRORS: Final = MappingProxyType(
     {
