@@ -57,6 +57,18 @@ class InboxStatus(TextChoices):
     DISMISSED = "dismissed"
 
 
+class InboxOutcome(TextChoices):
+    """How an inbox item was closed."""
+
+    CREDITED = "credited"
+    # A successor of its expired checkout took it.
+    ACCEPTED_LATE = "accepted_late"
+    REFUNDED = "refunded"
+    DISMISSED = "dismissed"
+    # An alarm: the network has the money again.
+    RESTORED = "restored"
+
+
 class InboxAct(TextChoices):
     """The acts that a person can choose for money in the inbox."""
 

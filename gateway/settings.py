@@ -206,6 +206,12 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "CheckoutStatus": "checkouts.states.CheckoutStatus",
         "CheckoutException": "checkouts.states.CheckoutException",
+        "InboxOutcome": "checkouts.states.InboxOutcome",
+        "InboxReason": "checkouts.states.InboxReason",
+        "InboxStatus": "checkouts.states.InboxStatus",
+        "TransactionOutcome": "reports.transactions.TransactionOutcome",
+        "TransactionSource": "reports.transactions.TransactionSource",
+        "TransactionStatus": "reports.transactions.TransactionStatus",
         "TransferState": "wallets.states.TransferState",
         "SettlementStatus": "settlements.states.SettlementStatus",
         "ChainStatus": "wallets.states.ChainStatus",

@@ -6,7 +6,7 @@ from typing import ClassVar
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -26,11 +26,14 @@ from reports.selectors import settlement_page, settlements_wanted
 from reports.serializers import CSV_HEADER, ReportTransaction, csv_cells, summary_object
 from reports.summaries import summary_of
 from reports.totals import ReportTotals
+from reports.transactions import explain
 from settlements.serializers import CSV_HEADER as SETTLEMENT_HEADER
 from settlements.serializers import ReportSettlement
 from settlements.serializers import csv_cells as csv_line
+from wallets.transfers.selectors import parse_chain
 
 READ = Limit("reports", 30)
+EXPLAIN = Limit("transactions", 30)
 
 
 class ReportViewSet(ApiViewSet):
@@ -115,3 +118,37 @@ class ReportViewSet(ApiViewSet):
         data = list(map(ReportSettlement.of, settlement_page(wanted, page)))
         total = found.count() if page.include_total else None
         return Response(list_body(data, page, total))
+
+
+class TransactionViewSet(ApiViewSet):
+    """`/api/v1/transactions`."""
+
+    lookup_url_kwarg = "tx_hash"
+    # Base64, which TON has, may contain a slash.
+    lookup_value_converter = "path"
+    scopes: ClassVar = {"retrieve": Scope.CHECKOUTS_READ}
+    limits: ClassVar = {"retrieve": EXPLAIN}
+
+    @extend_schema(
+        operation_id="getTransaction",
+        tags=["Transactions"],
+        parameters=[
+            OpenApiParameter(
+                "tx_hash",
+                str,
+                OpenApiParameter.PATH,
+                description="In any form of its chain: hexadecimal with or without 0x, base58, base64.",
+            ),
+            OpenApiParameter("chain", str, description="Only on this chain. Otherwise on each that may have it."),
+        ],
+        responses={200: serializers.TransactionExplanation, **errors(400, 401, 404, 429, 503)},
+    )
+    def retrieve(self, request: Request, tx_hash: str) -> Response:
+        """Get what became of a transaction.
+
+        Your records answer first: each movement with the checkout that it paid, or why it paid none. If they have nothing, the
+        chains' nodes are asked, which may take eight seconds. Test keys ask no node. 503 `chain_unavailable`: a chain that may
+        have the transaction does not answer, so ask again.
+        """
+        principal, chain = principal_of_request(request), parse_chain(request.query_params)
+        return Response(serializers.TransactionExplanation.of(explain(principal, tx_hash, chain=chain)))

@@ -7,6 +7,9 @@ from typing import Any, Final
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers as s
 
+from checkouts.inbox.serializers import item_id, outcome_of
+from checkouts.models import InboxItem
+from checkouts.states import InboxOutcome, InboxReason, InboxStatus
 from gateway.core.api.openapi import PAGE_PARAMETERS, paginated
 from gateway.core.api.pagination import FORMATS
 from gateway.core.api.serializers import Answer, LiveMode, Moment, Text, Units, Usd
@@ -14,6 +17,7 @@ from gateway.core.money import format_token, format_units
 from reports.entries import ReportRow, RowKind
 from reports.inputs import ReportFilter
 from reports.summaries import Summary
+from reports.transactions import TransactionOutcome, TransactionSource, TransactionStatus
 from settlements.serializers import ReportSettlement
 from wallets.networks import chain_spec, decimals_of, is_accepted
 from wallets.states import Direction, TransferState
@@ -194,6 +198,81 @@ class ReportTransaction(Answer):
 
 TransactionList = paginated("ReportTransactionList", ReportTransaction)
 ReportSettlementList = paginated("ReportSettlementList", ReportSettlement)
+
+
+class InboxMention(Answer):
+    """An inbox item about a movement. `GET /inbox/{item_id}` has more."""
+
+    id = s.CharField()
+    status = s.ChoiceField(choices=InboxStatus.choices)
+    reason = s.ChoiceField(choices=InboxReason.choices)
+    outcome = s.ChoiceField(choices=InboxOutcome.choices, allow_null=True)
+
+    def get_id(self, item: InboxItem) -> str:
+        """Return the item's id."""
+        return item_id(item.transfer.public_id, item.reason)
+
+    def get_outcome(self, item: InboxItem) -> str | None:
+        """Return how the item was closed."""
+        return outcome_of(item)
+
+
+class TransactionMovement(Answer):
+    """A token movement of a transaction, and what became of it."""
+
+    id = s.CharField(source="public_id", allow_null=True, help_text="Null if it is not recorded as a transfer.")
+    tx_hash = s.CharField(help_text="On TON, a part of a transaction has its own.")
+    position = s.IntegerField()
+    token = s.CharField(allow_null=True, help_text="Null for a token that Florin does not know.")
+    token_address = s.CharField(allow_null=True, help_text="Null for the chain's own coin.")
+    amount = s.CharField(allow_null=True, help_text="Null where the token's decimals are not known.")
+    sender_address = s.CharField(source="sender")
+    recipient_address = s.CharField(source="recipient")
+    status = s.ChoiceField(
+        choices=TransferState.choices, source="state", allow_null=True, help_text="Null if it is not recorded."
+    )
+    in_doubt = s.BooleanField(
+        help_text="Its chain was halted because it contradicts what is recorded. Hold the order until a person has looked."
+    )
+    outcome = s.ChoiceField(
+        choices=TransactionOutcome.choices,
+        help_text="`credited` and `accepted_late` paid the checkout, `x402` a machine's request. `inbox` waits for a person; "
+        "`refunded` and `dismissed` were decided by one. `unclaimed` reached your address for machines. `undecided` is in work. "
+        "`reversed` was removed by the network. `unread` pays you, and is not recorded "
+        "yet. `unsupported` is of a token that Florin does not know. `elsewhere` did not pay you.",
+    )
+    explanation = s.CharField()
+    checkout_id = s.CharField(allow_null=True)
+    replaces = s.CharField(allow_null=True, help_text="The expired checkout for which the money came late.")
+    x402_payment_id = s.CharField(allow_null=True)
+    refund_tx = s.CharField(
+        allow_null=True, help_text="The transaction that sent the money back, as a person noted it."
+    )
+    inbox_items = InboxMention(many=True)
+
+
+class ExplainedTransaction(Answer):
+    """A transaction on one chain. Recorded: the movements that are yours. From a node: all, yours first, at most 100."""
+
+    chain = s.CharField()
+    tx_hash = s.CharField()
+    status = s.ChoiceField(
+        choices=TransactionStatus.choices, help_text="`waiting`: no block has it yet. `removed`: a reorg took it."
+    )
+    block_time = Moment(allow_null=True)
+    explorer_url = s.CharField(allow_null=True, help_text="Null in test mode and on local networks.")
+    movements = TransactionMovement(many=True)
+
+
+class TransactionExplanation(Answer):
+    """What became of the transactions with a hash: chains of one kind may each have one."""
+
+    livemode = LiveMode()
+    source_ = s.ChoiceField(choices=TransactionSource.choices, help_text="Where the answer is from.")
+    transactions = ExplainedTransaction(many=True)
+    unasked_chains = s.ListField(
+        child=s.CharField(), source="unasked", help_text="Chains that may have one too, and did not answer."
+    )
 
 
 def csv_cells(rows: Iterable[ReportRow]) -> Iterator[tuple[object, ...]]:

@@ -11,6 +11,7 @@ from django.urls.converters import IntConverter, StringConverter, UUIDConverter
 from gateway.core.api.views import RouteMissing
 
 API = "api/v1/"
+_PARAMETER = re.compile(r"<(?:str|path):(\w+)>")
 # What stands for an object's id in a path: nobody's, so that what is there for the asking stays as it is.
 _SAMPLES = {StringConverter: "nobody", IntConverter: 1, UUIDConverter: "00000000-0000-0000-0000-000000000000"}
 
@@ -64,7 +65,12 @@ def operations() -> list[tuple[str, str]]:
 def path_of(route: str, ids: Mapping[str, str] | None = None) -> str:
     """The path of a route below /api/v1, its parameters filled with `ids` by name, or with nobody's."""
     known = ids or {}
-    return "/" + re.sub(r"<str:(\w+)>", lambda m: known.get(m[1], "x"), route)
+    return "/" + _PARAMETER.sub(lambda m: known.get(m[1], "x"), route)
+
+
+def described(route: str) -> str:
+    """A route of the API as the OpenAPI document writes it: `checkouts/{checkout_id}`."""
+    return _PARAMETER.sub(r"{\1}", route)
 
 
 def _class_of(route: Written) -> Any:

@@ -124,17 +124,18 @@ class Lookup:
     head: int | None = None
 
 
-def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
-    """Ask every chain that could have the transaction in a text, in parallel, within a total deadline.
+def look_up(text: str, *, chain: str = "", asker: str = "", deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
+    """Ask every chain that could have the transaction in a text, or only `chain`, in parallel, within a total deadline.
 
-    Chains without a configured node are left out. Raises UnreadableHashError.
+    Chains without a configured node are left out. An `asker` gets at most three quarters of the share that all have together.
+    Raises UnreadableHashError.
     """
     until = time.monotonic() + deadline_seconds
     named = spellings(text)
     asked = [
-        (spec.name, _ask(spec, named[spec.name], _BUYERS_SCOPE, share=_BUYERS_SHARE))
+        (spec.name, _ask_for(asker, spec, named[spec.name]))
         for spec in watched_chains()
-        if spec.name in named
+        if spec.name in named and chain in ("", spec.name)
     ]
     found, unasked = [], []
     for name, question in asked:
@@ -143,6 +144,12 @@ def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
         elif question.found is not None:
             found.append(question.found)
     return Lookup(tuple(found), tuple(unasked))
+
+
+def _ask_for(asker: str, spec: ChainSpec, tx_hash: str) -> "_Question | None":
+    if not _may_ask(spec, asker, _BUYERS_SCOPE, share=_BUYERS_SHARE):
+        return None
+    return _ask(spec, tx_hash, _BUYERS_SCOPE, share=_BUYERS_SHARE)
 
 
 def look_up_on(chain: str, tx_hash: str, *, asker: str = "", deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
@@ -159,8 +166,8 @@ def ask_on(chain: str, tx_hash: str, *, asker: str = "", deadline_seconds: float
     until = time.monotonic() + deadline_seconds
     specs = {spec.name: spec for spec in watched_chains()}
     question = None
-    if chain in specs and _may_ask(specs[chain], asker):
-        scope = "lookup.x402"
+    scope = "lookup.x402"
+    if chain in specs and _may_ask(specs[chain], asker, scope, share=_MACHINES_SHARE):
         question = _ask(specs[chain], tx_hash, scope, share=_MACHINES_SHARE, with_head=True)
     return Asked(chain, question, until)
 
@@ -227,13 +234,12 @@ class Asked:
         return Lookup((question.found,) if question.found else (), (), question.head)
 
 
-def _may_ask(spec: ChainSpec, asker: str) -> bool:
+def _may_ask(spec: ChainSpec, asker: str, scope: str, *, share: int) -> bool:
     if not asker:
         return True
-    share = spec.requests_per_minute // _MACHINES_SHARE
-    allowed = max(3 * share // 4, _LEAST_A_MINUTE)
+    allowed = max(3 * (spec.requests_per_minute // share) // 4, _LEAST_A_MINUTE)
     identity = f"{spec.name}:{asker}"
-    state = hit(Limit("lookup.x402.asker", allowed), identity, now=time.time())
+    state = hit(Limit(f"{scope}.asker", allowed), identity, now=time.time())
     return not state.exceeded
 
 

@@ -19,6 +19,7 @@ PRESETS: Final[Mapping[Preset, tuple[Scope, ...]]] = {
     Preset.ACCOUNTANT: (
         Scope.CHECKOUTS_READ,
         Scope.LINKS_READ,
+        Scope.INBOX_READ,
         Scope.REPORTS_READ,
         Scope.WALLETS_READ,
         Scope.X402_READ,
@@ -80,6 +81,7 @@ RESOURCES: Final = (
         ("Read", (Scope.WEBHOOKS_READ,)),
         ("Read and write", (Scope.WEBHOOKS_READ, Scope.WEBHOOKS_WRITE)),
     ),
+    _resource("inbox", "Inbox", ("Read", (Scope.INBOX_READ,))),
     _resource("reports", "Reports", ("Read", (Scope.REPORTS_READ,))),
     _resource(
         "wallets",

@@ -47,7 +47,7 @@ def items_of(seat: Seat) -> QuerySet[InboxItem]:
 
 def items_in(seat: Seat, tab: Tab, reason: InboxReason | None = None) -> QuerySet[InboxItem]:
     """Return the items of a tab, with the data of their rows."""
-    items = items_of(seat).select_related("transfer__payment", "checkout")
+    items = items_of(seat)
     if reason is not None:
         items = items.filter(reason=reason)
     if tab is Tab.RESOLVED:
@@ -55,7 +55,12 @@ def items_in(seat: Seat, tab: Tab, reason: InboxReason | None = None) -> QuerySe
     else:
         waiting = _waiting() if tab is Tab.DOING else ~_waiting()
         items = items.filter(waiting, status=InboxStatus.OPEN)
-    return items.prefetch_related(
+    return with_rows(items)
+
+
+def with_rows(items: QuerySet[InboxItem]) -> QuerySet[InboxItem]:
+    """Return items with the data of their rows; `standing` has the decision that is in force, if any."""
+    return items.select_related("transfer__payment__checkout", "checkout").prefetch_related(
         Prefetch(
             "decisions",
             InboxDecision.objects.filter(undone_at=None, failed_at=None).select_related("actor", "checkout"),

@@ -228,6 +228,12 @@ def look_into(checkout: Checkout, text: str, *, now: datetime) -> BuyerReport:
     return _file(meant, question.hashes, _details(finding, silent), finding, now)
 
 
+def look_up_in_turn(text: str, *, chain: str = "", asker: str = "") -> Lookup:
+    """Ask the chains' nodes, as `look_up` does. Raises UnreadableHashError, and RateLimitError if this process runs too many look-ups."""
+    with _place():
+        return look_up(text, chain=chain, asker=asker)
+
+
 class _Question:
     """The buyer's question. Nodes are asked once for all checkouts that it is compared with."""
 
@@ -238,8 +244,7 @@ class _Question:
 
     @cached_property
     def looked(self) -> Lookup:
-        with _place():
-            return look_up(self._text)
+        return look_up_in_turn(self._text)
 
 
 def _known(tries: Sequence[Checkout], question: _Question) -> BuyerReport | None:

@@ -5,19 +5,20 @@ from typing import Any, Final
 
 from accounts.keys.scopes import PRESETS
 from gateway.core.api.scopes import Scope
-from tests.routes import API, operations, written_routes
+from tests.routes import API, described, operations, written_routes
 from tests.tree import ROOT
 
 OPEN: Final = {("GET", "chains"), ("GET", "openapi.json")}
 """Operations that ask for no key."""
 
 THEFT: Final = {
-    Scope.CHECKOUTS_READ: "read checkouts, with what buyers left there",
+    Scope.CHECKOUTS_READ: "read checkouts, with what buyers left there, and what became of a transaction",
     Scope.CHECKOUTS_WRITE: "create and cancel checkouts, and choose their webhook and redirect",
     Scope.ESCROW_RELEASE: "release money that is held in escrow, to your wallet",
     Scope.LINKS_READ: "read payment links",
     Scope.LINKS_WRITE: "create and change links, also where one reports its payments and sends its payers; owners get a mail of that",
     Scope.EVENTS_READ: "read events, and the checkouts in them",
+    Scope.INBOX_READ: "read money that no rule could credit, with what its payers wrote and the checkouts it may be for",
     Scope.REPORTS_READ: "read totals, transactions and settlements",
     Scope.WALLETS_READ: "read watched wallets and their transfers",
     Scope.WALLETS_WRITE: "add, rename and remove watched wallets",
@@ -61,7 +62,7 @@ def with_tables(text: str) -> str:
 def _tables() -> dict[str, list[str]]:
     opens: dict[Scope | None, list[str]] = defaultdict(list)
     for method, route in guarded():
-        path = route.replace("<str:", "{").replace(">", "}")
+        path = described(route)
         opens[scope_of(method, route)].append(f"`{method} /{path}`")
     scopes = [f"| `{scope}` | {', '.join(opens[scope])} | {THEFT[scope]} |" for scope in Scope]
     presets = [

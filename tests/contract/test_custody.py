@@ -179,11 +179,17 @@ def test_a_live_key_reaches_no_wallet_key_or_person() -> None:
         "chains",
         "checkouts",
         "events",
+        # Only read: people decide.
+        "inbox",
         # Of the key itself, and only to read.
         "key",
         "link_templates",
         "links",
         "reports",
+        # The clock of test checkouts, with a test key alone.
+        "test",
+        # Only read.
+        "transactions",
         "waitlist",
         "wallets",
         # The added ones, of which owners get a mail.

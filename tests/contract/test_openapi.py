@@ -19,7 +19,7 @@ from tests.contract.watching import WALLETS
 from tests.dashboard.machines import make_settlement
 from tests.factories import NOON
 from tests.links.factories import make_paid_invoice
-from tests.routes import api_routes, operations
+from tests.routes import api_routes, described, operations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 
@@ -38,13 +38,9 @@ def test_the_document_passes_its_own_validation_without_a_warning() -> None:
 
 
 def test_every_route_is_described(document: Document) -> None:
-    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
-    routes = {
-        (method, "/api/v1/" + route.replace("<str:", "{").replace(">", "}"))
-        for method, route in operations()
-        if route != "openapi.json"
-    }
-    assert described == routes
+    told = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    routes = {(method, "/api/v1/" + described(route)) for method, route in operations() if route != "openapi.json"}
+    assert told == routes
 
 
 def test_it_says_which_routes_need_a_key(document: Document) -> None:
@@ -264,6 +260,44 @@ REPORTS: dict[Case, Send] = {
 }
 
 
+INBOX, INBOX_ITEM = "/inbox", "/inbox/{item_id}"
+TRANSACTION = "/transactions/{tx_hash}"
+NOWHERE = f"/transactions/0x{'5a' * 32}"
+
+
+def inbox_of_a_payment_too_many(client: ApiClient) -> Answer:
+    checkout_id = client.created(order_ref="order-1001")["id"]
+    for _ in range(2):
+        pay(checkout_id)
+    answer = client.get(INBOX, {"status": "open"})
+    assert answer.body["data"]
+    return answer
+
+
+def item_of_a_payment_too_many(client: ApiClient) -> Answer:
+    [item] = inbox_of_a_payment_too_many(client).body["data"]
+    return client.get(f"/inbox/{item['id']}")
+
+
+def transaction_of_a_payment(client: ApiClient) -> Answer:
+    checkout_id = client.created()["id"]
+    return client.get(f"/transactions/{pay(checkout_id).tx_hash}")
+
+
+INBOXES: dict[Case, Send] = {
+    ("get", INBOX, 200): inbox_of_a_payment_too_many,
+    ("get", INBOX, 400): lambda client: client.get(INBOX, {"status": "x"}),
+    **refusals("GET", INBOX, INBOX, 60),
+    ("get", INBOX_ITEM, 200): item_of_a_payment_too_many,
+    **refusals("GET", "/inbox/x", INBOX_ITEM, 60),
+    **refusals("GET", "/transactions/x", TRANSACTION, 30),
+    ("get", TRANSACTION, 200): transaction_of_a_payment,
+    ("get", TRANSACTION, 400): lambda client: client.get("/transactions/x"),
+    ("get", TRANSACTION, 404): lambda client: client_of().get(NOWHERE),
+    ("get", TRANSACTION, 503): lambda client: client.get(NOWHERE),
+}
+
+
 PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("post", "/checkouts", 201): lambda client: client.create(**NEW_CHECKOUT),
     ("post", "/checkouts", 200): repeat,
@@ -312,6 +346,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     **LINKS,
     **WAITLISTS,
     **REPORTS,
+    **INBOXES,
     **MACHINES,
     **WALLETS,
     **HOOKS,

@@ -44,6 +44,11 @@ def none_of_theirs(answer: Answer, owned: Owned) -> None:
     assert (answer.body["data"], answer.body["total"]) == ([], 0)
 
 
+def nowhere(answer: Answer, owned: Owned) -> None:
+    """Not in the stranger's records; nodes do not answer here, and test mode asks none."""
+    assert (answer.status, answer.code) in {(404, "resource_missing"), (503, "chain_unavailable")}
+
+
 def no_money(answer: Answer, owned: Owned) -> None:
     """Sums without the owner's money."""
     assert answer.status == 200
@@ -89,6 +94,9 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("GET", "reports/summary"): (no_money, None),
     ("GET", "reports/transactions"): (none_of_theirs, None),
     ("GET", "reports/settlements"): (none_of_theirs, None),
+    ("GET", "inbox"): (none_of_theirs, None),
+    ("GET", "inbox/<str:item_id>"): (not_found, None),
+    ("GET", "transactions/<path:tx_hash>"): (nowhere, None),
     ("GET", "events"): (none_of_theirs, None),
     ("GET", "events/<str:event_id>"): (not_found, None),
     ("GET", "x402/config"): (public, None),
@@ -147,6 +155,8 @@ def owned(seller: ApiClient) -> Owned:
     }
     checkout = seller.created(**fields)
     transfer = pay(checkout["id"])
+    pay(checkout["id"])
+    [item] = seller.get("/inbox").body["data"]
     link, template = (
         seller.post(path, fields | {"title": "title-of-the-owner", "amount": "25"}).body
         for path in ("/links", "/link_templates")
@@ -164,10 +174,13 @@ def owned(seller: ApiClient) -> Owned:
         "checkout_id": checkout["id"],
         "link_id": link["id"],
         "template_id": template["id"],
+        "item_id": item["id"],
+        "tx_hash": transfer.tx_hash,
     }
     codes = [url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])]
     return Owned(
-        ids, [*ids.values(), hook["secret"], *codes, place["id"], transfer.tx_hash, transfer.sender, "of-the-owner"]
+        ids,
+        [*ids.values(), hook["secret"], *codes, place["id"], item["transfer"]["id"], transfer.sender, "of-the-owner"],
     )
 
 

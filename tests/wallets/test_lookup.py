@@ -165,6 +165,22 @@ def test_the_nodes_are_asked_only_so_often_whoever_asks(proxy: RpcProxy, setting
     assert not all(asked)
 
 
+def test_one_who_asks_often_leaves_a_quarter_of_the_share_to_others(proxy: RpcProxy, settings: Any) -> None:
+    configure(settings, BASE_REQUESTS_PER_MINUTE="60")
+    # A minute may end in between.
+    asked = [look_up(NOBODYS, asker="one").unasked == () for _ in range(19)]
+    assert asked[:9] == [True] * 9
+    assert not all(asked)
+    assert look_up(NOBODYS, asker="two").unasked == ()
+
+
+def test_of_all_chains_only_the_named_one_is_asked(proxy: RpcProxy, base_node: Anvil, settings: Any) -> None:
+    configure(settings, POLYGON_RPC_URLS=DEAD_NODE)
+    tx_hash = pay(base_node)
+    assert look_up(tx_hash, chain="base").unasked == ()
+    assert look_up(tx_hash, chain="polygon") == lookup.Lookup((), ("polygon",))
+
+
 def test_a_chain_adapter_that_breaks_leaves_the_page_whole(proxy: RpcProxy, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(*_: object) -> None:
         raise RuntimeError("a mistake of ours")

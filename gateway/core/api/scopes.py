@@ -16,6 +16,7 @@ class Scope(StrEnum):
     LINKS_READ = "links:read"
     LINKS_WRITE = "links:write"
     EVENTS_READ = "events:read"
+    INBOX_READ = "inbox:read"
     REPORTS_READ = "reports:read"
     WALLETS_READ = "wallets:read"
     WALLETS_WRITE = "wallets:write"

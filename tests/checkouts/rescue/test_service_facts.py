@@ -244,9 +244,9 @@ def test_no_transaction_is_open_while_nodes_are_asked(
     depths: list[int] = []
     before = len(connection.savepoint_ids)
 
-    def noted(text: str) -> Any:
+    def noted(text: str, **more: Any) -> Any:
         depths.append(len(connection.savepoint_ids))
-        return look_up(text)
+        return look_up(text, **more)
 
     monkeypatch.setattr(service, "look_up", noted)
     ask(client, fresh_checkout(), any_hash())
