@@ -3,6 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
+from accounts.keys.idempotency import forget_old_keys
 from accounts.keys.service import mail_expiring
 from accounts.login.guard import forget_old_logins
 from accounts.requests.log import forget_old
@@ -12,6 +13,12 @@ from accounts.requests.log import forget_old
 def forget_old_logins_task() -> int:
     """Delete ended sessions and old guesses."""
     return forget_old_logins(now=timezone.now())
+
+
+@shared_task(name="accounts.forget_idempotency_keys")
+def forget_idempotency_keys_task() -> int:
+    """Delete Idempotency-Keys whose answers are kept no longer."""
+    return forget_old_keys(now=timezone.now())
 
 
 @shared_task(name="accounts.mail_expiring_keys")

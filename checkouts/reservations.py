@@ -105,7 +105,8 @@ def choose_exact_amount(checkout_id: int, *, now: datetime) -> AmountReservation
     with transaction.atomic():
         checkout = with_brand(Checkout.objects.locked()).get(pk=checkout_id)
         reservation = _reserve(checkout, now)
-    # Outside the transaction: all choices would wait for the lock on the one row of the merchant's wallet.
+    # Outside the transaction: all choices would wait for the lock on the one row of the merchant's wallet. Those with an
+    # Idempotency-Key do, but only until the next statement commits.
     _expect_payments(checkout)
     return reservation
 

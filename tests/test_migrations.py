@@ -45,6 +45,7 @@ DELIBERATE: Final = {
     ),
     # A status, a day's place and milliseconds fit, and the table has a row for each request.
     "accounts.0003_api_requests": ("prefer-bigint-over-smallint", "prefer-bigint-over-int"),
+    "accounts.0005_idempotency_keys": ("prefer-bigint-over-smallint",),  # An HTTP status.
 }
 """What a migration breaks, for a reason, although no release that runs is stopped."""
 

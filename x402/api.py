@@ -5,13 +5,14 @@ from typing import Any, ClassVar, Final
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.audit.actors import actor_of
-from accounts.keys.authentication import principal_of_request
+from accounts.keys.authentication import Principal, principal_of_request
+from accounts.keys.idempotency import idempotency_key
 from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
@@ -37,15 +38,7 @@ from x402.schemas import Settled, Supported
 from x402.selectors import parse_filter, payment_page, payments_of
 from x402.serializers import CSV_HEADER, X402Payment, X402PaymentList, csv_rows
 
-_LONGEST: Final = 255
-IDEMPOTENCY_KEY: Final = OpenApiParameter(
-    "Idempotency-Key",
-    {"type": "string", "maxLength": _LONGEST},
-    OpenApiParameter.HEADER,
-    description="The same key with the same body gets the first answer again; with another body it is a 409.",
-)
-"""The header, for the OpenAPI description."""
-
+_LONGEST_KEY: Final = 255
 # The key of a settlement's state in its visit.
 _WAITING: Final = "x402.waiting"
 _PARTS: Final = frozenset({"paymentPayload", "paymentRequirements"})
@@ -54,17 +47,6 @@ VERIFY: Final = Limit("x402.verify", 600)
 # One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.
 SETTLE: Final = Limit("x402.settle", 600)
 OTHER: Final = Limit("x402", 60)
-
-
-def idempotency_key(request: Request) -> str:
-    """Return a request's key, "" if it has none. Raises InvalidRequestError."""
-    # `request.headers` would rebuild every header.
-    key: str = request.META.get("HTTP_IDEMPOTENCY_KEY", "")
-    if len(key) > _LONGEST or not key.isprintable():
-        raise InvalidRequestError(
-            f"Idempotency-Key must be at most {_LONGEST} printable characters.", param="Idempotency-Key"
-        )
-    return key
 
 
 def verify_answer(request: Request) -> Response | None:
@@ -104,8 +86,22 @@ def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
     if "payment" in body:
         raise InvalidRequestError("A body has either payment or x402Version, not both.", param="x402Version")
     principal = principal_of_request(request)
-    key = idempotency_key(request)
-    return Caller(principal.merchant_id, principal.mode, key), body
+    return _caller(request, principal), body
+
+
+def _caller(request: Request, principal: Principal) -> Caller:
+    key = idempotency_key(request, shortest=0, longest=_LONGEST_KEY)
+    return Caller(principal.merchant_id, principal.mode, key)
+
+
+def _send_on(request: Request) -> Response:
+    """Settle what a merchant's forwarders collected."""
+    principal = principal_of_request(request)
+    chain, token = parse_settle(json_body(request))
+    written = settle_now(
+        principal.merchant_id, principal.mode, chain=chain, token=token, now=timezone.now(), actor=actor_of(request)
+    )
+    return Response({"settlements": list(map(Settlement.of, written))}, status=202)
 
 
 class X402ViewSet(ApiViewSet):
@@ -119,6 +115,8 @@ class X402ViewSet(ApiViewSet):
         "payments": Scope.X402_READ,
     }
     limits: ClassVar = {"verify": VERIFY, "settle": SETTLE}
+    # Machines' payments are kept by the statement that uses one up, and only where it was accepted.
+    own_keys: ClassVar = {"verify": _LONGEST_KEY, "settle": _LONGEST_KEY}
     other_limit: ClassVar = OTHER
 
     @extend_schema(
@@ -156,7 +154,6 @@ class X402ViewSet(ApiViewSet):
     @extend_schema(
         operation_id="verifyX402Payment",
         tags=["x402"],
-        parameters=[IDEMPOTENCY_KEY],
         request=schemas.VERIFY_BODY,
         responses={200: schemas.VERIFY_ANSWER, **schemas.errors(400, 401, 409, 413, 415, 429, 503)},
     )
@@ -174,8 +171,7 @@ class X402ViewSet(ApiViewSet):
         if (answer := verify_answer(request)) is not None:
             return answer
         principal = principal_of_request(request)
-        key = idempotency_key(request)
-        caller = Caller(principal.merchant_id, principal.mode, key)
+        caller = _caller(request, principal)
         wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
         asker = django_request(request)
         told = verify(
@@ -186,7 +182,6 @@ class X402ViewSet(ApiViewSet):
     @extend_schema(
         operation_id="settleX402Payment",
         tags=["x402"],
-        parameters=[IDEMPOTENCY_KEY],
         request=schemas.SETTLE_BODY,
         responses={200: Settled, 202: schemas.SettlementList, **schemas.errors(400, 401, 409, 413, 415, 429)},
     )
@@ -204,13 +199,7 @@ class X402ViewSet(ApiViewSet):
         if (answer := settle_answer(request)) is not None:
             return answer
         self.count_as(request, OTHER)
-        principal = principal_of_request(request)
-        chain, token = parse_settle(json_body(request))
-        written = settle_now(
-            principal.merchant_id, principal.mode, chain=chain, token=token, now=timezone.now(), actor=actor_of(request)
-        )
-        told = list(map(Settlement.of, written))
-        return Response({"settlements": told}, status=202)
+        return principal_of_request(request).answer_once(request, lambda: _send_on(request), longest=_LONGEST_KEY)
 
     @extend_schema(
         operation_id="listX402Payments",

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models import Merchant
+from accounts.models import IdempotentRequest, Merchant
 from accounts.states import Mode
 from gateway.core.ids import new_id
 from gateway.core.money import TOKEN_DIGITS
@@ -145,23 +145,14 @@ class Sighting(models.Model):
         return f"{self.chain}:{self.tx_hash}"
 
 
-class KeptAnswer(models.Model):
+class KeptAnswer(IdempotentRequest):
     """A response kept under an Idempotency-Key, so that repetitions get the same. Only `valid: true` is kept."""
 
-    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)
-    mode = models.CharField(max_length=4, choices=Mode)
-    key = models.CharField(max_length=255)
-    # SHA-256 of the request's body, in canonical form.
-    digest = models.BinaryField(max_length=32)
     answer = models.JSONField()
-    created_at = models.DateTimeField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["merchant", "mode", "key"], name="x402_answer_once")]
         indexes = [models.Index(fields=["created_at"], name="x402_answer_by_time")]
-
-    def __str__(self) -> str:
-        return self.key
 
 
 class Authorization(models.Model):

@@ -1,6 +1,7 @@
 """Authenticates requests by API key. Each process caches valid keys for a few seconds."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -14,11 +15,14 @@ from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
+from rest_framework.response import Response
 
+from accounts.keys.idempotency import answer_once
 from accounts.keys.service import digest_of, is_mistyped
 from accounts.models import ApiKey
 from accounts.states import Mode
 from gateway.core.api.errors import AuthenticationError, NetworkError, ScopeError
+from gateway.core.api.idempotency import LONGEST
 from gateway.core.outbound import plain
 from gateway.core.postgres.replica import from_primary
 from gateway.core.web.client_address import address_or_none, client_address, proxy_network
@@ -52,6 +56,10 @@ class Principal:
             _note(self.key_id, refused_scope=scope)
             raise ScopeError(scope)
         _note(self.key_id, used_scope=scope or "", used_from=address_or_none(request))
+
+    def answer_once(self, request: Request, work: Callable[[], Response], *, longest: int = LONGEST) -> Response:
+        """Return the response of `work`, or the one that the request's Idempotency-Key got before. Raises GatewayError."""
+        return answer_once(self.merchant_id, self.mode, request, work, now=timezone.now(), longest=longest)
 
     def _comes_from_its_networks(self, request: HttpRequest) -> bool:
         address = address_or_none(request)

@@ -19,6 +19,7 @@ from accounts.models.accounts import (
     User,
     UserManager,
 )
+from accounts.models.idempotency import IdempotencyKey, IdempotentRequest
 from accounts.models.waitlist import COMPANY_LENGTH, COUNTRY_LENGTH, EMAIL_LENGTH, FiatInterest
 
 __all__ = [
@@ -38,6 +39,8 @@ __all__ = [
     "FeeEntry",
     "FiatInterest",
     "Guesses",
+    "IdempotencyKey",
+    "IdempotentRequest",
     "Invitation",
     "Membership",
     "Merchant",

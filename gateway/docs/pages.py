@@ -19,6 +19,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/checkouts.md",
         "docs/guide/links.md",
         "docs/guide/keys.md",
+        "docs/guide/idempotency.md",
         "docs/guide/webhooks.md",
         "docs/guide/escrow.md",
         "docs/guide/x402-clients.md",

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 
 from checkouts.schemas import Checkout
 from gateway.core import json
+from gateway.core.api.idempotency import HEADER, REPLAYED
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiView
 from webhooks.api import EventBody
@@ -126,6 +127,10 @@ _SERVER_ERRORS = {
     "500": "A fault of ours. Try again: with the same `order_ref` or `Idempotency-Key` nothing happens twice.",
     "503": "A chain does not answer, or the server is overloaded. Try again.",
 }
+_KEY_ERRORS = {
+    "400": "The `Idempotency-Key` has no or too many characters.",
+    "409": "`duplicate`: the `Idempotency-Key` was used for another request.",
+}
 
 
 def _header(kind: str, description: str, example: object) -> dict[str, Any]:
@@ -139,8 +144,12 @@ _HEADERS = {
     "X-Request-Id": _header("string", "Name it when you ask about a request.", "req_1f0c9b7a4e5d4c3b"),
     "X-Service-Version": _header("string", "The release that answered.", settings.SERVICE_VERSION),
     "Retry-After": _header("integer", "Wait for so many seconds.", 30),
+    REPLAYED: _header(
+        "string", "`true` if this is the answer that the `Idempotency-Key` got before; else absent.", "true"
+    )
+    | {"required": False},
 }
-_EVERYWHERE = [name for name in _HEADERS if name != "Retry-After"]
+_EVERYWHERE = [name for name in _HEADERS if name not in {"Retry-After", REPLAYED}]
 
 
 def finish(result: dict[str, Any], **_others: Any) -> dict[str, Any]:
@@ -166,9 +175,10 @@ def finish(result: dict[str, Any], **_others: Any) -> dict[str, Any]:
 
 
 def _add_server_answers(operation: dict[str, Any]) -> None:
-    """Describe the errors that any request may get, and the headers of every answer."""
+    """Describe the errors that any request, or any with an Idempotency-Key, may get, and the headers of every answer."""
     answers = operation["responses"]
-    for status, description in _SERVER_ERRORS.items():
+    is_repeatable = any(each["name"] == HEADER for each in operation.get("parameters", []))
+    for status, description in (_SERVER_ERRORS | (_KEY_ERRORS if is_repeatable else {})).items():
         answers.setdefault(
             status,
             {
@@ -176,8 +186,12 @@ def _add_server_answers(operation: dict[str, Any]) -> None:
                 "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}},
             },
         )
+    if is_repeatable and answers["409"]["description"] != _KEY_ERRORS["409"]:
+        answers["409"]["description"] += " " + _KEY_ERRORS["409"]
+    operation["responses"] = answers = dict(sorted(answers.items()))
     for status, answer in answers.items():
         names = [*_EVERYWHERE, "Retry-After"] if status == "429" else _EVERYWHERE
+        names = [*names, REPLAYED] if is_repeatable and status < "3" else names
         answer["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 

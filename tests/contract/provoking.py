@@ -1,6 +1,7 @@
 """Requests that provoke what every route does with what it does not take."""
 
 from collections.abc import Callable
+from typing import Any
 
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient
@@ -39,6 +40,20 @@ def big(path: str) -> Callable[[ApiClient], Answer]:
 
 def plain(path: str) -> Callable[[ApiClient], Answer]:
     return lambda client: client.send("POST", path, b"x", content_type="text/plain")
+
+
+def bad_key(path: str) -> Callable[[ApiClient], Answer]:
+    return lambda client: client.send("POST", path, b"{}", HTTP_IDEMPOTENCY_KEY="x" * 129)
+
+
+def used_key(path: str, body: Any) -> Callable[[ApiClient], Answer]:
+    """Use an Idempotency-Key for two bodies."""
+
+    def send(client: ApiClient) -> Answer:
+        client.send("POST", path, body, HTTP_IDEMPOTENCY_KEY="k")
+        return client.send("POST", path, {}, HTTP_IDEMPOTENCY_KEY="k")
+
+    return send
 
 
 def refusals(method: str, path: str, route: str, limit: int) -> dict[Case, Send]:

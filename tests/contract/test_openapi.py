@@ -14,7 +14,19 @@ from tests.contract.examples import check_example
 from tests.contract.hooking import HOOKS
 from tests.contract.machines import MACHINES
 from tests.contract.payments import pay
-from tests.contract.provoking import Case, Send, big, body_refusals, elsewhere, limited, nobody, plain, refusals
+from tests.contract.provoking import (
+    Case,
+    Send,
+    bad_key,
+    big,
+    body_refusals,
+    elsewhere,
+    limited,
+    nobody,
+    plain,
+    refusals,
+    used_key,
+)
 from tests.contract.watching import WALLETS
 from tests.dashboard.machines import make_settlement
 from tests.factories import NOON
@@ -191,6 +203,7 @@ LINKS: dict[Case, Send] = {
     ("get", LINK + "/qr.png", 200): on_link("GET", "/qr.png"),
     **refusals("GET", "/links/x/qr.png", LINK + "/qr.png", 120),
     ("post", "/link_templates", 201): lambda client: client.post("/link_templates", NEW_LINK),
+    ("post", "/link_templates", 409): used_key("/link_templates", NEW_LINK),
     **refusals("POST", "/link_templates", "/link_templates", 60),
     **body_refusals("POST", "/link_templates", lambda client: "/link_templates"),
     ("get", "/link_templates", 200): list_after(make_template, "/link_templates"),
@@ -215,6 +228,7 @@ def join_twice(client: ApiClient) -> Answer:
 WAITLISTS: dict[Case, Send] = {
     ("post", WAITLIST, 201): lambda client: client.post(WAITLIST, INES),
     ("post", WAITLIST, 200): join_twice,
+    ("post", WAITLIST, 409): used_key(WAITLIST, INES),
     **refusals("POST", WAITLIST, WAITLIST, 10),
     **body_refusals("POST", WAITLIST, lambda client: WAITLIST),
 }
@@ -356,6 +370,8 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
 PROVOKED |= {
     (method, path, 403): elsewhere(method.upper(), path) for method, path, status in [*PROVOKED] if status == 401
 }
+# Whatever a POST takes, it refuses an Idempotency-Key that is too long.
+PROVOKED = {(method, path, 400): bad_key(path) for method, path, _ in PROVOKED if method == "post"} | PROVOKED
 
 
 def test_every_response_of_the_document_is_provoked(document: Document) -> None:

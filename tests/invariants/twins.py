@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from django.db import models
 
 from accounts.audit.service import record
-from accounts.models import AuditEntry, AuditSeal, Invitation, Membership, Merchant
+from accounts.models import AuditEntry, AuditSeal, IdempotencyKey, Invitation, Membership, Merchant
 from accounts.states import Role
 from checkouts.models import AmountReservation, BuyerReport, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
@@ -191,6 +191,11 @@ def _report() -> BuyerReport:
     )
 
 
+def _idempotency_key() -> IdempotencyKey:
+    answered: dict[str, Any] = {"digest": b"d", "status": 201, "body": b"{}", "created_at": NOON}
+    return IdempotencyKey.objects.create(merchant=make_merchant(), key="k", **answered, **LIVE)
+
+
 def _membership() -> Membership:
     return Membership.objects.create(merchant=make_merchant(), user=make_user(), role=Role.OWNER)
 
@@ -286,6 +291,7 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "one_delivery_per_endpoint": (_delivery, lambda _: {"public_id": "whd"}),
     "mails_outgoingmail_key_key": (make_mail, _same),
     "subscriber_mail_once": (_subscriber_mail, _same),
+    "idempotency_key_once": (_idempotency_key, _same),
     "membership_once": (_membership, lambda _: {"role": Role.VIEWER}),
     "invitation_open_once": (
         _invitation,

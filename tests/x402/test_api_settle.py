@@ -7,7 +7,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
-from accounts.models import AuditEntry, Merchant
+from accounts.keys.idempotency import idempotency_key
+from accounts.models import AuditEntry, IdempotencyKey, Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
 from settlements.models import Settlement
@@ -15,7 +16,6 @@ from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant
 from tests.x402.recorded import make_machine_transfer, make_seller
 from wallets.states import TransferState
-from x402.api import idempotency_key
 
 pytestmark = pytest.mark.django_db
 PATH = "/x402/settle"
@@ -118,6 +118,14 @@ def test_who_settled_is_in_the_audit_log_once(client: ApiClient) -> None:
     assert (entry.after["amount"], entry.after["to"]) == (told["amount"], told["to"])
 
 
+def test_settling_what_was_collected_takes_a_key_as_every_post_does(client: ApiClient) -> None:
+    first, again = (client.send("POST", PATH, {}, HTTP_IDEMPOTENCY_KEY="k" * 200) for _ in range(2))
+    assert first.body["settlements"]
+    assert (again.status, again.raw, again.headers["Idempotent-Replayed"]) == (202, first.raw, "true")
+    assert client.send("POST", PATH, {"chain": "base"}, HTTP_IDEMPOTENCY_KEY="k" * 200).code == "duplicate"
+    assert IdempotencyKey.objects.count() == 1
+
+
 def request_with(key: str | None) -> Request:
     headers = {} if key is None else {"HTTP_IDEMPOTENCY_KEY": key}
     return Request(APIRequestFactory().post("/", **headers))
@@ -125,11 +133,11 @@ def request_with(key: str | None) -> Request:
 
 @pytest.mark.parametrize(("key", "read"), [(None, ""), ("a b", "a b"), ("x" * 255, "x" * 255)])
 def test_a_key_is_read_as_it_is(key: str | None, read: str) -> None:
-    assert idempotency_key(request_with(key)) == read
+    assert idempotency_key(request_with(key), longest=255) == read
 
 
 @pytest.mark.parametrize("key", ["x" * 256, "a\x00b"])
 def test_a_long_one_and_an_unprintable_one_are_refused(key: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        idempotency_key(request_with(key))
+        idempotency_key(request_with(key), longest=255)
     assert caught.value.param == "Idempotency-Key"

@@ -14,8 +14,8 @@ import structlog
 from django.db import IntegrityError, connection, transaction
 
 from accounts.fees.service import insert_fees
+from accounts.keys.idempotency import forget_answers, refuse_another
 from accounts.states import Mode
-from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
 from wallets.chains.registry import facts_of
 from wallets.networks import is_accepted
@@ -335,8 +335,7 @@ def kept_answer(caller: Caller, request: VerifyRequest) -> dict[str, Any] | None
     kept = KeptAnswer.objects.filter(merchant=caller.merchant_id, mode=caller.mode, key=caller.key).first()
     if kept is None:
         return None
-    if bytes(kept.digest) != request.digest:
-        raise ConflictError("This Idempotency-Key was used for another body.", code="duplicate")
+    refuse_another(kept, request.digest)
     answer: dict[str, Any] = kept.answer
     return answer
 
@@ -379,5 +378,5 @@ def take_unread(caller: Caller, request: VerifyRequest, *, now: datetime) -> dic
 
 def forget_old(*, now: datetime) -> None:
     """Delete responses and sightings that are too old to matter."""
-    KeptAnswer.objects.filter(created_at__lt=now - KEPT).delete()
+    forget_answers(KeptAnswer.objects.filter(created_at__lt=now - KEPT))
     Sighting.objects.filter(seen_at__lt=now - KEPT).delete()

@@ -8,6 +8,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema_serializer, inline_serializer
 from rest_framework import serializers as s
 
+from gateway.core.api.idempotency import HEADER, LONGEST
 from gateway.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET
 from gateway.core.api.scopes import SCOPE_CHOICES, Scope
 
@@ -95,14 +96,31 @@ class DescribedSchema(AutoSchema):
         scope = _scope_of(self.view)
         return found | ({"x-required-scope": str(scope)} if scope else {})
 
+    def get_override_parameters(self) -> Any:
+        """Return the parameters that are declared, and of a POST the header that lets it be repeated."""
+        found = super().get_override_parameters()
+        return [*found, *_repeats(self.view)] if self.method == "POST" and _needs_key(self.view) else found
+
     def _docstring(self) -> str:
         method: Any = getattr(self.view, getattr(self.view, "action", self.method.lower()))
         return inspect.getdoc(method) or ""
 
 
 def _scope_of(view: Any) -> Scope | None:
+    return view.required_scope() if _needs_key(view) else None
+
+
+def _needs_key(view: Any) -> bool:
     # Webhooks are described by a view of the library's, which has no key.
-    return view.required_scope() if getattr(view, "key_required", False) else None
+    return bool(getattr(view, "key_required", False))
+
+
+def _repeats(view: Any) -> list[OpenApiParameter]:
+    own = view.own_longest_key()
+    kind = {"type": "string", "minLength": 1, "maxLength": own or LONGEST}
+    kept = "seven days, if it accepted a payment" if own else "24 hours, if it is no error"
+    text = f"The same key with the same body gets the first answer again for {kept}. With another body it is a 409."
+    return [OpenApiParameter(HEADER, kind, OpenApiParameter.HEADER, description=text)]
 
 
 class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
 from gateway.core.api import errors, rate_limits
+from gateway.core.api.idempotency import IN_META
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.scopes import Scope
 from gateway.core.api.wire import JsonRenderer
@@ -64,6 +65,26 @@ class ApiView(APIView):
                 principal.admit(django_request(request), self.required_scope())
         self.check_permissions(request)
         _refuse_encoded(request)
+        if IN_META in request.META and request.method == "POST":
+            self._answer_once(request)
+
+    def _answer_once(self, request: Request) -> None:
+        """Let the first answer to the request's Idempotency-Key be kept, and a repeat get it."""
+        principal: Any = request.auth
+        handler = getattr(self, "post", None)
+        if principal is None or handler is None or self.own_longest_key() is not None:
+            return
+
+        def post(request: Request, *args: Any, **kwargs: Any) -> Response:
+            answer: Response = principal.answer_once(request, lambda: handler(request, *args, **kwargs))
+            return answer
+
+        # Where `dispatch` looks for it, as a resource's actions are.
+        self.post = post
+
+    def own_longest_key(self) -> int | None:
+        """Return the most characters of an Idempotency-Key where the view keeps answers itself; None where all POSTs share one way."""
+        return None
 
     def limit_now(self) -> Limit:
         """Return the limit of this request."""
@@ -87,11 +108,13 @@ class ApiViewSet(ViewSetMixin, ApiView):
     """A resource: actions on its collection and its objects, with a scope and a limit per action.
 
     `scopes` maps each action to the scope that a key needs; None: any key may. An action that is not named is refused.
-    `limits` maps an action to its limit; other actions and unknown methods use `other_limit`.
+    `limits` maps an action to its limit; other actions and unknown methods use `other_limit`. `own_keys` maps actions that keep
+    the answers of an Idempotency-Key themselves to the longest key that each takes.
     """
 
     scopes: ClassVar[Mapping[str, Scope | None]] = {}
     limits: ClassVar[Mapping[str, Limit]] = {}
+    own_keys: ClassVar[Mapping[str, int]] = {}
 
     def is_operation(self) -> bool:
         """Return whether the resource has this request's method."""
@@ -104,6 +127,10 @@ class ApiViewSet(ViewSetMixin, ApiView):
     def limit_now(self) -> Limit:
         """Return the limit of this request's action."""
         return self.limits.get(self.action or "", self.other_limit)
+
+    def own_longest_key(self) -> int | None:
+        """Return the longest key of an action that keeps answers itself."""
+        return self.own_keys.get(self.action or "")
 
 
 class ApiRouter(SimpleRouter):

@@ -24,6 +24,13 @@ def test_what_is_not_json_is_a_value_error(body):
         json.loads(body)
 
 
+def test_the_canonical_form_has_names_in_order_and_keeps_the_spelling_of_numbers():
+    value = json.loads(b'{"b": 1.10, "a": [{"d": 1, "c": "x"}, 2]}')
+    assert json.canonical(value) == b'{"a":[{"c":"x","d":1},2],"b":1.10}'
+    with pytest.raises(json.NotJsonError):
+        json.canonical({"a": "\ud800"})
+
+
 def test_a_string_without_an_end_is_read_once():
     """Two hundred thousand escaped quotes took minutes when each of them was tried as the beginning of a string."""
     body = b"[" * (json.MAX_DEPTH + 1) + b'"' + b'\\"' * 100_000
