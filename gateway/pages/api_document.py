@@ -32,6 +32,7 @@ TAGS = [
     {"name": "Transactions", "description": "What became of a transaction, by its hash."},
     {"name": "Events", "description": "What was sent to webhooks, to catch up."},
     {"name": "Webhooks", "description": "What Florin sends to your server."},
+    {"name": "Webhook endpoints", "description": "Where Florin sends events, beside the default endpoint."},
     {"name": "x402", "description": "Verify and settle payments by machines for a paid API."},
     {"name": "Reports", "description": "Totals and transactions, as JSON or CSV."},
     {"name": "Watched wallets", "description": "Balances and transfers of addresses that you name."},

@@ -52,7 +52,7 @@ class WebhookEndpointViewSet(ApiViewSet):
 
     @extend_schema(
         operation_id="createWebhookEndpoint",
-        tags=["Webhooks"],
+        tags=["Webhook endpoints"],
         request=NewWebhookEndpoint,
         responses={201: WebhookEndpointSecret, **errors(400, 401, 409, 413, 415, 429)},
     )
@@ -79,7 +79,7 @@ class WebhookEndpointViewSet(ApiViewSet):
 
     @extend_schema(
         operation_id="listWebhookEndpoints",
-        tags=["Webhooks"],
+        tags=["Webhook endpoints"],
         parameters=PAGE_PARAMETERS,
         responses={200: serializers.WebhookEndpointList, **errors(400, 401, 429)},
     )
@@ -97,7 +97,9 @@ class WebhookEndpointViewSet(ApiViewSet):
         return Response(list_body(data[begin : begin + page.limit], page, total))
 
     @extend_schema(
-        operation_id="getWebhookEndpoint", tags=["Webhooks"], responses={200: WebhookEndpoint, **errors(401, 404, 429)}
+        operation_id="getWebhookEndpoint",
+        tags=["Webhook endpoints"],
+        responses={200: WebhookEndpoint, **errors(401, 404, 429)},
     )
     def retrieve(self, request: Request, endpoint_id: str) -> Response:
         """Get a webhook endpoint.
@@ -108,7 +110,7 @@ class WebhookEndpointViewSet(ApiViewSet):
 
     @extend_schema(
         operation_id="changeWebhookEndpoint",
-        tags=["Webhooks"],
+        tags=["Webhook endpoints"],
         request=serializers.WebhookEndpointChanges,
         responses={200: WebhookEndpoint, **errors(400, 401, 404, 409, 413, 415, 429)},
     )
@@ -129,7 +131,9 @@ class WebhookEndpointViewSet(ApiViewSet):
         return Response(WebhookEndpoint.of(changed))
 
     @extend_schema(
-        operation_id="deleteWebhookEndpoint", tags=["Webhooks"], responses={204: None, **errors(401, 404, 409, 429)}
+        operation_id="deleteWebhookEndpoint",
+        tags=["Webhook endpoints"],
+        responses={204: None, **errors(401, 404, 409, 429)},
     )
     def destroy(self, request: Request, endpoint_id: str) -> Response:
         """Delete a webhook endpoint.
@@ -141,7 +145,7 @@ class WebhookEndpointViewSet(ApiViewSet):
 
     @extend_schema(
         operation_id="testWebhookEndpoint",
-        tags=["Webhooks"],
+        tags=["Webhook endpoints"],
         request=None,
         responses={201: serializers.TestDelivery, **errors(401, 404, 409, 429)},
     )
@@ -156,7 +160,7 @@ class WebhookEndpointViewSet(ApiViewSet):
 
     @extend_schema(
         operation_id="rotateWebhookEndpointSecret",
-        tags=["Webhooks"],
+        tags=["Webhook endpoints"],
         request=None,
         responses={200: WebhookEndpointSecret, **errors(401, 404, 409, 429)},
     )

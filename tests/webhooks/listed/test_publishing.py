@@ -91,8 +91,8 @@ def test_a_merchant_with_one_endpoint_pays_no_statement_more(merchant: Merchant)
 @pytest.mark.django_db
 def test_listed_endpoints_are_found_without_a_look_at_those_of_checkouts(merchant: Merchant) -> None:
     listed(merchant, "https://all.example/")
-    rows = [Endpoint(merchant=merchant, mode="live", url=f"https://shop.example/{number}") for number in range(5_000)]
-    Endpoint.objects.bulk_create(rows, batch_size=2_500)
+    rows = [Endpoint(merchant=merchant, mode="live", url=f"https://shop.example/{number}") for number in range(2_000)]
+    Endpoint.objects.bulk_create(rows, batch_size=1_000)
     columns: dict[str, Any] = {
         "merchants": [merchant.pk],
         "modes": ["live"],
