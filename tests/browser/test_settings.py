@@ -165,7 +165,7 @@ def furnish(desk: Desk) -> None:
     make_api_request(key)
     make_api_request(key, "/api/v1/checkouts/chk_live_2J7dQ4nVb8Xk1mYt/cancel", status=409, code="checkout_not_pending")
     publish([new_event(desk.merchant)], now=NOON)
-    make_deliveries(make_endpoint(desk.merchant))
+    make_deliveries(make_endpoint(desk.merchant, "https://books.example/hook", is_default=False))
     make_wallet(desk.merchant)
     make_wallet(desk.merchant, "solana", "3UJQqKq8Xyx4aVRmHgEwpQZiW7toYRQCTy6Bgp1RdKnK")
     desk.post("dashboard_set_receiving_wallet", {"address": OTHER, "compared": "on"}, chain="base")

@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts.audit.actors import Actor
 from accounts.states import Mode
+from gateway.core.ids import new_id
 from tests.browser.dashboard import log_in_browser, look
 from tests.dashboard.people import Desk
 from tests.waiting import wait_until
@@ -131,6 +132,8 @@ def furnish(desk: Desk) -> list[Delivery]:
     make_deliveries(other)
     disable_endpoint(other, reason="The endpoint answered 410 Gone.", now=now)
     make_endpoint(desk.merchant, f"https://{'long' * 60}.example/", is_default=False)
+    listed = {"is_default": False, "public_id": new_id("whe"), "name": "Warehouse", "events": ["checkout.reversed"]}
+    make_endpoint(desk.merchant, "https://warehouse.example/hook", **listed)
     return rows
 
 
