@@ -26,6 +26,7 @@ def _page(api: dict[str, Any], tag: dict[str, str]) -> Iterator[str]:
         yield "[Receive webhooks](/docs/webhooks/) says how to verify, answer and deduplicate them.\n"
         for name, operations in api["webhooks"].items():
             yield from _operation(api, f"Event `{name}`", operations["post"])
+        return
     yield f"Addresses begin with `{api['servers'][0]['url']}`. [Errors](/docs/errors/) lists every code."
     yield "The [API explorer](/docs/api/explorer/) shows every operation in one page.\n"
     for path, operations in api["paths"].items():
