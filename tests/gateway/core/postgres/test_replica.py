@@ -24,6 +24,7 @@ from tests.tree import python_sources, relative
 from wallets.selectors import chain_statuses, forget, receiving_wallets
 
 MARKED = {
+    "accounts/requests/views.py": ["requests"],
     "checkouts/api.py": ["list"],
     "checkouts/dashboard/pages.py": ["checkouts"],
     "reports/api.py": ["summary", "transactions", "settlements"],
@@ -32,6 +33,7 @@ MARKED = {
     "reports/dashboard/statement.py": ["fees", "statement"],
     "reports/dashboard/summary.py": ["reports"],
     "webhooks/dashboard/deliveries.py": ["deliveries"],
+    "webhooks/dashboard/events.py": ["events"],
 }
 """The views that may read the replica. Each lists or adds up what happened; none changes anything."""
 
