@@ -21,6 +21,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
     "Every act, page and screen in Chromium: views and forms are tested without it": ("tests/browser",),
     "Every moment of a kill, and every trouble of a node or an engine, before an installation of processes": (
         "tests/faults",
+        "tests/accounts/requests/test_web_process.py",
         "tests/wallets/management/commands/test_run_watchers.py",
         "tests/wallets/test_watcher_process.py::test_a_pushed_block_is_read_before_the_next_poll[1:]",
         "tests/wallets/test_watcher_process.py::test_a_pushed_payment_on_solana_is_read_before_the_next_poll",
