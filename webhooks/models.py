@@ -41,7 +41,7 @@ class Endpoint(models.Model):
     # Listed endpoints have one, others none. The release before fills none of these four.
     public_id = models.CharField(max_length=40, null=True)  # noqa: DJ001 - none is no id
     name = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
-    # What a listed endpoint receives; null: each type that nobody has to choose.
+    # What a listed endpoint receives; null: each type that needs no choice.
     events = ArrayField(models.CharField(max_length=TYPE_LENGTH), null=True)
     created_by = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
     consecutive_failures = models.PositiveIntegerField(default=0)

@@ -13,13 +13,14 @@ from accounts.models.accounts import (
     FeeDay,
     FeeEntry,
     Guesses,
+    IdempotencyKey,
+    IdempotentRequest,
     Invitation,
     Membership,
     Merchant,
     User,
     UserManager,
 )
-from accounts.models.idempotency import IdempotencyKey, IdempotentRequest
 from accounts.models.waitlist import COMPANY_LENGTH, COUNTRY_LENGTH, EMAIL_LENGTH, FiatInterest
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Notes API requests by key: a process keeps notes for a second, writes them together, and nobody waits for that."""
+"""Notes API requests by key: a process keeps notes for a second and writes them together. No request waits for that."""
 
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -23,7 +23,7 @@ _LONGEST_SECRET: Final = 100
 
 
 class EventTypes(ApiField, s.ListField):
-    """Types of event, each once; null stands for each type that nobody has to choose."""
+    """Types of event, each once; null stands for each type that needs no choice."""
 
     absent = None
     child = s.ChoiceField(settings.WEBHOOK_EVENT_TYPES)
