@@ -53,6 +53,8 @@ class Served:
     held: set[int] = field(default_factory=set)
     lanes: int = 0
     failures: int = 0
+    # Whether the database calls it on probation, or will. A probe's success ends that only once it is recorded.
+    on_probation: bool = False
     # Whether the database may have more deliveries for it than were read.
     wants_more: bool = False
     used_at: float = field(default_factory=time.monotonic)
@@ -63,6 +65,7 @@ class Served:
             if not self.held:
                 # With nothing unrecorded, the database's health is the newest.
                 self.failures = item.claimed.endpoint_failures
+                self.on_probation = self.failures >= PROBATION_AFTER
             self.queue.append(item)
             self.held.add(item.claimed.delivery)
         self.used_at = time.monotonic()
@@ -81,6 +84,7 @@ class Served:
         if answer.gone:
             self.failures = max(self.failures, PROBATION_AFTER)
         if self.failures >= PROBATION_AFTER:
+            self.on_probation = True
             self.drop_queue()
         return was_failing
 
@@ -97,7 +101,7 @@ class Served:
 
     def room(self) -> Room | None:
         """Return how much more to read; None to read nothing now."""
-        awaits_verdict = self.failures >= PROBATION_AFTER and bool(self.held)
+        awaits_verdict = self.on_probation and bool(self.held)
         if awaits_verdict or len(self.held) > ENDPOINT_ROOM // 2:
             self.wants_more = True
             return None

@@ -105,6 +105,27 @@ def test_on_probation_nothing_is_read_while_a_probe_is_under_way() -> None:
     assert served.room() == Room(ENDPOINT_ROOM, idle=True)
 
 
+def test_a_probe_that_succeeded_still_holds_back_the_others_until_it_is_recorded() -> None:
+    served = serving(1, failures=PROBATION_AFTER)
+    served.note(TAKEN)
+    # The database would give nothing yet, and nobody would look again.
+    assert served.room() is None
+    assert served.wants_more
+    served.recorded(0)
+    assert served.room() == Room(ENDPOINT_ROOM, idle=True)
+
+
+def test_one_success_beside_the_failure_that_begins_probation_does_not_end_it_before_both_are_recorded() -> None:
+    served = serving(2, failures=PROBATION_AFTER - 1)
+    served.queue.clear()
+    served.note(FAILED)
+    served.note(TAKEN)
+    served.recorded(0)
+    assert served.room() is None
+    served.recorded(1)
+    assert served.room() == Room(ENDPOINT_ROOM, idle=True)
+
+
 def test_a_merchant_that_fills_its_share_is_named_busy() -> None:
     roster = Roster()
     roster.add(dict.fromkeys(range(Roster.MAX_PER_MERCHANT - 1), 1))
