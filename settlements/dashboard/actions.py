@@ -122,14 +122,15 @@ def _ask(
     first = written[0]
     spec = chain_spec(first.chain)
     call = call_of(first.chain, first.token, planned_items(batch))
+    data = f"0x{call.data.hex()}"
     context = {
         "rows": written,
         "batch": batch,
         "chain": spec,
         "chain_id": hex(spec.chain_id or 0),
         "call": call,
-        "data": f"0x{call.data.hex()}",
-        "gas": hex(call.gas_limit),
+        "calls": [{"to": call.to, "data": data, "gas": hex(call.gas_limit)}],
+        "data": data,
         "form": form,
         "is_sent": first.status == SettlementStatus.SENT,
     }

@@ -90,7 +90,7 @@ def test_without_a_wallet_of_solana_no_code_for_one_is_loaded(page: Page, live_s
     with page.expect_response(re.compile("/status")):
         pass
     expect(page.locator("#wallets")).to_be_hidden()
-    assert not [url for url in loaded if "wallet" in url or "paying" in url]
+    assert not [url for url in loaded if "wallet" in url or "signing" in url]
 
 
 def test_of_several_wallets_each_gets_a_button_and_the_first_stands_out(

@@ -1,0 +1,199 @@
+// What a page asks a wallet in the browser: to connect, to switch its chain, to send and to sign. Loaded once there is one.
+
+// EIP-1193 and EIP-1474 error codes, which other families' wallets use too, and the Wallet Standard's own.
+const USER_REJECTED = [4001, 4001000];
+const REQUEST_PENDING = -32002;
+const UNSUPPORTED_METHOD = 4200;
+// EIP-3085.
+const UNKNOWN_CHAIN = 4902;
+// A wallet without EIP-5792, or one that cannot do these calls all or none: it is asked for one after the other.
+const UNABLE_TO_BATCH = [UNSUPPORTED_METHOD, -32601, 5700, 5710, 5740, 5750, 5760];
+// First four bytes of keccak256("transfer(address,uint256)").
+const TRANSFER_SELECTOR = "a9059cbb";
+
+export class SigningError extends Error {
+  constructor(reason) {
+    super(reason);
+    this.reason = reason;
+  }
+}
+
+// Some wallets throw plain text.
+export function reasonOf(error) {
+  if (error instanceof SigningError) return error.reason;
+  const words = error?.message ?? String(error);
+  if (USER_REJECTED.includes(error?.code) || /\bby (the )?user|user (rejected|denied)/i.test(words)) {
+    return "rejected";
+  }
+  if (error?.code === REQUEST_PENDING) return "busy";
+  return /insufficient|exceeds balance/i.test(words) ? "funds" : "failed";
+}
+
+// Says in the page's words what became of a request: `data-say-<name>`.
+export function tell(area, name, isDisabled) {
+  const message = area?.querySelector("[data-wallet-message]");
+  if (!message) return;
+  message.textContent = area.getAttribute(`data-say-${name}`);
+  message.classList.toggle("is-problem", !["confirm", "sent"].includes(name));
+  for (const button of area.querySelectorAll("button")) button.disabled = isDisabled;
+}
+
+// One button for each wallet, from the area's template. The first stands out.
+export function showButtons(area, wallets, onClick) {
+  const buttons = wallets.map(({ name, provider }, index) => {
+    const button = area.querySelector("template").content.firstElementChild.cloneNode(true);
+    if (name) button.querySelector("[data-wallet-name]").textContent = name;
+    button.classList.toggle("button--primary", !index);
+    button.addEventListener("click", () => onClick(provider));
+    return button;
+  });
+  area.querySelector("[data-wallet-buttons]").replaceChildren(...buttons);
+  area.hidden = !buttons.length;
+}
+
+const ask = (provider, method, ...params) =>
+  provider.request(params.length ? { method, params } : { method });
+
+async function isOn(provider, chainId) {
+  return BigInt(await ask(provider, "eth_chainId")) === BigInt(chainId);
+}
+
+async function addChain(provider, { chainId, chainName, rpcUrl }) {
+  if (!rpcUrl) throw new SigningError("chain");
+  const nativeCurrency = { name: "Ether", symbol: "ETH", decimals: 18 };
+  await ask(provider, "wallet_addEthereumChain", { chainId, chainName, rpcUrls: [rpcUrl], nativeCurrency });
+}
+
+async function switchChain(provider, chain) {
+  try {
+    await ask(provider, "wallet_switchEthereumChain", { chainId: chain.chainId });
+  } catch (error) {
+    if (![error?.code, error?.data?.originalError?.code].includes(UNKNOWN_CHAIN)) throw error;
+    await addChain(provider, chain);
+  }
+  // Some wallets say yes and stay where they are; what is sent there would be on another network.
+  if (!(await isOn(provider, chain.chainId))) throw new SigningError("chain");
+}
+
+// `chain` has `chainId` in hex, and `chainName` and `rpcUrl` where the wallet may learn it. Returns the account's address.
+async function connect(provider, chain) {
+  const [from] = await ask(provider, "eth_requestAccounts");
+  if (!from) throw new SigningError("account");
+  if (!(await isOn(provider, chain.chainId))) await switchChain(provider, chain);
+  return from;
+}
+
+// `typed` is EIP-712's object. Returns the signer's address and its signature.
+export async function signTypedData(provider, chain, typed) {
+  const from = await connect(provider, chain);
+  return { from, signature: await ask(provider, "eth_signTypedData_v4", from, JSON.stringify(typed)) };
+}
+
+// Sends calls `{to, data, gas?}`, several in one prompt where the wallet can (EIP-5792). Returns the hashes of transactions,
+// none for such a bundle. If a later one of several is declined, those before it were sent.
+export async function sendCalls(provider, chain, calls) {
+  const from = await connect(provider, chain);
+  const { chainId } = chain;
+  if (calls.length > 1) {
+    const batch = calls.map(({ to, data }) => ({ to, data, value: "0x0" }));
+    try {
+      const bundle = { version: "2.0.0", from, chainId, atomicRequired: true, calls: batch };
+      await ask(provider, "wallet_sendCalls", bundle);
+      return [];
+    } catch (error) {
+      if (!UNABLE_TO_BATCH.includes(error?.code)) throw error;
+    }
+  }
+  const hashes = [];
+  for (const call of calls) {
+    hashes.push(await ask(provider, "eth_sendTransaction", { from, value: "0x0", chainId, ...call }));
+  }
+  return hashes;
+}
+
+const word = (hex) => hex.replace(/^0x/, "").toLowerCase().padStart(64, "0");
+
+async function payOnEvm(provider, request) {
+  const data = `0x${TRANSFER_SELECTOR}${word(request.to)}${word(BigInt(request.units).toString(16))}`;
+  await sendCalls(provider, request, [{ to: request.token, data }]);
+}
+
+// What a page cannot do, the server does. `reason` is what to say if there is no answer, or none that says more.
+async function askServer(action, question, reason) {
+  const answer = await fetch(`${location.pathname}/${action}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(question),
+  }).catch(() => null);
+  if (answer?.ok) return answer.json();
+  if (!answer || answer.status >= 500) throw new SigningError(reason);
+  const { error } = await answer.json();
+  throw new SigningError(error.code === "funds_insufficient" ? "funds" : "unprepared");
+}
+
+// The Wallet Standard: the server writes the transaction, the wallet shows, signs and sends it.
+const CONNECT = "standard:connect";
+const SIGN_AND_SEND = "solana:signAndSendTransaction";
+
+const bytesOf = (base64) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+
+async function payOnSolana(wallet, { chain, chainId }) {
+  const { accounts } = await wallet.features[CONNECT].connect();
+  if (!accounts.length) throw new SigningError("account");
+  const account = accounts.find(({ chains }) => chains.includes(chainId));
+  if (!account) throw new SigningError("chain");
+  const question = { chain, account: account.address };
+  const { transaction } = await askServer("transaction", question, "unprepared");
+  const order = { account, chain: chainId, transaction: bytesOf(transaction) };
+  await wallet.features[SIGN_AND_SEND].signAndSendTransaction(order);
+}
+
+// TIP-1193. A tronWeb would ask its node from this page, which the page's policy forbids: the wallet signs, and the server
+// writes the transaction and sends it. These are answers of wallets that are older than TIP-1193.
+const OLD_REASONS = { 4000: "busy", 4001: "rejected" };
+
+async function accountsOnTron(provider) {
+  try {
+    return await ask(provider, "eth_requestAccounts");
+  } catch (error) {
+    if (error?.code !== UNSUPPORTED_METHOD) throw error;
+    const answer = await ask(provider, "tron_requestAccounts");
+    if (answer?.code in OLD_REASONS) throw new SigningError(OLD_REASONS[answer.code]);
+    return [];
+  }
+}
+
+// Signed, and nobody knows whether it was sent. To send it again does no harm; to sign another might pay twice.
+const doubtful = new Map();
+
+async function deliver(order, signed) {
+  const isAgain = doubtful.delete(order);
+  try {
+    await askServer("signed", signed, "unsure");
+  } catch (error) {
+    if (error.reason === "unsure") doubtful.set(order, signed);
+    throw isAgain ? new SigningError("unsure") : error;
+  }
+}
+
+async function payOnTron(provider, { chain, chainId, to, units }) {
+  const order = `${to}:${units}`;
+  if (doubtful.has(order)) return deliver(order, doubtful.get(order));
+  const [shared] = (await accountsOnTron(provider)) ?? [];
+  // What is signed is of no use on another network; the buyer should see the balance of this one all the same.
+  if (!(await isOn(provider, chainId).catch(() => true))) await switchChain(provider, { chainId });
+  // It is another one on another network.
+  const { tronWeb } = provider;
+  const account = shared ?? tronWeb?.defaultAddress?.base58;
+  if (!account || !tronWeb) throw new SigningError("account");
+  const { transaction, ticket } = await askServer("transaction", { chain, account }, "unprepared");
+  const { signature } = await tronWeb.trx.sign(transaction);
+  await deliver(order, { ticket, signature: signature[0] });
+}
+
+// How each family's wallet pays what a checkout's page asks for.
+export const PAYING = { evm: payOnEvm, solana: payOnSolana, tron: payOnTron };
+
+export const fits = (wallet, { family, chainId }) =>
+  family !== "solana" ||
+  (wallet.chains.includes(chainId) && CONNECT in wallet.features && SIGN_AND_SEND in wallet.features);
