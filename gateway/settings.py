@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "checkouts",
     "x402",
     "links",
+    "payouts",
     "reports",
     "django.contrib.auth",
     "django.contrib.contenttypes",

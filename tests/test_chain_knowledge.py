@@ -16,6 +16,7 @@ APPS = (
     "gateway",
     "links",
     "mails",
+    "payouts",
     "reports",
     "settlements",
     "waitlist",

@@ -15,6 +15,7 @@ APPS = (
     "checkouts",
     "x402",
     "links",
+    "payouts",
     "reports",
     "demo",
 )

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from accounts.states import SCOPES_OF_0_25, TIER_RATES, FeeKind, FeeTier, Mode, Preset, Role
 from gateway.core.ids import new_id
+from gateway.core.money import USD_DIGITS
 
 MOST_WALLET_CHANGE_HOURS = 168
 MOST_NETWORKS = 20
@@ -38,6 +39,11 @@ class Merchant(models.Model):
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)
     next_wallet_change_hours_at = models.DateTimeField(null=True)
+    # How many people approve a payout above `payout_second_above` USD; below it, one does.
+    payout_approvals = models.PositiveSmallIntegerField(default=1, db_default=1)
+    payout_second_above = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, default=1000, db_default=1000)
+    # Whether admins approve payouts, too. Off: owners alone.
+    admins_approve = models.BooleanField(default=False, db_default=False)
     # Set while the account is closed: see `accounts.merchants.service`.
     closed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -52,6 +58,10 @@ class Merchant(models.Model):
                 | Q(fee_tier=FeeTier.GROWTH, fee_rate=TIER_RATES[FeeTier.GROWTH])
                 | Q(fee_tier=FeeTier.SCALE, fee_rate=TIER_RATES[FeeTier.SCALE]),
                 name="merchant_fee_rate_matches_tier",
+            ),
+            models.CheckConstraint(
+                condition=Q(payout_approvals__gte=1, payout_approvals__lte=2, payout_second_above__gte=0),
+                name="merchant_payout_approvals_in_range",
             ),
             models.CheckConstraint(
                 condition=Q(wallet_change_hours__lte=MOST_WALLET_CHANGE_HOURS),

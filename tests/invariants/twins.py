@@ -15,6 +15,9 @@ from checkouts.models import AmountReservation, BuyerReport, InboxDecision, Inbo
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
 from links.models import SubscriberMail
 from links.states import MailKind
+from payouts.models import Payout, PayoutApproval, PayoutRequest, PayoutSource
+from payouts.service import conclude_payout
+from payouts.states import PayoutStatus
 from settlements.models import GasAccount, GasTransaction, Hold, SettledOutflow, Settlement, SettlementItem
 from settlements.states import Purpose, SettlementStatus
 from tests.accounts.fee_entries import charged
@@ -22,10 +25,11 @@ from tests.checkouts.schema import alter
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer, make_user, make_wallet
 from tests.links.factories import make_subscriber
 from tests.mails.factories import make_mail
+from tests.payouts.factories import approved, make_batch, make_paid, make_payout, outflow_for, refund_of
 from tests.wallets.days import make_movement, make_watched
 from tests.wallets.factories import make_deposit
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from wallets.models import AccountCursor, ChainCursor, DepositOutflow, WatchedMovement
+from wallets.models import AccountCursor, ChainCursor, DepositOutflow, TransferReturn, WatchedMovement
 from wallets.states import ClaimKind, TransferState
 from webhooks.models import Delivery, EventCounter, SigningSecret
 from x402.models import Authorization, KeptAnswer, Sighting, X402Payment
@@ -222,6 +226,38 @@ def _cursor() -> ChainCursor:
     return ChainCursor.objects.create(chain="base", height=10)
 
 
+def _paid() -> Payout:
+    payout = approved(make_payout())
+    return conclude_payout(payout, outflow_for(payout), now=NOON)
+
+
+def _open() -> Payout:
+    return refund_of(make_paid()).payout
+
+
+def _source() -> PayoutSource:
+    return _open().sources.get()
+
+
+def _return() -> TransferReturn:
+    transfer = make_transfer(make_checkout())
+    return TransferReturn.objects.create(transfer=transfer, units=transfer.units, reserved=5)
+
+
+def _other_return(_: Any) -> dict[str, Any]:
+    transfer = make_transfer(make_checkout())
+    return {"transfer": transfer, "reserved": transfer.units + 1}
+
+
+def _approval() -> PayoutApproval:
+    return approved(make_payout()).approvals.get()
+
+
+def _request() -> PayoutRequest:
+    payout = make_payout()
+    return PayoutRequest.objects.create(payout=payout, batch=make_batch(payout.merchant), raw=b"")
+
+
 Maker = Callable[[], models.Model]
 Changes = Callable[[Any], dict[str, Any]]
 
@@ -302,6 +338,18 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
         lambda: charged(make_merchant()),
         lambda row: {"subject_id": "another", "corrects": row},
     ),
+    "transfer_return_within_units": (_return, _other_return),
+    "payout_of_one_movement": (_paid, lambda _: {"public_id": "po"}),
+    "payout_paid_by_the_chain": (_paid, lambda _: {"public_id": "po", "movement": None}),
+    "payout_paid_has_time": (make_payout, lambda _: {"public_id": "po", "paid_at": NOON}),
+    "payout_has_an_address": (make_payout, lambda _: {"public_id": "po", "address": ""}),
+    "payout_units_positive": (make_payout, lambda _: {"public_id": "po", "units": 0}),
+    "payout_once_per_reference": (lambda: make_payout(reference="rma-17"), lambda _: {"public_id": "po"}),
+    "payout_of_one_claim": (_open, lambda _: {"public_id": "po", "status": PayoutStatus.CANCELLED}),
+    "payout_source_once": (_source, _same),
+    "payout_source_units_positive": (_source, lambda _: {"payout": _open(), "units": 0}),
+    "payout_approved_once": (_approval, _same),
+    "payout_request_once_per_batch": (_request, _same),
     "audit_seal_once": (_seal, lambda _: {"entry": record(make_merchant(), action="y", now=NOON)}),
     "one_cursor_per_account": (lambda: AccountCursor.objects.create(chain="solana", key=b"k", address="a"), _same),
     "wallets_chaincursor_pkey": (_cursor, lambda _: {"lease_until": NOON + timedelta(days=1)}),

@@ -16,6 +16,7 @@ from wallets.models.transfers import (
     TransferClaim,
     TransferDay,
     TransferQuerySet,
+    TransferReturn,
     WitnessRequest,
 )
 from wallets.models.watched import WatchedBalance, WatchedDay, WatchedMovement, WatchedWallet
@@ -36,6 +37,7 @@ __all__ = [
     "TransferClaim",
     "TransferDay",
     "TransferQuerySet",
+    "TransferReturn",
     "WalletChange",
     "WalletProof",
     "WatchedBalance",

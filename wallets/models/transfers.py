@@ -2,7 +2,7 @@
 
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
-from django.db.models import Q, TextField, Value
+from django.db.models import F, Q, TextField, Value
 from django.db.models.functions import Cast, Concat, Replace
 from django.utils import timezone
 
@@ -263,6 +263,33 @@ class TransferClaim(models.Model):
 
     def __str__(self) -> str:
         return f"{self.transfer_id}: {self.kind}"
+
+
+class TransferReturn(models.Model):
+    """How much of a transfer is promised back to its sender, and how much was sent back; without a row, nothing.
+
+    Refunds insert and change it (`wallets.transfers.returns`). The constraint refuses what would promise more than came,
+    whoever asks at once.
+    """
+
+    transfer = models.OneToOneField(Transfer, models.PROTECT, primary_key=True, related_name="sent_back")
+    # The transfer's own, which a constraint cannot read.
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    # Of refunds that are asked for or paid.
+    reserved = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    # Of those that are paid.
+    returned = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0, default=0)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(returned__gte=0, reserved__gte=F("returned"), units__gte=F("reserved")),
+                name="transfer_return_within_units",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.transfer_id}: {self.reserved} of {self.units}"
 
 
 class WitnessRequest(models.Model):

@@ -1,0 +1,100 @@
+"""Approvals: who may approve a payout, how many people it takes, and what voids an approval."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from accounts.audit.actors import SYSTEM, Actor
+from accounts.audit.service import record
+from accounts.models import Membership, Merchant, User
+from accounts.states import Role
+from gateway.core.api.errors import ConflictError, RoleError
+from gateway.core.money import from_units
+from payouts.models import Payout, PayoutApproval
+from payouts.service import locked_payout
+from payouts.sources import is_usd
+from payouts.states import PayoutStatus
+from wallets.networks import six_decimals
+
+_CHANGED: Final = "The address has changed since you looked. Check it, and approve again."
+_OWN: Final = "You asked for this payout. Above your limit, two other people approve it."
+_NOT_YOURS: Final = "Your role may not approve payouts."
+
+
+def approver_roles(merchant: Merchant) -> tuple[Role, ...]:
+    """Return the roles that may approve a merchant's payouts."""
+    return (Role.OWNER, Role.ADMIN) if merchant.admins_approve else (Role.OWNER,)
+
+
+def is_approver(merchant: Merchant, person: User) -> bool:
+    """Return whether a person may approve a merchant's payouts."""
+    return Membership.objects.filter(merchant=merchant, user=person, role__in=approver_roles(merchant)).exists()
+
+
+def needed_approvals(payout: Payout) -> int:
+    """Return how many people must approve a payout: two where its merchant wants that and it is worth more than the limit.
+
+    A token without a known price counts as worth more. The payout's merchant is loaded.
+    """
+    if payout.merchant.payout_approvals == 1:
+        return 1
+    worth = from_units(six_decimals(payout.chain, payout.token, int(payout.units)))
+    is_small = is_usd(payout.chain, payout.token) and worth <= Decimal(payout.merchant.payout_second_above)
+    return 1 if is_small else 2
+
+
+def standing_approvals(payout: Payout) -> "QuerySet[PayoutApproval]":
+    """Return the approvals of the present address by people who may still approve: a member who left does not count."""
+    members = Membership.objects.filter(merchant=payout.merchant_id, role__in=approver_roles(payout.merchant))
+    return payout.approvals.filter(revision=payout.revision, user__in=members.values("user"))
+
+
+@transaction.atomic
+def approve_payout(payout: Payout, *, revision: int, actor: Actor, now: datetime) -> Payout:
+    """Approve one address of a payout as a person; return the payout, `approved` once enough people did.
+
+    `revision` is that of the address that the person saw. Who approved before approves once. Raises ConflictError (state_conflict)
+    where another address took its place, nothing waits for approval, or the asker approves above the limit, and RoleError.
+    """
+    held = locked_payout(payout)
+    person = actor.person
+    if not is_approver(held.merchant, person):
+        raise RoleError(_NOT_YOURS)
+    if held.status not in (PayoutStatus.REQUESTED, PayoutStatus.APPROVED):
+        raise ConflictError(f"This {held.kind} is {held.status}: it does not wait for approval.")
+    if held.revision != revision:
+        raise ConflictError(_CHANGED)
+    needed = needed_approvals(held)
+    if needed > 1 and held.requested_by_id == person.pk:
+        raise ConflictError(_OWN)
+    try:
+        with transaction.atomic():
+            PayoutApproval.objects.create(payout=held, revision=revision, user=person, approved_at=now)
+    except IntegrityError:
+        return held
+    after = {"address": held.address, "revision": revision, "needed": needed}
+    record(held.merchant, action="payout.approved", actor=actor, object_id=held.public_id, after=after, now=now)
+    if held.status == PayoutStatus.REQUESTED and standing_approvals(held).count() >= needed:
+        held.status, held.approved_at = PayoutStatus.APPROVED, now
+        held.save(update_fields=["status", "approved_at"])
+    return held
+
+
+@transaction.atomic
+def recheck_approval(payout: Payout, *, now: datetime) -> Payout:
+    """Return a payout to those who approve if too few of its approvals still count; return it as it is then.
+
+    Whoever hands payouts out to be signed calls this first.
+    """
+    held = locked_payout(payout)
+    if held.status == PayoutStatus.APPROVED and standing_approvals(held).count() < needed_approvals(held):
+        held.status, held.approved_at = PayoutStatus.REQUESTED, None
+        held.save(update_fields=["status", "approved_at"])
+        after = {"address": held.address, "revision": held.revision}
+        record(
+            held.merchant, action="payout.approval_void", actor=SYSTEM, object_id=held.public_id, after=after, now=now
+        )
+    return held

@@ -1,0 +1,229 @@
+"""Payouts, the money that they send back, their approvals, and what was handed out to be signed.
+
+A refund is a payout with sources. A payout is paid by a movement on the chain, never by a person's word (decision 27).
+"""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Merchant, User
+from accounts.states import Mode
+from gateway.core.money import TOKEN_DIGITS
+from payouts.states import (
+    ADDRESSLESS,
+    UNSENT,
+    AddressBy,
+    BatchStatus,
+    Method,
+    PayoutException,
+    PayoutKind,
+    PayoutStatus,
+)
+from settlements.models import GasTransaction
+from wallets.models import Transfer, WatchedMovement, WatchedWallet
+
+REASON_LENGTH = 200
+REFERENCE_LENGTH = 128
+EMAIL_LENGTH = 254
+
+
+class PayoutBatch(models.Model):
+    """Payouts of one chain and token that one wallet is asked to pay together. Its wallet never changes."""
+
+    public_id = models.CharField(max_length=40, unique=True)
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
+    mode = models.CharField(max_length=4, choices=Mode)
+    chain = models.CharField(max_length=16)
+    token = models.CharField(max_length=12)
+    # The paying wallet, whose outflows are watched.
+    wallet = models.ForeignKey(WatchedWallet, models.PROTECT, related_name="payout_batches")
+    method = models.CharField(max_length=13, choices=Method)
+    # SHA-256 over the payouts' ids, addresses and units: people compare its first digits.
+    digest = models.BinaryField(max_length=32)
+    # Until when what was signed can be paid; null: it never ends by itself.
+    valid_until = models.DateTimeField(null=True)
+    status = models.CharField(max_length=9, choices=BatchStatus, default=BatchStatus.OPEN)
+    created_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    created_at = models.DateTimeField(default=timezone.now)
+    # When its payouts may be paid by another batch, if it was cancelled.
+    cooling_until = models.DateTimeField(null=True)
+    cancelled_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "payouts_batch"
+        constraints = [
+            models.CheckConstraint(condition=Q(status__in=BatchStatus.values), name="payout_batch_status_known")
+        ]
+        indexes = [
+            models.Index(fields=["merchant", "mode", "-id"], name="payout_batch_list"),
+            models.Index(fields=["id"], condition=~Q(status=BatchStatus.CLOSED), name="payout_batch_unclosed"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class PayoutQuerySet(models.QuerySet["Payout"]):
+    """Named sets of payouts."""
+
+    def of(self, merchant_id: int, mode: str) -> "PayoutQuerySet":
+        """Return the payouts of a merchant in a mode."""
+        return self.filter(merchant=merchant_id, mode=mode)
+
+    def locked(self) -> "PayoutQuerySet":
+        """Return rows locked in the usual order, ready to be moved."""
+        return self.select_for_update(of=("self",), no_key=True).order_by("pk")
+
+
+class Payout(models.Model):
+    """Money that a merchant sends from its own wallet: one amount of one token to one address.
+
+    `units` are base units of `token`. Until its address is known, `chain` and `token` are what is paid if nothing else is
+    chosen.
+    """
+
+    public_id = models.CharField(max_length=40, unique=True)
+    # Needs no index: the lists' indexes below begin with it.
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="payouts", db_index=False)
+    mode = models.CharField(max_length=4, choices=Mode)
+    kind = models.CharField(max_length=6, choices=PayoutKind)
+    status = models.CharField(max_length=9, choices=PayoutStatus)
+    exception = models.CharField(max_length=12, choices=PayoutException, default=PayoutException.NONE, blank=True)
+    chain = models.CharField(max_length=16)
+    token = models.CharField(max_length=12)
+    # What the recipient may choose from: [[chain, token], ...], each worth the same.
+    choices = models.JSONField(default=list)
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    # In canonical form; empty until it is known.
+    address = models.CharField(max_length=80, blank=True)
+    # Counts the addresses that it had: an approval is of one of them.
+    revision = models.PositiveIntegerField(default=0)
+    address_by = models.CharField(max_length=6, choices=AddressBy, blank=True)
+    # When a signature of the address's key was checked.
+    proved_at = models.DateTimeField(null=True)
+    # What the recipient reads.
+    reason = models.CharField(max_length=REASON_LENGTH, blank=True)
+    # The merchant's own name for it, which makes asking for it idempotent.
+    reference = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
+    email = models.CharField(max_length=EMAIL_LENGTH, blank=True)
+    # JSON text as the merchant sent it.
+    metadata = models.TextField(default="{}")
+    # SHA-256 of the claim page's code, which is stored nowhere (`payouts.claims`).
+    claim_digest = models.BinaryField(max_length=32, null=True)
+    claim_until = models.DateTimeField(null=True)
+    batch = models.ForeignKey(PayoutBatch, models.PROTECT, null=True, related_name="payouts")
+    # The outflow that pays it, final or not yet.
+    movement = models.ForeignKey(WatchedMovement, models.PROTECT, null=True, related_name="+", db_index=False)
+    # The transaction of a refund that was noted before payouts existed. Nobody checked it.
+    imported_tx = models.CharField(max_length=128, blank=True)
+    requested_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    # The public id of the API key that asked.
+    requested_key = models.CharField(max_length=40, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    # When the present address became known.
+    addressed_at = models.DateTimeField(null=True)
+    approved_at = models.DateTimeField(null=True)
+    paid_at = models.DateTimeField(null=True)
+    # When it was cancelled, or expired.
+    ended_at = models.DateTimeField(null=True)
+
+    objects = PayoutQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(status__in=PayoutStatus.values), name="payout_status_known"),
+            models.CheckConstraint(condition=Q(units__gt=0), name="payout_units_positive"),
+            models.UniqueConstraint(fields=["movement"], name="payout_of_one_movement"),
+            models.CheckConstraint(
+                condition=~Q(status=PayoutStatus.PAID) | Q(movement__isnull=False) | ~Q(imported_tx=""),
+                name="payout_paid_by_the_chain",
+            ),
+            models.CheckConstraint(
+                condition=Q(status=PayoutStatus.PAID, paid_at__isnull=False)
+                | ~Q(status=PayoutStatus.PAID) & Q(paid_at=None),
+                name="payout_paid_has_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(address="") | Q(status__in=[str(status) for status in ADDRESSLESS]),
+                name="payout_has_an_address",
+            ),
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "reference"], condition=~Q(reference=""), name="payout_once_per_reference"
+            ),
+            models.UniqueConstraint(fields=["claim_digest"], name="payout_of_one_claim"),
+        ]
+        indexes = [
+            models.Index(fields=["merchant", "mode", "-id"], name="payout_list"),
+            models.Index(fields=["merchant", "mode", "status", "-id"], name="payout_by_status"),
+            # Which payout an outflow pays, and look-alikes of an address.
+            models.Index(
+                fields=["merchant", "mode", "chain", "address"], condition=Q(address__gt=""), name="payout_by_address"
+            ),
+            models.Index(fields=["claim_until"], condition=Q(status=PayoutStatus.OPEN), name="payout_claim_due"),
+            # Those that lose their source to a reorg.
+            models.Index(
+                fields=["id"], condition=Q(status__in=[str(status) for status in UNSENT]), name="payout_unsent"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class PayoutSource(models.Model):
+    """How much of a transfer that came in a refund sends back; the sources of a refund add up to it."""
+
+    payout = models.ForeignKey(Payout, models.PROTECT, related_name="sources", db_index=False)
+    transfer = models.ForeignKey(Transfer, models.PROTECT, related_name="payout_sources")
+    # Base units of the transfer's token.
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+
+    class Meta:
+        db_table = "payouts_source"
+        constraints = [
+            models.UniqueConstraint(fields=["payout", "transfer"], name="payout_source_once"),
+            models.CheckConstraint(condition=Q(units__gt=0), name="payout_source_units_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.payout_id} <- {self.transfer_id}"
+
+
+class PayoutApproval(models.Model):
+    """One person's approval of one address of a payout. Two approvals are two people."""
+
+    payout = models.ForeignKey(Payout, models.PROTECT, related_name="approvals", db_index=False)
+    revision = models.PositiveIntegerField()
+    user = models.ForeignKey(User, models.PROTECT, related_name="+")
+    approved_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "payouts_approval"
+        constraints = [models.UniqueConstraint(fields=["payout", "revision", "user"], name="payout_approved_once")]
+
+    def __str__(self) -> str:
+        return f"{self.payout_id}/{self.revision}: {self.user_id}"
+
+
+class PayoutRequest(models.Model):
+    """What a paying wallet was given to sign for a payout, and what came of it."""
+
+    payout = models.ForeignKey(Payout, models.PROTECT, related_name="requests", db_index=False)
+    batch = models.ForeignKey(PayoutBatch, models.PROTECT, related_name="requests")
+    raw = models.BinaryField()
+    signature = models.BinaryField(null=True)
+    # Where it is known before the transaction is sent.
+    tx_hash = models.CharField(max_length=128, blank=True)
+    # Until when the chain accepts it; null: for ever.
+    valid_until = models.DateTimeField(null=True)
+    gas_transaction = models.ForeignKey(GasTransaction, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table = "payouts_request"
+        constraints = [models.UniqueConstraint(fields=["payout", "batch"], name="payout_request_once_per_batch")]
+
+    def __str__(self) -> str:
+        return f"{self.payout_id} in {self.batch_id}"

@@ -1,0 +1,481 @@
+"""Asks for refunds and payouts, gives them their address, cancels, expires and concludes them. No function here sends money."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal, Inexact
+from typing import Any, Final
+
+import structlog
+from django.db import IntegrityError, InterfaceError, OperationalError, transaction
+from django.db.models import Q
+
+from accounts.audit.actors import SYSTEM, Actor
+from accounts.audit.service import record
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.ids import new_id
+from gateway.core.money import from_units, to_units
+from payouts.claims import new_claim, takes_address
+from payouts.errors import AmountNotRefundableError
+from payouts.models import Payout, PayoutSource
+from payouts.sources import Source, held_transfers, is_usd, refundable_amount, rests_of, shares_of, source_transfers
+from payouts.states import MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
+from wallets.models import ReceivingWallet, WatchedMovement
+from wallets.networks import decimals_of, is_accepted
+from wallets.receiving.service import named_chain, typed_address, usable_address
+from wallets.states import TransferState
+from wallets.transfers.returns import NothingLeftError, ReturnChange, change_returns, reserve_returns
+
+log = structlog.get_logger(__name__)
+
+CLAIM_SPAN: Final = timedelta(days=30)
+"""How long a claim page waits for an address, unless the asker says otherwise."""
+SHORTEST_CLAIM: Final = timedelta(hours=1)
+LONGEST_CLAIM: Final = timedelta(days=365)
+MOST: Final = Decimal(10**15)
+"""The largest amount, in tokens: more than there is of any."""
+MOST_CHOICES: Final = 20
+"""How many pairs of chain and token a recipient may choose from."""
+_AT_ONCE: Final = 200
+_ADDRESSED: Final = (
+    "status",
+    "chain",
+    "token",
+    "address",
+    "address_by",
+    "addressed_at",
+    "proved_at",
+    "revision",
+    "approved_at",
+)
+
+Pair = tuple[str, str]
+"""A chain and a token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a payout says beside its amount. Without an `address` the recipient gives one on the claim page.
+
+    A refund without `chain` and `token` is of those of its newest source. `choices` are further pairs of chain and token for the
+    recipient, worth the same. `metadata` is JSON text, `key_id` the public id of the API key that asks; `address` is in any spelling.
+    """
+
+    chain: str = ""
+    token: str = ""
+    address: str = ""
+    choices: Sequence[Pair] = ()
+    address_by: AddressBy = AddressBy.API
+    reason: str = ""
+    reference: str = ""
+    email: str = ""
+    metadata: str = "{}"
+    claim_for: timedelta = CLAIM_SPAN
+    key_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A payout that was asked for. `code` opens its claim page: it is empty without one, and for a payout that was there.
+
+    `is_new` is False if the reference named a payout that was there.
+    """
+
+    payout: Payout
+    code: str
+    is_new: bool
+
+
+def request_refund(
+    merchant: Merchant,
+    *,
+    mode: Mode,
+    source: Source,
+    amount: Decimal | None = None,
+    terms: Terms,
+    now: datetime,
+    actor: Actor = SYSTEM,
+) -> Requested:
+    """Ask for a refund of an amount in the source's token, or of all that is left of it; return it with its claim code.
+
+    The amount is reserved at once: no other refund can promise it. Raises what `source_transfers` and `held_transfers` raise,
+    AmountNotRefundableError, InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden,
+    amount_invalid, amount_out_of_range, expires_in_out_of_range), and ConflictError (duplicate) where the reference names another
+    amount or a payout.
+    """
+    if present := _present(merchant, mode, PayoutKind.REFUND, amount, terms):
+        return present
+    transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
+    rests = rests_of(transfers)
+    newest = (transfers[0].chain, transfers[0].token)
+    asked = sum(rest.units for rest in rests) if amount is None else _units_of(amount, *newest)
+    if not asked:
+        raise AmountNotRefundableError(refundable_amount(rests))
+    choices = _refund_choices(newest, terms)
+    involved = list(shares_of(rests, asked))
+    draft = _draft(merchant, mode, PayoutKind.REFUND, asked, choices, terms, now, actor)
+    return _ask(draft, terms, now, actor, reserve=lambda payout: _reserve(payout, involved))
+
+
+def request_payout(
+    merchant: Merchant, *, mode: Mode, amount: Decimal, terms: Terms, now: datetime, actor: Actor = SYSTEM
+) -> Requested:
+    """Ask for a payout of an amount of an accepted token; return it with its claim code.
+
+    Raises InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden, amount_invalid,
+    amount_out_of_range, expires_in_out_of_range) and ConflictError (duplicate) where the reference names another amount or a refund.
+    """
+    if present := _present(merchant, mode, PayoutKind.PAYOUT, amount, terms):
+        return present
+    choices = _usd_choices([(terms.chain, terms.token), *terms.choices])
+    units = _units_of(amount, *choices[0])
+    draft = _draft(merchant, mode, PayoutKind.PAYOUT, units, choices, terms, now, actor)
+    return _ask(draft, terms, now, actor, reserve=lambda _: None)
+
+
+@transaction.atomic
+def set_address(
+    payout: Payout,
+    *,
+    address: str,
+    chain: str = "",
+    token: str = "",
+    by: AddressBy,
+    now: datetime,
+    actor: Actor = SYSTEM,
+) -> Payout:
+    """Say where a payout goes; return it as it is then.
+
+    The chain and token are one of its choices; without a chain, those it has. A new address voids the approvals of the one before. A
+    recipient and an API key can change it until it is approved, a person until it is handed out. Raises ConflictError
+    (state_conflict), and InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden).
+    """
+    held = locked_payout(payout)
+    changeable = UNSENT if by == AddressBy.PERSON else (PayoutStatus.OPEN, PayoutStatus.REQUESTED)
+    if held.status not in changeable:
+        raise ConflictError(f"This {held.kind} is {held.status}: its address can no longer change.")
+    if held.status == PayoutStatus.OPEN and not takes_address(held, now=now):
+        raise ConflictError(f"The time to give an address for this {held.kind} is over.")
+    pair = _chosen(held, chain, token)
+    canonical = payable_address(held.merchant_id, pair[0], address)
+    if (held.chain, held.token, held.address) == (*pair, canonical):
+        return held
+    before = {"address": held.address, "chain": held.chain} if held.address else None
+    (held.chain, held.token), held.address = pair, canonical
+    held.address_by, held.addressed_at, held.proved_at = by, now, None
+    held.revision += 1
+    held.approved_at = None
+    if held.status != PayoutStatus.REQUESTED:
+        _move(held, PayoutStatus.REQUESTED)
+    held.save(update_fields=_ADDRESSED)
+    after = {"address": canonical, "chain": held.chain, "revision": held.revision}
+    _audit(held, "payout.address_set", now=now, actor=actor, before=before, after=after)
+    return held
+
+
+@transaction.atomic
+def cancel_payout(payout: Payout, *, now: datetime, actor: Actor = SYSTEM, why: str = "") -> Payout:
+    """Cancel a payout that was not handed out yet, and free what it reserved; one that is cancelled already is returned.
+
+    Raises ConflictError (state_conflict).
+    """
+    held = locked_payout(payout)
+    if held.status == PayoutStatus.CANCELLED:
+        return held
+    if held.status not in UNSENT:
+        raise ConflictError(f"This {held.kind} is {held.status} and can no longer be cancelled.")
+    before = {"status": str(held.status)}
+    _end(held, PayoutStatus.CANCELLED, now)
+    _audit(held, "payout.cancelled", now=now, actor=actor, before=before, after={"status": "cancelled", "why": why})
+    return held
+
+
+@transaction.atomic
+def conclude_payout(
+    payout: Payout, movement: WatchedMovement, *, now: datetime, exception: PayoutException = PayoutException.NONE
+) -> Payout:
+    """Call a payout paid by a final outflow, and count its sources as sent back; return it as it is then.
+
+    Of a smaller outflow, which a person accepted as `wrong_amount`, the sources count as far as it goes, and the rest is free again.
+    Raises ConflictError where the payout is neither approved nor sending, the movement is not final, or it is another merchant's.
+    """
+    held = locked_payout(payout)
+    seen = WatchedMovement.objects.select_for_update(of=("self",), no_key=True).get(pk=movement.pk)
+    if seen.state != TransferState.CONFIRMED or (seen.merchant_id, seen.mode) != (held.merchant_id, held.mode):
+        raise ConflictError("This outflow is not final, or not yours.")
+    _move(held, PayoutStatus.PAID)
+    held.movement, held.paid_at, held.exception = seen, now, exception
+    try:
+        with transaction.atomic():
+            held.save(update_fields=["status", "movement", "paid_at", "exception"])
+    except IntegrityError as error:
+        raise ConflictError("This outflow pays another payout.") from error
+    change_returns(_sent_back(held, int(seen.units)))
+    after = {"tx_hash": seen.tx_hash, "units": str(seen.units), "exception": str(exception)}
+    _audit(held, "payout.paid", now=now, after=after)
+    return held
+
+
+def expire_claims(*, now: datetime) -> int:
+    """Expire the payouts whose recipients gave no address in time, and free what they reserved; return how many."""
+    due = Q(status=PayoutStatus.OPEN, claim_until__lte=now)
+    return _each(due, lambda payout: _expire(payout, now))
+
+
+def cancel_sourceless(*, now: datetime) -> int:
+    """Cancel refunds, not handed out yet, whose source a reorg removed; return how many."""
+    lost = Q(status__in=UNSENT, sources__transfer__state=TransferState.ORPHANED)
+    why = "the network reversed the payment"
+    return _each(lost, lambda payout: cancel_payout(payout, now=now, why=why))
+
+
+def locked_payout(payout: Payout) -> Payout:
+    """Lock a payout and return it as it is now, its merchant loaded."""
+    return Payout.objects.locked().select_related("merchant").get(pk=payout.pk)
+
+
+def amount_of(payout: Payout) -> Decimal:
+    """Return a payout's amount in its token."""
+    return from_units(int(payout.units), decimals_of(payout.chain, payout.token))
+
+
+def payable_address(merchant_id: int, chain: str, address: str) -> str:
+    """Return an address that a merchant may pay, in canonical form.
+
+    Raises InvalidRequestError (chain_unsupported, address_invalid), and (address_forbidden) for a token contract, a burn address,
+    the network's or our own contracts, a deposit address, and where the merchant itself receives.
+    """
+    spec = named_chain(chain)
+    canonical = typed_address(spec, address)
+    try:
+        usable_address(chain, canonical)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(error.message, param="address", code="address_forbidden") from error
+    key = spec.family.address_key(canonical)
+    if ReceivingWallet.objects.filter(merchant=merchant_id, chain=chain, key=key, retired_at=None).exists():
+        raise InvalidRequestError(
+            "The address is your own receiving wallet.", param="address", code="address_forbidden"
+        )
+    return canonical
+
+
+def _present(
+    merchant: Merchant, mode: Mode, kind: PayoutKind, amount: Decimal | None, terms: Terms
+) -> Requested | None:
+    """Return the payout that the reference names already. Raises ConflictError if it is another one."""
+    if not terms.reference:
+        return None
+    there = Payout.objects.select_related("merchant").of(merchant.pk, mode).filter(reference=terms.reference).first()
+    if there is None:
+        return None
+    if there.kind != kind or amount not in (None, amount_of(there)):
+        raise ConflictError("This reference names another refund or payout.", param="reference", code="duplicate")
+    return Requested(there, "", is_new=False)
+
+
+def _refund_choices(newest: Pair, terms: Terms) -> list[Pair]:
+    """Return what a refund may be paid in: the token that came, or any that is worth the same."""
+    first = (terms.chain or newest[0], terms.token or newest[1])
+    if is_usd(*newest):
+        return _usd_choices([first, *terms.choices])
+    if {first, *terms.choices} != {newest}:
+        raise _token_unsupported("This money can only go back on its own network, in its own token.")
+    return [newest]
+
+
+def _usd_choices(pairs: Sequence[Pair]) -> list[Pair]:
+    choices = list(dict.fromkeys(pairs))
+    if len(choices) > MOST_CHOICES:
+        raise InvalidRequestError(f"At most {MOST_CHOICES} choices.", param="choices")
+    for chain, token in choices:
+        spec = named_chain(chain)
+        if not is_accepted(chain, token):
+            known = ", ".join(one.symbol for one in spec.accepted_tokens)
+            raise _token_unsupported(f"On {chain} token must be one of {known}.")
+    return choices
+
+
+def _token_unsupported(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, param="token", code="token_unsupported")
+
+
+def _units_of(amount: Decimal, chain: str, token: str) -> int:
+    """Return an amount of a token in base units. Raises InvalidRequestError for a part of a unit, and for nothing or less."""
+    if amount <= 0 or amount > MOST:
+        raise InvalidRequestError(
+            f"amount must be more than zero, and at most {MOST}.", param="amount", code="amount_out_of_range"
+        )
+    try:
+        return to_units(amount, decimals_of(chain, token))
+    except Inexact as error:
+        message = f"{token} on {chain} has {decimals_of(chain, token)} decimals."
+        raise InvalidRequestError(message, param="amount", code="amount_invalid") from error
+
+
+def _draft(
+    merchant: Merchant,
+    mode: Mode,
+    kind: PayoutKind,
+    units: int,
+    choices: Sequence[Pair],
+    terms: Terms,
+    now: datetime,
+    actor: Actor,
+) -> Payout:
+    """Return the row to be written, its address checked."""
+    chain, token = choices[0]
+    payout = Payout(
+        public_id=new_id(f"po_{mode}"),
+        merchant=merchant,
+        mode=mode,
+        kind=kind,
+        status=PayoutStatus.OPEN,
+        chain=chain,
+        token=token,
+        choices=[list(pair) for pair in choices],
+        units=Decimal(units),
+        reason=terms.reason,
+        reference=terms.reference,
+        email=terms.email,
+        metadata=terms.metadata,
+        requested_by=actor.user,
+        requested_key=terms.key_id,
+        created_at=now,
+    )
+    if terms.address:
+        payout.address = payable_address(merchant.pk, chain, terms.address)
+        payout.status, payout.address_by = PayoutStatus.REQUESTED, terms.address_by
+        payout.revision, payout.addressed_at = 1, now
+    return payout
+
+
+def _ask(draft: Payout, terms: Terms, now: datetime, actor: Actor, *, reserve: Callable[[Payout], None]) -> Requested:
+    """Write a payout, then reserve what it sends back: payouts are locked before transfers."""
+    code = ""
+    if not draft.address:
+        if not SHORTEST_CLAIM <= terms.claim_for <= LONGEST_CLAIM:
+            raise InvalidRequestError(
+                "A claim lasts from an hour to 365 days.", param="expires_in", code="expires_in_out_of_range"
+            )
+        code, draft.claim_digest = new_claim(draft.public_id)
+        draft.claim_until = now + terms.claim_for
+    try:
+        with transaction.atomic():
+            draft.save(force_insert=True)
+            reserve(draft)
+            _audit(draft, "payout.requested", now=now, actor=actor, after=_described(draft))
+    except IntegrityError as error:
+        if "payout_once_per_reference" not in str(error):
+            raise
+        # Somebody asked for the same a moment ago.
+        there = _present(draft.merchant, Mode(draft.mode), PayoutKind(draft.kind), amount_of(draft), terms)
+        if there is None:
+            raise
+        return there
+    return Requested(draft, code, is_new=True)
+
+
+def _reserve(payout: Payout, ids: Sequence[int]) -> None:
+    """Reserve a refund's units of transfers, which are looked at again under their locks, and write the sources."""
+    rests = rests_of(held_transfers(ids))
+    shares = shares_of(rests, int(payout.units))
+    try:
+        reserve_returns(shares)
+    except NothingLeftError as error:
+        raise AmountNotRefundableError(refundable_amount(rests)) from error
+    PayoutSource.objects.bulk_create(
+        PayoutSource(payout=payout, transfer_id=pk, units=Decimal(units)) for pk, units in shares.items()
+    )
+
+
+def _chosen(payout: Payout, chain: str, token: str) -> Pair:
+    """Return the one of a payout's choices that is meant. Raises InvalidRequestError."""
+    if not chain:
+        return (payout.chain, payout.token)
+    offered = [(of, symbol) for of, symbol in payout.choices if of == chain]
+    if not offered:
+        known = ", ".join(dict.fromkeys(of for of, _ in payout.choices))
+        raise InvalidRequestError(f"chain must be one of {known}.", param="chain", code="chain_unsupported")
+    symbol = token or (payout.token if (chain, payout.token) in offered else offered[0][1])
+    if (chain, symbol) not in offered:
+        raise _token_unsupported(f"On {chain} token must be one of {', '.join(of for _, of in offered)}.")
+    return (chain, symbol)
+
+
+def _move(payout: Payout, status: PayoutStatus) -> None:
+    """Set a locked payout's status. Raises ConflictError where the table of moves does not allow it."""
+    if status not in MOVES[PayoutStatus(payout.status)]:
+        raise ConflictError(f"This {payout.kind} is {payout.status}.")
+    payout.status = status
+
+
+def _end(payout: Payout, status: PayoutStatus, now: datetime) -> None:
+    """End a locked payout unpaid, and free what it reserved."""
+    _move(payout, status)
+    payout.ended_at = now
+    payout.save(update_fields=["status", "ended_at"])
+    change_returns([ReturnChange(one.transfer_id, reserved=-int(one.units)) for one in payout.sources.all()])
+
+
+def _sent_back(payout: Payout, units: int) -> list[ReturnChange]:
+    """Return how an outflow of so many units changes what is reserved and returned of a payout's sources."""
+    changes = []
+    left = units if payout.exception == PayoutException.WRONG_AMOUNT else int(payout.units)
+    for source in payout.sources.order_by("pk"):
+        reserved = int(source.units)
+        part = min(reserved, left)
+        left -= part
+        changes.append(ReturnChange(source.transfer_id, reserved=part - reserved, returned=part))
+    return changes
+
+
+def _each(due: Q, end: Callable[[Payout], Any]) -> int:
+    """End each payout that is due, each in a transaction of its own; return how many ended."""
+    ended = 0
+    for pk in list(Payout.objects.filter(due).order_by("pk").values_list("pk", flat=True).distinct()[:_AT_ONCE]):
+        try:
+            with transaction.atomic():
+                payout = Payout.objects.select_for_update(of=("self",), no_key=True, skip_locked=True).filter(pk=pk)
+                found = payout.first()
+                # Somebody else has it in hand, or moved it meanwhile.
+                if found is None or not Payout.objects.filter(due, pk=pk).exists():
+                    continue
+                end(found)
+                ended += 1
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("payout set aside", payout=pk)
+    return ended
+
+
+def _expire(payout: Payout, now: datetime) -> None:
+    _end(payout, PayoutStatus.EXPIRED, now)
+    _audit(payout, "payout.expired", now=now, after={"status": "expired"})
+
+
+def _described(payout: Payout) -> dict[str, Any]:
+    """Return what the audit log keeps of a new payout."""
+    return {
+        "kind": str(payout.kind),
+        "mode": str(payout.mode),
+        "units": str(payout.units),
+        "token": payout.token,
+        "chain": payout.chain,
+        "address": payout.address,
+        "reference": payout.reference,
+    }
+
+
+def _audit(
+    payout: Payout,
+    action: str,
+    *,
+    now: datetime,
+    actor: Actor = SYSTEM,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
+    record(payout.merchant, action=action, actor=actor, object_id=payout.public_id, before=before, after=after, now=now)

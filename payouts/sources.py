@@ -1,0 +1,181 @@
+"""The transfers that a refund sends back: those of a checkout, of a machine's payment, or one that is named; and how much of each."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q
+
+from accounts.states import Mode
+from checkouts.models import Checkout, InboxDecision, InboxItem, RefundNote
+from checkouts.states import InboxReason, InboxStatus
+from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
+from gateway.core.money import TOKEN_DECIMALS, format_units
+from payouts.errors import AmountNotRefundableError
+from wallets.models import Transfer, TransferClaim
+from wallets.networks import is_accepted
+from wallets.states import TransferState
+from wallets.transfers.hashes import UnreadableHashError, spellings
+from wallets.transfers.returns import Return, returns_of
+from x402.models import X402Payment
+
+_NOTICES: Final = (InboxReason.REVERSED, InboxReason.RIVAL)
+"""Reasons of items about money that was credited."""
+_NOTHING: Final = Return()
+
+_GONE: Final = "The network reversed this payment, so there is nothing to send back."
+_UNFINAL: Final = "This payment is not final yet. Wait until it is."
+_UNUSED: Final = "This payment is not processed yet. Try again in a minute."
+_DECIDED: Final = "Somebody has just decided about this money in the inbox. Try again in a minute."
+_NOTED: Final = "A refund of this money is already recorded."
+_MOVED: Final = "This checkout has no money. What came late for it is with the checkout that replaced it."
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a refund is of: exactly one of a checkout, a machine's payment, both by public id, or a transfer.
+
+    A transfer is named by chain and hash in any spelling, and by its position if its transaction has several to this merchant.
+    """
+
+    checkout: str = ""
+    x402_payment: str = ""
+    chain: str = ""
+    tx_hash: str = ""
+    position: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A transfer and the base units of it that no refund has reserved."""
+
+    transfer: Transfer
+    units: int
+
+
+def source_transfers(source: Source, *, merchant_id: int, mode: Mode) -> list[Transfer]:
+    """Return the transfers of a merchant's source, newest first: those worth the same, so that their units add up.
+
+    Raises NotFoundError for what this merchant does not have in this mode, and ConflictError where no money is there yet, any
+    more or any longer.
+    """
+    own = Transfer.objects.filter(merchant=merchant_id, mode=mode)
+    if source.checkout:
+        found = _of_checkout(source.checkout, merchant_id, mode)
+    elif source.x402_payment:
+        found = _of_machine(source.x402_payment, merchant_id, mode)
+    else:
+        named = own.filter(chain=source.chain, tx_hash=_spelled(source))
+        found = list(named if source.position is None else named.filter(position=source.position))
+        if not found:
+            raise NotFoundError("There is no such payment to you.", param="source")
+        if len(found) > 1:
+            raise InvalidRequestError(
+                "This transaction paid you several times: give the position.", param="source", code="parameter_missing"
+            )
+    return _worth_the_same(sorted(found, key=lambda transfer: (transfer.block_time, transfer.pk), reverse=True))
+
+
+def _spelled(source: Source) -> str:
+    try:
+        return spellings(source.tx_hash).get(source.chain, "")
+    except UnreadableHashError as error:
+        raise InvalidRequestError("This doesn't look like a transaction hash.", param="source") from error
+
+
+def _of_checkout(public_id: str, merchant_id: int, mode: Mode) -> list[Transfer]:
+    """Return what a checkout received: what was credited to it, and what came for it and waits in the inbox."""
+    checkout = Checkout.objects.filter(merchant=merchant_id, mode=mode, public_id=public_id).first()
+    if checkout is None:
+        raise NotFoundError("There is no such checkout.", param="source")
+    waiting = InboxItem.objects.filter(checkout=checkout, status=InboxStatus.OPEN).exclude(reason__in=_NOTICES)
+    brought = Q(payment__checkout=checkout) | Q(pk__in=waiting.values("transfer"))
+    found = list(Transfer.objects.filter(brought, merchant=merchant_id, mode=mode))
+    if not found:
+        raise ConflictError(_MOVED, param="source")
+    final = [transfer for transfer in found if transfer.state == TransferState.CONFIRMED]
+    # What is not final is left to a later refund, but for a checkout that has nothing else.
+    return final or found
+
+
+def _of_machine(public_id: str, merchant_id: int, mode: Mode) -> list[Transfer]:
+    payments = X402Payment.objects.select_related("transfer").filter(merchant=merchant_id, mode=mode)
+    payment = payments.filter(public_id=public_id).first()
+    if payment is None:
+        raise NotFoundError("There is no such payment.", param="source")
+    if payment.transfer is None:
+        raise ConflictError("No watcher has recorded this payment yet.", param="source")
+    return [payment.transfer]
+
+
+def _worth_the_same(found: Sequence[Transfer]) -> list[Transfer]:
+    """Return the USD tokens if there are any, else those of the newest one's token."""
+    usd = [transfer for transfer in found if is_usd(transfer.chain, transfer.token)]
+    if usd:
+        return usd
+    return [one for one in found if (one.chain, one.token) == (found[0].chain, found[0].token)]
+
+
+def is_usd(chain: str, token: str) -> bool:
+    """Return whether a token is one of those that are worth a dollar and have six decimals."""
+    return is_accepted(chain, token)
+
+
+def held_transfers(ids: Collection[int]) -> list[Transfer]:
+    """Lock transfers in the usual order, and return them, newest first, if all of them can be sent back.
+
+    Raises ConflictError where one is not final, gone, not decided about, or noted as refunded.
+    """
+    rows = Transfer.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=ids).order_by("pk")
+    held = list(rows)
+    for transfer in held:
+        if transfer.state == TransferState.ORPHANED:
+            raise ConflictError(_GONE, param="source")
+        if transfer.state != TransferState.CONFIRMED:
+            raise ConflictError(_UNFINAL, param="source")
+    _refuse_unready({transfer.pk for transfer in held})
+    return sorted(held, key=lambda transfer: (transfer.block_time, transfer.pk), reverse=True)
+
+
+def _refuse_unready(ids: set[int]) -> None:
+    """Refuse money that is neither credited nor in the inbox, and money about which something else is decided."""
+    if RefundNote.objects.filter(checkout__payments__transfer__in=ids).exists():
+        raise ConflictError(_NOTED, param="source")
+    items = InboxItem.objects.filter(transfer__in=ids).exclude(reason__in=_NOTICES)
+    if items.filter(status=InboxStatus.REFUNDED).exists():
+        raise ConflictError(_NOTED, param="source")
+    standing = InboxDecision.objects.filter(item=OuterRef("pk"), done_at=None, undone_at=None, failed_at=None)
+    if items.filter(Exists(standing)).exists():
+        raise ConflictError(_DECIDED, param="source")
+    credited = set(TransferClaim.objects.filter(transfer__in=ids).values_list("transfer_id", flat=True))
+    if ids - credited - set(items.values_list("transfer_id", flat=True)):
+        raise ConflictError(_UNUSED, param="source")
+
+
+def rests_of(transfers: Sequence[Transfer]) -> list[Rest]:
+    """Return what is left of transfers, in their order."""
+    returns = returns_of([transfer.pk for transfer in transfers])
+    return [Rest(one, max(0, int(one.units) - returns.get(one.pk, _NOTHING).reserved)) for one in transfers]
+
+
+def shares_of(rests: Sequence[Rest], units: int) -> Mapping[int, int]:
+    """Return how many units each transfer gives, by its key: the first ones give all they have.
+
+    Raises AmountNotRefundableError if they have less than `units`, or nothing.
+    """
+    shares = {}
+    missing = units
+    for rest in rests:
+        part = min(rest.units, missing)
+        if part > 0:
+            shares[rest.transfer.pk] = part
+            missing -= part
+    if missing or not shares:
+        raise AmountNotRefundableError(refundable_amount(rests))
+    return shares
+
+
+def refundable_amount(rests: Sequence[Rest]) -> str:
+    """Return what is left of transfers worth the same, as the API writes amounts."""
+    decimals = rests[0].transfer.decimals if rests else TOKEN_DECIMALS
+    return format_units(sum(rest.units for rest in rests), decimals)

@@ -1,0 +1,89 @@
+"""Choices of the payouts app's fields, and the moves between a payout's statuses."""
+
+from typing import Final
+
+from django.db.models import TextChoices
+
+from gateway.core.web.badges import Badge, BadgedChoices
+
+
+class PayoutKind(TextChoices):
+    """A refund has sources, which are transfers that came in; any other payout has none."""
+
+    REFUND = "refund"
+    PAYOUT = "payout"
+
+
+class PayoutStatus(BadgedChoices):
+    """A payout's status. Only an outflow on the chain makes it paid."""
+
+    # It waits for the recipient's address.
+    OPEN = "open", Badge("Waiting for the address", "info")
+    # Its address waits for approvals.
+    REQUESTED = "requested", Badge("To approve", "warn")
+    APPROVED = "approved", Badge("To pay", "warn")
+    # It was handed out to be signed, or an outflow that fits it is not final yet.
+    SENDING = "sending", Badge("Sending", "info")
+    PAID = "paid", Badge("Paid", "ok")
+    CANCELLED = "cancelled", Badge("Cancelled", "")
+    # Nobody gave an address in time.
+    EXPIRED = "expired", Badge("Expired", "")
+
+
+class PayoutException(TextChoices):
+    """An exception to a payout's normal course, beside its status."""
+
+    NONE = ""
+    # A reorg removed the outflow after it was final.
+    REVERSED = "reversed"
+    PAID_TWICE = "paid_twice"
+    # A person accepted another amount as paid.
+    WRONG_AMOUNT = "wrong_amount"
+
+
+class AddressBy(TextChoices):
+    """Who gave a payout's address."""
+
+    CLAIM = "claim"
+    API = "api"
+    PERSON = "person"
+    # It is that of an outflow that a person named.
+    CHAIN = "chain"
+
+
+class Method(TextChoices):
+    """What the paying wallet signs."""
+
+    AUTHORIZATION = "authorization"
+    TRANSACTION = "transaction"
+    CALLS = "calls"
+    MESSAGES = "messages"
+    SAFE = "safe"
+    LIST = "list"
+
+
+class BatchStatus(TextChoices):
+    """Whether a batch can still be paid. A cancelled one can be, until what was signed has ended."""
+
+    OPEN = "open"
+    CANCELLED = "cancelled"
+    CLOSED = "closed"
+
+
+_S = PayoutStatus
+MOVES: Final[dict[PayoutStatus, frozenset[PayoutStatus]]] = {
+    _S.OPEN: frozenset({_S.REQUESTED, _S.CANCELLED, _S.EXPIRED}),
+    _S.REQUESTED: frozenset({_S.APPROVED, _S.CANCELLED}),
+    # Back: its address changed, or an approval is void.
+    _S.APPROVED: frozenset({_S.REQUESTED, _S.SENDING, _S.PAID, _S.CANCELLED}),
+    # Back: its batch was cancelled, and can no longer be paid.
+    _S.SENDING: frozenset({_S.APPROVED, _S.PAID}),
+    _S.PAID: frozenset(),
+    _S.CANCELLED: frozenset(),
+    _S.EXPIRED: frozenset(),
+}
+FINAL: Final = frozenset(status for status, moves in MOVES.items() if not moves)
+UNSENT: Final = (_S.OPEN, _S.REQUESTED, _S.APPROVED)
+"""The statuses in which a payout can be cancelled, in their order."""
+ADDRESSLESS: Final = (_S.OPEN, _S.CANCELLED, _S.EXPIRED)
+"""The statuses in which a payout may have no address."""

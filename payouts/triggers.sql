@@ -1,0 +1,13 @@
+-- A final status never changes, whatever code asks for it: the database refuses.
+
+CREATE FUNCTION payout_final_status_guard() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'payout % is % and stays so', OLD.public_id, OLD.status
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'payout_final_status_guard';
+END $$;
+
+CREATE TRIGGER payout_final_status_guard
+    BEFORE UPDATE OF status ON payouts_payout
+    FOR EACH ROW
+    WHEN (OLD.status IN ('paid', 'cancelled', 'expired') AND NEW.status IS DISTINCT FROM OLD.status)
+    EXECUTE FUNCTION payout_final_status_guard();
