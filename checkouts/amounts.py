@@ -56,9 +56,10 @@ def tolerance(amount: Decimal) -> Decimal:
     return max(amount * _TOLERANCE_RATE, _MIN_TOLERANCE)
 
 
-def needed_units(amount: Decimal) -> int:
-    """Return the base units at which a checkout of `amount` USD counts as paid."""
-    return to_units(amount - tolerance(amount))
+def needed_units(amount: Decimal, accepted: Decimal | None = None) -> int:
+    """Return the base units at which a checkout of `amount` USD counts as paid: `accepted` USD if a person accepted less."""
+    needed = to_units(amount - tolerance(amount))
+    return needed if accepted is None else min(needed, to_units(accepted))
 
 
 def overpaid_above_units(amount: Decimal) -> int:

@@ -1,20 +1,23 @@
-"""The merchant's export of checkouts, payments, inbox items and buyers' reports."""
+"""The merchant's export of checkouts, payments, inbox items, decisions about money, and buyers' reports."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from accounts.models import Merchant
-from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem, Payment
+from checkouts.models import Acceptance, BuyerReport, Checkout, InboxDecision, InboxItem, Payment
 from gateway.core.exports import ExportTable, table_of
 
 _CHECKOUT: Final = """
-    public_id mode status exception amount currency amount_received description metadata customer_email customer_ref
+    public_id mode status exception amount currency amount_received accepted_amount description metadata customer_email customer_ref
     product_ref order_ref redirect_url webhook_url created_at expires_at paid_at escrow
 """
 _ITEM: Final = "mode transfer__public_id checkout__public_id reason explanation status created_at resolved_at"
 _DECISION: Final = """
-    item__transfer__public_id item__reason act checkout__public_id refund_tx actor__email decided_at done_at
+    item__transfer__public_id item__reason act checkout__public_id refund_tx accepted_amount actor__email decided_at done_at
     undone_at undone_by__email failure
+"""
+_ACCEPTANCE: Final = """
+    checkout__public_id amount actor__email decided_at done_at undone_at undone_by__email failure
 """
 _REPORT: Final = "mode checkout__public_id tx_hash chain verdict details reported_at looked_at closed_at"
 
@@ -29,4 +32,5 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     )
     yield table_of("inbox", InboxItem.objects.filter(merchant=merchant), _ITEM)
     yield table_of("inbox_decisions", InboxDecision.objects.filter(item__merchant=merchant), _DECISION)
+    yield table_of("acceptances", Acceptance.objects.filter(checkout__merchant=merchant), _ACCEPTANCE)
     yield table_of("buyer_reports", BuyerReport.objects.filter(merchant=merchant), _REPORT)

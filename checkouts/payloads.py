@@ -87,9 +87,9 @@ def references_payload(checkout: AnyCheckout) -> dict[str, Any]:
 
 
 def remaining_units(checkout: AnyCheckout) -> int:
-    """Return the amount due in base units; 0 once the rest is within the tolerance."""
+    """Return the amount due in base units; 0 once the rest is within the tolerance, or accepted."""
     received = to_units(checkout.amount_received)
-    if received >= needed_units(checkout.amount):
+    if received >= needed_units(checkout.amount, checkout.accepted_amount):
         return 0
     return to_units(checkout.amount) - received
 
@@ -118,7 +118,7 @@ def _representative(checkout: AnyCheckout, transfers: Sequence[TransferRow]) -> 
     paid = 0
     for _, transfer in final:
         paid += transfer.units
-        if paid >= needed_units(checkout.amount):
+        if paid >= needed_units(checkout.amount, checkout.accepted_amount):
             return transfer
     return standing[-1] if standing else None
 

@@ -31,6 +31,7 @@ class CheckoutRow(NamedTuple):
     order_ref: str
     offers_json: str
     amount_received: Decimal
+    accepted_amount: Decimal | None
     expires_at: datetime
     created_at: datetime
     paid_at: datetime | None
@@ -57,7 +58,7 @@ AnyCheckout: TypeAlias = Checkout | CheckoutRow
 COLUMNS = """
     c.id, c.public_id, c.code, c.mode, c.status, c.exception, c.amount, c.currency, c.description, c.metadata,
     c.customer_ref, c.product_ref, c.order_ref, c.offers::text, c.amount_received,
-    c.expires_at, c.created_at, c.paid_at, c.cancelled_at, c.escrow,
+    c.accepted_amount, c.expires_at, c.created_at, c.paid_at, c.cancelled_at, c.escrow,
     (SELECT r.public_id FROM checkouts_checkout r WHERE r.id = c.replaces_id),
     (SELECT s.public_id FROM checkouts_checkout s WHERE s.replaces_id = c.id),
     EXISTS (SELECT FROM checkouts_payment p WHERE p.checkout_id = c.id)

@@ -120,7 +120,11 @@ class Checkout(s.Serializer[None]):
     livemode = s.BooleanField()
     amount_received = s.CharField()
     amount_remaining = s.CharField()
-    exception = s.ChoiceField(choices=CheckoutException.choices, allow_null=True)
+    exception = s.ChoiceField(
+        choices=CheckoutException.choices,
+        allow_null=True,
+        help_text="`underpaid` of a completed checkout: your team accepted less than the price.",
+    )
     paid_at = s.DateTimeField(allow_null=True)
     cancelled = s.BooleanField(help_text="Whether you ended it before it was paid. Its status is `expired` then.")
     replaces = s.CharField(

@@ -19,7 +19,7 @@ from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment
 from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units
 from checkouts.rows import COLUMNS, AnyCheckout, CheckoutRow, transfers_of
-from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
+from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page, parse_text, parse_time
 from gateway.core.postgres.replica import read_alias
@@ -99,6 +99,15 @@ def has_late_money(checkout: Checkout) -> bool:
         return False
     late = checkout.inbox_items.filter(reason__in=(InboxReason.LATE, InboxReason.LATE_OUTAGE), status=InboxStatus.OPEN)
     return late.exclude(transfer__state=TransferState.ORPHANED).exists()
+
+
+def successor_code(checkout: Checkout) -> str:
+    """Return the page code of the completed checkout that took an expired one's money; empty if there is none."""
+    if checkout.status != CheckoutStatus.EXPIRED:
+        return ""
+    paid = Checkout.objects.filter(replaces=checkout, status=CheckoutStatus.COMPLETED)
+    standing = paid.exclude(exception=CheckoutException.REVERSED)
+    return standing.values_list("code", flat=True).first() or ""
 
 
 def other_tries(checkout: Checkout) -> list[Checkout]:

@@ -4,6 +4,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from checkouts.attribution.queue import attribute_transfers
+from checkouts.inbox.acceptances import apply_acceptances
 from checkouts.inbox.service import apply_decisions
 from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.expiry import expire_due_checkouts, release_claims
@@ -44,8 +45,9 @@ def release_claims_task() -> int:
 
 @shared_task(name="checkouts.apply_decisions")
 def apply_decisions_task() -> int:
-    """Apply the inbox decisions that can no longer be undone."""
-    return apply_decisions(now=timezone.now())
+    """Apply the decisions about money that can no longer be undone."""
+    now = timezone.now()
+    return apply_decisions(now=now) + apply_acceptances(now=now)
 
 
 @shared_task(name="checkouts.check_totals")

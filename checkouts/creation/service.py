@@ -174,6 +174,7 @@ def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:
         exception="",
         offers_json=parameters["offers"],
         amount_received=_NOTHING,
+        accepted_amount=None,
         paid_at=None,
         cancelled_at=None,
         replaces=None,

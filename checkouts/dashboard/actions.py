@@ -1,4 +1,4 @@
-"""Acts on a checkout's page: the team's note, a receipt by mail, a refund that the merchant sent."""
+"""Acts on a checkout's page: the team's note, a receipt by mail, a refund that the merchant sent, short money accepted."""
 
 from datetime import datetime
 from typing import Any
@@ -18,9 +18,11 @@ from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.dashboard.details import find_checkout
 from checkouts.errors import MailLimitError
+from checkouts.inbox.acceptances import accept_as_paid, undo_acceptance
+from checkouts.inbox.pages import parse_accepted
 from checkouts.lifecycle.endings import note_refund, refundable
 from checkouts.lifecycle.receipts import reason_against_receipt, send_receipt
-from checkouts.models import MOST_LETTERS, Checkout, TeamNote
+from checkouts.models import MOST_LETTERS, Acceptance, Checkout, TeamNote
 from checkouts.rows import credited_transfers
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import readable
@@ -170,6 +172,38 @@ def _receipt_form(request: SeatedRequest, checkout: Checkout, form: ReceiptForm,
     context = {"form": form, "checkout": checkout, "price": readable(checkout.amount)}
     name = "dashboard/checkouts/send_receipt.html"
     return render(request, name, context, status=status)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def accept(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Accept what a checkout received as its full payment."""
+    checkout = find_checkout(request.seat, checkout_id)
+    if checkout is None:
+        raise Http404
+    amount = parse_accepted(request.POST.get("accepted", ""))
+    if amount is None:
+        raise BadRequest("A form of ours has the sum that its page showed.")
+    try:
+        accept_as_paid(checkout, amount=amount, now=timezone.now(), actor=actor_of(request))
+    except ConflictError as error:
+        messages.error(request, f"Nothing was changed. {error.message}")
+    return HttpResponseRedirect(request.seat.url("dashboard_checkout", checkout_id=checkout_id))
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def undo_accept(request: SeatedRequest, *, checkout_id: str, acceptance_id: int) -> HttpResponse:
+    """Undo an acceptance."""
+    mine = Acceptance.objects.filter(checkout__merchant=request.seat.merchant, checkout__mode=request.seat.mode)
+    made = mine.filter(pk=acceptance_id, checkout__public_id=checkout_id)
+    if (acceptance := made.select_related("checkout__merchant").first()) is None:
+        raise Http404
+    try:
+        undo_acceptance(acceptance, now=timezone.now(), actor=actor_of(request))
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Undone. Nothing has changed.")
+    return HttpResponseRedirect(request.seat.url("dashboard_checkout", checkout_id=checkout_id))
 
 
 class RefundForm(forms.Form):

@@ -23,13 +23,14 @@ from checkouts.dashboard.timeline import (
     timeline_of,
 )
 from checkouts.dashboard.words import IN_DOUBT, status_badge
-from checkouts.inbox.rows import VERDICTS, ItemRow, item_row, pending
+from checkouts.inbox.acceptances import newest_acceptance, short_money
+from checkouts.inbox.rows import VERDICTS, ItemRow, item_row, named, pending
 from checkouts.inbox.service import acts_of
 from checkouts.inbox.suggestions import late_money
 from checkouts.lifecycle.endings import reason_against_cancelling, refundable
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.lifecycle.receipts import reason_against_receipt
-from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxDecision, InboxItem
+from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.payloads import checkout_payload, checkout_url, confirmations_of, remaining_units
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import FINAL, CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
@@ -47,6 +48,7 @@ _PRICE: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?", re.ASCII)
 
 _MOST_SHOWN: Final = 5
 # Crediting needs a choice of another checkout, which the item's own page offers.
+_ACCEPT_SHORT: Final = "Accept as paid…"
 _LABELS: Final = (
     (InboxAct.ACCEPT_LATE, "Accept late payment…"),
     (InboxAct.REFUNDED, "Mark as refunded…"),
@@ -150,8 +152,9 @@ def _waiting(item: InboxItem, now: datetime) -> WaitingMoney:
     allowed = set() if waits else set(acts_of(item))
     late = late_money(item) if InboxAct.ACCEPT_LATE in allowed else None
     leads = late is not None and late.is_enough
-    if not leads:
+    if late is None or not (leads or late.accepted):
         allowed.discard(InboxAct.ACCEPT_LATE)
+    labels = dict(_LABELS) | ({} if leads else {InboxAct.ACCEPT_LATE: _ACCEPT_SHORT})
     is_lost = item.reason == InboxReason.REVERSED
     return WaitingMoney(
         item_id=item.pk,
@@ -160,11 +163,52 @@ def _waiting(item: InboxItem, now: datetime) -> WaitingMoney:
         came_at=row.came_at,
         why=row.words.meaning if is_lost else _why(row),
         is_lost=is_lost,
-        acts=tuple((act.value, label) for act, label in _LABELS if act in allowed),
+        acts=tuple((act.value, label) for act, label in labels.items() if act in allowed),
         leads=leads,
         doing=waits.what if waits else "",
         seen=decisions[0].pk if decisions else 0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ShortPayment:
+    """Money that may be accepted as full payment although `missing` is missing; `accepted` is its sum in USD, to post.
+
+    `failure` says why the last acceptance could not take effect; empty if there was none.
+    """
+
+    received: str
+    missing: str
+    accepted: str
+    failure: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingAcceptance:
+    """An acceptance that takes effect at `due_at`; with `is_due` it can no longer be undone."""
+
+    id: int
+    amount: str
+    who: str
+    due_at: datetime
+    is_due: bool
+
+
+def _short_payment(checkout: Checkout, rows: Sequence[TransferRow], newest: Acceptance | None) -> ShortPayment | None:
+    if newest is not None and newest.failed_at is None:
+        return None
+    found = short_money(checkout, rows)
+    if found is None:
+        return None
+    failure = newest.failure if newest else ""
+    return ShortPayment(readable(found.amount), readable(found.missing), f"{found.amount:f}", failure)
+
+
+def _waiting_acceptance(newest: Acceptance | None, now: datetime) -> WaitingAcceptance | None:
+    if newest is None or newest.done_at is not None or newest.failed_at is not None:
+        return None
+    amount, who = readable(newest.amount), named(newest.actor)
+    return WaitingAcceptance(newest.pk, amount, who, newest.due_at, is_due=newest.due_at <= now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +271,8 @@ class Detail:
     offers: tuple[Offer, ...]
     reports: tuple[Report, ...]
     waiting: tuple[WaitingMoney, ...]
+    short: ShortPayment | None
+    acceptance: WaitingAcceptance | None
     doubted: tuple[str, ...]
     deliveries: tuple[ShownDelivery, ...]
     escrow: ShownEscrow | None
@@ -254,12 +300,12 @@ class Detail:
         """Whether its state may change soon, so that the page polls."""
         waits = any(delivery.is_waiting for delivery in self.deliveries)
         # A network may reverse the payment of a completed one.
-        return waits or self.status != CheckoutStatus.EXPIRED
+        return waits or self.acceptance is not None or self.status != CheckoutStatus.EXPIRED
 
     @property
     def pause(self) -> int:
         """Return the seconds between two polls: an endpoint that does not answer may be retried for days."""
-        return _PAUSE_AFTER_END if self.status in FINAL else _PAUSE
+        return _PAUSE_AFTER_END if self.status in FINAL and self.acceptance is None else _PAUSE
 
     def digest(self) -> str:
         """Return a digest of everything shown; it changes whenever the page looks different."""
@@ -285,7 +331,8 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
     successor = getattr(checkout, "replaced_by", None)
     received = checkout.amount_received
     refund = getattr(checkout, "refund_note", None)
-    history = History(checkout, seat, rows, reports, successor, deliveries, escrow, refund)
+    newest = newest_acceptance(checkout)
+    history = History(checkout, seat, rows, reports, successor, deliveries, escrow, refund, newest)
     return Detail(
         public_id=checkout.public_id,
         status=checkout.status,
@@ -305,6 +352,8 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         reports=tuple(map(_report, reports)),
         doubted=tuple(sorted({chain_spec(row.chain).title for row in rows if row.is_doubted})),
         waiting=waiting_money(checkout, now=now),
+        short=_short_payment(checkout, rows, newest),
+        acceptance=_waiting_acceptance(newest, now),
         deliveries=deliveries,
         escrow=escrow,
         predecessor=replaces,

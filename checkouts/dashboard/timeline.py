@@ -9,9 +9,9 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from accounts.states import Mode
 from accounts.team.access import Seat
-from checkouts.inbox.rows import REASONS, VERDICTS, outcome_of
+from checkouts.inbox.rows import REASONS, VERDICTS, named, outcome_of
 from checkouts.lifecycle.receipts import reason_against_receipt
-from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem, Payment, RefundNote
+from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxItem, Payment, RefundNote
 from checkouts.payloads import checkout_url
 from checkouts.rows import TransferRow
 from checkouts.states import FINAL, CheckoutStatus, InboxReason, RescueVerdict
@@ -159,6 +159,7 @@ class History:
     deliveries: Sequence[ShownDelivery]
     escrow: ShownEscrow | None
     refund: RefundNote | None
+    acceptance: Acceptance | None
 
 
 def timeline_of(history: History) -> tuple[Step, ...]:
@@ -174,6 +175,7 @@ def timeline_of(history: History) -> tuple[Step, ...]:
         *_escrow(history.escrow),
         *_continued(history),
         *_refund(history.refund),
+        *_accepted(history),
     ]
     # A step without duration comes after its cause.
     return tuple(sorted(steps, key=lambda step: step.at))
@@ -285,6 +287,14 @@ def _refund(refund: RefundNote | None) -> Iterator[Step]:
         author = refund.author
         note = f"{refund.tx_hash}, noted by {author.name or author.email}"
         yield Step(refund.noted_at, "Refunded", note)
+
+
+def _accepted(history: History) -> Iterator[Step]:
+    acceptance = history.acceptance
+    if acceptance is not None and acceptance.done_at is not None:
+        price = f"{readable(history.checkout.amount)} {history.checkout.currency}"
+        note = f"{readable(acceptance.amount)} of {price}, by {named(acceptance.actor)}"
+        yield Step(acceptance.decided_at, "Accepted as paid", note, "ok")
 
 
 def _webhooks(history: History) -> Iterator[Step]:

@@ -16,6 +16,12 @@ urlpatterns = [
     path("checkouts/<str:checkout_id>/note/", actions.note, name="dashboard_checkout_note"),
     path("checkouts/<str:checkout_id>/receipt/", actions.receipt, name="dashboard_send_receipt"),
     path("checkouts/<str:checkout_id>/refund/", actions.refund, name="dashboard_note_refund"),
+    path("checkouts/<str:checkout_id>/accept/", actions.accept, name="dashboard_accept"),
+    path(
+        "checkouts/<str:checkout_id>/acceptances/<int:acceptance_id>/undo/",
+        actions.undo_accept,
+        name="dashboard_undo_acceptance",
+    ),
     path("checkouts/<str:checkout_id>/release/", pages.release, name="dashboard_release"),
     path("inbox/", inbox.inbox, name="dashboard_inbox"),
     path("inbox/export/", inbox.export, name="dashboard_inbox_export"),

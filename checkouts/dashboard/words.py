@@ -10,6 +10,7 @@ from gateway.core.web.badges import Badge
 _EXCEPTIONS: Final = MappingProxyType(
     {
         (CheckoutStatus.COMPLETED, CheckoutException.OVERPAID): Badge("Overpaid", "ok"),
+        (CheckoutStatus.COMPLETED, CheckoutException.UNDERPAID): Badge("Accepted, part paid", "ok"),
         (CheckoutStatus.COMPLETED, CheckoutException.REVERSED): Badge("Reversed", "bad"),
         (CheckoutStatus.EXPIRED, CheckoutException.UNDERPAID): Badge("Expired, part paid", "warn"),
     }

@@ -1,9 +1,10 @@
 """The inbox's pages: money that no rule could credit and the decisions about it, buyers' reports, and a file for spreadsheets."""
 
+import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -39,8 +40,9 @@ from checkouts.inbox.rows import (
     pending,
     ranked_choices,
 )
-from checkouts.inbox.service import UNDO_SPAN, acts_of, decide_item, undo_decision
+from checkouts.inbox.service import acts_of, decide_item, undo_decision
 from checkouts.inbox.suggestions import confirmation_of, label_of, late_money, suggestion_of
+from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.rescue.answers import close_report
 from checkouts.selectors import open_reports
@@ -54,6 +56,7 @@ from gateway.core.web import lists
 from wallets.dashboard.rows import explorer_url
 from wallets.networks import chains
 
+_SUM: Final = re.compile(r"[0-9]{1,30}(\.[0-9]{1,6})?", re.ASCII)
 _TAB_NAMES = {Tab.OPEN: "Open", Tab.DOING: "Being done", Tab.RESOLVED: "Resolved"}
 
 
@@ -123,6 +126,7 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
             act=act,
             checkout=checkout,
             refund_tx=given.get("refund_tx", ""),
+            accepted=parse_accepted(given.get("accepted", "")),
             seen=_seen(given.get("seen", "")),
             now=timezone.now(),
             actor=actor_of(request),
@@ -181,6 +185,11 @@ def _checkout(seat: Seat, act: InboxAct, public_id: str) -> Checkout | None:
     if act != InboxAct.CREDIT or not public_id or "\x00" in public_id:
         return None
     return checkouts_of(seat).filter(public_id=public_id).first()
+
+
+def parse_accepted(text: str) -> Decimal | None:
+    """Return the sum in USD that a page posts with an acceptance of short money; None if there is none."""
+    return Decimal(text) if _SUM.fullmatch(text) else None
 
 
 def _seen(text: str) -> int:

@@ -5,23 +5,27 @@ from dataclasses import dataclass
 
 from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.inbox.rows import Choice, choices_of
-from checkouts.inbox.service import late_items, late_units
+from checkouts.inbox.successors import late_items, late_units
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import remaining_units
 from checkouts.states import InboxAct, InboxReason
-from gateway.core.money import readable_units, to_units
+from gateway.core.money import from_units, readable_units, to_units
 from wallets.models import Transfer
 from wallets.states import TransferState
 
 
 @dataclass(frozen=True, slots=True)
 class LateMoney:
-    """The late money that a successor of an expired checkout would receive. `missing` is empty if it is enough."""
+    """The late money that a successor of an expired checkout would receive. `missing` is empty if it is enough.
+
+    `accepted` is then empty too, else the sum in USD that a person may accept as full payment, to post.
+    """
 
     checkout: Checkout
     have: str
     price: str
     missing: str
+    accepted: str
     others: int
 
     @property
@@ -43,6 +47,7 @@ def late_money(item: InboxItem) -> LateMoney | None:
         have=readable_units(units),
         price=readable_units(price),
         missing=readable_units(short) if short else "",
+        accepted=f"{from_units(units):f}" if short and units else "",
         others=len([late for late in late_items(item) if late.pk != item.pk]),
     )
 
@@ -76,7 +81,8 @@ def _asks(checkout: Checkout) -> bool:
 class Confirmation:
     """The question before a decision. `checkout` is None if none is known; `label` says how it relates to the item.
 
-    `tone` is ok or warn. `is_possible` is False if the act would have no effect.
+    `tone` is ok or warn. `is_possible` is False if the act would have no effect. `accepted` is the sum in USD that is accepted
+    although it is less than the price, empty if none is.
     """
 
     question: str
@@ -86,6 +92,7 @@ class Confirmation:
     button: str
     tone: str = "warn"
     is_possible: bool = True
+    accepted: str = ""
 
 
 def confirmation_of(item: InboxItem, act: InboxAct, checkout: Checkout | None) -> Confirmation:
@@ -138,14 +145,16 @@ def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
 
 def _accept_late(item: InboxItem, money: str) -> Confirmation:
     late = late_money(item)
+    is_short = late is not None and not late.is_enough
     return Confirmation(
-        f"Accept {money} that came late?",
+        f"Accept {money} as full payment?" if is_short else f"Accept {money} that came late?",
         label_of(item),
         item.checkout,
         _effect_of_accepting(late),
-        "Accept late payment",
+        "Accept as paid" if is_short else "Accept late payment",
         tone="ok" if late and late.is_enough else "warn",
-        is_possible=late is not None and late.is_enough,
+        is_possible=late is not None and (late.is_enough or bool(late.accepted)),
+        accepted=late.accepted if late else "",
     )
 
 
@@ -154,8 +163,14 @@ def _effect_of_accepting(late: LateMoney | None) -> str:
         return "No expired checkout matches this money."
     more = f", with {late.others} other late {_payments(late.others)}"
     received = f"{late.have} of {late.price} USD{more if late.others else ''}"
+    if late.missing and not late.accepted:
+        return "No money is left to accept."
     if late.missing:
-        return f"It would receive {received}. {late.missing} USD is missing, so it cannot be accepted."
+        return (
+            f"A new checkout with the same price and references receives {received}. {late.missing} USD is missing: you accept"
+            " that. It completes at once with the exception underpaid, and checkout.completed is sent. The expired checkout"
+            " stays expired."
+        )
     return (
         f"A new checkout with the same price and references receives {received}. It completes at once, and"
         " checkout.completed is sent. The expired checkout stays expired."

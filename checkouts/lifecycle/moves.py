@@ -15,7 +15,7 @@ from accounts.fees.service import CompletedPayment, charge, unvoid, void
 from accounts.states import FeeKind, Mode
 from accounts.team.service import mail_owners
 from checkouts.amounts import needed_units, overpaid_above_units
-from checkouts.errors import IllegalMoveError
+from checkouts.errors import DecisionFailedError, IllegalMoveError
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.counts import CountKey, DayChange, add_to_days, add_volumes, count, day_of
 from checkouts.lifecycle.escrow import releases_of
@@ -225,6 +225,23 @@ def cancel(checkout: Checkout, *, now: datetime) -> None:
     Checkout.objects.filter(pk=checkout.pk).update(cancelled_at=checkout.cancelled_at, expires_at=checkout.expires_at)
 
 
+def complete_short(checkout: Checkout, *, least: Decimal, now: datetime) -> None:
+    """Complete a live checkout, which the caller locked, with what it received: a person accepts it as the price.
+
+    `least` is the sum in USD that the person saw. Raises DecisionFailedError if less is left, or some of it is not final.
+    """
+    transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
+    sums = received(transfers, unvouched=unvouched_parts(checkout, transfers))
+    if sums.unconfirmed:
+        raise DecisionFailedError("Some of this money is not final yet. Wait until it is.")
+    if (amount := from_units(sums.confirmed)) < least:
+        raise DecisionFailedError("The network reversed some of this money.")
+    checkout.accepted_amount = amount
+    recompute([checkout], now=now)
+    # After the status: a constraint refuses a live checkout whose money was accepted.
+    Checkout.objects.filter(pk=checkout.pk).update(accepted_amount=amount)
+
+
 def received(transfers: Iterable[TransferRow], *, unvouched: Collection[int] = ()) -> Received:
     """Add up the credited transfers that are still on their chains; `unvouched` ones do not count as final."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED]
@@ -284,7 +301,8 @@ class _Movement:
         if amount_received != checkout.amount_received:
             checkout.amount_received = amount_received
             self.changed[checkout.pk] = checkout
-        status = derive_status(CheckoutStatus(checkout.status), sums, needed_units=needed_units(checkout.amount))
+        needed = needed_units(checkout.amount, checkout.accepted_amount)
+        status = derive_status(CheckoutStatus(checkout.status), sums, needed_units=needed)
         if status != checkout.status:
             self.move(checkout, status, paid_at=now)
             mark(f"checkout {status}", checkout.public_id, began=now)
@@ -422,8 +440,10 @@ def _exception(checkout: Checkout, sums: Received, *, is_reversed: bool) -> Chec
     if checkout.status != CheckoutStatus.COMPLETED:
         return CheckoutException.NONE
     # A transfer that came back counts again once it is final again.
-    if is_reversed or sums.confirmed < needed_units(checkout.amount):
+    if is_reversed or sums.confirmed < needed_units(checkout.amount, checkout.accepted_amount):
         return CheckoutException.REVERSED
+    if sums.seen < needed_units(checkout.amount):
+        return CheckoutException.UNDERPAID
     if sums.seen > overpaid_above_units(checkout.amount):
         return CheckoutException.OVERPAID
     return CheckoutException.NONE

@@ -13,7 +13,7 @@ from checkouts.models.checkouts import (
     TeamNote,
     TestStep,
 )
-from checkouts.models.inbox import BuyerReport, InboxDecision, InboxItem
+from checkouts.models.inbox import Acceptance, BuyerReport, Decision, InboxDecision, InboxItem
 from checkouts.models.payments import Payment, RefundNote
 
 __all__ = [
@@ -21,12 +21,14 @@ __all__ = [
     "REFERENCE_LENGTH",
     "SUM_DIGITS",
     "UNKEYED_REFERENCE",
+    "Acceptance",
     "AmountReservation",
     "BuyerReport",
     "Checkout",
     "CheckoutCount",
     "CheckoutQuerySet",
     "DailyTotal",
+    "Decision",
     "InboxDecision",
     "InboxItem",
     "Payment",

@@ -68,6 +68,8 @@ class Checkout(models.Model):
     amount_received = models.DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0)
     # The confirmed sum of the last checkout.underpaid event; a later short top-up is reported again.
     underpaid_reported = models.DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0)
+    # What a person accepted as full payment although it is less than the price; it counts as paid from there on.
+    accepted_amount = models.DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, null=True)
     # How many events were written; numbers the next one, so that none is written twice.
     event_count = models.PositiveIntegerField(default=0)
     replaces = models.OneToOneField("self", models.PROTECT, null=True, related_name="replaced_by")
@@ -91,6 +93,10 @@ class Checkout(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(cancelled_at=None) | Q(status=CheckoutStatus.EXPIRED), name="checkout_cancelled_is_expired"
+            ),
+            models.CheckConstraint(
+                condition=Q(accepted_amount=None) | Q(accepted_amount__gt=0, status=CheckoutStatus.COMPLETED),
+                name="checkout_accepted_is_completed",
             ),
             models.UniqueConstraint(
                 fields=["merchant", "mode", "creation_ref", "amount", "currency"],

@@ -1,12 +1,13 @@
-"""Inbox items, people's decisions about them, and buyers' reports."""
+"""Inbox items, people's decisions about them and about short money, and buyers' reports."""
 
 from django.db import models
 from django.db.models import Q
 
 from accounts.models import Merchant, User
 from accounts.states import Mode
-from checkouts.models.checkouts import Checkout
+from checkouts.models.checkouts import SUM_DIGITS, Checkout
 from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
+from gateway.core.money import TOKEN_DECIMALS
 from wallets.models import Transfer
 
 
@@ -48,8 +49,25 @@ class InboxItem(models.Model):
         return f"{self.reason}: {self.transfer_id}"
 
 
-class InboxDecision(models.Model):
-    """A person's decision about an inbox item. It takes effect at `due_at`, and can be undone until then.
+class Decision(models.Model):
+    """A person's decision. It takes effect at `due_at`, and can be undone until then."""
+
+    actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    decided_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    undone_at = models.DateTimeField(null=True)
+    undone_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    done_at = models.DateTimeField(null=True)
+    # Why it could not take effect, as text; everything is as it was before.
+    failed_at = models.DateTimeField(null=True)
+    failure = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class InboxDecision(Decision):
+    """A decision about an inbox item.
 
     An item has one decision in force: of two people deciding at once, the second gets an error.
     """
@@ -60,15 +78,8 @@ class InboxDecision(models.Model):
     checkout = models.ForeignKey(Checkout, models.PROTECT, null=True, related_name="+")
     # The transaction that sent the money back.
     refund_tx = models.CharField(max_length=128, blank=True)
-    actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
-    decided_at = models.DateTimeField()
-    due_at = models.DateTimeField()
-    undone_at = models.DateTimeField(null=True)
-    undone_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
-    done_at = models.DateTimeField(null=True)
-    # Why it could not take effect, as text; the item is open again.
-    failed_at = models.DateTimeField(null=True)
-    failure = models.CharField(max_length=200, blank=True)
+    # The sum in USD that is accepted as full payment although it is less than the price; null if the price must be reached.
+    accepted_amount = models.DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, null=True)
 
     class Meta:
         constraints = [
@@ -97,6 +108,39 @@ class InboxDecision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.act}: {self.item_id}"
+
+
+class Acceptance(Decision):
+    """A decision that what a checkout received, less than its price, is its full payment.
+
+    A checkout has one in force: of two people accepting at once, the second gets an error.
+    """
+
+    checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="acceptances", db_index=False)
+    # The sum in USD that the person saw. It takes effect with this or more, never with less.
+    amount = models.DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["checkout"],
+                condition=Q(undone_at=None, failed_at=None),
+                name="checkout_has_one_standing_acceptance",
+            ),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="acceptance_amount_positive"),
+            models.CheckConstraint(
+                condition=Q(done_at=None) | Q(undone_at=None, failed_at=None), name="acceptance_ends_once"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["checkout", "-id"], name="acceptances_of_checkout"),
+            models.Index(
+                fields=["due_at"], condition=Q(done_at=None, undone_at=None, failed_at=None), name="acceptance_due"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} for {self.checkout_id}"
 
 
 class BuyerReport(models.Model):

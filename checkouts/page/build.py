@@ -42,7 +42,8 @@ class Conditions:
     """The conditions besides the checkout that decide how it can be paid now.
 
     `reserved` is the exact amount held for what is due, `is_full` says that none is free. `statuses` are the chains'
-    states, `reasons` why some are down; a missing one is fine. With `has_late_money` the checkout cannot be renewed.
+    states, `reasons` why some are down; a missing one is fine. With `has_late_money`, or a successor, the checkout cannot be
+    renewed.
     """
 
     reserved: AmountReservation | None = None
@@ -50,6 +51,18 @@ class Conditions:
     statuses: Mapping[str, ChainStatus] = field(default_factory=dict)
     reasons: Mapping[str, DownReason | None] = field(default_factory=dict)
     has_late_money: bool = False
+    # The page code of the completed checkout that took an expired one's money.
+    successor_code: str = ""
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether an expired checkout's money came late or paid a successor."""
+        return self.has_late_money or bool(self.successor_code)
+
+    @property
+    def successor_url(self) -> str:
+        """Return the address of the successor's receipt; empty if there is none."""
+        return f"{checkout_url(self.successor_code)}/receipt" if self.successor_code else ""
 
 
 def build_page(
@@ -63,10 +76,8 @@ def build_page(
 ) -> CheckoutPage:
     """Build the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
-    stage = _stage(checkout, now)
-    networks = _networks(checkout, conditions, choice, standing)
-    asked = (checkout, conditions, networks, choice, standing)
-    target = _target(*asked) if stage == Stage.PAY else None
+    stage, networks = _stage(checkout, now), _networks(checkout, conditions, choice, standing)
+    target = _target(checkout, conditions, networks, choice, standing) if stage == Stage.PAY else None
     unit, received = _unit(standing), checkout.amount_received
     return CheckoutPage(
         stage=stage,
@@ -88,11 +99,13 @@ def build_page(
         received_number=typed_amount(received),
         remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
+        is_accepted=checkout.accepted_amount is not None,
+        successor_url=conditions.successor_url,
         is_reversed=checkout.exception == CheckoutException.REVERSED,
         is_doubted=any(row.is_doubted for row in standing),
         is_cancelled=checkout.cancelled_at is not None,
-        may_begin_again=may_begin_again(checkout) and not conditions.has_late_money,
-        again_url="" if conditions.has_late_money else again_url(checkout),
+        may_begin_again=may_begin_again(checkout) and not conditions.is_taken,
+        again_url="" if conditions.is_taken else again_url(checkout),
         confirmations=_confirmations(standing) if stage == Stage.SEEN else None,
         transfers=tuple(_shown(row) for row in standing),
         return_url=return_url(checkout),

@@ -213,6 +213,10 @@ class CheckoutPage:
     received_number: str
     remaining: str
     excess: str
+    # The merchant took less than the price as full payment.
+    is_accepted: bool
+    # The receipt of the checkout that took an expired one's money; empty if there is none.
+    successor_url: str
     is_reversed: bool
     # A network that it was paid on was halted, and may have lost the payment.
     is_doubted: bool

@@ -36,7 +36,7 @@ from checkouts.rescue.answers import UNREADABLE, answer_for
 from checkouts.rescue.service import look_into
 from checkouts.reservations import choose_exact_amount, is_exhausted
 from checkouts.rows import credited_transfers
-from checkouts.selectors import has_late_money, reserved_amount
+from checkouts.selectors import has_late_money, reserved_amount, successor_code
 from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
@@ -99,7 +99,7 @@ def asked_page(
 
 def _conditions(checkout: Checkout, now: datetime) -> Conditions:
     if not takes_money(checkout, now=now):
-        return Conditions(has_late_money=has_late_money(checkout))
+        return Conditions(has_late_money=has_late_money(checkout), successor_code=successor_code(checkout))
     # Simulated money does not depend on the chains' state.
     is_live = checkout.mode == Mode.LIVE
     statuses, reasons = (chain_statuses(now=now), down_reasons(now=now)) if is_live else ({}, {})
@@ -254,7 +254,8 @@ def try_again(request: HttpRequest, code: str) -> HttpResponse:
         count_visit(request, AGAIN, code)
     except errors.RateLimitError as error:
         return too_many(request, error)
-    may_begin = may_begin_again(checkout) and not has_late_money(checkout)
+    is_taken = has_late_money(checkout) or bool(successor_code(checkout))
+    may_begin = may_begin_again(checkout) and not is_taken
     if not may_begin or not is_from_our_page(request):
         return _see_page(request, code)
     try:

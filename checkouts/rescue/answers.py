@@ -10,7 +10,7 @@ from django.db import transaction
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.states import Mode
-from checkouts.models import BuyerReport, Checkout
+from checkouts.models import BuyerReport, Checkout, Payment
 from checkouts.payloads import remaining_units
 from checkouts.rescue.rules import UNDECIDED, Case, Standing, credited_case
 from checkouts.rows import TransferRow
@@ -126,13 +126,21 @@ def _answer(report: BuyerReport, checkout: Checkout, transfers: Sequence[Transfe
     if paid is not None and paid.is_doubted:
         # Whether it is credited is not known now; the page says so.
         return None
-    if paid is not None:
+    if checkout.status == CheckoutStatus.EXPIRED and _paid_its_successor(checkout, names):
+        case = Case.CREDITED
+    elif paid is not None:
         is_final = paid.state == TransferState.CONFIRMED
         case = credited_case(standing_of(checkout), is_final=is_final)
     elif case in _CREDITED:
         # A reorg removed it; the page already shows that.
         return None
     return _shown(report, checkout, case, paid)
+
+
+def _paid_its_successor(expired: Checkout, hashes: set[str | None]) -> bool:
+    """Return whether the merchant accepted a transaction's money for an expired checkout."""
+    taken = Payment.objects.filter(checkout__replaces=expired, transfer__tx_hash__in=hashes - {None})
+    return taken.exclude(transfer__state=TransferState.ORPHANED).exists()
 
 
 def standing_of(checkout: Checkout) -> Standing:

@@ -61,6 +61,19 @@ def _part_paid_and_expired() -> Checkout:
     return move(checkout, CheckoutStatus.EXPIRED, exception=CheckoutException.UNDERPAID)
 
 
+def _accepted() -> Checkout:
+    # Without a shop to return to, so that the page stays.
+    checkout = make_underpaid(redirect_url="")
+    return move(checkout, CheckoutStatus.COMPLETED, accepted_amount=20)
+
+
+def _accepted_after_expiry() -> Checkout:
+    checkout = _part_paid_and_expired()
+    successor = make_completed(merchant=checkout.merchant, replaces=checkout)
+    move(successor, CheckoutStatus.COMPLETED, exception=CheckoutException.UNDERPAID)
+    return checkout
+
+
 def _slow() -> Checkout:
     make_live_chain("base", height=10, head=99)
     return make_page_checkout()
@@ -111,6 +124,8 @@ STATES = {
     "expired": State(make_expired),
     "expired-retry": State(_retriable),
     "expired-part-paid": State(_part_paid_and_expired),
+    "accepted": State(_accepted),
+    "accepted-after-expiry": State(_accepted_after_expiry),
     "test-mode": State(make_test_checkout),
     "exact-amount": State(make_test_checkout, "?chain=tron"),
     "exact-asked": State(_only_exact),

@@ -9,6 +9,8 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.states import Mode
+from checkouts.inbox.acceptances import apply_acceptances
+from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.models import Checkout
 from checkouts.testmode import play_due_steps
 from mails.models import OutgoingMail
@@ -103,6 +105,32 @@ def test_money_in_escrow_is_released_on_screen(open_desk: Callable[..., Page]) -
     expect(page.get_by_text("Released by")).to_contain_text(desk.user.email)
     expect(page.get_by_role("button", name="Release…")).to_have_count(0)
     assert look(page, "dashboard-escrow-released") == []
+
+
+def test_a_short_payment_is_accepted_undone_and_accepted_again_on_screen(open_desk: Callable[..., Page]) -> None:
+    desk = make_desk()
+    short = make_underpaid(merchant=desk.merchant)
+    arguments = {"checkout_id": short.public_id}
+    page = open_desk(desk, "dashboard_checkout", arguments, device_scale_factor=2)
+    expect(page.get_by_role("heading", name="29.00 USD is missing")).to_be_visible()
+    assert look(page, "dashboard-short") == []
+    page.get_by_role("button", name="Accept as paid…").click()
+    dialog = page.get_by_role("dialog", name="Accept 20.00 as full payment?")
+    expect(dialog).to_be_visible()
+    assert look(page, "dashboard-short-sure") == []
+    dialog.get_by_role("button", name="Accept as paid").click()
+    expect(page.get_by_text("Being accepted as paid")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="29.00 USD is missing")).to_be_visible()
+    page.get_by_role("button", name="Accept as paid…").click()
+    dialog.get_by_role("button", name="Accept as paid").click()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    assert look(page, "dashboard-short-waiting") == []
+    assert apply_acceptances(now=timezone.now() + UNDO_SPAN) == 1
+    # The page looks by itself what came of it.
+    expect(page.locator("#live").get_by_text("Accepted, part paid")).to_be_visible()
+    expect(page.get_by_text("Being accepted as paid")).to_have_count(0)
+    assert look(page, "dashboard-short-accepted") == []
 
 
 def test_on_a_phone_a_receipt_is_sent_to_the_buyer_at_the_counter(

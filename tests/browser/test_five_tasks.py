@@ -25,7 +25,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from accounts.models import Invitation
 from accounts.states import Role
-from checkouts.inbox.service import UNDO_SPAN, apply_decisions
+from checkouts.inbox.service import apply_decisions
+from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from tests.browser.conftest import DESKTOP, PHONE

@@ -7,7 +7,8 @@ from django.db import transaction
 
 from accounts.audit.actors import Actor
 from accounts.models import Merchant
-from checkouts.inbox.service import UNDO_SPAN, decide_item
+from checkouts.inbox.service import decide_item
+from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason

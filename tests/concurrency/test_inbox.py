@@ -11,7 +11,8 @@ from django.db import connection, models, transaction
 from accounts.audit.actors import Actor
 from accounts.models import User
 from checkouts.inbox import service
-from checkouts.inbox.service import UNDO_SPAN, apply_decisions, decide_item, undo_decision
+from checkouts.inbox.service import apply_decisions, decide_item, undo_decision
+from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.lifecycle.moves import expire, recompute
 from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus

@@ -5,7 +5,8 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.states import Mode
-from checkouts.inbox.service import UNDO_SPAN, apply_decisions
+from checkouts.inbox.service import apply_decisions
+from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason, RescueVerdict
 from tests.checkouts.inboxes import REFUND

@@ -11,7 +11,7 @@ from django.db import models
 from accounts.audit.service import record
 from accounts.models import AuditEntry, AuditSeal, IdempotencyKey, Invitation, Membership, Merchant
 from accounts.states import Role
-from checkouts.models import AmountReservation, BuyerReport, InboxDecision, InboxItem
+from checkouts.models import Acceptance, AmountReservation, BuyerReport, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
 from links.models import SubscriberMail
 from links.states import MailKind
@@ -182,6 +182,10 @@ def _decision() -> InboxDecision:
     return InboxDecision.objects.create(item=_item_of_inbox(), act=InboxAct.DISMISS, decided_at=NOON, due_at=NOON)
 
 
+def _acceptance() -> Acceptance:
+    return Acceptance.objects.create(checkout=make_checkout(), amount=20, decided_at=NOON, due_at=NOON)
+
+
 def _report() -> BuyerReport:
     checkout = make_checkout()
     return BuyerReport.objects.create(
@@ -279,11 +283,15 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     ),
     "checkout_amount_positive": (make_checkout, lambda _: ANOTHER | {"amount": 0}),
     "checkout_completed_has_paid_at": (make_checkout, lambda _: ANOTHER | {"status": CheckoutStatus.COMPLETED}),
+    "checkout_accepted_is_completed": (make_checkout, lambda _: ANOTHER | {"accepted_amount": 20}),
     "checkout_cancelled_is_expired": (make_checkout, lambda _: ANOTHER | {"cancelled_at": NOON}),
     "one_reservation_per_price": (_reservation, lambda row: _unlike(row) | {"suffix": 200}),
     "suffix_below_one_cent": (_reservation, lambda row: _unlike(row) | {"suffix": 10_000, "price": 26}),
     "inbox_item_once_per_reason": (_item_of_inbox, _same),
     "inbox_credit_names_its_checkout": (_decision, lambda _: {"act": InboxAct.CREDIT, "item": _item_of_inbox()}),
+    "checkout_has_one_standing_acceptance": (_acceptance, _same),
+    "acceptance_amount_positive": (_acceptance, lambda _: {"amount": 0, "checkout": make_checkout()}),
+    "acceptance_ends_once": (_acceptance, lambda _: {"done_at": NOON, "undone_at": NOON}),
     "buyer_report_once": (_report, _same),
     "deposit_address_once_per_salt": (make_deposit, lambda _: {"key": b"another"}),
     "deposit_outflow_once": (outflow, _same),

@@ -33,6 +33,7 @@ FILES = {
     "payments",
     "inbox",
     "inbox_decisions",
+    "acceptances",
     "buyer_reports",
     "payment_links",
     "link_templates",

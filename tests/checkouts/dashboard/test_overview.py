@@ -249,13 +249,18 @@ def test_an_expired_checkout_with_money_offers_to_accept_it(owner: Desk) -> None
     assert "Accept 25.00 USDC that came late?" in sure.text
 
 
-def test_late_money_that_is_short_is_not_offered_to_be_accepted(owner: Desk) -> None:
+def test_late_money_that_is_short_is_offered_to_be_accepted_as_paid(owner: Desk) -> None:
     item = late_item(late=20 * DOLLAR, merchant=owner.merchant)
-    assert acts(checkout_page(owner, item)) == [["refunded", "dismiss"]]
+    both = ["accept_late", "refunded", "dismiss"]
+    page = checkout_page(owner, item)
+    assert acts(page) == [both]
+    assert "Accept as paid…" in page.text
     assert item.checkout is not None
     late_for(item.checkout, 5 * DOLLAR)
-    both = ["accept_late", "refunded", "dismiss"]
-    assert acts(checkout_page(owner, item)) == [both, both]
+    page = checkout_page(owner, item)
+    assert acts(page) == [both, both]
+    assert "Accept late payment…" in page.text
+    assert "Accept as paid…" not in page.text
 
 
 def test_money_that_was_not_needed_and_alarms_are_shown_too(owner: Desk) -> None:

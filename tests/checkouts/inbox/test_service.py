@@ -9,7 +9,8 @@ from django.db import IntegrityError, transaction
 from accounts.audit.actors import Actor
 from accounts.models import AuditEntry
 from accounts.states import Mode
-from checkouts.inbox.service import apply_decisions, late_units, undo_decision
+from checkouts.inbox.service import apply_decisions, undo_decision
+from checkouts.inbox.successors import late_units
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem, Payment

@@ -6,8 +6,9 @@ import pytest
 from django.utils import timezone
 
 from accounts.audit.actors import Actor
-from checkouts.inbox import service
-from checkouts.inbox.service import apply_decisions, late_units
+from checkouts.inbox import successors
+from checkouts.inbox.service import apply_decisions
+from checkouts.inbox.successors import late_units
 from checkouts.lifecycle.endings import note_refund
 from checkouts.models import Checkout, RefundNote
 from checkouts.states import InboxAct
@@ -42,14 +43,14 @@ def test_what_a_successor_took_is_not_sent_back() -> None:
 
 def test_a_refund_noted_while_late_money_is_accepted_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     item = late_item(before=10 * DOLLAR, late=15 * DOLLAR)
-    expired, lock = item.checkout, service._lock_expired
+    expired, lock = item.checkout, successors._lock_expired
     assert expired is not None
 
     def lock_late(of: Any) -> Checkout:
         noted(expired)
         return lock(of)
 
-    monkeypatch.setattr(service, "_lock_expired", lock_late)
+    monkeypatch.setattr(successors, "_lock_expired", lock_late)
     decide(item, InboxAct.ACCEPT_LATE)
     assert apply_decisions(now=DONE) == 0
     assert "marked as refunded" in item.decisions.get().failure

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Branding, Membership, Merchant
 from accounts.states import Mode, Role
-from checkouts.inbox.service import accept_late
+from checkouts.inbox.successors import accept_late
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout, InboxItem
 from checkouts.page.receipts import receipt_words

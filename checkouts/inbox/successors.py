@@ -1,0 +1,196 @@
+"""Successors: a new checkout takes the money of an expired one, which never changes, and completes."""
+
+import secrets
+from collections import Counter
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from accounts.states import Mode
+from checkouts.amounts import needed_units
+from checkouts.attribution.credit import write_credits
+from checkouts.errors import DecisionFailedError
+from checkouts.inbox.undo import STANDING
+from checkouts.lifecycle.counts import DayChange, add_to_days, count, day_of
+from checkouts.lifecycle.moves import complete_short, recompute
+from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
+from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
+from gateway.core.ids import new_id
+from gateway.core.money import to_units
+from wallets.models import Transfer
+from wallets.states import TransferState
+
+LATE_KINDS: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
+# Copied from the expired checkout.
+_INHERITED: Final = (
+    "merchant_id",
+    "mode",
+    "amount",
+    "currency",
+    "description",
+    "metadata",
+    "customer_email",
+    "redirect_url",
+    "webhook_url",
+    "customer_ref",
+    "product_ref",
+    "order_ref",
+    # The money does not move: the successor shares the expired checkout's hold.
+    "escrow",
+)
+
+
+def late_items(item: InboxItem) -> list[InboxItem]:
+    """Return the item and its checkout's other late items without a decision.
+
+    Transfers that a reorg removed, or that were credited elsewhere, are left out.
+    """
+    return _late_items(item.checkout_id, item.pk) if item.checkout_id else []
+
+
+def late_items_of(checkout_id: int) -> list[InboxItem]:
+    """Return an expired checkout's late items without a decision, but for money that is gone or was credited elsewhere."""
+    return _late_items(checkout_id, None)
+
+
+def _late_items(checkout_id: int, item_id: int | None) -> list[InboxItem]:
+    decided = InboxDecision.objects.filter(STANDING, item=OuterRef("pk"))
+    undecided = Q(reason__in=LATE_KINDS) & ~Exists(decided)
+    unused = Q(transfer__claim=None) | Q(transfer__payment__checkout=checkout_id)
+    found = InboxItem.objects.filter(Q(pk=item_id) | undecided, unused, status=InboxStatus.OPEN, checkout=checkout_id)
+    return list(found.exclude(transfer__state=TransferState.ORPHANED).order_by("pk"))
+
+
+def late_units(item: InboxItem) -> int:
+    """Return the successor's total in base units: the expired one's payments and all late money."""
+    items = late_items(item)
+    if item.checkout_id is None or not items:
+        return 0
+    transfers = Transfer.objects.filter(pk__in=_transfer_ids(item.checkout_id, items))
+    return sum(int(transfer.units) for transfer in transfers)
+
+
+def accept_late(item: InboxItem, *, least: Decimal | None = None, now: datetime) -> Checkout:
+    """Create the successor of an item's expired checkout, paid by all its money; return it completed.
+
+    `least` is the sum in USD that a person accepts although it is less than the price; without it, the price must be
+    reached. Raises DecisionFailedError where the money is not enough, not final, or the checkout has a successor already.
+    """
+    if item.checkout_id is None:
+        raise DecisionFailedError("No expired checkout matches this money.")
+    items = _hold_late_items(item.checkout_id, item.pk)
+    if item.pk not in {late.pk for late in items}:
+        raise DecisionFailedError("The network reversed this transfer, or it has already been credited.")
+    return _succeed_with(item.checkout_id, items, least, now)
+
+
+def accept_expired(checkout_id: int, *, least: Decimal, now: datetime) -> Checkout:
+    """Create the successor of an expired checkout that received at least `least` USD, less than its price; return it completed.
+
+    Late money that nobody decided about pays it too. Raises DecisionFailedError as `accept_late`.
+    """
+    return _succeed_with(checkout_id, _hold_late_items(checkout_id, None), least, now)
+
+
+def _succeed_with(checkout_id: int, items: Sequence[InboxItem], least: Decimal | None, now: datetime) -> Checkout:
+    transfers = _lock_transfers(_transfer_ids(checkout_id, items))
+    expired = _lock_expired(checkout_id)
+    if _transfer_ids(checkout_id, items) != {transfer.pk for transfer in transfers}:
+        raise DecisionFailedError("Its first payment has been marked as refunded.")
+    is_short = _refuse_unready(expired, transfers, least)
+    successor = _succeed(expired, now)
+    _hand_over(expired, successor, transfers, now)
+    if is_short and least is not None:
+        complete_short(successor, least=least, now=now)
+    else:
+        recompute([successor], now=now)
+    if successor.status != CheckoutStatus.COMPLETED:
+        raise DecisionFailedError("The money is not enough for the price.")
+    resolved = InboxItem.objects.filter(pk__in=[other.pk for other in items])
+    resolved.update(status=InboxStatus.CREDITED, resolved_at=now)
+    return successor
+
+
+def _hold_late_items(checkout_id: int, item_id: int | None) -> list[InboxItem]:
+    """Lock the late items, then read again: another decision may have changed them."""
+    ids = {late.pk for late in _late_items(checkout_id, item_id)}
+    held = InboxItem.objects.select_for_update(of=("self",), no_key=True)
+    list(held.filter(pk__in=ids).order_by("pk"))
+    return [late for late in _late_items(checkout_id, item_id) if late.pk in ids]
+
+
+def standing_payments(checkout_id: int) -> QuerySet[Payment]:
+    """Return a checkout's payments except those that a reorg removed and those that the merchant refunded."""
+    paid = Payment.objects.filter(checkout=checkout_id, checkout__refund_note__isnull=True)
+    return paid.exclude(transfer__state=TransferState.ORPHANED)
+
+
+def _transfer_ids(checkout_id: int, items: Sequence[InboxItem]) -> set[int]:
+    ids = set(standing_payments(checkout_id).values_list("transfer_id", flat=True))
+    return ids | {item.transfer_id for item in items}
+
+
+def _lock_transfers(ids: Collection[int]) -> list[Transfer]:
+    rows = Transfer.objects.select_for_update(of=("self",), no_key=True)
+    return list(rows.filter(pk__in=ids).order_by("pk"))
+
+
+def _lock_expired(checkout_id: int) -> Checkout:
+    expired = Checkout.objects.locked().filter(pk=checkout_id).first()
+    if expired is None or expired.status != CheckoutStatus.EXPIRED:
+        raise DecisionFailedError("No expired checkout matches this money.")
+    if Checkout.objects.filter(replaces=expired).exists():
+        raise DecisionFailedError("Late money was accepted for this checkout before.")
+    return expired
+
+
+def _refuse_unready(expired: Checkout, transfers: Sequence[Transfer], least: Decimal | None) -> bool:
+    """Return whether the money falls short of the price. Raises DecisionFailedError if it does and that was not accepted."""
+    # Otherwise a fork could leave a successor that cannot be paid.
+    if any(transfer.state != TransferState.CONFIRMED for transfer in transfers):
+        raise DecisionFailedError("Some of this money is not final yet. Wait until it is.")
+    units = sum(int(transfer.units) for transfer in transfers)
+    is_short = units < needed_units(expired.amount)
+    if is_short and least is None:
+        raise DecisionFailedError("The money is not enough for the price.")
+    if is_short and least is not None and units < to_units(least):
+        raise DecisionFailedError(
+            "Some of the money that was accepted is gone. Look at what is left, and decide again."
+        )
+    return is_short
+
+
+def _succeed(expired: Checkout, now: datetime) -> Checkout:
+    inherited = {name: getattr(expired, name) for name in _INHERITED}
+    successor = Checkout.objects.create(
+        public_id=new_id(f"chk_{Mode(expired.mode)}"),
+        replaces=expired,
+        # It is paid from the start, so it offers nothing.
+        offers={},
+        amount_received=Decimal(0),
+        underpaid_reported=Decimal(0),
+        deposit_nonce=secrets.token_bytes(32),
+        expires_at=now,
+        created_at=now,
+        **inherited,
+    )
+    key = (expired.merchant_id, expired.mode, str(CheckoutStatus.PENDING))
+    count(Counter({key: 1}))
+    today = day_of(now)
+    add_to_days([DayChange(expired.merchant_id, expired.mode, today, made=successor.pk)])
+    return successor
+
+
+def _hand_over(expired: Checkout, successor: Checkout, transfers: Sequence[Transfer], now: datetime) -> None:
+    paid = set(standing_payments(expired.pk).values_list("transfer_id", flat=True))
+    if not paid <= {transfer.pk for transfer in transfers}:
+        # Rows that are not locked may change meanwhile.
+        raise DecisionFailedError("More money arrived for it just now. Decide again.")
+    handed = Payment.objects.filter(transfer__in=paid)
+    handed.update(checkout=successor, handed_by=expired)
+    fresh = [transfer for transfer in transfers if transfer.pk not in paid]
+    reason = f"late for {expired.public_id}, accepted by a person"
+    write_credits([(transfer, successor, reason) for transfer in fresh], now)
