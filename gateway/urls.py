@@ -32,5 +32,6 @@ urlpatterns = [
     path("status.json", status.status_json, name="status-json"),
     path("", include("checkouts.page.urls")),
     path("", include("links.page.urls")),
+    path("", include("payouts.page.urls")),
     path("", include("accounts.brand.urls")),
 ]

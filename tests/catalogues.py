@@ -45,7 +45,7 @@ _IN_ENGLISH: Final = (
     "templates/mfa/",
     "templates/gateway/operator/",
 )
-_CODE: Final = ("gateway", "mails", "accounts", "wallets", "checkouts", "links")
+_CODE: Final = ("gateway", "mails", "accounts", "wallets", "checkouts", "links", "payouts")
 # Whatever a translation must say as the original does: placeholders, and the names of tags with their attributes.
 _FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|</?[a-z][^>]*>")
 # First strong isolate and its end: between them a text has a direction of its own (Unicode Standard Annex 9).

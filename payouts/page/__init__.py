@@ -1,0 +1,1 @@
+"""The claim page: where the recipient of a payout says where the money goes, and reads what became of it."""

@@ -1,0 +1,135 @@
+"""Builds the claim page's data, which its template only arranges. No clock, no HTTP.
+
+References, metadata and other payments are not included, so the template cannot show them by mistake.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from accounts.brand.facts import Brand, brand_of
+from accounts.states import Mode
+from gateway.core.money import readable_units
+from payouts.models import Payout
+from payouts.states import PayoutException, PayoutKind, PayoutStatus
+from wallets.networks import chain_spec, decimals_of, shown_address
+
+
+class ClaimStage(StrEnum):
+    """What the page asks for or says."""
+
+    OPEN = "open"
+    """It asks for an address."""
+    REQUESTED = "requested"
+    """It has one, which can be changed."""
+    SENDING = "sending"
+    """The merchant approved, and pays."""
+    PAID = "paid"
+    REVERSED = "reversed"
+    """A reorg took the money back."""
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+_STAGES: Final = {
+    PayoutStatus.OPEN: ClaimStage.OPEN,
+    PayoutStatus.REQUESTED: ClaimStage.REQUESTED,
+    PayoutStatus.APPROVED: ClaimStage.SENDING,
+    PayoutStatus.SENDING: ClaimStage.SENDING,
+    PayoutStatus.PAID: ClaimStage.PAID,
+    PayoutStatus.CANCELLED: ClaimStage.CANCELLED,
+    PayoutStatus.EXPIRED: ClaimStage.EXPIRED,
+}
+
+
+class Problem(StrEnum):
+    """Why an address was refused."""
+
+    NONE = ""
+    MISTYPED = "mistyped"
+    UNREADABLE = "unreadable"
+    OURS = "ours"
+    TOKEN = "token"  # noqa: S105
+    LOST = "lost"
+    LATE = "late"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A chain and token that the recipient may choose. `name` is the value of the form's field."""
+
+    name: str
+    label: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPage:
+    """The data of the page. `amount` is for people; `address` as wallets show it, empty until it is known."""
+
+    stage: ClaimStage
+    is_refund: bool
+    is_test: bool
+    brand: Brand
+    amount: str
+    token: str
+    chain_name: str
+    reason: str
+    address: str
+    options: tuple[Option, ...]
+    until: datetime | None
+    tx_hash: str
+    tx_url: str
+
+    @property
+    def merchant_name(self) -> str:
+        """Return the merchant's name as recipients know it."""
+        return self.brand.name
+
+    @property
+    def takes_address(self) -> bool:
+        """Whether the address may be given or changed."""
+        return self.stage in {ClaimStage.OPEN, ClaimStage.REQUESTED}
+
+
+def build_claim_page(payout: Payout, *, now: datetime) -> ClaimPage:
+    """Build the page of a payout whose merchant, branding and movement are loaded."""
+    spec = chain_spec(payout.chain)
+    tx_hash = payout.movement.tx_hash if payout.movement else payout.imported_tx
+    is_live = payout.mode == Mode.LIVE
+    return ClaimPage(
+        stage=stage_of(payout, now=now),
+        is_refund=payout.kind == PayoutKind.REFUND,
+        is_test=not is_live,
+        brand=brand_of(payout.merchant),
+        amount=readable_units(int(payout.units), decimals_of(payout.chain, payout.token)),
+        token=payout.token,
+        chain_name=spec.title,
+        reason=payout.reason,
+        address=shown_address(payout.address) if payout.address else "",
+        options=_options(payout.choices, (payout.chain, payout.token)),
+        until=payout.claim_until,
+        tx_hash=tx_hash,
+        tx_url=(spec.transaction_url(tx_hash) or "") if tx_hash and is_live else "",
+    )
+
+
+def stage_of(payout: Payout, *, now: datetime) -> ClaimStage:
+    """Return the page's stage. A link is over at its time, even before the payout is moved."""
+    if payout.exception == PayoutException.REVERSED:
+        return ClaimStage.REVERSED
+    stage = _STAGES[PayoutStatus(payout.status)]
+    is_over = payout.claim_until is not None and payout.claim_until <= now
+    return ClaimStage.EXPIRED if stage == ClaimStage.OPEN and is_over else stage
+
+
+def _options(choices: Sequence[Sequence[str]], present: tuple[str, str]) -> tuple[Option, ...]:
+    """Return what may be chosen from; empty if there is nothing to choose."""
+    if len(choices) < 2:
+        return ()
+    return tuple(
+        Option(f"{chain}:{token}", f"{token} · {chain_spec(chain).title}", (chain, token) == present)
+        for chain, token in choices
+    )

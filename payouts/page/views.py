@@ -1,0 +1,89 @@
+"""The claim page `/r/<code>`. It needs no script, and whoever has its address may say where the money goes."""
+
+from typing import Final
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from accounts.brand.facts import with_brand
+from gateway.core.api import errors
+from gateway.core.api.rate_limits import Limit
+from gateway.core.web.compact import compact_page
+from gateway.core.web.languages import keep_language
+from gateway.core.web.pages import count_visit, too_many, uncached
+from payouts.claims import claimed_payout
+from payouts.models import Payout
+from payouts.page.build import Problem, build_claim_page
+from payouts.service import set_address
+from payouts.states import AddressBy
+from wallets.chains.base import MISTYPED
+
+# Limits per client for one claim page.
+PAGE: Final = Limit("claim.page", 60)
+CLAIM: Final = Limit("claim.post", 10)
+LONGEST_ADDRESS: Final = 100
+
+# Parts of the words with which an address is refused (`payouts.service.payable_address`), and what the page says instead,
+# in the reader's language.
+_REFUSALS: Final = (
+    (MISTYPED, Problem.MISTYPED),
+    ("token contract", Problem.TOKEN),
+    ("money sent there is lost", Problem.LOST),
+    ("the network keeps for itself", Problem.LOST),
+    ("this gateway", Problem.OURS),
+    ("your own", Problem.OURS),
+)
+
+
+@compact_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def claim_page(request: HttpRequest, code: str) -> HttpResponse:
+    """Show a payout to its recipient; a POST gives its address. Raises Http404 for an unknown code."""
+    try:
+        count_visit(request, CLAIM if request.method == "POST" else PAGE, code)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    payout = _found(code)
+    if request.method != "POST":
+        return _show(request, payout)
+    try:
+        _claim(request, payout)
+    except errors.ConflictError:
+        return _show(request, _found(code), Problem.LATE, status=409)
+    except errors.InvalidRequestError as error:
+        return _show(request, payout, problem_of(error), status=422)
+    return uncached(HttpResponse(status=303), {"Location": keep_language(request.path, request)})
+
+
+def problem_of(error: errors.InvalidRequestError) -> Problem:
+    """Return what to say about an address that was refused."""
+    found = (problem for words, problem in _REFUSALS if words in error.message)
+    return next(found, Problem.UNREADABLE)
+
+
+def _found(code: str) -> Payout:
+    payout = claimed_payout(code)
+    if payout is None:
+        raise Http404
+    return with_brand(Payout.objects.select_related("movement")).get(pk=payout.pk)
+
+
+def _claim(request: HttpRequest, payout: Payout) -> None:
+    """Give the address of the form. Raises InvalidRequestError, and ConflictError where it is too late."""
+    typed = request.POST.get("address", "").strip()
+    # A NUL byte is part of no address, and PostgreSQL takes none.
+    if len(typed) > LONGEST_ADDRESS or "\0" in typed:
+        raise errors.InvalidRequestError("The address is too long.", param="address", code="address_invalid")
+    chain, _, token = request.POST.get("choice", "").partition(":")
+    set_address(payout, address=typed, chain=chain, token=token, by=AddressBy.CLAIM, now=timezone.now())
+
+
+def _show(request: HttpRequest, payout: Payout, problem: Problem = Problem.NONE, *, status: int = 200) -> HttpResponse:
+    context = {
+        "page": build_claim_page(payout, now=timezone.now()),
+        "problem": problem,
+        "typed_address": request.POST.get("address", "")[:LONGEST_ADDRESS],
+    }
+    return uncached(render(request, "payouts/claim.html", context, status=status))

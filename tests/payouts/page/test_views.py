@@ -1,0 +1,187 @@
+"""What the claim page shows and takes in each state."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings as configured
+from django.test import Client
+
+from accounts.audit.actors import SYSTEM
+from accounts.models import Merchant
+from payouts.claims import claim_code
+from payouts.models import Payout
+from payouts.page.views import CLAIM
+from payouts.service import cancel_payout, conclude_payout, expire_claims
+from payouts.states import AddressBy, PayoutException, PayoutStatus
+from tests.factories import NOON, USDC_ON_BASE, make_wallet
+from tests.links.payer import Payer
+from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, outflow_for, refund_of
+from wallets.chains.evm.family import EVM_FAMILY
+
+pytestmark = pytest.mark.usefixtures("db", "still_noon")
+
+BURN = EVM_FAMILY.nobody
+MISTYPED = BUYER[:-1] + ("A" if BUYER[-1].islower() else "a")
+FORM = 'name="address"'
+
+
+@pytest.fixture
+def claimed(merchant: Merchant) -> Payout:
+    """A refund of 5 USDC whose recipient gives an address."""
+    values = {"reason": "Two mugs came broken", "metadata": '{"secret":"ledger"}', "reference": "rma-17"}
+    return refund_of(make_paid(merchant), 5_000_000, email="ann@example.test", **values).payout
+
+
+def path_of(payout: Payout) -> str:
+    return f"/r/{claim_code(payout)}"
+
+
+def give(payout: Payout, address: str = BUYER, **filled: str) -> Any:
+    return Client().post(path_of(payout), {"address": address, **filled})
+
+
+def test_the_page_says_what_is_sent_and_asks_where(payer: Payer, claimed: Payout) -> None:
+    text = payer.look(path_of(claimed))
+    for words in ("5.00", "USDC", "Base", "Halden Roasters", "Two mugs came broken", "Send my address", FORM):
+        assert words in text
+    assert "Is it an exchange's address?" in text
+    assert "secret phrase" in text
+
+
+def test_it_shows_no_more_than_the_recipient_may_know_and_needs_no_script(claimed: Payout) -> None:
+    answer = Client().get(path_of(claimed))
+    for words in ("ledger", "rma-17", "ann@", claimed.public_id, "<script", "chk_"):
+        assert words not in answer.text
+    assert 'content="noindex, nofollow"' in answer.text
+    assert answer["Cache-Control"] == "no-store"
+    policy = answer["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors" in policy
+    assert Client().get("/status")["Content-Security-Policy"] == policy
+
+
+def test_an_address_is_taken_and_can_be_changed_until_it_is_approved(payer: Payer, claimed: Payout) -> None:
+    answer = give(claimed, f" {BUYER.lower()} ")
+    assert (answer.status_code, answer["Location"]) == (303, path_of(claimed))
+    text = payer.look(path_of(claimed))
+    for words in ("We have your address", BUYER, "Change my address", FORM):
+        assert words in text
+    assert give(claimed, OTHER_BUYER).status_code == 303
+    claimed.refresh_from_db()
+    assert (claimed.status, claimed.address, claimed.revision) == (PayoutStatus.REQUESTED, OTHER_BUYER, 2)
+    assert claimed.address_by == AddressBy.CLAIM
+    approved(claimed)
+    text = payer.look(path_of(claimed))
+    assert "Your address is approved" in text
+    assert FORM not in text
+    late = give(claimed, BUYER)
+    assert late.status_code == 409
+    claimed.refresh_from_db()
+    assert claimed.address == OTHER_BUYER
+
+
+def test_a_paid_one_shows_its_transaction(payer: Payer, claimed: Payout) -> None:
+    give(claimed)
+    claimed.refresh_from_db()
+    movement = outflow_for(approved(claimed))
+    conclude_payout(claimed, movement, now=NOON)
+    text = payer.look(path_of(claimed))
+    for words in ("Your money was sent", BUYER, movement.tx_hash):
+        assert words in text
+    assert FORM not in text
+    Payout.objects.update(exception=PayoutException.REVERSED)
+    text = payer.look(path_of(claimed))
+    assert "The network reversed this payment" in text
+    assert "Your money was sent" not in text
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_link_is_over_at_its_time_even_before_the_payout_is_moved(
+    is_moved: bool, payer: Payer, merchant: Merchant
+) -> None:
+    begun = NOON - timedelta(days=30)
+    payout = refund_of(make_paid(merchant), now=begun).payout
+    if is_moved:
+        assert expire_claims(now=NOON) == 1
+    text = payer.look(path_of(payout))
+    assert "This link has expired" in text
+    assert "Ask Halden Roasters for a new one." in text
+    assert FORM not in text
+    assert give(payout).status_code == 409
+    payout.refresh_from_db()
+    assert payout.address == ""
+
+
+def test_a_cancelled_one_says_so(payer: Payer, claimed: Payout) -> None:
+    cancel_payout(claimed, now=NOON, actor=SYSTEM)
+    text = payer.look(path_of(claimed))
+    assert "This was cancelled" in text
+    assert FORM not in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (MISTYPED, "That address has a typing error."),
+        ("ann@example.test", "That is not an address on Base."),
+        ("", "That is not an address on Base."),
+        ("0x" + "1" * 400, "That is not an address on Base."),
+        (BUYER + "\0", "That is not an address on Base."),
+        (USDC_ON_BASE, "That is a token's contract, not a wallet."),
+        (BURN, "Nobody can use money at that address."),
+        ("0x" + "0" * 40, "Nobody can use money at that address."),
+        ("0x" + "0" * 38 + "01", "Nobody can use money at that address."),
+    ],
+)
+def test_an_address_that_loses_the_money_is_refused_in_words(typed: str, words: str, claimed: Payout) -> None:
+    answer = give(claimed, typed)
+    assert answer.status_code == 422
+    assert words in " ".join(answer.text.split())
+    assert 'aria-invalid="true"' in answer.text
+    claimed.refresh_from_db()
+    assert (claimed.status, claimed.address) == (PayoutStatus.OPEN, "")
+
+
+def test_the_merchants_own_wallet_is_refused_in_words(claimed: Payout, merchant: Merchant) -> None:
+    wallet = make_wallet(merchant)
+    answer = give(claimed, wallet.address)
+    assert answer.status_code == 422
+    assert "That address belongs to Halden Roasters or to this site." in " ".join(answer.text.split())
+
+
+def test_the_recipient_chooses_among_what_is_worth_the_same(payer: Payer, merchant: Merchant) -> None:
+    payout = refund_of(make_paid(merchant), choices=[("base", "USDC"), ("polygon", "USDT")]).payout
+    text = payer.look(path_of(payout))
+    assert "USDC · Base" in text
+    assert "USDT · Polygon" in text
+    assert give(payout, choice="polygon:USDT").status_code == 303
+    payout.refresh_from_db()
+    assert (payout.chain, payout.token) == ("polygon", "USDT")
+    assert give(payout, choice="tron:USDT").status_code == 422
+
+
+def test_who_has_no_code_finds_nothing(claimed: Payout) -> None:
+    for path in ("/r/" + "0" * 20, "/r/" + "0" * 19, f"/r/{claimed.public_id}", path_of(claimed).upper()):
+        assert Client().get(path).status_code == 404
+        assert Client().post(path, {"address": BUYER}).status_code == 404
+
+
+def test_a_payout_with_a_given_address_has_no_claim_page(merchant: Merchant) -> None:
+    assert make_payout(merchant).claim_digest is None
+
+
+@pytest.mark.usefixtures("still_clock")
+def test_a_client_posts_ten_times_a_minute_at_most(claimed: Payout) -> None:
+    answers = [give(claimed, "x").status_code for _ in range(CLAIM.most + 1)]
+    assert answers == [422] * 10 + [429]
+    # Its page is still there to be read.
+    assert Client().get(path_of(claimed)).status_code == 200
+
+
+@pytest.mark.parametrize("language", [code for code, _ in configured.LANGUAGES])
+def test_it_speaks_the_readers_language_and_keeps_it(language: str, claimed: Payout) -> None:
+    answer = Client().get(path_of(claimed) + f"?lang={language}")
+    assert f'lang="{language}"' in answer.text
+    given = Client().post(path_of(claimed) + f"?lang={language}", {"address": BUYER})
+    assert given["Location"] == path_of(claimed) + f"?lang={language}"
