@@ -289,6 +289,7 @@ DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="florin@localhost")
 # Functions that return a mail's texts when it is sent, by the prefix of its key; `mails` does not know its callers.
 MAIL_WRITERS = {
     "receipt": "checkouts.page.receipts.receipt_words",
+    "claim": "payouts.mails.claim_words",
     "subscriber": "links.subscriptions.service.subscriber_words",
 }
 
@@ -338,6 +339,8 @@ CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
 RECONCILE_SECONDS = env.float("RECONCILE_SECONDS", default=300.0)
 # How far back the movements of a new watched wallet are read; 0 reads none.
 WALLET_HISTORY_DAYS = env.int("WALLET_HISTORY_DAYS", default=30)
+# How long payouts of a cancelled batch stay locked where nothing ends what was handed out: a list in a drawer can be paid.
+PAYOUT_COOLING_HOURS = env.int("PAYOUT_COOLING_HOURS", default=24)
 # For this long after a checkout expired unpaid, payments near its price are doubtful; 0 turns that off (docs/adr/0005).
 RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
 # Names of Celery tasks to start after transfers were written, so that wallets does not depend on their apps.

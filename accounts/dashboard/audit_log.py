@@ -85,6 +85,8 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "payout.approved": "Payout approved",
         "payout.approval_void": "Approval void: a member who approved may no longer",
         "payout.cancelled": "Payout cancelled",
+        "payout_batch.made": "Batch of payouts handed out",
+        "payout_batch.cancelled": "Batch of payouts cancelled",
         "payout.expired": "Payout expired: nobody gave an address",
         "payout.paid": "Payout found on the chain",
         "inbox.decided": "Inbox item decided",

@@ -8,7 +8,7 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, Final
 
-from django.db.models import Prefetch
+from django.db.models import F, Prefetch, Q
 
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -39,6 +39,7 @@ from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import from_units, readable, readable_units
 from gateway.core.web.badges import Badge
+from wallets.models import Transfer
 from wallets.networks import chain_spec, shown_address
 from wallets.states import TransferState
 
@@ -284,6 +285,7 @@ class Detail:
     is_cancellable: bool
     is_receipt_mailable: bool
     is_refund_notable: bool
+    is_refundable: bool
 
     @property
     def receipt_url(self) -> str:
@@ -364,7 +366,14 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         is_cancellable=not checkout.is_final and not reason_against_cancelling(checkout),
         is_receipt_mailable=not reason_against_receipt(checkout, rows),
         is_refund_notable=refund is None and bool(refundable(checkout)),
+        is_refundable=refund is None and _has_rest(checkout),
     )
+
+
+def _has_rest(checkout: Checkout) -> bool:
+    """Return whether final money that paid a checkout is promised back to nobody yet."""
+    final = Transfer.objects.filter(payment__checkout=checkout, state=TransferState.CONFIRMED)
+    return final.filter(Q(sent_back=None) | Q(sent_back__reserved__lt=F("units"))).exists()
 
 
 def _body(checkout: Checkout, rows: Sequence[TransferRow]) -> str:

@@ -31,6 +31,7 @@ GROUPS: Final = (
         "Money",
         (
             Entry("dashboard_settlements", "Settlements", "incoming"),
+            Entry("dashboard_payouts", "Payouts", "outgoing"),
             Entry("dashboard_receiving_wallets", "Receiving wallets", "wallet"),
             Entry("dashboard_watched_wallets", "Watched wallets", "eye"),
             Entry("dashboard_reports", "Reports", "chart"),

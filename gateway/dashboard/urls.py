@@ -18,6 +18,7 @@ urlpatterns = [
                 path("", include("accounts.dashboard.urls")),
                 path("", include("checkouts.dashboard.urls")),
                 path("", include("links.dashboard.urls")),
+                path("", include("payouts.dashboard.urls")),
                 path("", include("reports.dashboard.urls")),
                 path("", include("x402.dashboard.urls")),
                 path("", include("settlements.dashboard.urls")),

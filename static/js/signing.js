@@ -90,8 +90,8 @@ export async function signTypedData(provider, chain, typed) {
 }
 
 // Sends calls `{to, data, gas?}`, several in one prompt where the wallet can (EIP-5792). Returns the hashes of transactions,
-// none for such a bundle. If a later one of several is declined, those before it were sent.
-export async function sendCalls(provider, chain, calls) {
+// none for such a bundle. `onSent` hears of each call by its place: if a later one is declined, those before it were sent.
+export async function sendCalls(provider, chain, calls, onSent = () => {}) {
   const from = await connect(provider, chain);
   const { chainId } = chain;
   if (calls.length > 1) {
@@ -99,14 +99,16 @@ export async function sendCalls(provider, chain, calls) {
     try {
       const bundle = { version: "2.0.0", from, chainId, atomicRequired: true, calls: batch };
       await ask(provider, "wallet_sendCalls", bundle);
+      calls.forEach((_, place) => onSent(place));
       return [];
     } catch (error) {
       if (!UNABLE_TO_BATCH.includes(error?.code)) throw error;
     }
   }
   const hashes = [];
-  for (const call of calls) {
+  for (const [place, call] of calls.entries()) {
     hashes.push(await ask(provider, "eth_sendTransaction", { from, value: "0x0", chainId, ...call }));
+    onSent(place);
   }
   return hashes;
 }

@@ -10,11 +10,15 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.urls import resolve
+from django.utils import timezone
 from playwright.sync_api import Page
 
+from accounts.audit.actors import Actor
 from accounts.states import Role
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason
+from payouts.batches import Wanted, make_batch
+from payouts.states import Method
 from tests.accounts.fee_entries import charged
 from tests.browser import test_settings, test_webhooks_desk
 from tests.browser.conftest import DESKTOP, PHONE
@@ -28,8 +32,9 @@ from tests.checkouts.inboxes import late_item
 from tests.dashboard.inboxes import make_report, reverse_a_payment
 from tests.dashboard.machines import GAS_KEY, make_machine_payment
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import make_merchant, make_wallet
+from tests.factories import WALLET, make_merchant, make_wallet
 from tests.links.factories import make_subscriber, make_subscription_link, make_template
+from tests.payouts.factories import approved, make_payout
 from tests.reports.takings import copy, earn
 from tests.routes import dashboard_routes
 
@@ -173,6 +178,11 @@ def sell(desk: Desk) -> None:
     ambiguous_item(desk)
     late_item(merchant=merchant, order_ref="HR-20399")
     make_page_checkout(merchant)
+    # One waits for approval, one is to be paid, and one is in a batch.
+    make_payout(merchant)
+    paying = [approved(make_payout(merchant), desk.user) for _ in range(2)]
+    wanted = Wanted([paying[0].public_id], WALLET, Method.LIST)
+    make_batch(merchant, desk.mode, wanted, actor=Actor(desk.user), now=timezone.now())
 
 
 def steps_of(desk: Desk) -> list[str]:

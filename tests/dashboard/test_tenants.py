@@ -19,6 +19,7 @@ from tests.dashboard.machines import make_settlement
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, WALLET, make_checkout, make_key
 from tests.links.factories import make_link, make_template
+from tests.payouts.factories import make_batch, make_payout
 from tests.routes import Route, dashboard_routes
 from tests.webhooks.factories import HOOK, make_endpoint, new_event
 from wallets.models import WatchedWallet
@@ -74,6 +75,8 @@ def objects_of(owner: Desk) -> dict[str, Any]:
         "link_id": make_link(merchant, mode=Mode.LIVE).public_id,
         "settlement_id": settlement.public_id,
         "batch": settlement.batch,
+        "payout_id": make_payout(merchant).public_id,
+        "batch_id": make_batch(merchant).public_id,
         "wallet_id": watched.public_id,
     }
 

@@ -148,6 +148,13 @@ class ChainFamily(Protocol):
         """Return the documented links into wallet apps."""
         ...
 
+    def transfer_data(self, recipient: str, units: int) -> bytes | None:
+        """Return the data of a call that moves base units of the called token to a canonical address.
+
+        None where wallets take no calls.
+        """
+        return None
+
     def wallets_chain_id(self, spec: "ChainSpec") -> str | None:
         """Return the chain's id in browser wallets; None if a page cannot ask them to pay."""
         return None

@@ -14,6 +14,8 @@ from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRe
 from wallets.chains.rpc.client import Call, Node, RefusedError, ask_all
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
 
+# transfer(address,uint256)
+_TRANSFER_SELECTOR: Final = bytes.fromhex("a9059cbb")
 # symbol(), name()
 _NAME_SELECTORS: Final = ("0x95d89b41", "0x06fdde03")
 _WORD: Final = 32
@@ -255,6 +257,10 @@ class EvmFamily(ChainFamily):
     def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
         """Return the link into MetaMask."""
         return wallet_links(request)
+
+    def transfer_data(self, recipient: str, units: int) -> bytes | None:
+        """Return the data of ERC-20's `transfer(address,uint256)`."""
+        return _TRANSFER_SELECTOR + self.address_key(recipient).rjust(_WORD, b"\0") + units.to_bytes(_WORD)
 
     def wallets_chain_id(self, spec: ChainSpec) -> str | None:
         """Return the chain id in hexadecimal; the page writes the transfer itself."""

@@ -1,0 +1,221 @@
+"""Batches: payouts of one chain and token that one wallet pays together, and what becomes of a cancelled one.
+
+A payout is in one batch at most. Nothing here sends money, and nothing here calls a payout paid.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.audit.actors import Actor
+from accounts.audit.service import record
+from accounts.models import Merchant
+from accounts.states import Mode
+from accounts.team.service import mail_owners
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.ids import new_id
+from gateway.core.money import from_units
+from payouts.approvals import recheck_approval
+from payouts.instructions import SHOWN_DIGITS, Line, PayingOrder, order_of, read_line
+from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.states import BatchStatus, Method, PayoutStatus
+from wallets.models import WatchedWallet
+from wallets.networks import chain_spec
+from wallets.selectors import chain_health
+from wallets.watched.service import watch_wallet
+
+MOST_IN_A_BATCH: Final = 500
+_BY_CALLS: Final = frozenset({Method.CALLS, Method.SAFE})
+METHODS: Final = (Method.CALLS, Method.SAFE, Method.LIST)
+"""The methods that a batch can be paid by here, the safest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A batch to be made: public ids of payouts, the paying wallet's address, and how it pays."""
+
+    payouts: Sequence[str]
+    wallet: str
+    method: Method
+
+
+def batch_order(batch: PayoutBatch) -> PayingOrder:
+    """Return what a batch asks its wallet to pay, as it was frozen."""
+    stored = batch.requests.values_list("payout__public_id", "raw")
+    lines = [read_line(payout_id, bytes(raw)) for payout_id, raw in stored]
+    return order_of(batch.public_id, chain_spec(batch.chain), batch.token, lines)
+
+
+def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, now: datetime) -> PayoutBatch:
+    """Freeze approved payouts into a batch, watch the wallet that pays them, and tell owners.
+
+    Raises InvalidRequestError for what no batch can be, and ConflictError (state_conflict) if a payout is not approved,
+    is in another batch, or its chain is not read: nobody would see it paid.
+    """
+    if not 0 < len(set(wanted.payouts)) <= MOST_IN_A_BATCH:
+        raise InvalidRequestError(f"Choose from 1 to {MOST_IN_A_BATCH} payouts.", param="payouts")
+    chosen = list(Payout.objects.of(merchant.pk, mode).filter(public_id__in=wanted.payouts).order_by("pk"))
+    if len(chosen) != len(set(wanted.payouts)):
+        raise InvalidRequestError("Some of these payouts do not exist.", param="payouts")
+    # In transactions of their own: a void approval stays void, whatever becomes of the batch.
+    for payout in chosen:
+        recheck_approval(payout, now=now)
+    return _make(chosen, wanted, actor=actor, now=now)
+
+
+@transaction.atomic
+def _make(chosen: Sequence[Payout], wanted: Wanted, *, actor: Actor, now: datetime) -> PayoutBatch:
+    merchant, mode, chain = chosen[0].merchant, Mode(chosen[0].mode), chosen[0].chain
+    # Before the payouts: it locks the merchant.
+    wallet, _ = watch_wallet(merchant, mode=mode, chain=chain, address=wanted.wallet, actor=actor, now=now)
+    payouts = list(Payout.objects.filter(pk__in=[payout.pk for payout in chosen]).locked())
+    _refuse(payouts, wanted.method, wallet)
+    batch = _write(payouts, wallet, wanted.method, actor=actor, now=now)
+    after = {
+        "payouts": len(payouts),
+        "amount": _amount(batch),
+        "token": batch.token,
+        "chain": batch.chain,
+        "from": wallet.address,
+        "method": batch.method,
+        "digest": batch.digest.hex(),
+    }
+    record(merchant, action="payout_batch.made", actor=actor, object_id=batch.public_id, after=after, now=now)
+    _tell(batch, actor=actor, now=now)
+    return batch
+
+
+@transaction.atomic
+def cancel_batch(batch: PayoutBatch, *, actor: Actor, now: datetime) -> PayoutBatch:
+    """Ask for a batch's payouts back. They stay locked until what was handed out should no longer be paid.
+
+    Raises ConflictError (state_conflict) if the batch is not open.
+    """
+    list(batch.payouts.locked())
+    locked = PayoutBatch.objects.select_for_update(no_key=True).get(pk=batch.pk)
+    if locked.status != BatchStatus.OPEN:
+        raise ConflictError("This batch is already cancelled or paid.", code="state_conflict")
+    # What no deadline ends can be paid for ever: the wait is a guess, and the page says so.
+    cooling_until = locked.valid_until or now + timedelta(hours=settings.PAYOUT_COOLING_HOURS)
+    locked.status, locked.cancelled_at, locked.cooling_until = BatchStatus.CANCELLED, now, cooling_until
+    locked.save(update_fields=["status", "cancelled_at", "cooling_until"])
+    record(locked.merchant, action="payout_batch.cancelled", actor=actor, object_id=locked.public_id, now=now)
+    return locked
+
+
+def close_batches(*, now: datetime) -> int:
+    """Close batches whose payouts are all paid, and cancelled ones that cooled down; return how many.
+
+    Payouts of a cooled batch without an outflow are approved again, once their chain was read past the wait.
+    """
+    unclosed = PayoutBatch.objects.exclude(status=BatchStatus.CLOSED)
+    ended = list(unclosed.exclude(payouts__status=PayoutStatus.SENDING))
+    cooled = unclosed.filter(status=BatchStatus.CANCELLED, cooling_until__lte=now, payouts__status=PayoutStatus.SENDING)
+    read = _read_until(now=now)
+    free = [batch for batch in cooled.distinct() if _is_past(batch, read)]
+    return sum(_close(batch.pk, now=now) for batch in (*ended, *free))
+
+
+@transaction.atomic
+def _close(batch_id: int, *, now: datetime) -> bool:
+    """Close a batch unless an outflow of it is on its way; return whether it is closed now."""
+    payouts = list(Payout.objects.filter(batch=batch_id).locked())
+    batch = PayoutBatch.objects.select_for_update(no_key=True).get(pk=batch_id)
+    sending = [payout for payout in payouts if payout.status == PayoutStatus.SENDING]
+    if batch.status == BatchStatus.CANCELLED:
+        for payout in sending:
+            if payout.movement_id is None:
+                payout.status, payout.batch = PayoutStatus.APPROVED, None
+                payout.save(update_fields=["status", "batch"])
+        sending = [payout for payout in sending if payout.status == PayoutStatus.SENDING]
+    if sending or batch.status == BatchStatus.CLOSED:
+        return False
+    batch.status, batch.closed_at = BatchStatus.CLOSED, now
+    batch.save(update_fields=["status", "closed_at"])
+    return True
+
+
+def _read_until(*, now: datetime) -> dict[str, datetime | None]:
+    return {health.chain: health.known_until for health in chain_health(now=now)}
+
+
+def _is_past(batch: PayoutBatch, read: dict[str, datetime | None]) -> bool:
+    """Whether whatever was paid before the wait ended has been seen."""
+    if batch.mode != Mode.LIVE:
+        return True
+    known = read.get(batch.chain)
+    return known is not None and batch.cooling_until is not None and known >= batch.cooling_until
+
+
+def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) -> None:
+    if len({(payout.chain, payout.token) for payout in payouts}) > 1:
+        raise InvalidRequestError("A batch has one network and one token.", param="payouts")
+    if any(payout.status != PayoutStatus.APPROVED or payout.batch_id for payout in payouts):
+        raise ConflictError(
+            "Some of these payouts are no longer approved, or are being paid. Reload the list.", code="state_conflict"
+        )
+    if any(payout.address == wallet.address for payout in payouts):
+        raise InvalidRequestError("A wallet cannot pay itself. Choose another paying wallet.", param="wallet")
+    spec = chain_spec(wallet.chain)
+    if wallet.mode == Mode.LIVE and not spec.rpc_urls:
+        raise ConflictError(f"Nobody would see it paid: {spec.title} is not read.", code="state_conflict")
+    is_callable = _order("", wallet.chain, payouts[0].token, payouts).takes_calls
+    if method not in METHODS or (method in _BY_CALLS and not is_callable):
+        raise InvalidRequestError(f"Wallets of {spec.title} cannot be asked like that.", param="method")
+
+
+def _write(
+    payouts: Sequence[Payout], wallet: WatchedWallet, method: Method, *, actor: Actor, now: datetime
+) -> PayoutBatch:
+    public_id = new_id("pob_test" if wallet.mode == Mode.TEST else "pob_live")
+    order = _order(public_id, wallet.chain, payouts[0].token, payouts)
+    batch = PayoutBatch.objects.create(
+        public_id=public_id,
+        merchant=wallet.merchant,
+        mode=wallet.mode,
+        chain=wallet.chain,
+        token=payouts[0].token,
+        wallet=wallet,
+        method=method,
+        digest=bytes.fromhex(order.digest()),
+        created_by=actor.person,
+        created_at=now,
+    )
+    raw = {line.payout_id: line.raw() for line in order.lines}
+    PayoutRequest.objects.bulk_create(
+        PayoutRequest(payout=payout, batch=batch, raw=raw[payout.public_id], created_at=now) for payout in payouts
+    )
+    for payout in payouts:
+        payout.status, payout.batch = PayoutStatus.SENDING, batch
+        payout.save(update_fields=["status", "batch"])
+    return batch
+
+
+def _order(batch_id: str, chain: str, token: str, payouts: Iterable[Payout]) -> PayingOrder:
+    lines = [Line(payout.public_id, payout.address, int(payout.units)) for payout in payouts]
+    return order_of(batch_id, chain_spec(chain), token, lines)
+
+
+def _amount(batch: PayoutBatch) -> str:
+    order = batch_order(batch)
+    return f"{from_units(order.units, order.token.decimals):f}"
+
+
+def _tell(batch: PayoutBatch, *, actor: Actor, now: datetime) -> None:
+    amount, title = _amount(batch), chain_spec(batch.chain).title
+    mail_owners(
+        batch.merchant_id,
+        key=f"payout-batch:{batch.public_id}",
+        subject=f"{batch.merchant.name} is about to pay {amount} {batch.token} on {title}",
+        text=(
+            f"{actor.name} made a batch of {batch.requests.count()} payouts: {amount} {batch.token} on {title}, from "
+            f"{batch.wallet.address}.\n\n"
+            f"Its digest begins with {batch.digest.hex()[:SHOWN_DIGITS]}. The page and the Safe file show the same.\n\n"
+            f"If you did not expect this, do not sign it, and look at it now:\n{settings.BASE_URL}/dashboard/"
+        ),
+        now=now,
+    )

@@ -1,0 +1,1 @@
+"""The merchant's pages of refunds and payouts."""

@@ -1,0 +1,184 @@
+"""The list of payouts, and the page of one, where people approve it, change its address or cancel it."""
+
+from typing import Any, Final
+
+from allauth.core.exceptions import ReauthenticationRequired
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.audit.actors import actor_of
+from accounts.freshness import needs_proof
+from accounts.states import Mode
+from accounts.team.access import Seat, SeatedRequest, seated
+from accounts.team.operators import has_factor
+from accounts.team.permissions import Act
+from gateway.core.api.errors import ConflictError, InvalidRequestError, RoleError
+from gateway.core.api.pagination import keyset_page
+from gateway.core.web.form_errors import add_refusal
+from payouts.approvals import approve_payout
+from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts
+from payouts.models import Payout
+from payouts.service import cancel_payout, set_address
+from payouts.states import UNSENT, AddressBy, PayoutStatus
+from wallets.networks import chain_title, chains
+
+MOST_TO_PAY: Final = 500
+"""How many approved payouts the list offers to pay at once."""
+_ADDRESS_LENGTH: Final = 100
+_NEEDS_FACTOR: Final = (
+    "Approving needs a second factor: set up an authenticator app or a passkey, then come back. A stolen password then "
+    "approves nothing."
+)
+
+
+class AddressForm(forms.Form):
+    """The address that a person gives."""
+
+    address = forms.CharField(
+        max_length=_ADDRESS_LENGTH,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
+    )
+
+    def __init__(self, *args: Any, label: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["address"].label = label
+
+
+class RevisionForm(forms.Form):
+    """Which of a payout's addresses the person saw."""
+
+    revision = forms.IntegerField(min_value=0, max_value=2_000_000_000)
+
+
+@seated(get=Act.SEE)
+def payouts(request: SeatedRequest) -> HttpResponse:
+    """List refunds and payouts, newest first; those to pay are listed by network and token."""
+    seat, filters = request.seat, PayoutFilters(request.GET)
+    counts = tab_counts(seat)
+    context: dict[str, Any] = {
+        "filters": filters,
+        "tabs": filters.tabs(seat.url("dashboard_payouts"), counts),
+        "is_new_here": not any(counts.values()),
+    }
+    found = filters.filter(mine(seat))
+    if filters.current_tab == "pay":
+        context["groups"] = pay_groups(list(found.order_by("pk")[:MOST_TO_PAY]))
+    else:
+        page = keyset_page(found, request.GET.dict())
+        context |= {"rows": payout_rows(page.rows), "pager": page}
+    return render(request, "dashboard/payouts/list.html", context)
+
+
+@seated(get=Act.SEE)
+def payout(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
+    """Show one payout."""
+    found = find_payout(request.seat, payout_id)
+    detail = detail_of(found, request.seat, now=timezone.now())
+    return render(request, "dashboard/payouts/detail.html", {"detail": detail, "payout": found})
+
+
+@seated(post=Act.RUN_PAYMENTS, fresh=True)
+def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
+    """Approve the address that the person saw."""
+    found = find_payout(request.seat, payout_id)
+    if refusal := _refuse_without_factor(request):
+        return refusal
+    form = RevisionForm(request.POST)
+    if not form.is_valid():
+        raise BadRequest("A form of ours has a revision.")
+    try:
+        approved = approve_payout(
+            found, revision=form.cleaned_data["revision"], actor=actor_of(request), now=timezone.now()
+        )
+    except (ConflictError, RoleError) as error:
+        messages.error(request, error.message)
+    else:
+        is_enough = approved.status == PayoutStatus.APPROVED
+        messages.success(
+            request, "Approved. Pay it under To pay." if is_enough else "Approved. One more person has to."
+        )
+    return to_payout(request.seat, payout_id)
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def address(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
+    """Ask for another address, and save it: approvals of the one before are void."""
+    seat = request.seat
+    found = find_payout(seat, payout_id)
+    if found.status not in UNSENT:
+        messages.error(request, "The address of this payout can no longer change.")
+        return to_payout(seat, payout_id)
+    label = f"{found.token} address on {chain_title(found.chain)}"
+    if request.method != "POST":
+        return _address_page(request, found, AddressForm(label=label))
+    form = AddressForm(request.POST, label=label)
+    if not form.is_valid():
+        return _address_page(request, found, form, status=422)
+    try:
+        set_address(
+            found,
+            address=form.cleaned_data["address"].strip(),
+            by=AddressBy.PERSON,
+            now=timezone.now(),
+            actor=actor_of(request),
+        )
+    except InvalidRequestError as error:
+        add_refusal(form, error)
+        return _address_page(request, found, form, status=422)
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Address saved. It waits for approval.")
+    return to_payout(seat, payout_id)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def cancel(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
+    """Cancel a payout that was not handed out."""
+    found = find_payout(request.seat, payout_id)
+    try:
+        cancel_payout(found, now=timezone.now(), actor=actor_of(request))
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Cancelled. Its money can be refunded again, and its link takes no address.")
+    return to_payout(request.seat, payout_id)
+
+
+def find_payout(seat: Seat, payout_id: str) -> Payout:
+    """Return a payout of a seat's merchant and mode, with what its page shows. Raises Http404."""
+    shown = mine(seat).select_related("merchant", "movement", "batch", "requested_by")
+    found = shown.filter(public_id=payout_id).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def to_payout(seat: Seat, payout_id: str) -> HttpResponseRedirect:
+    """Return a redirect to a payout's page."""
+    return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=payout_id))
+
+
+def _refuse_without_factor(request: SeatedRequest) -> HttpResponse | None:
+    """Return a redirect to where the person sets up a second factor, if there is none; else None.
+
+    Test mode and a developer's own chains need none. Raises ReauthenticationRequired if its last use is old.
+    """
+    if request.seat.mode != Mode.LIVE or all(spec.is_local for spec in chains().values()):
+        return None
+    if not has_factor(request.user):
+        messages.warning(request, _NEEDS_FACTOR)
+        return HttpResponseRedirect(reverse("account_security"))
+    if needs_proof(request, now=timezone.now(), by_factor=True):
+        raise ReauthenticationRequired
+    return None
+
+
+def _address_page(request: SeatedRequest, found: Payout, form: AddressForm, status: int = 200) -> HttpResponse:
+    context = {"payout": found, "form": form}
+    return render(request, "dashboard/payouts/address.html", context, status=status)

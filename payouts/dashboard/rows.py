@@ -1,0 +1,301 @@
+"""Payouts as the dashboard lists and shows them: rows, tabs, and one payout's history."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Count, QuerySet
+
+from accounts.team.access import Seat
+from accounts.team.permissions import Act
+from checkouts.dashboard.timeline import Link, Step
+from gateway.core.email_masks import masked
+from gateway.core.money import readable_units
+from gateway.core.web.badges import Badge
+from gateway.core.web.lists import FilterForm, HiddenChoice
+from payouts.approvals import approver_roles, needed_approvals, standing_approvals
+from payouts.claims import claim_code, claim_url
+from payouts.models import Payout, PayoutApproval
+from payouts.states import UNSENT, AddressBy, BatchStatus, PayoutException, PayoutKind, PayoutStatus
+from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortened
+from wallets.networks import chain_title, decimals_of
+from wallets.states import TransferState
+
+_S = PayoutStatus
+TABS: Final = (("", "To approve"), ("pay", "To pay"), ("sent", "Sent"), ("done", "Done"))
+STATUSES: Final[dict[str, tuple[PayoutStatus, ...]]] = {
+    "": (_S.OPEN, _S.REQUESTED),
+    "pay": (_S.APPROVED,),
+    "sent": (_S.SENDING,),
+    "done": (_S.PAID, _S.CANCELLED, _S.EXPIRED),
+}
+
+EXCEPTIONS: Final = {
+    PayoutException.REVERSED: Badge("Reversed", "bad"),
+    PayoutException.PAID_TWICE: Badge("Paid twice", "bad"),
+    PayoutException.WRONG_AMOUNT: Badge("Another amount", "warn"),
+}
+
+_BY: Final = {
+    AddressBy.CLAIM: "by the recipient, on the claim page",
+    AddressBy.API: "by your shop, through the API",
+    AddressBy.PERSON: "by your team",
+    AddressBy.CHAIN: "read from the transaction",
+}
+
+# Statuses in which the claim page still takes an address.
+_CLAIMABLE: Final = (_S.OPEN, _S.REQUESTED)
+
+LOOK_ALIKES_OF: Final = timedelta(days=90)
+_ENDS: Final = 4
+_PREFIX: Final = "0x"
+
+
+class PayoutFilters(FilterForm[Payout]):
+    """The filters of the list: its tab."""
+
+    tabbed_by = "status"
+    status = HiddenChoice(TABS)
+
+    def filter(self, found: QuerySet[Payout]) -> QuerySet[Payout]:
+        """Return the payouts of the tab."""
+        return found.filter(status__in=STATUSES[self.cleaned_data["status"]])
+
+
+@dataclass(frozen=True, slots=True)
+class PayoutRow:
+    """A row of the list. `to` is empty until the address is known, `asked_by` a person's address or an API key's id."""
+
+    public_id: str
+    amount: str
+    token: str
+    network: str
+    to: str
+    why: str
+    asked_by: str
+    asked_at: datetime
+    badge: Badge
+
+
+def payout_rows(payouts: Iterable[Payout]) -> list[PayoutRow]:
+    """Return the rows of payouts, in their order."""
+    return [_row(payout) for payout in payouts]
+
+
+def mine(seat: Seat) -> QuerySet[Payout]:
+    """Return the payouts of a seat's merchant and mode, with who asked for them."""
+    return Payout.objects.of(seat.merchant.pk, seat.mode).select_related("requested_by")
+
+
+def tab_counts(seat: Seat) -> dict[str, int]:
+    """Return how many payouts each tab has, by its value."""
+    rows = Payout.objects.of(seat.merchant.pk, seat.mode).values("status").annotate(count=Count("pk")).order_by()
+    counts = {row["status"]: row["count"] for row in rows}
+    return {tab: sum(counts.get(status, 0) for status in statuses) for tab, statuses in STATUSES.items()}
+
+
+def amount_of(payout: Payout) -> str:
+    """Return a payout's amount for people, without its token."""
+    return readable_units(int(payout.units), decimals_of(payout.chain, payout.token))
+
+
+def badge_of(payout: Payout) -> Badge:
+    """Return the badge of a payout's exception, or else of its status."""
+    exception = EXCEPTIONS.get(PayoutException(payout.exception)) if payout.exception else None
+    return exception or PayoutStatus(payout.status).badge
+
+
+def asker_of(payout: Payout) -> str:
+    """Return who asked for a payout."""
+    if payout.requested_by:
+        return str(payout.requested_by.email)
+    return f"API key {payout.requested_key}" if payout.requested_key else "Your shop"
+
+
+def _row(payout: Payout) -> PayoutRow:
+    kind = "Refund" if payout.kind == PayoutKind.REFUND else "Payout"
+    return PayoutRow(
+        public_id=payout.public_id,
+        amount=amount_of(payout),
+        token=payout.token,
+        network=chain_title(payout.chain),
+        to=shortened(payout.address) if payout.address else "",
+        why=payout.reason or payout.reference or kind,
+        asked_by=asker_of(payout),
+        asked_at=payout.created_at,
+        badge=badge_of(payout),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PayGroup:
+    """Approved payouts of one chain and token, which one wallet can pay together. `total` is `units` for people."""
+
+    chain: str
+    network: str
+    token: str
+    units: int
+    total: str
+    rows: list[PayoutRow]
+
+
+def pay_groups(payouts: Sequence[Payout]) -> list[PayGroup]:
+    """Return approved payouts by chain and token."""
+    groups: dict[tuple[str, str], list[Payout]] = {}
+    for payout in payouts:
+        groups.setdefault((payout.chain, payout.token), []).append(payout)
+    return [_group(chain, token, found) for (chain, token), found in sorted(groups.items())]
+
+
+def _group(chain: str, token: str, payouts: Sequence[Payout]) -> PayGroup:
+    units = sum(int(payout.units) for payout in payouts)
+    total = readable_units(units, decimals_of(chain, token))
+    return PayGroup(chain, chain_title(chain), token, units, total, payout_rows(payouts))
+
+
+def steps_of(payout: Payout, seat: Seat) -> list[Step]:
+    """Return what happened to a payout, in order. Its batch and movement are loaded."""
+    steps = [Step(payout.created_at, "Asked for", f"By {asker_of(payout)}.")]
+    if payout.addressed_at:
+        note = f"Given {_BY[AddressBy(payout.address_by)]}." if payout.address_by else ""
+        steps.append(Step(payout.addressed_at, "Address known", note))
+    steps += [_approval_step(approval, payout) for approval in payout.approvals.select_related("user")]
+    if payout.batch:
+        url = seat.url("dashboard_payout_batch", batch_id=payout.batch.public_id)
+        steps.append(Step(payout.batch.created_at, "Handed out to be signed", link=Link("See the batch", url)))
+        if payout.batch.status == BatchStatus.CANCELLED and payout.batch.cancelled_at:
+            steps.append(
+                Step(payout.batch.cancelled_at, "Batch cancelled", "It waits until it should no longer be paid.")
+            )
+    if payout.movement:
+        steps.append(_seen_step(payout))
+    if payout.paid_at:
+        steps.append(Step(payout.paid_at, "Paid", "The network confirmed it for good.", "ok"))
+    if payout.ended_at:
+        title = "Cancelled" if payout.status == PayoutStatus.CANCELLED else "Expired: nobody gave an address in time"
+        steps.append(Step(payout.ended_at, title))
+    return sorted(steps, key=lambda step: step.at)
+
+
+def _approval_step(approval: PayoutApproval, payout: Payout) -> Step:
+    is_present = approval.revision == payout.revision
+    note = "" if is_present else "Of an address before the present one: it no longer counts."
+    return Step(approval.approved_at, f"Approved by {approval.user.email}", note, "ok" if is_present else "")
+
+
+def _seen_step(payout: Payout) -> Step:
+    movement = payout.movement
+    assert movement is not None  # noqa: S101 - asked for by its only caller
+    note = "" if movement.state == TransferState.CONFIRMED else "Not final yet."
+    url = explorer_url(movement)
+    link = Link("See it on the explorer", url, is_outside=True) if url else None
+    return Step(movement.block_time, "Seen on the network", note, link=link)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """Money that a refund sends back. `checkout_url` leads to the checkout that it paid, if it paid one."""
+
+    amount: str
+    token: str
+    network: str
+    tx_hash: str
+    checkout_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class PayoutDetail:
+    """What the page of a payout shows beside its history.
+
+    `claim_url` is empty for people who may not give the address, and where no key derives it. `have` of `need` approvals count.
+    """
+
+    payout: Payout
+    amount: str
+    network: str
+    badge: Badge
+    steps: list[Step]
+    facts: list[tuple[str, str]]
+    claim_url: str
+    have: int
+    need: int
+    look_alikes: list[str]
+    sources: list[SourceRow]
+    may_approve: bool
+
+    @property
+    def is_approvable(self) -> bool:
+        """Whether it waits for approval."""
+        return self.payout.status == PayoutStatus.REQUESTED
+
+    @property
+    def is_unsent(self) -> bool:
+        """Whether it can be cancelled, and its address changed."""
+        return self.payout.status in UNSENT
+
+    @property
+    def address(self) -> MarkedAddress | None:
+        """The address as people compare it; None until it is known."""
+        return marked(self.payout.address) if self.payout.address else None
+
+
+def detail_of(payout: Payout, seat: Seat, *, now: datetime) -> PayoutDetail:
+    """Return what the page of a payout shows to a person. Its merchant, batch and movement are loaded."""
+    waits = payout.status == PayoutStatus.REQUESTED
+    code = claim_code(payout) if payout.status in _CLAIMABLE and seat.can(Act.RUN_PAYMENTS) else None
+    return PayoutDetail(
+        payout=payout,
+        amount=amount_of(payout),
+        network=chain_title(payout.chain),
+        badge=badge_of(payout),
+        steps=steps_of(payout, seat),
+        facts=facts_of(payout, seat),
+        claim_url=claim_url(code) if code else "",
+        have=standing_approvals(payout).count(),
+        need=needed_approvals(payout),
+        look_alikes=look_alikes(payout, now=now) if waits else [],
+        sources=sources_of(payout, seat),
+        may_approve=seat.look is None and seat.role in approver_roles(payout.merchant),
+    )
+
+
+def sources_of(payout: Payout, seat: Seat) -> list[SourceRow]:
+    """Return the money that a refund sends back; empty for other payouts."""
+    found = []
+    for source in payout.sources.select_related("transfer__payment__checkout").order_by("pk"):
+        transfer = source.transfer
+        payment = getattr(transfer, "payment", None)
+        found.append(
+            SourceRow(
+                amount=readable_units(int(source.units), transfer.decimals),
+                token=transfer.token,
+                network=chain_title(transfer.chain),
+                tx_hash=transfer.tx_hash,
+                checkout_url=seat.url("dashboard_checkout", checkout_id=payment.checkout.public_id) if payment else "",
+            )
+        )
+    return found
+
+
+def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
+    """Return names and values of what else is known of a payout."""
+    email = payout.email if seat.can(Act.RUN_PAYMENTS) else masked(payout.email)
+    found = [
+        ("Reason", payout.reason),
+        ("Reference", payout.reference),
+        ("Recipient", email),
+        ("Transaction", payout.movement.tx_hash if payout.movement else payout.imported_tx),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def look_alikes(payout: Payout, *, now: datetime) -> list[str]:
+    """Return other addresses of the last 90 days' payouts that begin and end alike: a way to slip in a thief's address."""
+    bare = payout.address.removeprefix(_PREFIX)
+    if len(bare) < 2 * _ENDS:
+        return []
+    start = payout.address[: len(payout.address) - len(bare) + _ENDS]
+    others = Payout.objects.of(payout.merchant_id, payout.mode).filter(created_at__gt=now - LOOK_ALIKES_OF)
+    alike = others.filter(address__istartswith=start, address__iendswith=bare[-_ENDS:]).exclude(address=payout.address)
+    return sorted(set(alike.values_list("address", flat=True)))

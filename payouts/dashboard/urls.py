@@ -1,0 +1,21 @@
+"""Routes of the merchant's pages about refunds and payouts, under /dashboard/<merchant>/<mode>/."""
+
+from django.urls import path
+
+from payouts.dashboard import imports, pages, paying, refunds
+
+urlpatterns = [
+    path("payouts/", pages.payouts, name="dashboard_payouts"),
+    path("payouts/import/", imports.import_payouts, name="dashboard_import_payouts"),
+    path("payouts/pay/", paying.pay, name="dashboard_pay_payouts"),
+    path("payouts/batches/<str:batch_id>/", paying.batch, name="dashboard_payout_batch"),
+    path("payouts/batches/<str:batch_id>/cancel/", paying.cancel, name="dashboard_cancel_payout_batch"),
+    path("payouts/batches/<str:batch_id>/list/", paying.csv_list, name="dashboard_payout_batch_csv"),
+    path("payouts/batches/<str:batch_id>/safe/", paying.safe_file, name="dashboard_payout_batch_safe"),
+    path("payouts/batches/<str:batch_id>/codes/", paying.codes, name="dashboard_payout_batch_codes"),
+    path("payouts/<str:payout_id>/", pages.payout, name="dashboard_payout"),
+    path("payouts/<str:payout_id>/approve/", pages.approve, name="dashboard_approve_payout"),
+    path("payouts/<str:payout_id>/address/", pages.address, name="dashboard_payout_address"),
+    path("payouts/<str:payout_id>/cancel/", pages.cancel, name="dashboard_cancel_payout"),
+    path("refunds/<str:checkout_id>/", refunds.refund, name="dashboard_refund"),
+]

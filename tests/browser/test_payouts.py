@@ -1,0 +1,220 @@
+"""Refunds and payouts in a real browser: the claim page without scripts, approving, and paying from a wallet."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from accounts.audit.actors import Actor
+from accounts.states import Mode
+from payouts.batches import Wanted
+from payouts.batches import make_batch as hand_out
+from payouts.claims import claim_code
+from payouts.models import Payout, PayoutBatch
+from payouts.service import cancel_payout, conclude_payout, set_address
+from payouts.states import AddressBy, Method, PayoutStatus
+from tests.browser.conftest import StubWallet, WalletRefusalError
+from tests.browser.dashboard import look
+from tests.browser.injected import forget
+from tests.browser.test_links import CUT_OFF
+from tests.browser.test_screenshots import faults
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import NOON, USDC_ON_BASE, WALLET, make_merchant, make_wallet
+from tests.payouts.factories import (
+    BUYER,
+    OTHER_BUYER,
+    approved,
+    make_paid,
+    make_payout,
+    outflow_for,
+    refund_of,
+    status_of,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
+
+BASE = 8453
+REASON = "Two of six mugs came broken. We are sorry, and send back what they cost."
+
+
+@pytest.fixture(autouse=True)
+def _now(time_machine: Any) -> None:
+    """The clock of the factories."""
+    time_machine.move_to(NOON, tick=True)
+
+
+def asked(**values: Any) -> Payout:
+    return refund_of(make_paid(), 5_000_000, reason=REASON, **values).payout
+
+
+def addressed() -> Payout:
+    return set_address(asked(), address=BUYER, by=AddressBy.CLAIM, now=NOON)
+
+
+def paid() -> Payout:
+    payout = approved(addressed())
+    return conclude_payout(payout, outflow_for(payout), now=NOON)
+
+
+FACES: dict[str, Callable[[], Payout]] = {
+    "open": asked,
+    "choices": lambda: asked(choices=[("base", "USDC"), ("polygon", "USDT"), ("ethereum", "USDC")]),
+    "requested": addressed,
+    "approved": lambda: approved(addressed()),
+    "paid": paid,
+    "cancelled": lambda: cancel_payout(asked(), now=NOON),
+}
+
+
+def path_of(payout: Payout) -> str:
+    return f"/r/{claim_code(payout)}"
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_every_face_of_the_claim_page_is_whole_on_every_screen_and_clean_for_axe(
+    face: str, still_page: Page, live_server: Any
+) -> None:
+    still_page.goto(live_server.url + path_of(FACES[face]()))
+    assert faults(still_page, f"claim-{face}", script=CUT_OFF) == []
+
+
+@pytest.mark.parametrize("scripts", [False, True])
+def test_a_recipient_gives_an_address_on_a_narrow_phone_with_and_without_scripts(
+    scripts: bool, open_context: Callable[..., BrowserContext], live_server: Any, complaints: list[str]
+) -> None:
+    context = open_context(java_script_enabled=scripts, viewport={"width": 360, "height": 640})
+    page, payout = context.new_page(), asked()
+    page.goto(live_server.url + path_of(payout))
+    field = page.get_by_label("Your USDC address on Base")
+    field.fill(BUYER[:-1])
+    page.get_by_role("button", name="Send my address").click()
+    expect(page.get_by_role("alert")).to_contain_text("That is not an address on Base.")
+    expect(field).to_have_value(BUYER[:-1])
+    forget(complaints, "422")
+    field.fill(BUYER)
+    page.get_by_role("button", name="Send my address").click()
+    expect(page.get_by_role("heading", name="We have your address")).to_be_visible()
+    assert page.locator("html").evaluate("html => html.scrollWidth") <= 360
+    payout.refresh_from_db()
+    assert (payout.status, payout.address) == (PayoutStatus.REQUESTED, BUYER)
+
+
+@pytest.fixture
+def owner(db: None) -> Desk:
+    """An owner with a second factor, whose merchant receives on Base."""
+    merchant = make_merchant()
+    make_wallet(merchant)
+    return make_desk(merchant, factor=True)
+
+
+def ready(desk: Desk, count: int = 2) -> list[Payout]:
+    addresses = [BUYER, OTHER_BUYER]
+    made = [make_payout(desk.merchant, 5_000_000 + n, address=addresses[n % 2]) for n in range(count)]
+    return [approved(payout, desk.user) for payout in made]
+
+
+def batch_of(desk: Desk, payouts: list[Payout], method: Method) -> PayoutBatch:
+    wanted = Wanted([payout.public_id for payout in payouts], WALLET, method)
+    return hand_out(desk.merchant, Mode.LIVE, wanted, actor=Actor(desk.user), now=NOON)
+
+
+def test_an_owner_refunds_approves_and_hands_out(open_desk: Callable[..., Page], owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    page = open_desk(owner, "dashboard_checkout", {"checkout_id": checkout.public_id})
+    page.get_by_role("link", name="Refund…").click()
+    assert look(page, "dashboard-refund") == []
+    page.get_by_label("Amount in USDC").fill("5")
+    page.get_by_label("Reason").fill(REASON)
+    page.get_by_role("button", name="Create refund").click()
+    expect(page.get_by_text("Refund created")).to_be_visible()
+    assert look(page, "dashboard-payout-open") == []
+    payout = Payout.objects.get()
+    set_address(payout, address=BUYER, by=AddressBy.CLAIM, now=NOON)
+    page.reload()
+    assert look(page, "dashboard-payout-to-approve") == []
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text("Approved. Pay it under To pay.")).to_be_visible()
+    page.goto(page.url.split("/payouts/")[0] + "/payouts/?status=pay")
+    assert look(page, "dashboard-payouts-to-pay") == []
+    page.get_by_role("button", name="Pay the selected").click()
+    expect(page.get_by_label("Paying wallet")).not_to_have_value("")
+    assert look(page, "dashboard-payouts-pay") == []
+    page.get_by_label("Paying wallet").fill(WALLET)
+    page.get_by_label("List and QR codes").check()
+    page.get_by_role("button", name="Freeze the list").click()
+    expect(page.get_by_role("heading", name="The frozen list")).to_be_visible()
+    assert look(page, "dashboard-payout-batch") == []
+    page.get_by_role("link", name="QR codes").click()
+    expect(page.get_by_role("img", name="QR code of the payment of 5.00 USDC")).to_be_visible()
+    assert look(page, "dashboard-payout-codes") == []
+    assert status_of(payout) == PayoutStatus.SENDING
+
+
+def test_the_lists_and_the_import_are_whole_on_every_screen(
+    open_desk: Callable[..., Page], owner: Desk, complaints: list[str]
+) -> None:
+    page = open_desk(owner, "dashboard_payouts")
+    expect(page.get_by_text("No payouts yet")).to_be_visible()
+    assert look(page, "dashboard-payouts-none") == []
+    for number in range(3):
+        make_payout(owner.merchant, 1_234_500_000 + number, reference=f"payroll-2026-11-{number}")
+    page.reload()
+    assert look(page, "dashboard-payouts") == []
+    page.get_by_role("link", name="Import CSV").click()
+    text = f"address,amount,token,chain,reference\n{BUYER},1,USDC,bitcoin,\n{BUYER[:-1]},1,USDC,base,"
+    page.get_by_label("CSV file").set_input_files({"name": "a.csv", "mimeType": "text/csv", "buffer": text.encode()})
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_text("Nothing was imported")).to_be_visible()
+    forget(complaints, "422")
+    assert look(page, "dashboard-payouts-import") == []
+
+
+def test_forty_seven_are_signed_in_one_prompt_and_not_twice(open_desk: Callable[..., Page], owner: Desk) -> None:
+    payouts = ready(owner, 47)
+    batch = batch_of(owner, payouts, Method.CALLS)
+    wallet = StubWallet(WALLET, 1, lambda method, params: {"id": "0xb1"})
+    page = open_desk(owner, "dashboard_payout_batch", {"batch_id": batch.public_id})
+    wallet.install(page)
+    page.reload()
+    button = page.get_by_role("button", name="Send with Test Wallet")
+    expect(button).to_be_visible()
+    assert look(page, "dashboard-payout-sign") == []
+    button.click()
+    sent = page.get_by_text("Sent. The payouts are paid once the network confirms them.")
+    expect(sent).to_be_visible()
+    [[bundle]] = wallet.named("wallet_sendCalls")
+    assert {call["to"] for call in bundle["calls"]} == {USDC_ON_BASE}
+    assert len(bundle["calls"]) == 47
+    assert bundle["chainId"] == hex(BASE)
+    page.reload()
+    expect(sent).to_be_visible()
+    expect(button).to_be_disabled()
+    assert len(wallet.named("wallet_sendCalls")) == 1
+
+
+def test_after_a_refusal_in_the_middle_only_the_rest_is_asked_for(open_desk: Callable[..., Page], owner: Desk) -> None:
+    batch = batch_of(owner, ready(owner, 3), Method.CALLS)
+    answers = iter([None, 4001, None, None])
+
+    def answer(method: str, params: list[Any]) -> str:
+        if method == "wallet_sendCalls":
+            raise WalletRefusalError(4200, "not supported")
+        if code := next(answers):
+            raise WalletRefusalError(code, "User rejected the request.")
+        return "0x" + "ab" * 32
+
+    wallet = StubWallet(WALLET, BASE, answer)
+    page = open_desk(owner, "dashboard_payout_batch", {"batch_id": batch.public_id})
+    wallet.install(page)
+    page.reload()
+    button = page.get_by_role("button", name="Send with Test Wallet")
+    button.click()
+    expect(page.get_by_text("You declined it in your wallet")).to_be_visible()
+    button.click()
+    expect(page.get_by_text(re.compile("^Sent."))).to_be_visible()
+    sent = [params[0]["data"] for params in wallet.named("eth_sendTransaction")]
+    # The one that was declined was asked for again, and none that was sent.
+    assert len(sent) == 4
+    assert len(set(sent)) == 3

@@ -1,0 +1,249 @@
+"""The pages of payouts: what they show, to whom, and what people do on them."""
+
+from typing import Any
+
+import pytest
+
+from accounts.models import AuditEntry, Merchant
+from accounts.states import Mode, Role
+from checkouts.models import Checkout
+from mails.models import OutgoingMail
+from payouts.claims import claim_code
+from payouts.models import Payout
+from payouts.states import AddressBy, PayoutException, PayoutKind, PayoutStatus
+from tests.checkouts.watcher import DOLLAR
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import make_checkout
+from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, promised, refund_of, status_of
+
+pytestmark = pytest.mark.usefixtures("db", "still_noon")
+
+
+def approve(desk: Desk, payout: Payout, revision: int | None = None) -> Any:
+    sent = {"revision": payout.revision if revision is None else revision}
+    return desk.post("dashboard_approve_payout", sent, payout_id=payout.public_id)
+
+
+# The list.
+
+
+def test_each_tab_lists_its_payouts(owner: Desk) -> None:
+    waits = make_payout(owner.merchant, reference="rent")
+    ready = approved(make_payout(owner.merchant, 7 * DOLLAR))
+    for query, payout in (("", waits), ("?status=pay", ready)):
+        page = owner.get("dashboard_payouts", query)
+        assert payout.public_id in page.text
+        assert {waits, ready} - {payout}
+        assert all(other.public_id not in page.text for other in {waits, ready} - {payout})
+    assert "rent" in owner.get("dashboard_payouts").text
+    for query in ("?status=sent", "?status=done", "?status=nonsense"):
+        assert owner.get("dashboard_payouts", query).status_code == 200
+
+
+def test_without_payouts_the_page_says_how_to_begin(viewer: Desk) -> None:
+    page = viewer.get("dashboard_payouts")
+    assert "No payouts yet" in page.text
+    assert "Import CSV" not in page.text
+
+
+def test_what_is_to_be_paid_is_grouped_and_only_those_who_may_pay_select_it(owner: Desk, viewer: Desk) -> None:
+    for chain in ("base", "base", "polygon"):
+        approved(make_payout(owner.merchant, chain=chain))
+    groups = owner.get("dashboard_payouts", "?status=pay").context["groups"]
+    assert [(group.chain, group.total, len(group.rows)) for group in groups] == [
+        ("base", "10.00", 2),
+        ("polygon", "5.00", 1),
+    ]
+    assert 'type="checkbox"' in owner.get("dashboard_payouts", "?status=pay").text
+    assert 'type="checkbox"' not in viewer.get("dashboard_payouts", "?status=pay").text
+
+
+# One payout.
+
+
+def test_a_payout_shows_its_history_and_where_its_money_came_from(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    payout = refund_of(checkout, 5 * DOLLAR, reason="Broken mug", address=BUYER).payout
+    page = owner.get("dashboard_payout", payout_id=payout.public_id)
+    for words in (
+        "Broken mug",
+        "Asked for",
+        "Address known",
+        owner.url("dashboard_checkout", checkout_id=checkout.public_id),
+    ):
+        assert words in page.text
+
+
+def test_only_who_may_run_payments_sees_the_link_and_the_recipients_address(owner: Desk, viewer: Desk) -> None:
+    payout = refund_of(make_paid(owner.merchant), email="ann@example.test").payout
+    code = claim_code(payout)
+    assert code
+    mine = owner.get("dashboard_payout", payout_id=payout.public_id).text
+    assert code in mine
+    assert "ann@example.test" in mine
+    theirs = viewer.get("dashboard_payout", payout_id=payout.public_id).text
+    assert code not in theirs
+    assert "ann@example.test" not in theirs
+
+
+def test_approving_names_the_address_that_the_person_saw(owner_by_factor: Desk) -> None:
+    desk = owner_by_factor
+    payout = make_payout(desk.merchant)
+    assert approve(desk, payout, revision=2).status_code == 302
+    assert status_of(payout) == PayoutStatus.REQUESTED
+    approve(desk, payout)
+    assert status_of(payout) == PayoutStatus.APPROVED
+    entry = AuditEntry.objects.get(action="payout.approved")
+    assert (entry.actor, entry.object_id) == (desk.user, payout.public_id)
+    assert "Approved by" in desk.get("dashboard_payout", payout_id=payout.public_id).text
+
+
+def test_no_other_form_than_the_pages_own_approves(owner_by_factor: Desk) -> None:
+    payout = make_payout(owner_by_factor.merchant)
+    for sent in ({}, {"revision": "x"}, {"revision": "-1"}):
+        answer = owner_by_factor.post("dashboard_approve_payout", sent, payout_id=payout.public_id)
+        assert answer.status_code == 400
+    assert status_of(payout) == PayoutStatus.REQUESTED
+
+
+def test_approving_takes_a_second_factor(owner: Desk) -> None:
+    payout = make_payout(owner.merchant)
+    answer = approve(owner, payout)
+    assert "security" in answer["Location"]
+    assert status_of(payout) == PayoutStatus.REQUESTED
+
+
+def test_approving_takes_a_fresh_login(merchant: Merchant) -> None:
+    desk = make_desk(merchant, factor=True, fresh=False)
+    payout = make_payout(merchant)
+    assert "reauthenticate" in approve(desk, payout)["Location"]
+    assert status_of(payout) == PayoutStatus.REQUESTED
+
+
+def test_test_mode_needs_no_second_factor(owner_in_test_mode: Desk) -> None:
+    payout = make_payout(owner_in_test_mode.merchant)
+    Payout.objects.update(mode=Mode.TEST)
+    approve(owner_in_test_mode, payout)
+    assert status_of(payout) == PayoutStatus.APPROVED
+
+
+@pytest.mark.parametrize("admins_approve", [False, True])
+def test_admins_approve_where_their_merchant_says_so(admins_approve: bool, merchant: Merchant) -> None:
+    merchant.admins_approve = admins_approve
+    merchant.save(update_fields=["admins_approve"])
+    desk = make_desk(merchant, Role.ADMIN, factor=True)
+    payout = make_payout(merchant)
+    page = desk.get("dashboard_payout", payout_id=payout.public_id)
+    assert (">Approve<" in page.text) == admins_approve
+    approve(desk, payout)
+    assert status_of(payout) == (PayoutStatus.APPROVED if admins_approve else PayoutStatus.REQUESTED)
+
+
+def test_a_look_alike_of_another_address_is_warned_of(owner: Desk) -> None:
+    twin = BUYER[:6] + "0" * 32 + BUYER[-4:]
+    make_payout(owner.merchant)
+    payout = make_payout(owner.merchant, address=twin.lower())
+    page = owner.get("dashboard_payout", payout_id=payout.public_id)
+    assert "looks like another one" in page.text
+    assert BUYER in page.text
+    other = make_payout(owner.merchant, address=OTHER_BUYER)
+    assert "looks like another one" not in owner.get("dashboard_payout", payout_id=other.public_id).text
+
+
+def test_a_person_changes_the_address_and_approvals_begin_anew(owner: Desk) -> None:
+    payout = approved(make_payout(owner.merchant))
+    assert owner.get("dashboard_payout_address", payout_id=payout.public_id).status_code == 200
+    wrong = owner.post("dashboard_payout_address", {"address": BUYER[:-1]}, payout_id=payout.public_id)
+    assert wrong.status_code == 422
+    assert status_of(payout) == PayoutStatus.APPROVED
+    owner.post("dashboard_payout_address", {"address": OTHER_BUYER}, payout_id=payout.public_id)
+    payout.refresh_from_db()
+    assert (payout.address, payout.status, payout.address_by) == (OTHER_BUYER, PayoutStatus.REQUESTED, AddressBy.PERSON)
+    assert "no longer counts" in owner.get("dashboard_payout", payout_id=payout.public_id).text
+
+
+def test_cancelling_frees_the_money(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    payout = refund_of(checkout, 5 * DOLLAR).payout
+    owner.post("dashboard_cancel_payout", payout_id=payout.public_id)
+    assert status_of(payout) == PayoutStatus.CANCELLED
+    assert promised(checkout) == (0, 0)
+    page = owner.get("dashboard_payout", payout_id=payout.public_id)
+    assert "Copy claim link" not in page.text
+    assert "Change address" not in page.text
+
+
+@pytest.mark.parametrize("exception", [PayoutException.REVERSED, PayoutException.PAID_TWICE])
+def test_an_alarm_is_told_in_words(exception: PayoutException, owner: Desk) -> None:
+    payout = make_payout(owner.merchant)
+    Payout.objects.update(exception=exception)
+    words = {PayoutException.REVERSED: "took this payment back", PayoutException.PAID_TWICE: "was paid twice"}
+    assert words[exception] in owner.get("dashboard_payout", payout_id=payout.public_id).text
+
+
+def test_no_page_of_a_payout_calls_it_paid(owner: Desk) -> None:
+    payout = approved(make_payout(owner.merchant))
+    for page in (
+        owner.get("dashboard_payout", payout_id=payout.public_id),
+        owner.get("dashboard_payouts", "?status=pay"),
+    ):
+        assert "mark as paid" not in page.text.lower()
+
+
+# The refund of a checkout.
+
+
+def ask(desk: Desk, checkout: Any, **sent: str) -> Any:
+    return desk.post("dashboard_refund", {"amount": "5", **sent}, checkout_id=checkout.public_id)
+
+
+def test_the_form_suggests_all_that_is_left_or_what_was_overpaid(owner: Desk) -> None:
+    paid, overpaid = make_paid(owner.merchant), make_paid(owner.merchant, 33 * DOLLAR)
+
+    def suggested(checkout: Checkout) -> str:
+        page = owner.get("dashboard_refund", checkout_id=checkout.public_id)
+        return str(page.context["form"].initial["amount"])
+
+    assert (suggested(paid), suggested(overpaid)) == ("25", "8")
+    refund_of(overpaid, 30 * DOLLAR)
+    assert suggested(overpaid) == "3"
+
+
+def test_a_refund_is_asked_for_and_its_link_mailed_without_being_stored(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    answer = ask(owner, checkout, reason="Broken mug", email="ann@example.test")
+    payout = Payout.objects.get()
+    assert answer["Location"] == owner.url("dashboard_payout", payout_id=payout.public_id)
+    assert (payout.kind, payout.units, payout.reason) == (PayoutKind.REFUND, 5 * DOLLAR, "Broken mug")
+    assert payout.requested_by == owner.user
+    assert promised(checkout) == (5 * DOLLAR, 0)
+    mail = OutgoingMail.objects.get(key=f"claim:{payout.public_id}")
+    assert (mail.recipient, mail.text) == ("ann@example.test", "")
+
+
+@pytest.mark.parametrize(
+    "sent", [{"amount": "25.01"}, {"amount": "0"}, {"amount": "0.0000001"}, {"email": "nobody"}, {"amount": "-1"}]
+)
+def test_a_refund_that_cannot_be_is_refused_and_reserves_nothing(sent: dict[str, str], owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    assert ask(owner, checkout, **sent).status_code in {409, 422}
+    assert not Payout.objects.exists()
+    assert not OutgoingMail.objects.exists()
+    assert promised(checkout) == (0, 0)
+
+
+def test_where_nothing_is_left_there_is_no_form(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    refund_of(checkout)
+    for refused in (checkout, make_checkout(owner.merchant)):
+        answer = owner.get("dashboard_refund", checkout_id=refused.public_id)
+        assert answer["Location"] == owner.url("dashboard_checkout", checkout_id=refused.public_id)
+
+
+def test_the_checkouts_page_leads_to_the_refund_while_money_is_left(owner: Desk, viewer: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    link = owner.url("dashboard_refund", checkout_id=checkout.public_id)
+    assert link in owner.get("dashboard_checkout", checkout_id=checkout.public_id).text
+    assert link not in viewer.get("dashboard_checkout", checkout_id=checkout.public_id).text
+    refund_of(checkout)
+    assert link not in owner.get("dashboard_checkout", checkout_id=checkout.public_id).text

@@ -1,0 +1,153 @@
+"""Paying approved payouts: the wallet and the method, and what the batch's page hands out."""
+
+import csv
+import hashlib
+import io
+import json
+from typing import Any
+
+import pytest
+
+from accounts.models import Merchant
+from payouts.instructions import safe_checksum
+from payouts.models import Payout, PayoutBatch
+from payouts.states import BatchStatus, Method, PayoutStatus
+from tests.checkouts.watcher import DOLLAR
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import WALLET, make_wallet
+from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_payout, outflow_for, status_of
+
+pytestmark = pytest.mark.usefixtures("db", "still_noon", "local_nodes")
+
+
+@pytest.fixture
+def two(owner: Desk) -> list[Payout]:
+    """Two approved payouts, of 5 and 1,234.5 USDC."""
+    made = [make_payout(owner.merchant), make_payout(owner.merchant, 1_234_500_000, address=OTHER_BUYER)]
+    return [approved(payout, owner.user) for payout in made]
+
+
+def pay(desk: Desk, payouts: list[Payout], **sent: str) -> Any:
+    return desk.post("dashboard_pay_payouts", {"payout": [payout.public_id for payout in payouts], **sent})
+
+
+def hand_out(desk: Desk, payouts: list[Payout], method: Method = Method.LIST) -> PayoutBatch:
+    answer = pay(desk, payouts, wallet=WALLET, method=method)
+    batch = PayoutBatch.objects.get()
+    assert answer["Location"] == desk.url("dashboard_payout_batch", batch_id=batch.public_id)
+    return batch
+
+
+def test_the_first_step_suggests_the_receiving_wallet_and_changes_nothing(owner: Desk, two: list[Payout]) -> None:
+    wallet = make_wallet(owner.merchant)
+    page = pay(owner, two)
+    assert page.status_code == 200
+    for words in ("1,239.50 USDC", wallet.address, "Sign in this browser", "Safe file", "List and QR codes"):
+        assert words in page.text
+    assert not PayoutBatch.objects.exists()
+    assert [status_of(payout) for payout in two] == [PayoutStatus.APPROVED] * 2
+
+
+def test_paying_takes_a_fresh_login(merchant: Merchant) -> None:
+    desk = make_desk(merchant, fresh=False)
+    payout = approved(make_payout(merchant), desk.user)
+    assert "reauthenticate" in pay(desk, [payout], wallet=WALLET, method="list")["Location"]
+    assert not PayoutBatch.objects.exists()
+
+
+def test_a_batch_shows_the_frozen_list_and_its_digest(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    digest = bytes(batch.digest).hex()
+    for words in (digest, digest[:8], "1,239.50 USDC", "1,234.50 USDC", BUYER[8:-6], WALLET[8:-6]):
+        assert words in page.text
+    called = page.context["calls"]
+    assert {call["id"] for call in called} == {f"{batch.public_id}/{payout.public_id}" for payout in two}
+    assert "js/calls.js" in page.text
+
+
+def test_what_was_seen_is_not_asked_for_again(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    Payout.objects.filter(pk=two[0].pk).update(movement=outflow_for(two[0]))
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
+    codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
+    assert [card.payout_id for card in codes.context["cards"]] == [two[1].public_id]
+
+
+def test_the_list_is_a_file_whose_hash_is_the_digest(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two)
+    answer = owner.get("dashboard_payout_batch_csv", batch_id=batch.public_id)
+    data = b"".join(answer.streaming_content)
+    assert hashlib.sha256(data).digest() == bytes(batch.digest)
+    assert bytes(batch.digest).hex()[:8] in answer["Content-Disposition"]
+    rows = list(csv.DictReader(io.StringIO(data.decode())))
+    assert {(row["address"], row["amount"], row["payout id"]) for row in rows} == {
+        (BUYER, "5.000000", two[0].public_id),
+        (OTHER_BUYER, "1234.500000", two[1].public_id),
+    }
+
+
+def test_the_safes_file_names_the_digest(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.SAFE)
+    answer = owner.get("dashboard_payout_batch_safe", batch_id=batch.public_id)
+    file = json.loads(answer.content)
+    assert bytes(batch.digest).hex()[:8] in answer["Content-Disposition"]
+    assert file["meta"]["createdFromSafeAddress"] == WALLET
+    assert file["meta"]["checksum"] == safe_checksum(file)
+    assert len(file["transactions"]) == 2
+
+
+def test_each_payment_has_a_code(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two)
+    page = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
+    assert len(page.context["cards"]) == 2
+    assert 'data-copy="1234.50"' in page.text
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [({"wallet": "0x12"}, 422), ({"wallet": BUYER}, 422), ({"method": "ton"}, 422), ({"wallet": ""}, 422)],
+)
+def test_what_cannot_be_paid_is_refused_on_the_form(
+    change: dict[str, str], status: int, owner: Desk, two: list[Payout]
+) -> None:
+    assert pay(owner, two, **({"wallet": WALLET, "method": "list"} | change)).status_code == status
+    assert not PayoutBatch.objects.exists()
+
+
+def test_only_approved_payouts_of_one_network_and_token_go_on(owner: Desk, two: list[Payout]) -> None:
+    back = f"{owner.url('dashboard_payouts')}?status=pay"
+    other = approved(make_payout(owner.merchant, chain="polygon", token="USDT"), owner.user)
+    waits = make_payout(owner.merchant)
+    strange = approved(make_payout())
+    for chosen in ([], [*two, other], [*two, waits], [*two, strange]):
+        assert pay(owner, chosen, wallet=WALLET, method="list")["Location"] == back
+    assert not PayoutBatch.objects.exists()
+
+
+def test_a_cancelled_batch_hands_out_nothing_and_says_when_its_payouts_are_free(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
+    batch.refresh_from_db()
+    assert batch.status == BatchStatus.CANCELLED
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert "21 Nov 2026" in page.text
+    assert "calls.js" not in page.text
+    for name in ("csv", "safe", "codes"):
+        assert owner.get(f"dashboard_payout_batch_{name}", batch_id=batch.public_id).status_code == 404
+    assert owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id).status_code == 302
+    assert [status_of(payout) for payout in two] == [PayoutStatus.SENDING] * 2
+
+
+def test_a_viewer_sees_no_instructions(owner: Desk, viewer: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two)
+    for name in ("batch", "batch_csv", "batch_safe", "batch_codes"):
+        assert viewer.get(f"dashboard_payout_{name}", batch_id=batch.public_id).status_code == 403
+
+
+def test_many_codes_come_some_at_a_time(owner: Desk) -> None:
+    made = [approved(make_payout(owner.merchant, DOLLAR + n), owner.user) for n in range(22)]
+    batch = hand_out(owner, made)
+    page = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
+    assert (len(page.context["cards"]), page.context["more"]) == (20, 2)
