@@ -294,7 +294,8 @@ MAIL_WRITERS = {
 }
 
 # Every type of event. `webhooks` stores finished bodies and does not define types.
-WEBHOOK_EVENT_TYPES = [
+# Each endpoint receives these, unless it is a listed one that chose others.
+WEBHOOK_CLASSIC_TYPES = [
     "checkout.completed",
     "checkout.expired",
     "checkout.underpaid",
@@ -304,12 +305,17 @@ WEBHOOK_EVENT_TYPES = [
     "x402.payment.returned",
     "gateway.restored",
 ]
+# Only listed endpoints that chose one of these receive it, and it is written only for them. They are published as `OptInEvent`.
+WEBHOOK_OPT_IN_TYPES = ["checkout.processing", "checkout.transfer_confirmed", "inbox.opened", "inbox.closed"]
+WEBHOOK_EVENT_TYPES = [*WEBHOOK_CLASSIC_TYPES, *WEBHOOK_OPT_IN_TYPES]
 
 # Who receives the first receives the others too: they take back or repeat what it says.
 WEBHOOK_EVENTS_IMPLIED = {"checkout.completed": ["checkout.reversed", "checkout.restored"]}
 
 # Writes the object of a test event.
 WEBHOOK_SAMPLE = "checkouts.payloads.sample_payload"
+# Reads the objects of inbox events by their keys; what opens and closes items does not know the API.
+INBOX_OBJECTS = "checkouts.inbox.serializers.objects_by_key"
 
 # Each app's part of a merchant's export: functions of the merchant that return files.
 DATA_EXPORTS = [

@@ -12,7 +12,7 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "webhook_endpoints",
         Endpoint.objects.filter(merchant=merchant),
-        "mode url created_at disabled_at disabled_reason",
+        "public_id mode url name events created_at created_by disabled_at disabled_reason",
     )
     yield table_of(
         "webhook_deliveries",

@@ -140,8 +140,8 @@ class Event(models.Model):
     merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     type = models.CharField(max_length=TYPE_LENGTH)
-    # The public id of its subject.
-    subject_id = models.CharField(max_length=40)
+    # The public id of its subject; the longest is that of an inbox item.
+    subject_id = models.CharField(max_length=60)
     # Identifies the occurrence, so that it cannot be written twice.
     occurrence = models.CharField(max_length=120)
     sequence = models.BigIntegerField()

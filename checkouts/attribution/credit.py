@@ -94,9 +94,10 @@ def write_credits(credited: Sequence[tuple[LockedTransfer, Checkout, str]], now:
         cursor.execute(_PAY, [now, checkouts, ids, reasons])
 
 
-def write_inbox(items: Iterable[Refused], now: datetime) -> None:
-    """Write inbox items, for a person to decide."""
-    InboxItem.objects.bulk_create(_inbox_item(item, now) for item in items)
+def write_inbox(items: Iterable[Refused], now: datetime) -> list[InboxItem]:
+    """Write inbox items, and return those that a person must decide about."""
+    written = InboxItem.objects.bulk_create(_inbox_item(item, now) for item in items)
+    return [item for item in written if item.status == InboxStatus.OPEN]
 
 
 def _inbox_item(item: Refused, now: datetime) -> InboxItem:

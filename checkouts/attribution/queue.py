@@ -289,10 +289,11 @@ def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
     write_credits(outcome.credited, now)
     for transfer, checkout, _ in outcome.credited:
         mark("payment credited", checkout.public_id, began=now, after=transfer_subject(transfer.pk))
-    write_inbox([*outcome.inbox, *outcome.notices, *_returned(transfers, checkouts)], now)
+    opened = write_inbox([*outcome.inbox, *outcome.notices, *_returned(transfers, checkouts)], now)
     touched = {checkout.pk for _, checkout, _ in outcome.credited}
     touched |= set(checkouts.credited_before.values()) | set(checkouts.handed_by)
-    recompute([checkouts.by_pk[pk] for pk in sorted(touched)], now=now)
+    final = {transfer.pk for transfer in transfers if transfer.state == TransferState.CONFIRMED}
+    recompute([checkouts.by_pk[pk] for pk in sorted(touched)], now=now, confirmed=final, items=opened)
     release(transfers, outcome, now=now, later=SET_ASIDE)
     return len(transfers) - len(outcome.postponed) - len(outcome.left)
 

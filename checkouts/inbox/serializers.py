@@ -8,6 +8,7 @@ from rest_framework import serializers as s
 
 from accounts.states import Mode
 from checkouts import models
+from checkouts.inbox.queries import with_rows
 from checkouts.inbox.rows import item_row, sentence
 from checkouts.payloads import remaining_units
 from checkouts.states import CheckoutStatus, InboxAct, InboxOutcome, InboxReason, InboxStatus
@@ -163,26 +164,35 @@ def _was_accepted_late(item: models.InboxItem) -> bool:
 
 
 def item_objects(items: Iterable[models.InboxItem]) -> list[dict[str, Any]]:
-    """Return the API's objects of items of `with_rows`, which are of one merchant and mode: one more query for all candidates."""
+    """Return the API's objects of items of `with_rows`: one more query for all candidates."""
     listed = list(items)
     known = _candidates(listed)
     return [_object(item, known) for item in listed]
 
 
-def _candidates(items: Sequence[models.InboxItem]) -> dict[str, models.Checkout]:
+def objects_by_key(keys: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return the API's objects of items by their keys, for events."""
+    items = list(with_rows(models.InboxItem.objects.filter(pk__in=keys)))
+    return {item.pk: shown for item, shown in zip(items, item_objects(items), strict=True)}
+
+
+Candidates = dict[tuple[int, str, str], models.Checkout]
+"""Checkouts by merchant, mode and public id: an item shows those of its own merchant and mode alone."""
+
+
+def _candidates(items: Sequence[models.InboxItem]) -> Candidates:
     ids = {entry["checkout"] for item in items for entry in item.candidates}
     if not ids:
         return {}
-    mine = models.Checkout.objects.filter(merchant=items[0].merchant_id, mode=items[0].mode)
-    return {checkout.public_id: checkout for checkout in mine.filter(public_id__in=ids)}
+    found = models.Checkout.objects.filter(public_id__in=ids)
+    return {(checkout.merchant_id, checkout.mode, checkout.public_id): checkout for checkout in found}
 
 
-def _object(item: models.InboxItem, known: dict[str, models.Checkout]) -> dict[str, Any]:
+def _object(item: models.InboxItem, known: Candidates) -> dict[str, Any]:
     row = item_row(item)
+    found = [(known.get((item.merchant_id, item.mode, entry["checkout"])), entry) for entry in item.candidates]
     candidates = [
-        InboxCandidate.of(known[entry["checkout"]], why_not=sentence(entry["why_not"]))
-        for entry in item.candidates
-        if entry["checkout"] in known
+        InboxCandidate.of(checkout, why_not=sentence(entry["why_not"])) for checkout, entry in found if checkout
     ]
     shown = InboxItem.of(
         item, title=row.words.short, meaning=row.words.meaning, explanation=row.explanation, candidates=[]

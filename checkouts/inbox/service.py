@@ -11,9 +11,10 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from checkouts.attribution.credit import write_credits
 from checkouts.errors import DecisionFailedError
-from checkouts.inbox.successors import accept_late, late_units
+from checkouts.inbox.successors import accept_late, close_items, late_units
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
 from checkouts.lifecycle.endings import refund_hash
+from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.moves import recompute
 from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason, InboxStatus
@@ -21,6 +22,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import TOKEN_DECIMALS, from_units, readable
 from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
+from webhooks.outbox.events import publish
 
 _MONEY = frozenset({InboxAct.CREDIT, InboxAct.REFUNDED, InboxAct.DISMISS})
 _LATE = _MONEY | {InboxAct.ACCEPT_LATE}
@@ -129,9 +131,9 @@ def _apply(pk: int, now: datetime) -> bool:
     item = _hold(decision.item_id)
     if item.status != InboxStatus.OPEN:
         raise DecisionFailedError(f"In the meantime this item was {item.status}.")
-    status = _EFFECTS[InboxAct(decision.act)](decision, now)
-    InboxItem.objects.filter(pk=decision.item_id).update(status=status, resolved_at=now)
+    # Before its effect, which ends with the events about it.
     InboxDecision.objects.filter(pk=pk).update(done_at=now)
+    _EFFECTS[InboxAct(decision.act)](decision, now)
     _audit(decision, "inbox.done", now=now, actor=Actor(decision.actor))
     return True
 
@@ -145,7 +147,7 @@ def _fail(pk: int, why: str, now: datetime) -> None:
         _audit(decision, "inbox.failed", now=now)
 
 
-def _credit(decision: InboxDecision, now: datetime) -> InboxStatus:
+def _credit(decision: InboxDecision, now: datetime) -> None:
     transfer = free_transfer(decision.item.transfer_id)
     chosen = decision.checkout
     assert chosen is not None  # noqa: S101 - a constraint of the table
@@ -153,20 +155,29 @@ def _credit(decision: InboxDecision, now: datetime) -> InboxStatus:
     if checkout.is_final:
         raise DecisionFailedError(f"{checkout.public_id} is now {checkout.status} and accepts no more money.")
     write_credits([(transfer, checkout, "credited by a person")], now)
-    recompute([checkout], now=now)
-    return InboxStatus.CREDITED
+    close_items([decision.item], InboxStatus.CREDITED, now=now)
+    recompute([checkout], now=now, confirmed={transfer.pk}, items=[decision.item])
 
 
-def _accept_late(decision: InboxDecision, now: datetime) -> InboxStatus:
+def _accept_late(decision: InboxDecision, now: datetime) -> None:
     accept_late(decision.item, least=decision.accepted_amount, now=now)
-    return InboxStatus.CREDITED
 
 
-_EFFECTS: Mapping[InboxAct, Callable[[InboxDecision, datetime], InboxStatus]] = {
+def _refunded(decision: InboxDecision, now: datetime) -> None:
+    close_items([decision.item], InboxStatus.REFUNDED, now=now)
+    publish(inbox_events([decision.item]), now=now)
+
+
+def _dismiss(decision: InboxDecision, now: datetime) -> None:
+    close_items([decision.item], InboxStatus.DISMISSED, now=now)
+    publish(inbox_events([decision.item]), now=now)
+
+
+_EFFECTS: Mapping[InboxAct, Callable[[InboxDecision, datetime], None]] = {
     InboxAct.CREDIT: _credit,
     InboxAct.ACCEPT_LATE: _accept_late,
-    InboxAct.REFUNDED: lambda _decision, _now: InboxStatus.REFUNDED,
-    InboxAct.DISMISS: lambda _decision, _now: InboxStatus.DISMISSED,
+    InboxAct.REFUNDED: _refunded,
+    InboxAct.DISMISS: _dismiss,
 }
 
 

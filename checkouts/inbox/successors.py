@@ -103,15 +103,22 @@ def _succeed_with(checkout_id: int, items: Sequence[InboxItem], least: Decimal |
     is_short = _refuse_unready(expired, transfers, least)
     successor = _succeed(expired, now)
     _hand_over(expired, successor, transfers, now)
+    close_items(items, InboxStatus.CREDITED, now=now)
+    confirmed = {transfer.pk for transfer in transfers}
     if is_short and least is not None:
-        complete_short(successor, least=least, now=now)
+        complete_short(successor, least=least, now=now, confirmed=confirmed, items=items)
     else:
-        recompute([successor], now=now)
+        recompute([successor], now=now, confirmed=confirmed, items=items)
     if successor.status != CheckoutStatus.COMPLETED:
         raise DecisionFailedError("The money is not enough for the price.")
-    resolved = InboxItem.objects.filter(pk__in=[other.pk for other in items])
-    resolved.update(status=InboxStatus.CREDITED, resolved_at=now)
     return successor
+
+
+def close_items(items: Sequence[InboxItem], status: InboxStatus, *, now: datetime) -> None:
+    """Close items, in the rows and in `items`. The caller holds their locks, and publishes their events."""
+    for item in items:
+        item.status, item.resolved_at = status, now
+    InboxItem.objects.filter(pk__in=[item.pk for item in items]).update(status=status, resolved_at=now)
 
 
 def _hold_late_items(checkout_id: int, item_id: int | None) -> list[InboxItem]:

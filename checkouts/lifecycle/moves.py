@@ -1,15 +1,17 @@
 """Moves checkouts: the only writer of status, amounts received, counts, and their events, fees and reversals."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from django.db import connection
+from django.utils.functional import SimpleLazyObject
 
 from accounts.fees.service import CompletedPayment, charge, unvoid, void
 from accounts.states import FeeKind, Mode
@@ -19,20 +21,24 @@ from checkouts.errors import DecisionFailedError, IllegalMoveError
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.counts import CountKey, DayChange, add_to_days, add_volumes, count, day_of
 from checkouts.lifecycle.escrow import releases_of
+from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.receipts import promise_receipts
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import checkout_payload
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import MOVES, CheckoutException, CheckoutStatus, InboxReason, InboxStatus, Received, derive_status
 from gateway.core import json
+from gateway.core.ids import new_id
 from gateway.core.money import from_units, readable, readable_units
 from gateway.core.tracing import mark
 from wallets.networks import chain_spec
 from wallets.states import TransferState
 from wallets.transfers.service import ask_witnesses
-from webhooks.outbox.events import NewEvent, publish
+from webhooks.outbox.events import NewEvent, OptInEvent, publish
 
 Reversal: TypeAlias = tuple[Checkout, TransferRow]
+Releases: TypeAlias = Mapping[int, str]
+"""What `releases_of` returns."""
 
 EVENT_OF = {
     CheckoutStatus.COMPLETED: "checkout.completed",
@@ -41,6 +47,9 @@ EVENT_OF = {
 }
 REVERSED = "checkout.reversed"
 RESTORED = "checkout.restored"
+# For endpoints that chose them.
+PROCESSING = "checkout.processing"
+TRANSFER_CONFIRMED = "checkout.transfer_confirmed"
 
 Transfers = Mapping[int, Sequence[TransferRow]]
 
@@ -102,37 +111,42 @@ def mark_reversed(reversals: Sequence[Reversal], *, now: datetime) -> list[Rever
     return [pair for pair in reversals if pair[1].transfer_id in new]
 
 
-def mark_restored(doubted: Sequence[Checkout], turned: Sequence[Checkout], *, now: datetime) -> None:
-    """Close the alerts of transfers that are final again, and queue mails about checkouts that have all their money back."""
+def mark_restored(doubted: Sequence[Checkout], turned: Sequence[Checkout], *, now: datetime) -> list[InboxItem]:
+    """Close the alerts of transfers that are final again, and queue mails about checkouts that have all their money back.
+
+    Return the alerts.
+    """
     if not doubted:
-        return
+        return []
     with connection.cursor() as cursor:
         cursor.execute(_UNMARK, [[checkout.pk for checkout in doubted]])
         back = [transfer_id for (transfer_id,) in cursor]
-    _set_alerts(back, InboxStatus.OPEN, InboxStatus.CREDITED, resolved_at=now)
+    closed = _set_alerts(back, InboxStatus.OPEN, InboxStatus.CREDITED, resolved_at=now)
     for checkout in turned:
         if checkout.exception != CheckoutException.REVERSED:
             _mail(checkout, "restored", "Payment restored", _restored_text(checkout), now)
+    return closed
 
 
-def alert(reversals: Sequence[Reversal], *, now: datetime) -> None:
-    """Write inbox alerts and queue mails about reversals that `mark_reversed` returned."""
+def alert(reversals: Sequence[Reversal], *, now: datetime) -> list[InboxItem]:
+    """Write inbox alerts and queue mails about reversals that `mark_reversed` returned. Return the alerts that are open now."""
     if not reversals:
-        return
+        return []
     ids = [transfer.transfer_id for _, transfer in reversals]
     told = InboxItem.objects.filter(reason=InboxReason.REVERSED, transfer__in=ids)
     known = set(told.values_list("transfer_id", flat=True))
-    _set_alerts(ids, InboxStatus.CREDITED, InboxStatus.OPEN, resolved_at=None)
-    _write_alerts([one for one in reversals if one[1].transfer_id not in known], now)
+    again = _set_alerts(ids, InboxStatus.CREDITED, InboxStatus.OPEN, resolved_at=None)
+    fresh = _write_alerts([one for one in reversals if one[1].transfer_id not in known], now)
     for checkout, pairs in groupby(reversals, key=itemgetter(0)):
         words = _reversed_text(checkout, [transfer for _, transfer in pairs])
         _mail(checkout, "reversed", "The network reversed a payment", words, now)
+    return [*again, *fresh]
 
 
 def _set_alerts(
     transfer_ids: Sequence[int], before: InboxStatus, after: InboxStatus, *, resolved_at: datetime | None
-) -> None:
-    """Change alerts that nobody decided about.
+) -> list[InboxItem]:
+    """Change alerts that nobody decided about; return them.
 
     Items come before checkouts in the order of locks. So one that a person is deciding about is left to that person.
     """
@@ -142,12 +156,15 @@ def _set_alerts(
     standing = {"decisions__undone_at": None, "decisions__failed_at": None}
     decided = InboxItem.objects.filter(transfer__in=transfer_ids, decisions__isnull=False, **standing)
     free = items.exclude(pk__in=decided.values("pk"))
-    ids = list(free.order_by("pk").values_list("pk", flat=True))
-    InboxItem.objects.filter(pk__in=ids).update(status=after, resolved_at=resolved_at)
+    changed = list(free.order_by("pk"))
+    for item in changed:
+        item.status, item.resolved_at = after, resolved_at
+    InboxItem.objects.filter(pk__in=[item.pk for item in changed]).update(status=after, resolved_at=resolved_at)
+    return changed
 
 
-def _write_alerts(reversals: Sequence[Reversal], now: datetime) -> None:
-    InboxItem.objects.bulk_create(
+def _write_alerts(reversals: Sequence[Reversal], now: datetime) -> list[InboxItem]:
+    return InboxItem.objects.bulk_create(
         InboxItem(
             merchant_id=checkout.merchant_id,
             mode=checkout.mode,
@@ -196,12 +213,18 @@ def _line(transfer: TransferRow) -> str:
     return f"  {amount} on {chain_spec(transfer.chain).title}\n  {transfer.tx_hash}\n"
 
 
-def recompute(checkouts: Sequence[Checkout], *, now: datetime) -> None:
-    """Derive each checkout's status and sums from its transfers, and write events for changes."""
+def recompute(
+    checkouts: Sequence[Checkout], *, now: datetime, confirmed: Collection[int] = (), items: Iterable[InboxItem] = ()
+) -> None:
+    """Derive each checkout's status and sums from its transfers, and write events for changes.
+
+    `confirmed` are the ids of transfers that became final, or that are final and were just credited. `items` were opened or closed
+    in the same transaction, which has ended its other writes.
+    """
     transfers = credited_transfers([checkout.pk for checkout in checkouts])
-    movement = _Movement()
+    movement = _Movement(items)
     for checkout in checkouts:
-        movement.follow(checkout, transfers.get(checkout.pk, []), now)
+        movement.follow(checkout, transfers.get(checkout.pk, []), now, confirmed)
     movement.write(transfers, now)
     # For all checkouts, even those without a status move: a transfer may have become final or been removed.
     ring_pages(checkout.pk for checkout in checkouts)
@@ -225,10 +248,17 @@ def cancel(checkout: Checkout, *, now: datetime) -> None:
     Checkout.objects.filter(pk=checkout.pk).update(cancelled_at=checkout.cancelled_at, expires_at=checkout.expires_at)
 
 
-def complete_short(checkout: Checkout, *, least: Decimal, now: datetime) -> None:
+def complete_short(
+    checkout: Checkout,
+    *,
+    least: Decimal,
+    now: datetime,
+    confirmed: Collection[int] = (),
+    items: Iterable[InboxItem] = (),
+) -> None:
     """Complete a live checkout, which the caller locked, with what it received: a person accepts it as the price.
 
-    `least` is the sum in USD that the person saw. Raises DecisionFailedError if less is left, or some of it is not final.
+    `least` is the sum in USD that the person saw; `confirmed` and `items` as `recompute` takes them. Raises DecisionFailedError if less is left, or some of it is not final.
     """
     transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
     sums = received(transfers, unvouched=unvouched_parts(checkout, transfers))
@@ -237,7 +267,7 @@ def complete_short(checkout: Checkout, *, least: Decimal, now: datetime) -> None
     if (amount := from_units(sums.confirmed)) < least:
         raise DecisionFailedError("The network reversed some of this money.")
     checkout.accepted_amount = amount
-    recompute([checkout], now=now)
+    recompute([checkout], now=now, confirmed=confirmed, items=items)
     # After the status: a constraint refuses a live checkout whose money was accepted.
     Checkout.objects.filter(pk=checkout.pk).update(accepted_amount=amount)
 
@@ -273,16 +303,18 @@ def unvouched_parts(checkout: Checkout, transfers: Sequence[TransferRow]) -> dic
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """An event that is written after the rows."""
+    """An event that is written after the rows; `transfer` became final."""
 
     checkout: Checkout
     type: str
+    transfer: TransferRow | None = None
 
 
 class _Movement:
     """The changes of a batch of checkouts, collected so that each table is written once."""
 
-    def __init__(self) -> None:
+    def __init__(self, items: Iterable[InboxItem] = ()) -> None:
+        self.items = list(items)
         self.changed: dict[int, Checkout] = {}
         self.told: list[_Told] = []
         self.doubted: list[Checkout] = []
@@ -292,8 +324,11 @@ class _Movement:
         self.turned: list[Checkout] = []
         self.unasked: list[int] = []
 
-    def follow(self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime) -> None:
-        """Update one checkout from its transfers."""
+    def follow(
+        self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime, confirmed: Collection[int]
+    ) -> None:
+        """Update one checkout from its transfers, of which some are `confirmed` just now."""
+        self._note_confirmed(checkout, [one for one in transfers if one.transfer_id in confirmed])
         parts = unvouched_parts(checkout, transfers)
         self.unasked += [pk for pk, one in parts.items() if one.is_vouched is None]
         sums = received(transfers, unvouched=parts)
@@ -320,9 +355,17 @@ class _Movement:
         self.changed[checkout.pk] = checkout
         if status == CheckoutStatus.COMPLETED:
             checkout.paid_at = paid_at
+        if status == CheckoutStatus.PROCESSING:
+            self.told.append(_Told(checkout, PROCESSING))
         if status in (CheckoutStatus.COMPLETED, CheckoutStatus.EXPIRED):
             self.ended.append(checkout)
             self._tell(checkout)
+
+    def _note_confirmed(self, checkout: Checkout, transfers: Iterable[TransferRow]) -> None:
+        # What an expired checkout was paid became final before, or belongs to its successor.
+        if checkout.status != CheckoutStatus.EXPIRED:
+            final = [one for one in transfers if one.state == TransferState.CONFIRMED]
+            self.told += [_Told(checkout, TRANSFER_CONFIRMED, one) for one in final]
 
     def _note_shortfall(self, checkout: Checkout, sums: Received) -> None:
         """Report a shortfall, and again after each top-up that still falls short."""
@@ -374,10 +417,9 @@ class _Movement:
         """Write everything, events last: their counter is the last lock in the order."""
         lost = mark_reversed(self.reversals, now=now)
         self._tell_of_reversals(lost)
-        releases = releases_of([told.checkout for told in self.told])
-        events = [
-            self._event(told, transfers.get(told.checkout.pk, []), releases.get(told.checkout.pk)) for told in self.told
-        ]
+        # Read once, and only if an event is written.
+        releases = cast("Releases", SimpleLazyObject(lambda: releases_of([told.checkout for told in self.told])))
+        events = [self._event(told, transfers.get(told.checkout.pk, []), releases) for told in self.told]
         if self.changed:
             _update(list(self.changed.values()))
             count(self.counts)
@@ -387,26 +429,49 @@ class _Movement:
         # One can complete and be reversed at once: another of its transfers was final and was removed.
         charge_completed(self._completed(), transfers, now=now)
         follow_reversals(self.turned, now=now)
-        alert(lost, now=now)
-        mark_restored(self.doubted, self.turned, now=now)
+        self.items += alert(lost, now=now)
+        self.items += mark_restored(self.doubted, self.turned, now=now)
         promise_receipts([*self._completed(), *self._restored()], now=now)
-        publish(events, now=now)
+        publish([*events, *inbox_events(self.items)], now=now)
 
-    def _event(self, told: _Told, transfers: Sequence[TransferRow], released_by: str | None) -> NewEvent:
-        checkout = told.checkout
+    def _event(self, told: _Told, transfers: Sequence[TransferRow], releases: Releases) -> NewEvent | OptInEvent:
+        checkout, transfer = told.checkout, told.transfer
+        read = partial(_subject, told, transfers, releases)
+        if transfer is not None:
+            # Once for each transfer: a successor may take it over, and a reorg may remove it and bring it back.
+            return _opt_in(told, f"transfer:{transfer.transfer_id}:confirmed", read)
+        if told.type == PROCESSING:
+            return _opt_in(told, new_id(checkout.public_id), read)
         checkout.event_count += 1
         self.changed[checkout.pk] = checkout
-        replaces = checkout.replaces.public_id if checkout.replaces else None
-        payload = checkout_payload(checkout, transfers, replaces=replaces, released_by=released_by)
         return NewEvent(
             merchant_id=checkout.merchant_id,
             mode=Mode(checkout.mode),
             type=told.type,
             subject_id=checkout.public_id,
             occurrence=f"{checkout.public_id}:{checkout.event_count}",
-            data=json.dumps(payload),
+            data=json.dumps(read()),
             url=checkout.webhook_url,
         )
+
+
+def _opt_in(told: _Told, occurrence: str, read: Callable[[], Mapping[str, Any]]) -> OptInEvent:
+    checkout = told.checkout
+    return OptInEvent(checkout.merchant_id, Mode(checkout.mode), told.type, occurrence, read)
+
+
+def _subject(told: _Told, transfers: Sequence[TransferRow], releases: Releases) -> dict[str, Any]:
+    """Return the checkout as GET does, with the transfer that an event is about."""
+    checkout, transfer = told.checkout, told.transfer
+    replaces = checkout.replaces.public_id if checkout.replaces else None
+    payload = checkout_payload(checkout, transfers, replaces=replaces, released_by=releases.get(checkout.pk))
+    if transfer is not None:
+        payload["changed_transfer"] = {
+            "chain": transfer.chain,
+            "tx_hash": transfer.tx_hash,
+            "position": transfer.position,
+        }
+    return payload
 
 
 def _day(checkout: Checkout, transfers: Sequence[TransferRow]) -> DayChange:

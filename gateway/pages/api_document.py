@@ -13,6 +13,7 @@ from drf_spectacular.utils import OpenApiWebhook, extend_schema
 from rest_framework import serializers as s
 from rest_framework.request import Request
 
+from checkouts.inbox.serializers import InboxItem
 from checkouts.schemas import Checkout
 from gateway.core import json
 from gateway.core.api.idempotency import HEADER, REPLAYED
@@ -51,6 +52,32 @@ class CheckoutEvent(EventBody):
     data_ = Checkout()
 
 
+class ChangedTransfer(s.Serializer[Any]):
+    """The transfer that an event is about, one of the checkout's `transfers`."""
+
+    chain = s.CharField()
+    tx_hash = s.CharField()
+    position = s.IntegerField()
+
+
+class ConfirmedCheckout(Checkout):
+    """A checkout with the transfer that became final."""
+
+    changed_transfer = ChangedTransfer()
+
+
+class CheckoutTransferEvent(EventBody):
+    """What is sent about a transfer of a checkout."""
+
+    data_ = ConfirmedCheckout()
+
+
+class InboxEvent(EventBody):
+    """What is sent about an inbox item. `checkout_id` is the item's id."""
+
+    data_ = InboxItem()
+
+
 class X402PaymentEvent(EventBody):
     """What is sent about a payment by a machine. `checkout_id` is the payment's id."""
 
@@ -69,6 +96,8 @@ class GatewayRestoredEvent(EventBody):
 
     data_ = GatewayRestore()
 
+
+_OPT_IN = "Only listed endpoints that chose it receive it."
 
 _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
     "checkout.completed": (CheckoutEvent, "A checkout was paid", "The payment is final. Deliver the order."),
@@ -107,6 +136,22 @@ _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
         "The gateway was restored from a backup",
         "What happened in the time named may be missing. Compare your orders with GET /checkouts.",
     ),
+    "checkout.processing": (
+        CheckoutEvent,
+        "Enough money was seen for a checkout",
+        f"It is not final yet: do not deliver. Sent again if a reorg took it and it came back. {_OPT_IN}",
+    ),
+    "checkout.transfer_confirmed": (
+        CheckoutTransferEvent,
+        "A transfer of a checkout is final",
+        f"Sent once for each credited transfer, before `checkout.completed` if it completes the checkout. {_OPT_IN}",
+    ),
+    "inbox.opened": (
+        InboxEvent,
+        "Money waits for a person",
+        f"No rule could credit it, or a reorg removed it. Sent again if it is removed again. {_OPT_IN}",
+    ),
+    "inbox.closed": (InboxEvent, "An inbox item is closed", f"Its `outcome` says how. {_OPT_IN}"),
 }
 
 WEBHOOKS = [

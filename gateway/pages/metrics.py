@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import accumulate
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection
@@ -28,7 +28,7 @@ BUCKETS: Final = (1, 2, 5, 10, 30, 60, 120, 300, 900, 1800, 3600)
 PERIOD: Final = timedelta(hours=1)
 _MOST: Final = 1000
 # The index of a chain's blocks gives its newest transfers, so a scrape costs the same however many there are. The
-# webhook is the checkout's first event since the credit that an endpoint answered with 2xx.
+# webhook is the checkout's first event since the credit that an endpoint answered with 2xx, of those that need no choice.
 _NEWEST: Final = """
     SELECT c.chain, extract(epoch FROM t.detected_at - t.block_time)::float8,
         extract(epoch FROM t.confirmed_at - t.block_time)::float8,
@@ -44,7 +44,7 @@ _NEWEST: Final = """
     LEFT JOIN LATERAL (
         SELECT min(d.finished_at) AS answered_at FROM webhooks_event e
         JOIN webhooks_delivery d ON d.event_id = e.id AND d.status = 'delivered'
-        WHERE e.subject_id = k.public_id AND e.created_at >= p.credited_at
+        WHERE e.subject_id = k.public_id AND e.created_at >= p.credited_at AND e.type <> ALL(%(opt_in)s::text[])
     ) w ON true
     WHERE t.mode = 'live' AND t.state <> 'orphaned' AND t.detected_at >= %(since)s::timestamptz
 """
@@ -69,7 +69,7 @@ class PaymentTimes(Collector):
         yield family
 
     def _measured(self) -> dict[tuple[str, str], list[float]]:
-        values: dict[str, int | datetime] = {"most": _MOST, "since": self._now - PERIOD}
+        values: dict[str, Any] = {"most": _MOST, "since": self._now - PERIOD, "opt_in": settings.WEBHOOK_OPT_IN_TYPES}
         found: dict[tuple[str, str], list[float]] = {}
         with connection.cursor() as cursor:
             cursor.execute(_NEWEST, values)

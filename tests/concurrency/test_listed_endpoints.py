@@ -1,4 +1,4 @@
-"""Endpoints that are added at the same time, and one that is deleted while an event is published to it."""
+"""Endpoints that are added at once, deleted while an event is published to them, or added while a fact is published they chose."""
 
 from functools import partial
 
@@ -10,16 +10,19 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError
 from tests.concurrency.races import SECONDS, behind, crew, waiting_for_locks
 from tests.concurrency.test_inbox import no_lock_on
-from tests.factories import NOON
+from tests.factories import NOON, make_merchant
 from tests.waiting import wait_until
 from tests.webhooks.factories import new_event
+from tests.webhooks.outbox.test_opt_in import INBOX, OPENED, Fact
 from webhooks.listed import service
-from webhooks.listed.service import MOST_LISTED, add_endpoint, delete_endpoint
-from webhooks.models import LISTED, Delivery, Endpoint
+from webhooks.listed.service import MOST_LISTED, add_endpoint, change_endpoint, delete_endpoint
+from webhooks.models import LISTED, Delivery, Endpoint, Event
+from webhooks.outbox import events
 from webhooks.outbox.events import publish
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
+FACT = "A fact"
 # Nobody gets past the writing of a secret, wherever they stand before it.
 NO_NEW_SECRETS = "LOCK TABLE webhooks_signingsecret IN SHARE MODE"
 
@@ -73,3 +76,80 @@ def test_without_the_lock_on_the_counter_it_would_wait_there(
 ) -> None:
     monkeypatch.setattr(service, "lock_stream", lambda *_: None)
     assert published_while_deleted(merchant) == ["pending"]
+
+
+def choose(merchant: Merchant) -> None:
+    """Give the merchant's endpoint an opt-in type, or add one with it."""
+    values = {"url": INBOX, "name": "", "events": [OPENED], "is_enabled": True}
+    listed = Endpoint.objects.filter(LISTED, merchant=merchant).first()
+    if listed is None:
+        add_endpoint(merchant, mode=Mode.LIVE, values=values, now=NOON)
+    else:
+        change_endpoint(listed, values=values, now=NOON)
+
+
+def chosen_while_a_fact_is_published(merchant: Merchant) -> bool:
+    """Whether an endpoint that chose, and then asked what is true, missed a fact: neither saw it nor was told."""
+    with crew() as threads:
+        with transaction.atomic():
+            # The fact: a row that anybody can ask for once it is committed.
+            make_merchant(FACT)
+            assert publish([Fact(merchant).event], now=NOON) == []
+            choosing = threads.start(lambda: chosen_and_asked(merchant))
+            wait_until(lambda: choosing.done() or waiting_for_locks() == 1, seconds=SECONDS)
+        saw_it = choosing.result(SECONDS)
+    return not saw_it and not Event.objects.exists()
+
+
+def chosen_and_asked(merchant: Merchant) -> bool:
+    """Choose, and then ask whether the fact is true."""
+    choose(merchant)
+    return Merchant.objects.filter(name=FACT).exists()
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_an_endpoint_is_told_of_each_fact_that_it_cannot_see_once_it_has_chosen(
+    merchant: Merchant, is_listed: bool
+) -> None:
+    if is_listed:
+        add(merchant, 1)
+    assert not chosen_while_a_fact_is_published(merchant)
+
+
+def test_without_the_lock_on_choices_a_fact_would_be_missed(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "lock_choices", lambda _: None)
+    assert chosen_while_a_fact_is_published(merchant)
+
+
+def published_while_chosen(merchant: Merchant) -> list[str]:
+    """The deliveries of a fact that is published while an endpoint that chose its type is not committed yet."""
+    with crew() as threads:
+        with transaction.atomic():
+            choose(merchant)
+            publishing = threads.start(lambda: publish_fact(merchant))
+            wait_until(lambda: publishing.done() or waiting_for_locks() == 1, seconds=SECONDS)
+        publishing.result(SECONDS)
+    return list(Delivery.objects.values_list("endpoint__url", flat=True))
+
+
+@transaction.atomic
+def publish_fact(merchant: Merchant) -> None:
+    """Publish a fact in a transaction of its own."""
+    publish([Fact(merchant).event], now=NOON)
+
+
+def test_a_fact_waits_for_an_endpoint_that_is_choosing_it(merchant: Merchant) -> None:
+    assert published_while_chosen(merchant) == [INBOX]
+
+
+def test_without_the_publishers_lock_it_would_not_be_told(merchant: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "_SHARE_CHOICES", "SELECT %(merchants)b::bigint[]")
+    assert published_while_chosen(merchant) == []
+
+
+def test_publishers_do_not_wait_for_each_other(merchant: Merchant) -> None:
+    with transaction.atomic(), crew() as threads:
+        publish([Fact(merchant).event], now=NOON)
+        threads.start(lambda: publish_fact(merchant)).result(SECONDS)

@@ -7,13 +7,20 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from checkouts.attribution.queue import attribute_transfers
+from checkouts.inbox.service import apply_decisions, decide_item
+from checkouts.inbox.undo import UNDO_SPAN
+from checkouts.models import InboxItem
+from checkouts.states import InboxAct
 from gateway.restores.service import note_restore
 from tests.contract.client import ApiClient
 from tests.contract.examples import check_event_example
 from tests.contract.machines import verified
 from tests.contract.payments import expire, pay
 from tests.contract.test_openapi import NEW_CHECKOUT, validator_of
+from tests.factories import make_user
+from tests.webhooks.listed.test_publishing import listed
 from wallets.models import Transfer
 from wallets.states import TransferState
 from x402.payments.transfers import follow_transfers
@@ -66,6 +73,23 @@ def _become(state: TransferState, **values: object) -> None:
     attribute_transfers(now=timezone.now())
 
 
+def _seen(client: ApiClient) -> None:
+    pay(client.created(**NEW_CHECKOUT)["id"], final=False)
+
+
+def _opened(client: ApiClient) -> None:
+    checkout_id = client.created(**NEW_CHECKOUT)["id"]
+    pay(checkout_id)
+    pay(checkout_id)
+
+
+def _closed(client: ApiClient) -> None:
+    _opened(client)
+    now = timezone.now()
+    decide_item(InboxItem.objects.get(), act=InboxAct.DISMISS, now=now, actor=Actor(make_user()))
+    assert apply_decisions(now=now + UNDO_SPAN) == 1
+
+
 CAUSES = {
     "checkout.completed": _completed,
     "checkout.underpaid": _underpaid,
@@ -75,6 +99,10 @@ CAUSES = {
     "x402.payment.reversed": _reversed,
     "x402.payment.returned": _returned,
     "gateway.restored": _restored,
+    "checkout.processing": _seen,
+    "checkout.transfer_confirmed": _completed,
+    "inbox.opened": _opened,
+    "inbox.closed": _closed,
 }
 
 
@@ -85,6 +113,9 @@ def test_each_type_has_a_cause_here_and_a_webhook_in_the_document() -> None:
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_the_body_fits_the_document_and_its_example(seller: ApiClient, name: str) -> None:
+    assert seller.merchant is not None
+    if name in settings.WEBHOOK_OPT_IN_TYPES:
+        listed(seller.merchant, "https://desk.example/", name)
     CAUSES[name](seller)
     document: dict[str, Any] = ApiClient().get("/openapi.json").body
     [body] = seller.get("/events", {"type": name}).body["data"]

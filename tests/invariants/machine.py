@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from hypothesis import strategies as st
@@ -17,13 +18,16 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.amounts import memo_of
 from checkouts.attribution.queue import attribute_transfers
+from checkouts.inbox.serializers import objects_by_key, parse_item_id
 from checkouts.lifecycle.expiry import expire_due_checkouts
-from checkouts.models import AmountReservation, Checkout, Payment
+from checkouts.models import AmountReservation, Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus
+from gateway.core import json
 from gateway.core.money import round_up_to_cent, to_units
 from tests.checkouts.watcher import Watcher, shown_bytes
 from tests.factories import NOON, make_checkout, make_merchant
 from tests.invariants import rules
+from tests.webhooks.listed.test_publishing import listed
 from wallets.models import ChainCursor, ReceivingWallet, Transfer
 from wallets.transfers.service import NewTransfer, confirm_through, orphan_above
 from webhooks.models import Endpoint, Event
@@ -165,10 +169,11 @@ class MoneyMachine(RuleBasedStateMachine):
     def merchants_exist(self) -> None:
         self.merchants = [make_merchant("Halden Roasters"), make_merchant("Fjord Books")]
         self.tills = [TronTill(merchant) for merchant in self.merchants]
-        # One merchant listens, the other reads its events from the list.
+        # One merchant listens, also to what has to be chosen, the other reads its events from the list.
         Endpoint.objects.create(
             merchant=self.merchants[0], mode="live", url="https://halden.example/hook", is_default=True
         )
+        listed(self.merchants[0], "https://desk.halden.example/", *settings.WEBHOOK_OPT_IN_TYPES)
         self._create(0, "25.00", 30)
 
     @precondition(lambda self: len(self.checkouts) < MOST_CHECKOUTS)
@@ -350,9 +355,16 @@ class MoneyMachine(RuleBasedStateMachine):
 
     def _events_show_what_get_shows(self, before: set[int]) -> None:
         for event in Event.objects.exclude(pk__in=before):
-            checkout = Checkout.objects.get(public_id=event.subject_id)
-            data = b'"data":' + shown_bytes(checkout) + b"}"
-            assert bytes(event.body).endswith(data)
+            if event.subject_id.startswith("inb_"):
+                item = InboxItem.objects.get(**(parse_item_id(event.subject_id) or {}))
+                shown = json.dumps(objects_by_key([item.pk])[item.pk])
+            else:
+                shown = shown_bytes(Checkout.objects.get(public_id=event.subject_id))
+            if event.type == "checkout.transfer_confirmed":
+                shown = shown[:-1] + b',"changed_transfer":'
+                assert b'"data":' + shown in bytes(event.body)
+            else:
+                assert bytes(event.body).endswith(b'"data":' + shown + b"}")
 
     @precondition(lambda self: Event.objects.exists())
     @rule(pick=which)
@@ -403,6 +415,7 @@ class MoneyMachine(RuleBasedStateMachine):
     def everything_is_told_and_counted(self) -> None:
         rules.each_move_with_an_event_has_one()
         rules.every_event_is_on_its_way()
+        rules.what_was_chosen_is_told(self.merchants[0].pk)
         rules.events_are_numbered_without_gaps()
         rules.counts_are_those_of_the_rows()
         rules.days_are_those_of_the_rows()

@@ -63,7 +63,7 @@ def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _lose_the_inbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be credited is forgotten."""
-    monkeypatch.setattr(attribution, "write_inbox", lambda *_: None)
+    monkeypatch.setattr(attribution, "write_inbox", lambda *_: [])
 
 
 def _let_final_statuses_move(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from django import forms
+from django.conf import settings
+from django.forms.boundfield import BoundWidget
 
 from accounts.words import LineField
 from webhooks.dashboard.words import EVENTS
@@ -38,12 +40,12 @@ class UrlForm(forms.Form):
 
 
 class EndpointForm(forms.Form):
-    """A listed endpoint, new or changed. With every type chosen it receives those of later releases too."""
+    """A listed endpoint, new or changed. With exactly the classic types chosen it receives those of later releases too."""
 
     url = LineField(
         label="URL",
         max_length=URL_LENGTH,
-        help_text="A public address. It receives events beside the default endpoint, or the checkout's own.",
+        help_text="A public address. It receives its events whether or not there is a default endpoint.",
         widget=forms.TextInput(attrs=_URL_ATTRIBUTES),
     )
     name = LineField(
@@ -67,12 +69,12 @@ class EndpointForm(forms.Form):
     def of(cls, endpoint: Endpoint | None = None) -> "EndpointForm":
         """Return the form with an endpoint's values, or of a new one."""
         if endpoint is None:
-            return cls(initial={"events": list(EVENTS), "enabled": True})
+            return cls(initial={"events": settings.WEBHOOK_CLASSIC_TYPES, "enabled": True})
         return cls(
             initial={
                 "url": endpoint.url,
                 "name": endpoint.name,
-                "events": endpoint.events or list(EVENTS),
+                "events": endpoint.events or settings.WEBHOOK_CLASSIC_TYPES,
                 "enabled": endpoint.is_enabled,
             }
         )
@@ -81,8 +83,19 @@ class EndpointForm(forms.Form):
     def values(self) -> dict[str, Any]:
         """Return a valid form's values as the service takes them."""
         given = self.cleaned_data
-        chosen = None if len(given["events"]) == len(EVENTS) else chosen_events(given["events"])
-        return {"url": given["url"], "name": given["name"], "events": chosen, "is_enabled": given["enabled"]}
+        chosen = chosen_events(given["events"])
+        events = None if chosen == settings.WEBHOOK_CLASSIC_TYPES else chosen
+        return {"url": given["url"], "name": given["name"], "events": events, "is_enabled": given["enabled"]}
+
+    @property
+    def classic_boxes(self) -> list[BoundWidget]:
+        """Return the boxes of the types that need no choice."""
+        return list(self["events"])[: len(settings.WEBHOOK_CLASSIC_TYPES)]
+
+    @property
+    def opt_in_boxes(self) -> list[BoundWidget]:
+        """Return the boxes of the other types."""
+        return list(self["events"])[len(settings.WEBHOOK_CLASSIC_TYPES) :]
 
 
 class _Moment(forms.DateTimeField):

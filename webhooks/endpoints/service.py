@@ -1,6 +1,9 @@
 """Changes endpoints: URL, disabling, enabling, and mails about failures."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final
 
 import structlog
 from django.db import transaction
@@ -23,6 +26,18 @@ log = structlog.get_logger(__name__)
 
 # How long an endpoint must fail before its owners get the first and the second mail.
 TELL_AFTER = (timedelta(hours=24), timedelta(hours=72))
+
+UNTRIED: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "disabled_at": None,
+        "disabled_reason": "",
+        "consecutive_failures": 0,
+        "failing_since": None,
+        "next_probe_at": None,
+        "owner_told_at": None,
+    }
+)
+"""An endpoint's columns while it is enabled and nothing has failed."""
 
 
 @transaction.atomic
@@ -109,18 +124,7 @@ def disable_endpoint(endpoint: Endpoint, *, reason: str, now: datetime, actor: A
 @transaction.atomic
 def enable_endpoint(endpoint: Endpoint, *, now: datetime, actor: Actor = SYSTEM) -> None:
     """Enable an endpoint, and send at once what was held. Idempotent."""
-    changed = (
-        Endpoint.objects.filter(pk=endpoint.pk)
-        .exclude(disabled_at=None)
-        .update(
-            disabled_at=None,
-            disabled_reason="",
-            consecutive_failures=0,
-            failing_since=None,
-            next_probe_at=None,
-            owner_told_at=None,
-        )
-    )
+    changed = Endpoint.objects.filter(pk=endpoint.pk).exclude(disabled_at=None).update(**UNTRIED)
     if not changed:
         return
     # A publisher that still read the endpoint as disabled must commit first, or its delivery would be held for ever.

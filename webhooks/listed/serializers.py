@@ -21,6 +21,8 @@ from webhooks.states import DeliveryStatus, EndpointHealth
 _SECRET_BYTES: Final = range(24, 65)
 _LONGEST_SECRET: Final = 100
 
+_OPT_IN: Final = ", ".join(f"`{name}`" for name in settings.WEBHOOK_OPT_IN_TYPES)
+
 
 class EventTypes(ApiField, s.ListField):
     """Types of event, each once; null stands for each type that needs no choice."""
@@ -60,9 +62,9 @@ class WebhookEndpoint(Answer):
     events = EventTypes(
         required=False,
         allow_null=True,
-        help_text="The types that it receives. Null: each type that has not to be chosen.",
-        body_help="The types that it receives. Null or absent: each type that has not to be chosen. Who receives "
-        "`checkout.completed` receives `checkout.reversed` and `checkout.restored` too.",
+        help_text="The types that it receives. Null: each type that needs no choice.",
+        body_help="The types that it receives. Null or absent: each type that needs no choice, which are all but "
+        f"{_OPT_IN}. Who receives `checkout.completed` receives `checkout.reversed` and `checkout.restored` too.",
     )
     enabled = Flag(
         source="is_enabled",

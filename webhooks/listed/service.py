@@ -1,6 +1,6 @@
 """Adds, changes and deletes listed endpoints, and rotates their secrets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -17,9 +17,9 @@ from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, NotFoundError
 from gateway.core.ids import new_id
 from webhooks.endpoints.secrets import DEFAULT_OVERLAP, give_secret, rotate_own
-from webhooks.endpoints.service import disable_endpoint, enable_endpoint
+from webhooks.endpoints.service import UNTRIED, disable_endpoint, enable_endpoint
 from webhooks.models import LISTED, NAME_LENGTH, Delivery, Endpoint, SigningSecret
-from webhooks.outbox.events import lock_stream
+from webhooks.outbox.events import lock_choices, lock_stream
 from webhooks.states import DeliveryStatus
 
 MOST_LISTED: Final = 20
@@ -73,6 +73,7 @@ def add_endpoint(
     now on the endpoint's secret. Raises ConflictError (duplicate) where the URL is the default one or listed, and
     (capacity_exhausted) where MOST_LISTED are.
     """
+    _hold_choices(merchant.pk, values["events"])
     # Concurrent calls wait here, so that the limit is not passed.
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     if Endpoint.objects.filter(LISTED, merchant=merchant, mode=mode).count() >= MOST_LISTED:
@@ -123,6 +124,7 @@ def change_endpoint(endpoint: Endpoint, *, values: Values, now: datetime, actor:
     `locked_endpoint` raises.
     """
     held = locked_endpoint(endpoint)
+    _hold_choices(held.merchant_id, values["events"])
     before = _described(held)
     held.url, held.name, held.events = values["url"], values["name"], values["events"]
     try:
@@ -154,7 +156,8 @@ def change_endpoint(endpoint: Endpoint, *, values: Values, now: datetime, actor:
 def delete_endpoint(endpoint: Endpoint, *, now: datetime, actor: Actor = SYSTEM) -> None:
     """Delete a listed endpoint: its secrets end at once, and what did not arrive is cancelled.
 
-    Its row and deliveries stay, for the lists, and for checkouts that name its URL. Raises what `locked_endpoint` raises.
+    Its row and deliveries stay, for the lists, and for checkouts that name its URL: for them it is enabled. Raises what
+    `locked_endpoint` raises.
     """
     held = locked_endpoint(endpoint)
     record(
@@ -168,6 +171,8 @@ def delete_endpoint(endpoint: Endpoint, *, now: datetime, actor: Actor = SYSTEM)
     held.public_id = held.events = None
     held.name = held.created_by = ""
     held.save(update_fields=["public_id", "events", "name", "created_by"])
+    # The URL is another endpoint once a checkout names it: that it was off, or failed, is forgotten.
+    Endpoint.objects.filter(pk=held.pk).update(**UNTRIED)
     SigningSecret.objects.filter(endpoint=held).delete()
     # A publisher that still read the endpoint as listed must commit first, or its delivery would wait there.
     lock_stream(held.merchant_id, held.mode)
@@ -197,6 +202,12 @@ def rotate_endpoint_secret(
     )
     _mail(held, "rotated the secret of a webhook endpoint", now, actor)
     return secret
+
+
+def _hold_choices(merchant_id: int, events: Sequence[str] | None) -> None:
+    """Let a merchant's endpoint choose opt-in types: no publisher that finds none chosen commits after the caller's transaction."""
+    if not set(settings.WEBHOOK_OPT_IN_TYPES).isdisjoint(events or ()):
+        lock_choices(merchant_id)
 
 
 def _switch(endpoint: Endpoint, *, on: bool, now: datetime, actor: Actor) -> None:

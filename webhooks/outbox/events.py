@@ -1,6 +1,6 @@
 """Writes events into the outbox."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,25 @@ from webhooks.models import Endpoint, Event
 BELL = "florin_webhooks"
 # The id prefix of test events: the sender marks their requests, and lists can recognise them.
 SAMPLE_PREFIX = "evt_sample"
+
+# A publisher shares this lock of its merchants, and an endpoint that gets another opt-in type takes it alone: a statement that
+# looks for takers after it sees each choice that was committed before, and no choice is committed until the publisher has.
+_SHARE_CHOICES = """
+SELECT pg_advisory_xact_lock_shared(hashtextextended(merchant_id::text, 404))
+FROM unnest(%(merchants)b::bigint[]) AS stream (merchant_id)
+"""
+_HOLD_CHOICES = "SELECT pg_advisory_xact_lock(hashtextextended(%(merchant)s::text, 404))"
+
+_FIND_TAKEN = """
+SELECT offered.merchant_id, offered.mode, offered.type
+FROM unnest(%(merchants)b::bigint[], %(modes)b::text[], %(types)b::text[]) AS offered (merchant_id, mode, type)
+CROSS JOIN LATERAL (
+    SELECT FROM webhooks_endpoint
+    WHERE merchant_id = offered.merchant_id AND mode = offered.mode AND public_id IS NOT NULL
+        AND offered.type = ANY(events) AND NOT is_default
+    LIMIT 1
+) AS taker
+"""
 
 # An upsert that changes nothing creates a missing row and locks it either way. Rows are locked in the SELECT's order, the
 # same in all publishers, so publishers never deadlock.
@@ -72,8 +91,9 @@ WITH inserted AS (
 SELECT pg_notify('{BELL}', '')
 """  # noqa: S608 - only our own constant is put in
 
-# No endpoint has an empty URL: it stands for the default endpoint. No event has an empty type: it stands for a test event, which
-# goes to its URL alone. Listed endpoints come after the one that the URL names, which is not found a second time.
+# No endpoint has an empty URL: it stands for the default endpoint. Null stands for none: an opt-in event has only those that chose
+# its type. No event has an empty type: it stands for a test event, which goes to its URL alone. Listed endpoints come after the
+# one that the URL names, which is not found a second time.
 _FIND_ENDPOINTS = """
 SELECT address.merchant_id, address.mode, address.url, address.type, found.id, found.is_named
 FROM unnest(%(merchants)b::bigint[], %(modes)b::text[], %(urls)b::text[], %(types)b::text[])
@@ -88,8 +108,9 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT id, false FROM webhooks_endpoint
     WHERE merchant_id = address.merchant_id AND mode = address.mode AND public_id IS NOT NULL
-        AND address.type <> '' AND (events IS NULL OR address.type = ANY(events))
-        AND url <> address.url AND NOT is_default
+        AND address.type <> ''
+        AND (address.type = ANY(events) OR events IS NULL AND address.url IS NOT NULL)
+        AND url IS DISTINCT FROM address.url AND NOT is_default
 ) AS found (id, is_named)
 ORDER BY found.is_named DESC, found.id
 """
@@ -99,8 +120,9 @@ ORDER BY found.is_named DESC, found.id
 class NewEvent:
     """An event to publish to a merchant.
 
-    `occurrence` identifies it uniquely. `data` is the subject as ready JSON. `url` is its destination, empty for the
-    merchant's default endpoint. A sample has `livemode` false, in live mode too.
+    `occurrence` identifies it uniquely. `data` is the subject as ready JSON. `url` is its destination: empty for the
+    merchant's default endpoint, None for listed endpoints that chose its type alone. A sample has `livemode` false, in live mode
+    too.
     """
 
     merchant_id: int
@@ -109,24 +131,62 @@ class NewEvent:
     subject_id: str
     occurrence: str
     data: bytes
-    url: str = ""
+    url: str | None = ""
     is_sample: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OptInEvent:
+    """An event of one of WEBHOOK_OPT_IN_TYPES: written only if a listed endpoint chose the type, and sent to such endpoints alone.
+
+    `occurrence` identifies it uniquely. `read` returns its subject, an object with an `id`; it is not called if nobody chose.
+    """
+
+    merchant_id: int
+    mode: Mode
+    type: str
+    occurrence: str
+    read: Callable[[], Mapping[str, Any]]
+
+    @property
+    def offer(self) -> "Offer":
+        """Return what an endpoint can choose."""
+        return self.merchant_id, str(self.mode), self.type
+
+    def written(self) -> NewEvent:
+        """Return the event with its subject."""
+        subject = self.read()
+        return NewEvent(
+            merchant_id=self.merchant_id,
+            mode=self.mode,
+            type=self.type,
+            subject_id=subject["id"],
+            occurrence=self.occurrence,
+            data=json.dumps(subject),
+            url=None,
+        )
 
 
 Stream = tuple[int, str]
 
+Offer = tuple[int, str, str]
+"""Merchant, mode and opt-in type."""
 
-def publish(events: Sequence[NewEvent], *, now: datetime) -> list[Event]:
+
+def publish(events: Sequence[NewEvent | OptInEvent], *, now: datetime) -> list[Event]:
     """Write events and their deliveries in the caller's transaction; return the new ones.
 
-    Call it last in the transaction: it locks the event counters of the merchants, so that sequence numbers have no gaps and
-    commit in their order. A repeated occurrence is skipped and takes no number.
+    Call it once, and last in the transaction: it locks the event counters of the merchants, so that sequence numbers have no gaps
+    and commit in their order. A repeated occurrence is skipped and takes no number.
+
+    An opt-in event reaches each endpoint that chose its type before the caller's transaction commits.
     """
-    if not events:
+    wanted = _wanted(events)
+    if not wanted:
         return []
     with transaction.atomic(), connection.cursor() as cursor:
-        last = _lock_counters((event.merchant_id, str(event.mode)) for event in events)
-        rows = _numbered(_unknown(events), last, now)
+        last = _lock_counters((event.merchant_id, str(event.mode)) for event in wanted)
+        rows = _numbered(_unknown(wanted), last, now)
         if not rows:
             return []
         cursor.execute(_INSERT_EVENTS, _event_columns(rows) | {"now": now})
@@ -144,6 +204,36 @@ def lock_stream(merchant_id: int, mode: str) -> None:
     Events published before are visible afterwards; later ones see what the caller's transaction changed.
     """
     _lock_counters([(merchant_id, mode)])
+
+
+def lock_choices(merchant_id: int) -> None:
+    """Lock the merchant's choices of opt-in types until the caller's transaction ends. Lock event counters afterwards only.
+
+    Transactions that found no endpoint for such an event have ended then, and later ones see what the caller's transaction chose.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD_CHOICES, {"merchant": merchant_id})
+
+
+def _wanted(events: Sequence[NewEvent | OptInEvent]) -> list[NewEvent]:
+    """Return the events to write: of the opt-in ones those that an endpoint chose, read."""
+    offers = {event.offer for event in events if isinstance(event, OptInEvent)}
+    taken = _taken(sorted(offers)) if offers else set()
+    return [
+        event if isinstance(event, NewEvent) else event.written()
+        for event in events
+        if isinstance(event, NewEvent) or event.offer in taken
+    ]
+
+
+def _taken(offers: Sequence[Offer]) -> set[Offer]:
+    """Return the offers that a listed endpoint chose, and let nobody choose another before the caller's transaction ends."""
+    columns = _stream_columns((merchant, mode) for merchant, mode, _ in offers)
+    with connection.cursor() as cursor:
+        # In one order in all publishers: one that waits would let others with the same lock pass otherwise.
+        cursor.execute(_SHARE_CHOICES, {"merchants": list(dict.fromkeys(columns["merchants"]))})
+        cursor.execute(_FIND_TAKEN, columns | {"types": [name for *_, name in offers]})
+        return {(merchant, mode, name) for merchant, mode, name in cursor}
 
 
 def _lock_counters(streams: Iterable[Stream]) -> dict[Stream, int]:
@@ -233,8 +323,8 @@ def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) ->
             cursor.execute(_INSERT_DELIVERIES, columns | {"now": now})
 
 
-Address = tuple[int, str, str, str]
-"""Merchant, mode, URL or "" for the default endpoint, and type, which is "" for a test event."""
+Address = tuple[int, str, str | None, str]
+"""Merchant, mode, URL (empty for the default endpoint, None for an opt-in event), and type, which is "" for a test event."""
 
 
 def _address(event: NewEvent) -> Address:
@@ -245,14 +335,16 @@ def _endpoints(events: Sequence[NewEvent], now: datetime) -> dict[Address, list[
     """Return the endpoints of each address: the one that its URL names, and listed ones. New URLs get one."""
     addresses = {_address(event) for event in events}
     known, named = _known_endpoints(addresses)
-    missing = [key for key in sorted(addresses - named) if key[2]]
-    if missing:
-        urls = dict.fromkeys((merchant, mode, url) for merchant, mode, url, _ in missing)
+    urls = {(merchant, mode, url) for merchant, mode, url, _ in addresses - named if url}
+    if urls:
         Endpoint.objects.bulk_create(
-            [Endpoint(merchant_id=merchant, mode=mode, url=url, created_at=now) for merchant, mode, url in urls],
+            [
+                Endpoint(merchant_id=merchant, mode=mode, url=url, created_at=now)
+                for merchant, mode, url in sorted(urls)
+            ],
             ignore_conflicts=True,
         )
-        known |= _known_endpoints(missing)[0]
+        known |= _known_endpoints(key for key in addresses - named if key[2])[0]
     return known
 
 

@@ -14,6 +14,9 @@ from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_checkout, make_key, make_transfer, make_wallet
 from tests.wallets.days import make_movement
 from tests.wallets.watched_wallets import watch
+from tests.webhooks.factories import make_endpoint
+from webhooks.listed.service import add_endpoint
+from webhooks.models import SigningSecret
 
 pytestmark = pytest.mark.django_db
 
@@ -100,11 +103,33 @@ def test_another_merchants_rows_are_not_in_it(owner: Desk) -> None:
     assert kept == {"merchant": 1, "team": 1, "audit_log": 1}
 
 
+def test_a_listed_webhook_endpoint_is_taken_along_with_what_it_chose(merchant: Merchant, owner: Desk) -> None:
+    make_endpoint(merchant)
+    values = {"url": "https://erp.example/", "name": "Bookkeeping", "events": ["inbox.opened"], "is_enabled": True}
+    endpoint, _ = add_endpoint(merchant, mode=Mode.LIVE, values=values, now=NOON)
+    header, default, listed = taken(owner)["webhook_endpoints"]
+    names = ("public_id", "url", "name", "events", "created_by")
+    rows = [dict(zip(header, row, strict=True)) for row in (default, listed)]
+    assert [rows[0][name] for name in names] == ["", "http://127.0.0.1:9/", "", "", ""]
+    assert [rows[1][name] for name in names] == [
+        endpoint.public_id,
+        endpoint.url,
+        "Bookkeeping",
+        '["inbox.opened"]',
+        "system",
+    ]
+
+
 def test_no_secret_is_in_it(merchant: Merchant, owner: Desk) -> None:
     key, secret = make_key(merchant)
     checkout = make_checkout(merchant)
+    values = {"url": "https://erp.example/", "name": "", "events": None, "is_enabled": True}
+    endpoint, own = add_endpoint(merchant, mode=Mode.LIVE, values=values, now=NOON)
+    sealed = bytes(SigningSecret.objects.get(endpoint=endpoint).sealed)
     text = str(taken(owner))
     for hidden in (secret, bytes(key.digest).hex(), checkout.deposit_nonce.hex(), owner.user.password):
+        assert hidden not in text
+    for hidden in (own, own.removeprefix("whsec_"), sealed.hex(), sealed.decode(errors="replace")):
         assert hidden not in text
 
 

@@ -47,13 +47,28 @@ def test_a_persons_endpoint_is_shown_with_its_secret_once_and_listed(owner: Desk
 
 
 def test_with_every_event_chosen_it_receives_what_nobody_has_to_choose(owner: Desk, added: Endpoint) -> None:
-    answer = owner.post("dashboard_endpoint", FORM | {"events": list(EVENTS)}, listed_id=added.public_id)
+    classic = {"events": configured.WEBHOOK_CLASSIC_TYPES}
+    answer = owner.post("dashboard_endpoint", FORM | classic, listed_id=added.public_id)
     assert answer.status_code == 302
     added.refresh_from_db()
     assert (added.url, added.name, added.events) == (FORM["url"], "Bookkeeping", None)
     owner.post("dashboard_endpoint", {k: v for k, v in FORM.items() if k != "enabled"}, listed_id=added.public_id)
     added.refresh_from_db()
     assert (added.is_enabled, added.disabled_reason) == (False, f"Disabled by {owner.user.email}.")
+
+
+def test_types_to_choose_are_off_in_a_new_form_and_are_chosen_one_by_one(owner: Desk, added: Endpoint) -> None:
+    form = owner.get("dashboard_add_endpoint").context["form"]
+    assert [box.data["selected"] for box in form.classic_boxes] == [True] * len(configured.WEBHOOK_CLASSIC_TYPES)
+    assert [box.data["selected"] for box in form.opt_in_boxes] == [False] * len(configured.WEBHOOK_OPT_IN_TYPES)
+    everything = {"events": configured.WEBHOOK_EVENT_TYPES}
+    owner.post("dashboard_endpoint", FORM | everything, listed_id=added.public_id)
+    added.refresh_from_db()
+    assert added.events == configured.WEBHOOK_EVENT_TYPES
+    page = owner.get("dashboard_endpoint", listed_id=added.public_id)
+    assert all(box.data["selected"] for box in page.context["form"].opt_in_boxes)
+    for name in configured.WEBHOOK_OPT_IN_TYPES:
+        assert EVENTS[name] in page.text
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,15 @@ def test_a_secret_may_be_the_clients_own(seller: ApiClient) -> None:
         assert str(wrong) not in refused.error["message"] or wrong in {"whsec_", 1}
 
 
+def test_types_to_choose_are_named_and_never_part_of_null(seller: ApiClient) -> None:
+    assert create(seller, events=None)["events"] is None
+    chosen = create(seller, url="https://desk.example/", events=["inbox.closed", "inbox.opened"])
+    assert chosen["events"] == ["inbox.opened", "inbox.closed"]
+    changed = seller.send("PATCH", f"{PATH}/{chosen['id']}", {"name": "Desk"}).body
+    assert changed["events"] == chosen["events"]
+    assert seller.send("PATCH", f"{PATH}/{chosen['id']}", {"events": None}).body["events"] is None
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "param"),
     [

@@ -173,6 +173,18 @@ def test_what_did_not_arrive_at_a_deleted_endpoint_is_cancelled_and_never_sent_t
             act(endpoint, now=NOON)
 
 
+def test_a_deleted_endpoint_that_was_off_is_on_for_checkouts_that_name_its_url(merchant: Merchant) -> None:
+    endpoint = add(merchant, is_enabled=False)
+    Endpoint.objects.filter(pk=endpoint.pk).update(consecutive_failures=9, failing_since=NOON, owner_told_at=NOON)
+    publish([new_event(merchant, url=endpoint.url)], now=NOON)
+    delete_endpoint(endpoint, now=NOON)
+    endpoint.refresh_from_db()
+    assert (endpoint.health, endpoint.disabled_reason, endpoint.failing_since) == ("healthy", "", None)
+    assert Delivery.objects.get().status == DeliveryStatus.CANCELLED
+    publish([new_event(merchant, url=endpoint.url)], now=NOON)
+    assert list(Delivery.objects.order_by("pk").values_list("status", flat=True)) == ["cancelled", "pending"]
+
+
 def test_people_change_the_default_endpoint_elsewhere(merchant: Merchant) -> None:
     default = make_endpoint(merchant)
     with pytest.raises(ConflictError):
