@@ -57,6 +57,7 @@ def checkout_payload(
         "livemode": checkout.mode == "live",
         "amount_received": format_token(checkout.amount_received),
         "amount_remaining": format_units(remaining_units(checkout)),
+        "amount_refunded": format_units(sum(transfer.returned for transfer in transfers)),
         "exception": checkout.exception or None,
         "paid_at": iso_or_none(checkout.paid_at),
         "cancelled": checkout.cancelled_at is not None,

@@ -88,6 +88,8 @@ class TransferRow(NamedTuple):
     is_vouched: bool | None = None
     # Its chain was halted and may not have it any more.
     is_doubted: bool = False
+    # What refunds sent back of it, in base units.
+    returned: int = 0
 
 
 # An expired checkout still shows transfers that its successor took over.
@@ -95,7 +97,7 @@ _TRANSFERS = f"""
     SELECT p.owner, t.id, t.chain, t.token, t.units::text, t.tx_hash, t.position, t.sender, t.state, t.mode,
            t.block_height, k.head, t.detected_at, t.confirmed_at, t.orphaned_at,
            CASE WHEN w.block_hash = t.block_hash THEN w.answered_at IS NOT NULL END,
-           COALESCE({DOUBTED}, false)
+           COALESCE({DOUBTED}, false), COALESCE(r.returned, 0)::text
     FROM (
         SELECT checkout_id AS owner, transfer_id FROM checkouts_payment
         WHERE checkout_id = ANY(%(ids)b::bigint[])
@@ -105,6 +107,7 @@ _TRANSFERS = f"""
     JOIN wallets_transfer t ON t.id = p.transfer_id
     LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
     LEFT JOIN wallets_witnessrequest w ON w.transfer_id = t.id
+    LEFT JOIN wallets_transferreturn r ON r.transfer_id = t.id
     ORDER BY p.owner, t.id
 """  # noqa: S608 - a constant condition
 
@@ -120,7 +123,7 @@ def credited_transfers(checkout_ids: Sequence[int]) -> dict[int, list[TransferRo
             cursor.execute(_TRANSFERS, {"ids": list(checkout_ids)})
             for values in cursor:
                 row = TransferRow._make(values)
-                found[row.checkout_id].append(row._replace(units=int(row.units)))
+                found[row.checkout_id].append(row._replace(units=int(row.units), returned=int(row.returned)))
     return found
 
 

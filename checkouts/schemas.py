@@ -120,6 +120,7 @@ class Checkout(s.Serializer[None]):
     livemode = s.BooleanField()
     amount_received = s.CharField()
     amount_remaining = s.CharField()
+    amount_refunded = s.CharField(help_text="What refunds sent back of its payments.")
     exception = s.ChoiceField(
         choices=CheckoutException.choices,
         allow_null=True,

@@ -219,6 +219,9 @@ SPECTACULAR_SETTINGS = {
         "EndpointHealth": "webhooks.states.EndpointHealth",
         "LinkStatus": "links.states.LinkStatus",
         "LinkType": "links.states.LinkType",
+        "PayoutException": "payouts.states.PayoutException",
+        "PayoutKind": "payouts.states.PayoutKind",
+        "PayoutStatus": "payouts.states.PayoutStatus",
         "Scope": "gateway.core.api.scopes.Scope",
     },
 }
@@ -323,6 +326,7 @@ DATA_EXPORTS = [
     "wallets.export.tables",
     "checkouts.export.tables",
     "links.export.tables",
+    "payouts.export.tables",
     "webhooks.export.tables",
     "accounts.waitlist.export.tables",
     "settlements.export.tables",

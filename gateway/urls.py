@@ -13,6 +13,7 @@ urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
     path("api/v1/", include("x402.urls")),
     path("api/v1/", include("links.urls")),
+    path("api/v1/", include("payouts.urls")),
     path("api/v1/", include("reports.urls")),
     path("api/v1/", include("accounts.api_urls")),
     path("api/v1/", include("wallets.urls")),

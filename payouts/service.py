@@ -353,13 +353,13 @@ def _draft(
 
 def _ask(draft: Payout, terms: Terms, now: datetime, actor: Actor, *, reserve: Callable[[Payout], None]) -> Requested:
     """Write a payout, then reserve what it sends back: payouts are locked before transfers."""
-    code = ""
+    claim = ""
     if not draft.address:
         if not SHORTEST_CLAIM <= terms.claim_for <= LONGEST_CLAIM:
             raise InvalidRequestError(
                 "A claim lasts from an hour to 365 days.", param="expires_in", code="expires_in_out_of_range"
             )
-        code, draft.claim_digest = new_claim(draft.public_id)
+        claim, draft.claim_digest = new_claim(draft.public_id)
         draft.claim_until = now + terms.claim_for
     try:
         with transaction.atomic():
@@ -374,7 +374,7 @@ def _ask(draft: Payout, terms: Terms, now: datetime, actor: Actor, *, reserve: C
         if there is None:
             raise
         return there
-    return Requested(draft, code, is_new=True)
+    return Requested(draft, claim, is_new=True)
 
 
 def _reserve(payout: Payout, ids: Sequence[int]) -> None:

@@ -20,6 +20,7 @@ PRESETS: Final[Mapping[Preset, tuple[Scope, ...]]] = {
         Scope.CHECKOUTS_READ,
         Scope.LINKS_READ,
         Scope.INBOX_READ,
+        Scope.PAYOUTS_READ,
         Scope.REPORTS_READ,
         Scope.WALLETS_READ,
         Scope.X402_READ,
@@ -82,6 +83,12 @@ RESOURCES: Final = (
         ("Read and write", (Scope.WEBHOOKS_READ, Scope.WEBHOOKS_WRITE)),
     ),
     _resource("inbox", "Inbox", ("Read", (Scope.INBOX_READ,))),
+    _resource(
+        "payouts",
+        "Refunds and payouts",
+        ("Read", (Scope.PAYOUTS_READ,)),
+        ("Read and ask for", (Scope.PAYOUTS_READ, Scope.PAYOUTS_REQUEST)),
+    ),
     _resource("reports", "Reports", ("Read", (Scope.REPORTS_READ,))),
     _resource(
         "wallets",

@@ -23,6 +23,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/webhooks.md",
         "docs/guide/escrow.md",
         "docs/guide/payouts.md",
+        "docs/guide/refunds.md",
         "docs/guide/x402-clients.md",
         "docs/guide/x402.md",
         "docs/guide/reports.md",

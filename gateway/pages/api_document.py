@@ -29,6 +29,10 @@ _METHODS = {"get", "post", "put", "patch", "delete"}
 TAGS = [
     {"name": "Checkouts", "description": "Requests for one payment each, with a hosted page."},
     {"name": "Payment links", "description": "Addresses to share. Each payment through one is a checkout."},
+    {
+        "name": "Refunds and payouts",
+        "description": "Money that you send from your own wallet. People approve and sign it.",
+    },
     {"name": "Inbox", "description": "Money that no rule could credit. People decide about it in the dashboard."},
     {"name": "Transactions", "description": "What became of a transaction, by its hash."},
     {"name": "Events", "description": "What was sent to webhooks, to catch up."},

@@ -30,6 +30,7 @@ TYPE_OF_STATUS = {
     500: "api_error",
     503: "api_error",
 }
+MORE = {"scope_insufficient": {"required_scope"}, "amount_not_refundable": {"refundable"}}
 RETRY = re.compile(r"Too many requests\. Retry in ([0-9]+) seconds\.")
 
 
@@ -95,7 +96,7 @@ def check_envelope(status: int, body: Any, headers: Mapping[str, str]) -> None:
         assert headers["Retry-After"] == match.group(1)
         assert 1 <= int(match.group(1)) <= 60
         return
-    assert set(error) == OTHER_ERRORS | ({"required_scope"} if error["code"] == "scope_insufficient" else set())
+    assert set(error) == OTHER_ERRORS | MORE.get(error["code"], set())
     assert isinstance(error["code"], str)
     assert error["param"] is None or isinstance(error["param"], str)
 

@@ -22,7 +22,7 @@ FILE = Path(api_document.__file__).with_name("api_examples.json")
 _SECRET = re.compile(r"\bwhsec_[A-Za-z0-9+/]{43}=")
 _EXAMPLE_SECRET = "whsec_bm90IGEgc2VjcmV0LCBidXQgYW4gZXhhbXBsZS4uLg=="
 _RANDOM = re.compile(
-    r"(?P<id>/[cp]/|\b[a-z0-9]{2,6}_(?:live_|test_|sample_)?)(?P<rest>[0-9A-Za-z]{16,})\b"
+    r"(?P<id>/[cpr]/|\b[a-z0-9]{2,6}_(?:live_|test_|sample_)?)(?P<rest>[0-9A-Za-z]{16,})\b"
     r"|\b0x(?P<hex>[0-9a-fA-F]{64}|[0-9a-fA-F]{40})\b"
 )
 

@@ -19,6 +19,8 @@ THEFT: Final = {
     Scope.LINKS_WRITE: "create and change links, also where one reports its payments and sends its payers; owners get a mail of that",
     Scope.EVENTS_READ: "read events, and the checkouts in them",
     Scope.INBOX_READ: "read money that no rule could credit, with what its payers wrote and the checkouts it may be for",
+    Scope.PAYOUTS_READ: "read refunds and payouts, with their recipients' addresses and e-mail addresses",
+    Scope.PAYOUTS_REQUEST: "ask for refunds and payouts to addresses of its own, and cancel those that are not sent: your people approve and sign them",
     Scope.REPORTS_READ: "read totals, transactions and settlements",
     Scope.WALLETS_READ: "read watched wallets and their transfers",
     Scope.WALLETS_WRITE: "add, rename and remove watched wallets",

@@ -52,6 +52,7 @@ ADDED_FIELDS = {
     "livemode",
     "amount_received",
     "amount_remaining",
+    "amount_refunded",
     "exception",
     "paid_at",
     "cancelled",

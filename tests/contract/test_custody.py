@@ -37,6 +37,7 @@ SHOWN: Final = {
         "contract/test_custody.py::test_a_live_key_reaches_no_wallet_key_or_person",
         "contract/test_custody.py::test_owners_hear_when_a_links_addresses_change",
         "webhooks/listed/test_service.py::test_owners_hear_once_an_hour_what_a_key_did_and_each_time_what_a_person_did",
+        "payouts/test_api.py::test_a_key_asks_and_no_scope_approves_or_signs",
         "webhooks/listed/test_api.py::test_the_default_endpoint_is_shown_and_changed_by_people_alone",
     ],
     "a team member's login": [
@@ -185,6 +186,9 @@ def test_a_live_key_reaches_no_wallet_key_or_person() -> None:
         "key",
         "link_templates",
         "links",
+        # Asked for: people approve and sign.
+        "payouts",
+        "refunds",
         "reports",
         # The clock of test checkouts, with a test key alone.
         "test",

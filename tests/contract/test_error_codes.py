@@ -13,7 +13,8 @@ from tests.checkouts.crowds import make_holders
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.machines import MACHINES, VERIFY, same_key
 from tests.contract.payments import pay
-from tests.factories import NOON, make_key, make_merchant
+from tests.contract.refunding import PAYOUT, refund_too_much
+from tests.factories import NOON, USDC_ON_BASE, make_key, make_merchant
 from tests.tree import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -38,6 +39,7 @@ TABLE: dict[int, tuple[str, set[str]]] = {
             "chain_unsupported",
             "token_unsupported",
             "address_invalid",
+            "address_forbidden",
             "status_invalid",
         },
     ),
@@ -46,7 +48,10 @@ TABLE: dict[int, tuple[str, set[str]]] = {
     404: ("not_found", {"resource_missing", "route_missing"}),
     405: ("invalid_request", {"method_not_allowed"}),
     408: ("invalid_request", {"body_late"}),
-    409: ("conflict", {"state_conflict", "receiving_wallet_missing", "capacity_exhausted", "duplicate"}),
+    409: (
+        "conflict",
+        {"state_conflict", "receiving_wallet_missing", "capacity_exhausted", "duplicate", "amount_not_refundable"},
+    ),
     413: ("invalid_request", {"body_too_large"}),
     415: ("invalid_request", {"media_type_unsupported"}),
     500: ("api_error", {"internal"}),
@@ -124,6 +129,8 @@ PROVOKED: dict[str, Callable[[ApiClient], Answer]] = {
     "chain_unsupported": lambda client: _choose(client, "bitcoin", "USDC"),
     "token_unsupported": lambda client: _choose(client, "base", "USDT"),
     "address_invalid": lambda client: client.get("/reports/transactions", {"wallet": "0x12"}),
+    "address_forbidden": lambda client: client.post("/payouts", PAYOUT | {"address": USDC_ON_BASE}),
+    "amount_not_refundable": refund_too_much,
     "status_invalid": _open_link,
     "key_missing": lambda client: ApiClient().get("/checkouts"),
     "key_invalid": lambda client: ApiClient(key="sk_live_nobody").get("/checkouts"),
@@ -188,6 +195,7 @@ def api_sources() -> list[Path]:
             "checkouts",
             "x402",
             "links",
+            "payouts",
             "reports",
             "waitlist",
             "wallets",

@@ -27,6 +27,7 @@ from tests.contract.provoking import (
     refusals,
     used_key,
 )
+from tests.contract.refunding import PAYOUTS
 from tests.contract.watching import WALLETS
 from tests.dashboard.machines import make_settlement
 from tests.factories import NOON
@@ -364,6 +365,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     **MACHINES,
     **WALLETS,
     **HOOKS,
+    **PAYOUTS,
     ("get", "/key", 200): lambda client: client.get("/key"),
     **refusals("GET", "/key", "/key", 60),
 }

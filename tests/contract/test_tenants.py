@@ -70,6 +70,8 @@ def public(answer: Answer, owned: Owned) -> None:
 WATCHED = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 STANDARD = {"x402Version": 2, "paymentPayload": {}, "paymentRequirements": {}}
 Decision = Callable[[Answer, Owned], None]
+# Of the owner's checkout, whose id is filled in.
+OF_THE_OWNER = {"source": {"checkout": ""}}
 # Operation to what a stranger gets, and the body it sends.
 DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("POST", "checkouts"): (own_new_one, {"amount": "25.00", "currency": "USD", "order_ref": "order-1"}),
@@ -117,6 +119,16 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("DELETE", "webhook_endpoints/<str:endpoint_id>"): (not_found, None),
     ("POST", "webhook_endpoints/<str:endpoint_id>/test"): (not_found, None),
     ("POST", "webhook_endpoints/<str:endpoint_id>/rotate_secret"): (not_found, None),
+    ("POST", "refunds"): (not_found, OF_THE_OWNER),
+    ("GET", "refunds"): (none_of_theirs, None),
+    ("GET", "refunds/<str:payout_id>"): (not_found, None),
+    ("POST", "refunds/<str:payout_id>/address"): (not_found, {"address": WATCHED}),
+    ("POST", "refunds/<str:payout_id>/cancel"): (not_found, None),
+    ("POST", "payouts"): (own_new_one, {"amount": "5", "chain": "base", "token": "USDC", "reference": "order-1"}),
+    ("GET", "payouts"): (none_of_theirs, None),
+    ("GET", "payouts/<str:payout_id>"): (not_found, None),
+    ("POST", "payouts/<str:payout_id>/address"): (not_found, {"address": WATCHED}),
+    ("POST", "payouts/<str:payout_id>/cancel"): (not_found, None),
     ("GET", "key"): (public, None),
     ("GET", "chains"): (public, None),
     ("GET", "openapi.json"): (public, None),
@@ -166,21 +178,33 @@ def owned(seller: ApiClient) -> Owned:
     hook = seller.post(
         "/webhook_endpoints", {"url": "https://hook-of-the-owner.example.test/", "name": "name-of-the-owner"}
     ).body
-    event = seller.get("/events").body["data"][0]
+    refund = seller.post(
+        "/refunds", {"source": {"checkout": checkout["id"]}, "reason": "reason-of-the-owner", "reference": "order-1"}
+    ).body
     ids = {
-        "event_id": event["id"],
+        "event_id": seller.get("/events").body["data"][0]["id"],
         "endpoint_id": hook["id"],
         "wallet_id": wallet["id"],
         "checkout_id": checkout["id"],
         "link_id": link["id"],
         "template_id": template["id"],
         "item_id": item["id"],
+        "payout_id": refund["id"],
         "tx_hash": transfer.tx_hash,
     }
     codes = [url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])]
     return Owned(
         ids,
-        [*ids.values(), hook["secret"], *codes, place["id"], item["transfer"]["id"], transfer.sender, "of-the-owner"],
+        [
+            *ids.values(),
+            hook["secret"],
+            refund["claim_url"],
+            *codes,
+            place["id"],
+            item["transfer"]["id"],
+            transfer.sender,
+            "of-the-owner",
+        ],
     )
 
 
@@ -196,6 +220,8 @@ def stranger(request: pytest.FixtureRequest, seller: ApiClient) -> ApiClient:
 @pytest.mark.parametrize(("method", "route"), list(DECISIONS))
 def test_strangers_see_nothing_of_it_on_any_route(owned: Owned, stranger: ApiClient, method: str, route: str) -> None:
     decision, body = DECISIONS[method, route]
+    if body is OF_THE_OWNER:
+        body = {"source": {"checkout": owned.checkout_id}}
     answer = stranger.send(method, path_of(route, owned.ids), body)
     decision(answer, owned)
     leaked = {secret for secret in owned.secrets if secret.encode() in answer.raw}

@@ -40,6 +40,7 @@ class ErrorDetail(s.Serializer[None]):
     message = s.CharField()
     param = s.CharField(allow_null=True, required=False)
     code = s.CharField(allow_null=True, required=False)
+    refundable = s.CharField(required=False, help_text="With `amount_not_refundable` alone: what can be refunded.")
     required_scope = s.ChoiceField(SCOPE_CHOICES, required=False, help_text="With `scope_insufficient` alone.")
 
 

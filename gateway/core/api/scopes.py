@@ -17,6 +17,8 @@ class Scope(StrEnum):
     LINKS_WRITE = "links:write"
     EVENTS_READ = "events:read"
     INBOX_READ = "inbox:read"
+    PAYOUTS_READ = "payouts:read"
+    PAYOUTS_REQUEST = "payouts:request"
     REPORTS_READ = "reports:read"
     WALLETS_READ = "wallets:read"
     WALLETS_WRITE = "wallets:write"

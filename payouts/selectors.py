@@ -1,0 +1,160 @@
+"""Queries of refunds and payouts for the API: one by id, a page, and their objects."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Prefetch, Q, QuerySet
+
+from accounts.models import Membership
+from accounts.states import Mode
+from checkouts.models import InboxItem
+from gateway.core.api.errors import InvalidRequestError, NotFoundError
+from gateway.core.api.pagination import Page, parse_page, parse_text, parse_time
+from payouts import serializers
+from payouts.approvals import approver_roles, needed_approvals
+from payouts.claims import claim_code, claim_url
+from payouts.models import Payout, PayoutApproval, PayoutSource
+from payouts.states import PayoutKind, PayoutStatus
+from wallets.models import ChainCursor
+
+
+@dataclass(frozen=True, slots=True)
+class PayoutFilter:
+    """The merchant, mode and filters of a list. Empty texts and None exclude nothing."""
+
+    merchant_id: int
+    mode: Mode
+    kind: str = ""
+    status: str = ""
+    checkout_id: str = ""
+    reference: str = ""
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+
+def parse_filter(
+    merchant_id: int, mode: Mode, query: Mapping[str, str], *, kind: PayoutKind | None
+) -> tuple[PayoutFilter, Page]:
+    """Read a list's query string; a list of one `kind` has no filter of kinds. Raises InvalidRequestError."""
+    wanted = PayoutFilter(
+        merchant_id=merchant_id,
+        mode=mode,
+        kind=_one_of(query, "kind", PayoutKind.values) if kind is None else kind,
+        status=_one_of(query, "status", PayoutStatus.values),
+        checkout_id=parse_text(query, "checkout_id") or "",
+        reference=parse_text(query, "reference") or "",
+        created_after=parse_time(query, "created_after"),
+        created_before=parse_time(query, "created_before"),
+    )
+    return wanted, parse_page(query)
+
+
+def _one_of(query: Mapping[str, str], name: str, known: Sequence[str]) -> str:
+    text = parse_text(query, name) or ""
+    if text and text not in known:
+        raise InvalidRequestError(f"{name} must be one of {', '.join(known)}.", param=name)
+    return text
+
+
+def payouts_wanted(wanted: PayoutFilter) -> QuerySet[Payout]:
+    """Return the payouts that match, newest first."""
+    found = Payout.objects.of(wanted.merchant_id, wanted.mode).order_by("-pk")
+    columns = {
+        "kind": wanted.kind,
+        "status": wanted.status,
+        "reference": wanted.reference,
+        "created_at__gt": wanted.created_after,
+        "created_at__lt": wanted.created_before,
+    }
+    found = found.filter(**{name: value for name, value in columns.items() if value})
+    if wanted.checkout_id:
+        brought = Q(transfer__payment__checkout__public_id=wanted.checkout_id)
+        waits = Q(transfer__inbox_items__checkout__public_id=wanted.checkout_id)
+        found = found.filter(pk__in=PayoutSource.objects.filter(brought | waits).values("payout"))
+    return found
+
+
+def payout_page(wanted: PayoutFilter, page: Page) -> list[Payout]:
+    """Return a page of payouts with the data of their objects. Raises InvalidRequestError for an unknown starting_after."""
+    found, offset = payouts_wanted(wanted), page.offset
+    if page.starting_after is not None:
+        mine = Payout.objects.of(wanted.merchant_id, wanted.mode)
+        last = mine.filter(public_id=page.starting_after).values_list("pk", flat=True).first()
+        if last is None:
+            raise InvalidRequestError("starting_after names nothing of yours.", param="starting_after")
+        found, offset = found.filter(pk__lt=last), 0
+    return list(_with_objects(found)[offset : offset + page.limit])
+
+
+def payout_named(merchant_id: int, mode: Mode, public_id: str, *, kind: PayoutKind | None = None) -> Payout:
+    """Return a merchant's payout of a mode, with the data of its object. Raises NotFoundError."""
+    found = None
+    if "\x00" not in public_id:  # PostgreSQL would refuse the statement
+        mine = Payout.objects.of(merchant_id, mode).filter(public_id=public_id, **({"kind": kind} if kind else {}))
+        found = _with_objects(mine).first()
+    if found is None:
+        raise NotFoundError(f"There is no {kind or PayoutKind.PAYOUT} {public_id}.", param="payout_id")
+    return found
+
+
+def payout_objects(payouts: Sequence[Payout], *, shows_claims: bool, code: str = "") -> list[dict[str, Any]]:
+    """Return the API's objects of payouts of one merchant; `code` is a new claim page's, which may not be shown again.
+
+    A claim page's address is a right to say where money goes: it is null unless `shows_claims`.
+    """
+    if not payouts:
+        return []
+    roles = approver_roles(payouts[0].merchant)
+    members = Membership.objects.filter(merchant=payouts[0].merchant_id, role__in=roles)
+    approvers = set(members.values_list("user_id", flat=True))
+    chains = {payout.movement.chain for payout in payouts if payout.movement}
+    cursors = ChainCursor.objects.filter(chain__in=chains) if chains else ChainCursor.objects.none()
+    heads = dict(cursors.values_list("chain", "head"))
+    return [
+        serializers.Payout.of(
+            payout,
+            source=_source(payout),
+            approvals=_approvals(payout, approvers),
+            claim_url=_claim_url(payout, code) if shows_claims else None,
+            transaction=serializers.transaction_object(payout, heads),
+        )
+        for payout in payouts
+    ]
+
+
+def _with_objects(found: QuerySet[Payout]) -> QuerySet[Payout]:
+    items = InboxItem.objects.select_related("checkout").order_by("pk")
+    sources = PayoutSource.objects.select_related("transfer__payment__checkout", "transfer__x402_payment")
+    sources = sources.prefetch_related(Prefetch("transfer__inbox_items", items)).order_by("-transfer")
+    approvals = PayoutApproval.objects.order_by("pk")
+    return found.select_related("merchant", "movement__wallet").prefetch_related(
+        Prefetch("sources", sources), Prefetch("approvals", approvals)
+    )
+
+
+def _source(payout: Payout) -> dict[str, Any] | None:
+    sources = list(payout.sources.all())
+    if not sources:
+        return None
+    newest = sources[0].transfer
+    payment = getattr(newest, "payment", None)
+    items = [item.checkout for item in newest.inbox_items.all() if item.checkout]
+    checkout = payment.checkout if payment else next(iter(items), None)
+    machine = getattr(newest, "x402_payment", None)
+    return {
+        "checkout": checkout.public_id if checkout else None,
+        "x402_payment": machine.public_id if machine else None,
+        "transfers": [serializers.PayoutTransfer.of(source) for source in sources],
+    }
+
+
+def _approvals(payout: Payout, approvers: set[int]) -> dict[str, int]:
+    counted = [one for one in payout.approvals.all() if one.revision == payout.revision and one.user_id in approvers]
+    return {"have": len(counted), "need": needed_approvals(payout), "revision": payout.revision}
+
+
+def _claim_url(payout: Payout, code: str) -> str | None:
+    known = code or claim_code(payout)
+    return claim_url(known) if known else None
