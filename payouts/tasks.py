@@ -3,7 +3,9 @@
 from celery import shared_task
 from django.utils import timezone
 
+from accounts.merchants.payout_rules import apply_payout_rules
 from payouts.batches import close_batches
+from payouts.check import check_payouts
 from payouts.service import cancel_sourceless, expire_claims
 
 
@@ -18,3 +20,15 @@ def expire_claims_task() -> int:
 def close_batches_task() -> int:
     """Close batches that are paid, and free the payouts of cancelled ones that cooled down."""
     return close_batches(now=timezone.now())
+
+
+@shared_task(name="payouts.apply_rules")
+def apply_rules_task() -> int:
+    """Let looser rules for approvals take effect, once they have waited."""
+    return apply_payout_rules(now=timezone.now())
+
+
+@shared_task(name="payouts.check")
+def check_payouts_task() -> int:
+    """Compare refunds with their sources, and with what is kept of them; log each difference as an error."""
+    return check_payouts()

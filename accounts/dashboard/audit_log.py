@@ -41,6 +41,8 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "watched_wallet.removed": "Watched wallet removed",
         "merchant.wallet_change_hours_set": "Delay of wallet changes set",
         "merchant.wallet_change_hours_applied": "Shorter wait took effect",
+        "merchant.payout_rules_set": "Rules for approving payouts set",
+        "merchant.payout_rules_applied": "Looser rules for approving payouts took effect",
         "merchant.created": "Merchant created",
         "merchant.branding_changed": "Branding changed",
         "merchant.retry_switched": "Trying again switched",

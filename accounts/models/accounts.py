@@ -44,6 +44,9 @@ class Merchant(models.Model):
     payout_second_above = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, default=1000, db_default=1000)
     # Whether admins approve payouts, too. Off: owners alone.
     admins_approve = models.BooleanField(default=False, db_default=False)
+    # Looser rules that wait, as receiving wallets do: see `accounts.merchants.payout_rules`.
+    next_payout_rules = models.JSONField(null=True)
+    next_payout_rules_at = models.DateTimeField(null=True)
     # Set while the account is closed: see `accounts.merchants.service`.
     closed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
