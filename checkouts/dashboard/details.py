@@ -24,9 +24,10 @@ from checkouts.dashboard.timeline import (
 )
 from checkouts.dashboard.words import IN_DOUBT, status_badge
 from checkouts.inbox.acceptances import newest_acceptance, short_money
-from checkouts.inbox.rows import VERDICTS, ItemRow, item_row, named, pending
+from checkouts.inbox.evidence import reported_transfers
+from checkouts.inbox.rows import VERDICTS, Deed, ItemRow, Story, item_row, named, pending
 from checkouts.inbox.service import acts_of
-from checkouts.inbox.suggestions import late_money
+from checkouts.inbox.stories import stories_of
 from checkouts.lifecycle.endings import reason_against_cancelling, refundable
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.lifecycle.receipts import reason_against_receipt
@@ -49,12 +50,7 @@ _PRICE: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?", re.ASCII)
 
 _MOST_SHOWN: Final = 5
 # Crediting needs a choice of another checkout, which the item's own page offers.
-_ACCEPT_SHORT: Final = "Accept as paid…"
-_LABELS: Final = (
-    (InboxAct.ACCEPT_LATE, "Accept late payment…"),
-    (InboxAct.REFUNDED, "Mark as refunded…"),
-    (InboxAct.DISMISS, "Dismiss…"),
-)
+_LABELS: Final = ((InboxAct.REFUNDED, "Mark as refunded…"), (InboxAct.DISMISS, "Dismiss…"))
 
 _PAUSE = 2
 _PAUSE_AFTER_END = 10
@@ -115,8 +111,8 @@ def _read(item: Any) -> tuple[LineItem, Decimal] | None:
 class WaitingMoney:
     """An open inbox item of a checkout; with `is_lost`, money that its network took back.
 
-    `acts` are values and labels; with `leads`, the first is the recommended one. `doing` describes a decision that can still
-    be undone; then there are no acts. `seen` is the newest decision's key.
+    `deeds` are recommended, the first most; `acts` are values and labels of others. `doing` describes a decision that can
+    still be undone; then there are neither. `seen` is the newest decision's key.
     """
 
     item_id: int
@@ -125,47 +121,48 @@ class WaitingMoney:
     came_at: datetime
     why: str
     is_lost: bool
+    deeds: tuple[Deed, ...]
     acts: tuple[tuple[str, str], ...]
-    leads: bool
     doing: str
     seen: int
 
 
 def waiting_money(checkout: Checkout, *, now: datetime) -> tuple[WaitingMoney, ...]:
-    """Return a checkout's open inbox items, the newest first, at most five."""
-    items = InboxItem.objects.filter(checkout=checkout, status=InboxStatus.OPEN)
+    """Return a checkout's open inbox items, and those that its buyer named, the newest first, at most five."""
+    named = reported_transfers(checkout.merchant_id, Mode(checkout.mode), checkout=checkout).values("pk")
+    of_checkout = Q(checkout=checkout) | Q(transfer__in=named)
+    items = InboxItem.objects.filter(of_checkout, merchant=checkout.merchant_id, status=InboxStatus.OPEN)
     decided = InboxDecision.objects.select_related("actor", "checkout")
     found = items.select_related("transfer__payment", "checkout").prefetch_related(
         Prefetch("decisions", decided.order_by("-pk"), to_attr="newest_first")
     )
-    return tuple(_waiting(item, now) for item in found.order_by("-pk")[:_MOST_SHOWN])
+    shown = list(found.order_by("-pk")[:_MOST_SHOWN])
+    stories = stories_of(shown)
+    return tuple(_waiting(item, stories[item.pk], now) for item in shown)
 
 
-def _why(row: ItemRow) -> str:
-    """Return a sentence on why the money waits; for late money, only how late it came."""
+def _why(row: ItemRow, story: Story) -> str:
+    """Return a sentence on why the money waits; for late money that its buyer did not name, only how late it came."""
+    if story.is_named:
+        return story.sentence
     explanation = row.explanation or f"{row.words.short}."
     return f"It came {explanation}" if explanation[0].isdigit() else explanation
 
 
-def _waiting(item: InboxItem, now: datetime) -> WaitingMoney:
+def _waiting(item: InboxItem, story: Story, now: datetime) -> WaitingMoney:
     decisions: list[InboxDecision] = getattr(item, "newest_first", [])
     row, waits = item_row(item), pending(decisions, now=now)
-    allowed = set() if waits else set(acts_of(item))
-    late = late_money(item) if InboxAct.ACCEPT_LATE in allowed else None
-    leads = late is not None and late.is_enough
-    if late is None or not (leads or late.accepted):
-        allowed.discard(InboxAct.ACCEPT_LATE)
-    labels = dict(_LABELS) | ({} if leads else {InboxAct.ACCEPT_LATE: _ACCEPT_SHORT})
+    allowed = set() if waits else acts_of(item)
     is_lost = item.reason == InboxReason.REVERSED
     return WaitingMoney(
         item_id=item.pk,
         amount=f"{row.amount} {row.token}",
         network=row.chain_title,
         came_at=row.came_at,
-        why=row.words.meaning if is_lost else _why(row),
+        why=row.words.meaning if is_lost else _why(row, story),
         is_lost=is_lost,
-        acts=tuple((act.value, label) for act, label in labels.items() if act in allowed),
-        leads=leads,
+        deeds=() if waits else story.deeds,
+        acts=tuple((act.value, label) for act, label in _LABELS if act in allowed),
         doing=waits.what if waits else "",
         seen=decisions[0].pk if decisions else 0,
     )

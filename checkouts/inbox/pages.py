@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Final
 
 from django.contrib import messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -16,6 +16,7 @@ from django.utils import timezone
 from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
+from checkouts.inbox.evidence import JUNK, UNSEEN
 from checkouts.inbox.queries import (
     Tab,
     alarm_count,
@@ -25,6 +26,7 @@ from checkouts.inbox.queries import (
     doing_count,
     item_of,
     items_in,
+    named_items,
     open_count,
 )
 from checkouts.inbox.rows import (
@@ -40,7 +42,8 @@ from checkouts.inbox.rows import (
     pending,
     ranked_choices,
 )
-from checkouts.inbox.service import acts_of, decide_item, undo_decision
+from checkouts.inbox.service import acts_of, decide_item, has_no_successor, undo_decision
+from checkouts.inbox.stories import open_rows, story_of
 from checkouts.inbox.suggestions import confirmation_of, label_of, late_money, suggestion_of
 from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
@@ -84,20 +87,21 @@ def inbox(request: SeatedRequest) -> HttpResponse:
     """Show a tab of the inbox."""
     seat, filters = request.seat, InboxFilters(request.GET)
     tab, listed = filters.current, filters.items(seat)
-    shows_alarms = tab is Tab.OPEN and not filters.is_narrowed
-    if shows_alarms:
-        listed = listed.exclude(reason=InboxReason.REVERSED)
+    shows_first = tab is Tab.OPEN and not filters.is_narrowed
+    by_buyers = named_items(seat) if shows_first else []
+    if shows_first:
+        listed = listed.exclude(reason=InboxReason.REVERSED).exclude(pk__in=[item.pk for item in by_buyers])
     page = keyset_page(listed, request.GET.dict())
     context: dict[str, Any] = {
         "tabs": tabs_of(seat, tab),
         "tab": tab,
         "filters": filters,
-        "rows": item_rows(page.rows),
+        "rows": open_rows(page.rows) if tab is Tab.OPEN else item_rows(page.rows),
         "pager": page,
         "query": request.GET.urlencode(),
     }
-    if shows_alarms and page.is_first:
-        context |= {"alarms": item_rows(alarms(seat)), "alarm_count": alarm_count(seat)}
+    if shows_first and page.is_first:
+        context |= {"alarms": open_rows(alarms(seat)), "alarm_count": alarm_count(seat), "named": open_rows(by_buyers)}
     return render(request, "dashboard/checkouts/inbox/list.html", context)
 
 
@@ -114,25 +118,25 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     given = request.POST if request.method == "POST" else request.GET
     act = _act(given.get("act", ""))
     checkout = _checkout(request.seat, act, given.get("checkout", ""))
-    is_asked = request.method != "POST"
-    if act == InboxAct.CREDIT and (checkout is None or (is_asked and checkout.is_final)):
+    is_asked, accepted = request.method != "POST", parse_accepted(given.get("accepted", ""))
+    if act == InboxAct.CREDIT and (checkout is None or (is_asked and not _takes_money(checkout, accepted))):
         messages.error(request, "Select the open checkout that this money is for.")
         return _to(request, found)
     if is_asked:
-        return _decide_page(request, found, act, checkout)
+        return _decide_page(request, found, act, checkout, accepts=accepted is not None)
     try:
         decide_item(
             found,
             act=act,
             checkout=checkout,
             refund_tx=given.get("refund_tx", ""),
-            accepted=parse_accepted(given.get("accepted", "")),
+            accepted=accepted,
             seen=_seen(given.get("seen", "")),
             now=timezone.now(),
             actor=actor_of(request),
         )
     except InvalidRequestError as error:
-        return _decide_page(request, found, act, checkout, error=error.message)
+        return _decide_page(request, found, act, checkout, accepts=accepted is not None, error=error.message)
     except ConflictError as error:
         return _too_late(request, found.pk, error)
     return _to(request, found)
@@ -163,7 +167,7 @@ def tabs_of(seat: Seat, current: Tab | None) -> list[lists.Tab]:
         lists.Tab(name, here if tab is Tab.OPEN else f"{here}?tab={tab}", tab is current, counts.get(tab) or None)
         for tab, name in _TAB_NAMES.items()
     ]
-    reports = open_reports(seat.merchant.pk, seat.mode).count() or None
+    reports = open_reports(seat.merchant.pk, seat.mode).exclude(verdict__in=JUNK | UNSEEN).count() or None
     url = seat.url("dashboard_buyer_reports")
     return [*tabs, lists.Tab("Buyers' reports", url, current is None, reports)]
 
@@ -185,6 +189,10 @@ def _checkout(seat: Seat, act: InboxAct, public_id: str) -> Checkout | None:
     if act != InboxAct.CREDIT or not public_id or "\x00" in public_id:
         return None
     return checkouts_of(seat).filter(public_id=public_id).first()
+
+
+def _takes_money(checkout: Checkout, accepted: Decimal | None) -> bool:
+    return not checkout.is_final or (accepted is not None and has_no_successor(checkout))
 
 
 def parse_accepted(text: str) -> Decimal | None:
@@ -216,7 +224,8 @@ def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", 
     found_by_name = found_choices(seat, found, text) if text and is_open else []
     choices = ranked_choices(seat, found) if InboxAct.CREDIT in acts else []
     late = late_money(found) if InboxAct.ACCEPT_LATE in acts else None
-    suggestion = suggestion_of(found, acts, late)
+    story = story_of(found) if is_open else None
+    suggestion = suggestion_of(found, story) if story else None
     if suggestion and suggestion.choice:
         # The suggested act is shown above the others, with its own button.
         choices = _without(choices, [suggestion.choice])
@@ -234,6 +243,7 @@ def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", 
         "choices": choices,
         "can_credit": any(each.is_open for each in (*choices, *found_by_name)),
         "late": late,
+        "story": story,
         "suggestion": suggestion,
         # Candidates that a rule found but could not choose between.
         "tied": sum(each.is_likely and each.is_open for each in choices),
@@ -258,7 +268,13 @@ def _facts(found: InboxItem) -> dict[str, Any]:
 
 
 def _decide_page(
-    request: SeatedRequest, found: InboxItem, act: InboxAct, checkout: Checkout | None, *, error: str = ""
+    request: SeatedRequest,
+    found: InboxItem,
+    act: InboxAct,
+    checkout: Checkout | None,
+    *,
+    accepts: bool = False,
+    error: str = "",
 ) -> HttpResponse:
     decisions = decisions_of(found)
     if act not in acts_of(found) or not _is_free(found, decisions):
@@ -268,7 +284,7 @@ def _decide_page(
     context = _facts(found) | {
         "act": act,
         "checkout": checkout,
-        "confirmation": confirmation_of(found, act, checkout),
+        "confirmation": confirmation_of(found, act, checkout, accepts=accepts),
         "refund_tx": given.get("refund_tx", ""),
         "error": error,
         # The newest decision on the page that the person decided on, not the current one.
@@ -356,13 +372,16 @@ def _decided(item: InboxItem) -> Iterator[object]:
 def reports(request: SeatedRequest) -> HttpResponse:
     """Show the open reports."""
     seat = request.seat
-    found = open_reports(seat.merchant.pk, seat.mode)
-    page = keyset_page(found, request.GET.dict())
+    found, folded = open_reports(seat.merchant.pk, seat.mode), request.GET.get("found") == "nothing"
+    found_nothing = Q(verdict__in=JUNK | UNSEEN)
+    page = keyset_page(found.filter(found_nothing if folded else ~found_nothing), request.GET.dict())
     items = _items_about(page.rows)
     context = {
         "tabs": tabs_of(seat, None),
         "rows": [(report, _words(report), items.get(report.pk)) for report in page.rows],
         "pager": page,
+        "folded": folded,
+        "other_count": found.filter(~found_nothing if folded else found_nothing).count(),
     }
     return render(request, "dashboard/checkouts/inbox/reports.html", context)
 

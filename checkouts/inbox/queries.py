@@ -9,6 +9,7 @@ from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 
 from accounts.team.access import Seat
 from checkouts.amounts import MAX_AMOUNT
+from checkouts.inbox.evidence import reported_transfers
 from checkouts.models import AmountReservation, Checkout, CheckoutQuerySet, InboxDecision, InboxItem
 from checkouts.search import matching_keys
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
@@ -19,6 +20,7 @@ MOST_COUNTED: Final = 1_000
 
 MOST_NEAR: Final = 20
 MOST_ALARMS: Final = 20
+MOST_NAMED: Final = 50
 _MOST_FOUND: Final = 10
 # The distance from its amount within which a price is near: a tenth, or for small amounts an exchange's usual fee.
 _NEAR_SHARE: Final = Decimal("0.1")
@@ -73,6 +75,13 @@ def alarms(seat: Seat) -> list[InboxItem]:
     """Return the newest reversal alerts that are open."""
     found = items_in(seat, Tab.OPEN, InboxReason.REVERSED)
     return list(found.order_by("-pk")[:MOST_ALARMS])
+
+
+def named_items(seat: Seat) -> list[InboxItem]:
+    """Return the newest open items whose transaction a buyer named on a checkout's page, without alerts."""
+    found = items_in(seat, Tab.OPEN).exclude(reason=InboxReason.REVERSED)
+    named = reported_transfers(seat.merchant.pk, seat.mode)
+    return list(found.filter(transfer__in=named.values("pk")).order_by("-pk")[:MOST_NAMED])
 
 
 def open_count(seat: Seat) -> int:

@@ -112,8 +112,33 @@ VERDICTS: Final = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
+class Deed:
+    """An act with its button's label. A credit names its `checkout`; `accepted` is the sum in USD accepted as full payment."""
+
+    act: InboxAct
+    label: str
+    checkout: str = ""
+    accepted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """An item's sentence, and what the evidence says should be done: the first deed is primary. There may be none.
+
+    `checkout` is the one that the evidence points to, `is_named` says that its buyer named the transaction, and `is_exact`
+    that the money is an exact amount that its buyer was shown.
+    """
+
+    sentence: str
+    checkout: Checkout | None
+    is_named: bool
+    is_exact: bool
+    deeds: tuple[Deed, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One line of the list. `outcome` is the decision in one word."""
+    """One line of the list. `outcome` is the decision in one word; `story` is None for an item that is decided."""
 
     id: int
     amount: str
@@ -126,9 +151,10 @@ class ItemRow:
     checkout: Checkout | None
     outcome: str
     decision: InboxDecision | None
+    story: Story | None = None
 
 
-def item_row(item: InboxItem, *, decision: InboxDecision | None = None) -> ItemRow:
+def item_row(item: InboxItem, *, decision: InboxDecision | None = None, story: Story | None = None) -> ItemRow:
     """Return the list's row of an item."""
     transfer = item.transfer
     return ItemRow(
@@ -143,6 +169,7 @@ def item_row(item: InboxItem, *, decision: InboxDecision | None = None) -> ItemR
         checkout=item.checkout,
         outcome=outcome_of(item),
         decision=decision,
+        story=story,
     )
 
 

@@ -15,9 +15,9 @@ from checkouts.inbox.successors import accept_late, close_items, late_units
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
 from checkouts.lifecycle.endings import refund_hash
 from checkouts.lifecycle.inbox_events import inbox_events
-from checkouts.lifecycle.moves import recompute
+from checkouts.lifecycle.moves import complete_short, recompute
 from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem
-from checkouts.states import InboxAct, InboxReason, InboxStatus
+from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import TOKEN_DECIMALS, from_units, readable
 from wallets.models import Transfer, TransferClaim
@@ -71,19 +71,22 @@ def decide_item(
 ) -> InboxDecision:
     """Decide about an open item; it takes effect UNDO_SPAN later.
 
-    A credit names its live `checkout`, a refund the transaction that sent the money back, in any spelling. `accepted` is the
-    sum in USD that the actor saw and accepts although it is less than the price. `seen` is the id of the newest decision
+    A credit names its `checkout`, a refund the transaction that sent the money back, in any spelling. `accepted` is
+    the sum in USD that the checkout will have: the actor accepts it as full payment, also if it is less than the price. An
+    expired checkout may be credited so: its successor gets the money. `seen` is the id of the newest decision
     that the actor knew of, 0 for none. Raises InvalidRequestError where the act does not fit the
     item, and ConflictError if another decision came first.
     """
-    _refuse_misfit(item, act, checkout)
+    _refuse_misfit(item, act, checkout, accepted)
     sent_back = ""
     if act == InboxAct.REFUNDED:
         sent_back = refund_hash(refund_tx, brought_by=[item.transfer])
     _hold_undecided(item, seen)
+    is_accepting = act in (InboxAct.ACCEPT_LATE, InboxAct.CREDIT)
+    if is_accepting and accepted is not None:
+        _refuse_changed(item, checkout or item.checkout, accepted)
     if act == InboxAct.ACCEPT_LATE:
         _refuse_twice(item)
-        _refuse_changed(item, accepted)
     try:
         with transaction.atomic():
             decision = InboxDecision.objects.create(
@@ -91,7 +94,7 @@ def decide_item(
                 act=act,
                 checkout=checkout if act == InboxAct.CREDIT else None,
                 refund_tx=sent_back,
-                accepted_amount=accepted if act == InboxAct.ACCEPT_LATE else None,
+                accepted_amount=accepted if is_accepting else None,
                 actor=actor.person,
                 decided_at=now,
                 due_at=now + UNDO_SPAN,
@@ -148,15 +151,22 @@ def _fail(pk: int, why: str, now: datetime) -> None:
 
 
 def _credit(decision: InboxDecision, now: datetime) -> None:
-    transfer = free_transfer(decision.item.transfer_id)
     chosen = decision.checkout
     assert chosen is not None  # noqa: S101 - a constraint of the table
+    if chosen.status == CheckoutStatus.EXPIRED and decision.accepted_amount is not None:
+        accept_late(decision.item, checkout_id=chosen.pk, least=decision.accepted_amount, now=now)
+        return
+    transfer = free_transfer(decision.item.transfer_id)
     checkout = Checkout.objects.locked().get(pk=chosen.pk)
     if checkout.is_final:
         raise DecisionFailedError(f"{checkout.public_id} is now {checkout.status} and accepts no more money.")
     write_credits([(transfer, checkout, "credited by a person")], now)
     close_items([decision.item], InboxStatus.CREDITED, now=now)
-    recompute([checkout], now=now, confirmed={transfer.pk}, items=[decision.item])
+    final, items, accepted = {transfer.pk}, [decision.item], decision.accepted_amount
+    if accepted is None:
+        recompute([checkout], now=now, confirmed=final, items=items)
+    else:
+        complete_short(checkout, least=accepted, now=now, confirmed=final, items=items)
 
 
 def _accept_late(decision: InboxDecision, now: datetime) -> None:
@@ -205,27 +215,39 @@ def _refuse_twice(item: InboxItem) -> None:
         raise ConflictError("What this checkout received is already being accepted as full payment.")
 
 
-def _refuse_changed(item: InboxItem, accepted: Decimal | None) -> None:
-    """Refuse a sum that is not what the item's checkout has now."""
-    if accepted is not None and accepted != from_units(late_units(item)):
+def _refuse_changed(item: InboxItem, checkout: Checkout | None, accepted: Decimal) -> None:
+    """Refuse a sum that is not what the checkout has now, with the item's money."""
+    if checkout is None or accepted != sum_with(item, checkout):
         raise ConflictError("The money for this checkout has changed since you opened the page.")
 
 
-def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None) -> None:
+def sum_with(item: InboxItem, checkout: Checkout) -> Decimal:
+    """Return the sum in USD that a checkout, or the successor of an expired one, has with the item's money."""
+    if checkout.status == CheckoutStatus.EXPIRED:
+        return from_units(late_units(item, checkout.pk))
+    return checkout.amount_received + from_units(int(item.transfer.units))
+
+
+def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None, accepted: Decimal | None) -> None:
     if act not in acts_of(item):
         raise InvalidRequestError(f"This is not possible for an item with the reason {item.reason}.", param="act")
     if act == InboxAct.CREDIT:
-        _refuse_checkout(item, checkout)
+        _refuse_checkout(item, checkout, accepted)
 
 
-def _refuse_checkout(item: InboxItem, checkout: Checkout | None) -> None:
+def _refuse_checkout(item: InboxItem, checkout: Checkout | None, accepted: Decimal | None) -> None:
     if checkout is None:
         raise InvalidRequestError("Enter the checkout to credit.", param="checkout", code="parameter_missing")
     # The caller searches only the merchant's checkouts; a mistake there would give one merchant's money to another.
     if (checkout.merchant_id, checkout.mode) != (item.merchant_id, item.mode):
         raise InvalidRequestError("There is no such checkout.", param="checkout")
-    if checkout.is_final:
+    if checkout.is_final and (accepted is None or not has_no_successor(checkout)):
         raise ConflictError(f"{checkout.public_id} is {checkout.status} and accepts no more money.")
+
+
+def has_no_successor(checkout: Checkout) -> bool:
+    """Return whether a checkout expired and nobody accepted its money, so that a successor may have some."""
+    return checkout.status == CheckoutStatus.EXPIRED and not Checkout.objects.filter(replaces=checkout).exists()
 
 
 def _who_was_faster(item: InboxItem) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from accounts.states import Mode
 from checkouts.amounts import needed_units
@@ -48,43 +48,71 @@ def late_items(item: InboxItem) -> list[InboxItem]:
 
     Transfers that a reorg removed, or that were credited elsewhere, are left out.
     """
-    return _late_items(item.checkout_id, item.pk) if item.checkout_id else []
+    return late_items_with(item, item.checkout_id) if item.checkout_id else []
 
 
-def late_items_of(checkout_id: int) -> list[InboxItem]:
-    """Return an expired checkout's late items without a decision, but for money that is gone or was credited elsewhere."""
-    return _late_items(checkout_id, None)
+def late_items_with(item: InboxItem, checkout_id: int) -> list[InboxItem]:
+    """Return the item, and the late items without a decision of the expired checkout that it is to pay."""
+    return _late_items(checkout_id, item.pk)
 
 
 def _late_items(checkout_id: int, item_id: int | None) -> list[InboxItem]:
     decided = InboxDecision.objects.filter(STANDING, item=OuterRef("pk"))
-    undecided = Q(reason__in=LATE_KINDS) & ~Exists(decided)
+    undecided = Q(checkout=checkout_id, reason__in=LATE_KINDS) & ~Exists(decided)
     unused = Q(transfer__claim=None) | Q(transfer__payment__checkout=checkout_id)
-    found = InboxItem.objects.filter(Q(pk=item_id) | undecided, unused, status=InboxStatus.OPEN, checkout=checkout_id)
+    found = InboxItem.objects.filter(Q(pk=item_id) | undecided, unused, status=InboxStatus.OPEN)
     return list(found.exclude(transfer__state=TransferState.ORPHANED).order_by("pk"))
 
 
-def late_units(item: InboxItem) -> int:
-    """Return the successor's total in base units: the expired one's payments and all late money."""
-    items = late_items(item)
-    if item.checkout_id is None or not items:
+def late_units(item: InboxItem, checkout_id: int | None = None) -> int:
+    """Return the successor's total in base units: the expired one's payments and all late money.
+
+    The expired checkout is the item's own, or one that a person chose for it.
+    """
+    checkout_id = checkout_id or item.checkout_id
+    items = late_items_with(item, checkout_id) if checkout_id else []
+    if checkout_id is None or item.pk not in {late.pk for late in items}:
         return 0
-    transfers = Transfer.objects.filter(pk__in=_transfer_ids(item.checkout_id, items))
+    transfers = Transfer.objects.filter(pk__in=_transfer_ids(checkout_id, items))
     return sum(int(transfer.units) for transfer in transfers)
 
 
-def accept_late(item: InboxItem, *, least: Decimal | None = None, now: datetime) -> Checkout:
-    """Create the successor of an item's expired checkout, paid by all its money; return it completed.
+def money_of_expired(checkout_ids: Collection[int]) -> dict[int, dict[int, int]]:
+    """Return the base units of each transfer that successors of expired checkouts would have, by checkout and transfer.
+
+    Checkouts that have a successor are left out.
+    """
+    replaced = Checkout.objects.filter(replaces__in=checkout_ids).values_list("replaces_id", flat=True)
+    found: dict[int, dict[int, int]] = {pk: {} for pk in set(checkout_ids) - set(replaced)}
+    if not found:
+        return {}
+    paid = Payment.objects.filter(checkout__in=found, checkout__refund_note__isnull=True)
+    standing = paid.exclude(transfer__state=TransferState.ORPHANED)
+    decided = InboxDecision.objects.filter(STANDING, item=OuterRef("pk"))
+    unused = Q(transfer__claim=None) | Q(transfer__payment__checkout=F("checkout"))
+    late = InboxItem.objects.filter(~Exists(decided), unused, checkout__in=found, reason__in=LATE_KINDS)
+    waiting = late.filter(status=InboxStatus.OPEN).exclude(transfer__state=TransferState.ORPHANED)
+    columns = ("checkout_id", "transfer_id", "transfer__units")
+    for checkout_id, transfer_id, units in [*standing.values_list(*columns), *waiting.values_list(*columns)]:
+        found[checkout_id][transfer_id] = int(units)
+    return found
+
+
+def accept_late(
+    item: InboxItem, *, checkout_id: int | None = None, least: Decimal | None = None, now: datetime
+) -> Checkout:
+    """Create the successor of an item's expired checkout, or of one chosen for it, paid by all its money; return it completed.
 
     `least` is the sum in USD that a person accepts although it is less than the price; without it, the price must be
     reached. Raises DecisionFailedError where the money is not enough, not final, or the checkout has a successor already.
     """
-    if item.checkout_id is None:
+    checkout_id = checkout_id or item.checkout_id
+    if checkout_id is None:
         raise DecisionFailedError("No expired checkout matches this money.")
-    items = _hold_late_items(item.checkout_id, item.pk)
+    items = _hold_late_items(checkout_id, item.pk)
     if item.pk not in {late.pk for late in items}:
         raise DecisionFailedError("The network reversed this transfer, or it has already been credited.")
-    return _succeed_with(item.checkout_id, items, least, now)
+    return _succeed_with(checkout_id, items, least, now)
 
 
 def accept_expired(checkout_id: int, *, least: Decimal, now: datetime) -> Checkout:

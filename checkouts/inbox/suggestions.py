@@ -1,13 +1,11 @@
 """Suggests an act for money in the inbox, and writes the confirmation text of each act."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from checkouts.amounts import needed_units, overpaid_above_units
-from checkouts.inbox.rows import Choice, choices_of
-from checkouts.inbox.successors import late_items, late_units
+from checkouts.inbox.rows import Choice, Deed, Story, choices_of
+from checkouts.inbox.successors import late_items_with, late_units
 from checkouts.models import Checkout, InboxItem
-from checkouts.payloads import remaining_units
 from checkouts.states import InboxAct, InboxReason
 from gateway.core.money import from_units, readable_units, to_units
 from wallets.models import Transfer
@@ -18,7 +16,8 @@ from wallets.states import TransferState
 class LateMoney:
     """The late money that a successor of an expired checkout would receive. `missing` is empty if it is enough.
 
-    `accepted` is then empty too, else the sum in USD that a person may accept as full payment, to post.
+    `accepted` is then empty too, else the sum in USD that a person may accept as full payment, to post. `sum` is the sum to
+    post in any case.
     """
 
     checkout: Checkout
@@ -26,6 +25,7 @@ class LateMoney:
     price: str
     missing: str
     accepted: str
+    sum: str
     others: int
 
     @property
@@ -34,12 +34,12 @@ class LateMoney:
         return not self.missing
 
 
-def late_money(item: InboxItem) -> LateMoney | None:
-    """Return the money that accepting an item would move; None if no expired checkout is known for it."""
-    checkout = item.checkout
+def late_money(item: InboxItem, checkout: Checkout | None = None) -> LateMoney | None:
+    """Return the money that accepting an item would move, for its own expired checkout or one chosen for it; None if none is known."""
+    checkout = checkout or item.checkout
     if checkout is None:
         return None
-    units, needed = late_units(item), needed_units(checkout.amount)
+    units, needed = late_units(item, checkout.pk), needed_units(checkout.amount)
     price = to_units(checkout.amount)
     short = max(price - units, 0) if units < needed else 0
     return LateMoney(
@@ -48,33 +48,30 @@ def late_money(item: InboxItem) -> LateMoney | None:
         price=readable_units(price),
         missing=readable_units(short) if short else "",
         accepted=f"{from_units(units):f}" if short and units else "",
-        others=len([late for late in late_items(item) if late.pk != item.pk]),
+        sum=f"{from_units(units):f}",
+        others=len([late for late in late_items_with(item, checkout.pk) if late.pk != item.pk]),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """The one act that the evidence points to: accept `late`, or credit the `choice`; the other is None."""
+    """What the evidence points to, as `deeds`: accept `late`, or credit the `choice`; the other is None."""
 
+    deeds: tuple[Deed, ...]
     late: LateMoney | None = None
     choice: Choice | None = None
 
 
-def suggestion_of(item: InboxItem, acts: Collection[InboxAct], late: LateMoney | None) -> Suggestion | None:
-    """Return the recommended act; None if several checkouts fit equally well, or the rules named none.
+def suggestion_of(item: InboxItem, story: Story) -> Suggestion | None:
+    """Return the recommended acts; None if several checkouts fit equally well, or nothing names one.
 
-    Only a checkout that the rules named for this transfer counts: a near price is not evidence.
+    Only a checkout that the rules or its buyer named for this transfer counts: a near price is not evidence.
     """
-    if late is not None and late.is_enough:
-        return Suggestion(late=late)
-    named = item.checkout
-    if InboxAct.CREDIT in acts and named is not None and _asks(named):
-        return Suggestion(choice=choices_of(item.transfer, [named], {})[0])
-    return None
-
-
-def _asks(checkout: Checkout) -> bool:
-    return not checkout.is_final and bool(remaining_units(checkout))
+    if not story.deeds or story.checkout is None:
+        return None
+    if story.checkout.is_final:
+        return Suggestion(story.deeds, late=late_money(item, story.checkout))
+    return Suggestion(story.deeds, choice=choices_of(item.transfer, [story.checkout], {})[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +92,18 @@ class Confirmation:
     accepted: str = ""
 
 
-def confirmation_of(item: InboxItem, act: InboxAct, checkout: Checkout | None) -> Confirmation:
-    """Return the confirmation of an act; a credit names its `checkout`."""
+def confirmation_of(
+    item: InboxItem, act: InboxAct, checkout: Checkout | None, *, accepts: bool = False
+) -> Confirmation:
+    """Return the confirmation of an act; a credit names its `checkout`, and `accepts` the sum that results as full payment."""
     amount = readable_units(int(item.transfer.units), item.transfer.decimals)
     money = f"{amount} {item.transfer.token}"
+    if act is InboxAct.CREDIT and checkout is not None and checkout.is_final:
+        return _accept_late(item, money, checkout, is_credit=True)
     if act is InboxAct.CREDIT and checkout is not None:
-        return _credit(item.transfer, checkout, money)
+        return _accept_short(item.transfer, checkout, money) if accepts else _credit(item.transfer, checkout, money)
     if act is InboxAct.ACCEPT_LATE:
-        return _accept_late(item, money)
+        return _accept_late(item, money, item.checkout)
     if act is InboxAct.REFUNDED:
         return Confirmation(
             f"Mark {money} as refunded?",
@@ -143,18 +144,35 @@ def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
     return f"The checkout {when}, and checkout.completed is sent."
 
 
-def _accept_late(item: InboxItem, money: str) -> Confirmation:
-    late = late_money(item)
+def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
+    units, price = to_units(checkout.amount_received) + int(transfer.units), to_units(checkout.amount)
+    missing = (
+        f" {readable_units(price - units)} {checkout.currency} is missing: you accept that." if units < price else ""
+    )
+    return Confirmation(
+        f"Accept {money} as full payment?",
+        "Checkout",
+        checkout,
+        f"The checkout will have {readable_units(units)} of {readable_units(price)} {checkout.currency}.{missing} It completes"
+        " with the exception underpaid, and checkout.completed is sent.",
+        "Accept as paid",
+        accepted=f"{from_units(units):f}",
+    )
+
+
+def _accept_late(item: InboxItem, money: str, checkout: Checkout | None, *, is_credit: bool = False) -> Confirmation:
+    late = late_money(item, checkout)
     is_short = late is not None and not late.is_enough
     return Confirmation(
         f"Accept {money} as full payment?" if is_short else f"Accept {money} that came late?",
-        label_of(item),
-        item.checkout,
+        label_of(item) if checkout == item.checkout else "Expired checkout",
+        checkout,
         _effect_of_accepting(late),
         "Accept as paid" if is_short else "Accept late payment",
         tone="ok" if late and late.is_enough else "warn",
         is_possible=late is not None and (late.is_enough or bool(late.accepted)),
-        accepted=late.accepted if late else "",
+        # A credit of an expired checkout names the sum that results, also if it is enough.
+        accepted=(late.sum if is_credit else late.accepted) if late else "",
     )
 
 

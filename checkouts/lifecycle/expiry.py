@@ -29,7 +29,7 @@ PATIENCE = timedelta(hours=24)
 # read, in a pass begun after the grace, up to a head its sources agree on. Where a chain is read account by account, the
 # account it was to be paid in counts. A test checkout has no chain to wait for, only the steps of its scenario. Undecided
 # money in a merchant's wallet may belong to any checkout offered there. Parts of a large sum wait for a second node. Short
-# money that a person accepted completes its checkout within half a minute.
+# money that a person accepted, and money that a person credited, reach their checkout within half a minute.
 _DUE = """
     WITH unjudged AS MATERIALIZED (
         SELECT DISTINCT merchant_id, mode, chain FROM wallets_transfer
@@ -67,7 +67,10 @@ _DUE = """
       AND (c.expires_at <= %(impatient_since)s::timestamptz
            OR NOT EXISTS (
                 SELECT FROM checkouts_acceptance a
-                WHERE a.checkout_id = c.id AND a.done_at IS NULL AND a.undone_at IS NULL AND a.failed_at IS NULL))
+                WHERE a.checkout_id = c.id AND a.done_at IS NULL AND a.undone_at IS NULL AND a.failed_at IS NULL
+                UNION ALL
+                SELECT FROM checkouts_inboxdecision d
+                WHERE d.checkout_id = c.id AND d.done_at IS NULL AND d.undone_at IS NULL AND d.failed_at IS NULL))
       AND NOT EXISTS (
             SELECT FROM checkouts_teststep s
             WHERE s.checkout_id = c.id AND s.done_at IS NULL AND s.due_at <= c.expires_at)

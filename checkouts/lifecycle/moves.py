@@ -256,7 +256,7 @@ def complete_short(
     confirmed: Collection[int] = (),
     items: Iterable[InboxItem] = (),
 ) -> None:
-    """Complete a live checkout, which the caller locked, with what it received: a person accepts it as the price.
+    """Complete a live checkout, which the caller locked, with what was credited to it: a person accepts it as the price.
 
     `least` is the sum in USD that the person saw; `confirmed` and `items` as `recompute` takes them. Raises DecisionFailedError if less is left, or some of it is not final.
     """
@@ -266,10 +266,11 @@ def complete_short(
         raise DecisionFailedError("Some of this money is not final yet. Wait until it is.")
     if (amount := from_units(sums.confirmed)) < least:
         raise DecisionFailedError("The network reversed some of this money.")
-    checkout.accepted_amount = amount
+    if sums.confirmed < needed_units(checkout.amount):
+        checkout.accepted_amount = amount
     recompute([checkout], now=now, confirmed=confirmed, items=items)
     # After the status: a constraint refuses a live checkout whose money was accepted.
-    Checkout.objects.filter(pk=checkout.pk).update(accepted_amount=amount)
+    Checkout.objects.filter(pk=checkout.pk).update(accepted_amount=checkout.accepted_amount)
 
 
 def received(transfers: Iterable[TransferRow], *, unvouched: Collection[int] = ()) -> Received:

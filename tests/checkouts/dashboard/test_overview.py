@@ -233,8 +233,10 @@ def checkout_page(desk: Desk, item: InboxItem) -> Any:
 
 
 def acts(page: Any) -> list[list[str]]:
-    """The acts that are offered, by item."""
-    return [[act for act, _ in one.acts] for one in page.context["detail"].waiting]
+    """The acts that are offered, by item, those first that the evidence points to."""
+    return [
+        [*(deed.act for deed in one.deeds), *(act for act, _ in one.acts)] for one in page.context["detail"].waiting
+    ]
 
 
 def test_an_expired_checkout_with_money_offers_to_accept_it(owner: Desk) -> None:

@@ -11,6 +11,7 @@ from accounts.states import Mode
 from checkouts.inbox.queries import Tab, items_in, near_checkouts
 from checkouts.inbox.rows import choices_of
 from checkouts.inbox.service import acts_of
+from checkouts.inbox.stories import story_of
 from checkouts.inbox.suggestions import suggestion_of
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
@@ -92,9 +93,11 @@ def test_late_money_that_is_enough_is_accepted_first(owner: Desk) -> None:
     assert "Or credit another checkout" in page
 
 
-def test_late_money_that_is_short_suggests_nothing(owner: Desk) -> None:
+def test_late_money_that_is_short_is_accepted_as_full_payment_first(owner: Desk) -> None:
     item = late_item(late=20 * DOLLAR, merchant=owner.merchant)
-    assert primary_acts(page_of(owner, item)) == []
+    page = page_of(owner, item)
+    assert primary_acts(page) == ["accept_late"]
+    assert "5.00 USD is missing." in words_of(page)
 
 
 def test_the_open_checkout_that_the_rules_name_is_credited_first(owner: Desk) -> None:
@@ -222,7 +225,7 @@ def test_a_checkout_that_is_paid_in_full_is_neither_near_nor_suggested(owner: De
     assert "order-paid" not in owner.get(ITEM, item_id=item.pk).text
     InboxItem.objects.filter(pk=item.pk).update(checkout=paid, reason=InboxReason.EXTRA)
     item.refresh_from_db()
-    assert suggestion_of(item, set(InboxAct), None) is None
+    assert suggestion_of(item, story_of(item)) is None
     [choice] = choices_of(item.transfer, [paid], {})
     assert (choice.difference, choice.fits) == ("needs nothing more", False)
 

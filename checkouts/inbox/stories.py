@@ -1,0 +1,183 @@
+"""What the inbox says of each item: one sentence, and the act that the evidence points to, as its one primary button."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from checkouts.amounts import needed_units, overpaid_above_units
+from checkouts.inbox.evidence import namers_of
+from checkouts.inbox.rows import REASONS, Deed, ItemRow, Story, item_row, span
+from checkouts.inbox.service import acts_of
+from checkouts.inbox.successors import money_of_expired
+from checkouts.models import AmountReservation, Checkout, InboxItem
+from checkouts.payloads import remaining_units
+from checkouts.states import CheckoutStatus, InboxAct, InboxReason
+from gateway.core.money import from_units, readable, readable_units, to_units
+from wallets.networks import chain_spec
+from wallets.states import TransferState
+
+_NAMED: Final = ", and its buyer named this transaction"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of the checkouts that a list's items point to.
+
+    `asked` are the exact amounts that their buyers were ever shown, oldest first; `expired` is `money_of_expired`.
+    """
+
+    asked: Mapping[int, Sequence[AmountReservation]]
+    expired: Mapping[int, Mapping[int, int]]
+
+    def takes_money(self, checkout: Checkout) -> bool:
+        """Return whether an expired checkout may have a successor."""
+        return checkout.pk in self.expired
+
+    def units_with(self, item: InboxItem, checkout: Checkout) -> int:
+        """Return the base units that a checkout, or the successor of an expired one, has with the item's money."""
+        units = int(item.transfer.units)
+        if checkout.status == CheckoutStatus.EXPIRED:
+            return sum({**self.expired.get(checkout.pk, {}), item.transfer_id: units}.values())
+        return to_units(checkout.amount_received) + units
+
+
+def stories_of(items: Sequence[InboxItem]) -> dict[int, Story]:
+    """Return the stories of items of one merchant and mode, by their keys; transfers and checkouts are loaded."""
+    namers = namers_of(items)
+    pointed = {item.pk: _pointed(item, namers.get(item.pk, [])) for item in items}
+    checkouts = {checkout.pk: checkout for checkout in pointed.values() if checkout is not None}
+    expired = [pk for pk, checkout in checkouts.items() if checkout.status == CheckoutStatus.EXPIRED]
+    known = _Known(_asked(checkouts), money_of_expired(expired) if expired else {})
+    return {item.pk: _story(item, pointed[item.pk], namers.get(item.pk, []), known) for item in items}
+
+
+def open_rows(items: Sequence[InboxItem]) -> list[ItemRow]:
+    """Return the list's rows of open items, with their stories."""
+    stories = stories_of(items)
+    return [item_row(item, story=stories[item.pk]) for item in items]
+
+
+def story_of(item: InboxItem) -> Story:
+    """Return the story of one item."""
+    return stories_of([item])[item.pk]
+
+
+def _pointed(item: InboxItem, namers: Sequence[Checkout]) -> Checkout | None:
+    """Return the one checkout that rules and buyers name; None if they name none, or several."""
+    named = {checkout.pk: checkout for checkout in namers}
+    if item.checkout is not None:
+        named[item.checkout.pk] = item.checkout
+    return next(iter(named.values())) if len(named) == 1 else None
+
+
+def _asked(ids: Iterable[int]) -> dict[int, list[AmountReservation]]:
+    found: dict[int, list[AmountReservation]] = {pk: [] for pk in ids}
+    for row in AmountReservation.objects.filter(checkout__in=list(found)).order_by("pk") if found else ():
+        found[row.checkout_id].append(row)
+    return found
+
+
+def _story(item: InboxItem, checkout: Checkout | None, namers: Sequence[Checkout], known: _Known) -> Story:
+    transfer = item.transfer
+    money = f"{readable_units(int(transfer.units), transfer.decimals)} {transfer.token}"
+    title = chain_spec(transfer.chain).title
+    reason = InboxReason(item.reason)
+    if reason == InboxReason.REVERSED:
+        return Story(f"{title} took {money} back. {_lost(item)}", item.checkout, False, False, ())
+    if checkout is None:
+        told = _unclear(reason, namers)
+        return Story(f"{money} came on {title}. {told}", None, False, False, ())
+    shown = known.asked.get(checkout.pk, [])
+    is_named = any(one.pk == checkout.pk for one in namers)
+    is_exact = transfer.priced_units in [_exact(row) for row in shown]
+    when = _when(item, checkout, shown)
+    named = _NAMED if is_named else ""
+    sentence = f"{money} came {when} on {title}{named}.{_difference(item, checkout, known)}"
+    return Story(sentence, checkout, is_named, is_exact, _deeds(item, checkout, known))
+
+
+def _lost(item: InboxItem) -> str:
+    name = _name(item.checkout) if item.checkout else "its checkout"
+    return f"{name} had completed with it: hold the goods back if you still can."
+
+
+def _unclear(reason: InboxReason, namers: Sequence[Checkout]) -> str:
+    if len(namers) > 1:
+        return f"{len(namers)} buyers named this transaction: ask them."
+    if namers:
+        return f"The buyer of {_name(namers[0])} named this transaction, but it points to another checkout too."
+    return f"{REASONS[reason].short}."
+
+
+def _name(checkout: Checkout) -> str:
+    return checkout.order_ref or checkout.public_id
+
+
+def _exact(row: AmountReservation) -> int:
+    return to_units(row.price) + row.suffix
+
+
+def _when(item: InboxItem, checkout: Checkout, shown: Sequence[AmountReservation]) -> str:
+    """Return how the money's time compares with what the checkout's buyer was asked, or with its end."""
+    came_at = item.transfer.block_time
+    if checkout.status == CheckoutStatus.EXPIRED and came_at > checkout.expires_at:
+        end = "was cancelled" if checkout.cancelled_at else "expired"
+        return f"{span(came_at - checkout.expires_at)} after {_name(checkout)} {end}"
+    if item.reason == InboxReason.EXTRA:
+        return f"for {_name(checkout)}, which was already paid,"
+    before = [row for row in shown if row.reserved_at <= came_at]
+    if before and item.transfer.wallet_id is not None:
+        amount = readable(from_units(_exact(before[-1])))
+        return f"{span(came_at - before[-1].reserved_at)} after {_name(checkout)} asked for {amount}"
+    return _since(came_at, checkout)
+
+
+def _since(came_at: datetime, checkout: Checkout) -> str:
+    if came_at < checkout.created_at:
+        return f"before {_name(checkout)} was created"
+    return f"{span(came_at - checkout.created_at)} after {_name(checkout)} was created"
+
+
+def _difference(item: InboxItem, checkout: Checkout, known: _Known) -> str:
+    """Return a sentence on what the checkout lacks, or has too much, with the money; empty if it fits or is not needed."""
+    if item.reason in (InboxReason.EXTRA, InboxReason.RIVAL) or checkout.status == CheckoutStatus.COMPLETED:
+        return ""
+    if checkout.status == CheckoutStatus.EXPIRED and not known.takes_money(checkout):
+        return " Its money was accepted before."
+    units, price = known.units_with(item, checkout), to_units(checkout.amount)
+    if units < needed_units(checkout.amount):
+        return f" {readable_units(price - units)} {checkout.currency} is missing."
+    if units > overpaid_above_units(checkout.amount):
+        return f" It is {readable_units(units - price)} {checkout.currency} too much."
+    return ""
+
+
+def _deeds(item: InboxItem, checkout: Checkout, known: _Known) -> tuple[Deed, ...]:
+    """Return what the evidence says should be done with money for a checkout, the best first."""
+    if item.transfer.state != TransferState.CONFIRMED:
+        return ()
+    acts, units = acts_of(item), known.units_with(item, checkout)
+    if checkout.status == CheckoutStatus.EXPIRED:
+        return _successor_deeds(item, checkout, units) if known.takes_money(checkout) else ()
+    if checkout.is_final or InboxAct.CREDIT not in acts or not remaining_units(checkout):
+        return ()
+    if units >= needed_units(checkout.amount):
+        return (Deed(InboxAct.CREDIT, "Credit this checkout", checkout.public_id),)
+    missing = readable_units(to_units(checkout.amount) - units)
+    return (
+        Deed(InboxAct.CREDIT, "Accept as paid", checkout.public_id, _posted(units)),
+        Deed(InboxAct.CREDIT, f"Ask for {missing}", checkout.public_id),
+    )
+
+
+def _successor_deeds(item: InboxItem, checkout: Checkout, units: int) -> tuple[Deed, ...]:
+    acts, is_short = acts_of(item), units < needed_units(checkout.amount)
+    label = "Accept as paid" if is_short else "Accept late payment"
+    if item.checkout_id == checkout.pk and InboxAct.ACCEPT_LATE in acts:
+        return (Deed(InboxAct.ACCEPT_LATE, label, accepted=_posted(units) if is_short else ""),)
+    return (Deed(InboxAct.CREDIT, label, checkout.public_id, _posted(units)),) if InboxAct.CREDIT in acts else ()
+
+
+def _posted(units: int) -> str:
+    return f"{from_units(units):f}"

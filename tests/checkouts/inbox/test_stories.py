@@ -1,0 +1,316 @@
+"""What the inbox says of an item, and which act it puts first: rules and buyers' reports are evidence, junk is none."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import Merchant
+from checkouts.inbox.service import apply_decisions
+from checkouts.inbox.stories import stories_of, story_of
+from checkouts.lifecycle.moves import expire
+from checkouts.models import BuyerReport, Checkout, InboxItem
+from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
+from gateway.core.api.errors import ConflictError
+from tests.checkouts.arrivals import Till, inbox_item, reserve
+from tests.checkouts.dashboard.opened import page_of as checkout_page
+from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, late_for, late_item
+from tests.checkouts.watcher import DOLLAR, SOON, attribute, events_of, fresh
+from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, reverse_a_payment
+from tests.dashboard.inboxes import decide as decide_at_desk
+from tests.dashboard.people import Desk
+from tests.factories import NOON, make_checkout
+from wallets.models import Transfer
+
+pytestmark = pytest.mark.django_db
+
+EVIDENCE = [RescueVerdict.WAITING, RescueVerdict.NOT_FINAL, RescueVerdict.LATE, RescueVerdict.NOT_FOUND]
+JUNK = [RescueVerdict.CREDITED, RescueVerdict.OTHER_ADDRESS, RescueVerdict.FAILED, RescueVerdict.FAKE_TOKEN]
+
+
+@pytest.fixture
+def counter(merchant: Merchant) -> Till:
+    """The owner's merchant, with wallets."""
+    return Till(merchant)
+
+
+def short(counter: Till, **overrides: Any) -> tuple[Checkout, InboxItem]:
+    """A checkout that asked for 62.0032, and 60 that came twenty seconds later."""
+    values: dict[str, Any] = {"order_ref": "W-62"} | overrides
+    checkout = counter.checkout("62.00", **values)
+    reserve(checkout, 3_200, reserved_at=SOON - timedelta(seconds=20))
+    transfer = counter.sees(60 * DOLLAR)
+    counter.confirms()
+    attribute()
+    return checkout, inbox_item(transfer)
+
+
+def named_by(
+    checkout: Checkout, transfer: Transfer, verdict: str = RescueVerdict.WAITING, **overrides: Any
+) -> BuyerReport:
+    """A buyer handed in the transaction on the checkout's page."""
+    values: dict[str, Any] = {
+        "merchant": checkout.merchant,
+        "mode": checkout.mode,
+        "tx_hash": transfer.tx_hash,
+        "chain": "" if verdict == RescueVerdict.NOT_FOUND else transfer.chain,
+        "details": {"case": "unnamed", "tx_hash": transfer.tx_hash},
+        "reported_at": timezone.now(),
+        "looked_at": timezone.now(),
+    }
+    return BuyerReport.objects.create(checkout=checkout, verdict=verdict, **(values | overrides))
+
+
+def end(checkout: Checkout, now: datetime = LATER) -> None:
+    with transaction.atomic():
+        expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=now)
+
+
+def labels(item: InboxItem) -> list[str]:
+    return [deed.label for deed in story_of(item).deeds]
+
+
+def test_a_buyers_report_is_evidence_and_says_what_is_missing(counter: Till) -> None:
+    checkout, item = short(counter)
+    assert (item.reason, item.checkout) == (InboxReason.UNMATCHED, None)
+    assert labels(item) == []
+    named_by(checkout, item.transfer)
+    story = story_of(item)
+    assert story.sentence == (
+        "60.00 USDC came 20 s after W-62 asked for 62.0032 on Ethereum, and its buyer named this transaction."
+        " 2.00 USD is missing."
+    )
+    assert labels(item) == ["Accept as paid", "Ask for 2.00"]
+
+
+@pytest.mark.parametrize("verdict", EVIDENCE)
+def test_what_found_money_or_was_too_early_is_evidence(verdict: str, counter: Till) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer, verdict)
+    assert story_of(item).is_named
+
+
+@pytest.mark.parametrize("verdict", JUNK)
+def test_junk_is_no_evidence(verdict: str, counter: Till, owner: Desk) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer, verdict)
+    assert not story_of(item).is_named
+    assert labels(item) == []
+    assert "Named by their buyers" not in owner.get("dashboard_inbox").text
+
+
+def test_a_report_of_another_transaction_another_merchant_or_a_closed_one_is_none(counter: Till) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer, tx_hash="0x" + "77" * 32, details={"case": "not_found"})
+    stranger = make_checkout()
+    named_by(stranger, item.transfer)
+    named_by(counter.checkout("70.00"), item.transfer, closed_at=timezone.now())
+    named_by(counter.checkout("71.00"), item.transfer, chain="solana")
+    assert not story_of(item).is_named
+
+
+def test_a_transaction_that_two_buyers_named_is_nobodys(counter: Till) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    named_by(counter.checkout("60.50"), item.transfer)
+    assert story_of(item).sentence == "60.00 USDC came on Ethereum. 2 buyers named this transaction: ask them."
+    assert labels(item) == []
+
+
+def test_a_buyer_who_names_what_belongs_to_another_checkout_gets_nothing(counter: Till) -> None:
+    late = late_item(merchant=counter.merchant)
+    named_by(counter.checkout("25.00", order_ref="T-1"), late.transfer)
+    assert "The buyer of T-1 named this transaction, but it points to another checkout too." in story_of(late).sentence
+    assert labels(late) == []
+
+
+def test_accept_as_paid_credits_it_and_completes_the_checkout(counter: Till) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    decide(item, InboxAct.CREDIT, checkout=checkout, accepted=Decimal(60))
+    assert apply_decisions(now=DONE) == 1
+    assert (fresh(checkout).status, fresh(checkout).exception) == ("completed", "underpaid")
+    assert (fresh(checkout).amount_received, events_of(checkout)) == (60, ["completed"])
+
+
+def test_ask_for_the_rest_credits_it_and_leaves_the_checkout_open(counter: Till) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    decide(item, InboxAct.CREDIT, checkout=checkout)
+    assert apply_decisions(now=DONE) == 1
+    assert (fresh(checkout).status, events_of(checkout)) == ("underpaid", ["underpaid"])
+
+
+def test_an_expired_checkout_that_its_buyer_named_gets_a_successor(counter: Till) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    end(checkout)
+    story = story_of(item)
+    assert (story.deeds[0].act, story.deeds[0].label, story.deeds[0].accepted) == (
+        "credit",
+        "Accept as paid",
+        "60.000000",
+    )
+    decide(item, InboxAct.CREDIT, checkout=fresh(checkout), accepted=Decimal(60))
+    assert apply_decisions(now=DONE) == 1
+    successor = Checkout.objects.get(replaces=checkout)
+    assert (successor.status, successor.exception, successor.amount_received) == ("completed", "underpaid", 60)
+    item.refresh_from_db()
+    assert item.status == InboxStatus.CREDITED
+
+
+def test_an_expired_checkout_is_credited_by_its_sum_alone_and_once(counter: Till) -> None:
+    checkout, item = short(counter)
+    end(checkout)
+    gone = fresh(checkout)
+    for accepted in (None, Decimal(59), Decimal(61)):
+        with pytest.raises(ConflictError):
+            decide(item, InboxAct.CREDIT, checkout=gone, accepted=accepted)
+    decide(item, InboxAct.CREDIT, checkout=gone, accepted=Decimal(60))
+    apply_decisions(now=DONE)
+    again = counter.sees(60 * DOLLAR)
+    counter.confirms()
+    attribute()
+    with pytest.raises(ConflictError, match="accepts no more money"):
+        decide(inbox_item(again), InboxAct.CREDIT, checkout=gone, accepted=Decimal(60))
+
+
+def test_a_checkout_that_expires_meanwhile_is_accepted_all_the_same(counter: Till) -> None:
+    checkout, item = short(counter)
+    decide(item, InboxAct.CREDIT, checkout=checkout, accepted=Decimal(60))
+    end(checkout)
+    assert apply_decisions(now=DONE) == 1
+    assert Checkout.objects.get(replaces=checkout).status == CheckoutStatus.COMPLETED
+
+
+def test_late_money_says_how_late_and_what_is_missing(merchant: Merchant) -> None:
+    item = late_item(late=20 * DOLLAR, merchant=merchant, order_ref="L-1")
+    assert story_of(item).sentence == "20.00 USDC came 31 min after L-1 expired on Base. 5.00 USD is missing."
+    assert labels(item) == ["Accept as paid"]
+    assert item.checkout is not None
+    late_for(item.checkout, 5 * DOLLAR)
+    assert "missing" not in story_of(item).sentence
+    assert labels(item) == ["Accept late payment"]
+
+
+def test_money_that_was_not_needed_points_to_its_checkout_and_to_no_act(merchant: Merchant) -> None:
+    item = extra_item(merchant=merchant, order_ref="E-1")
+    assert story_of(item).sentence == "25.00 USDC came for E-1, which was already paid, on Base."
+    assert labels(item) == []
+
+
+def test_money_of_nobody_says_so(merchant: Merchant, counter: Till) -> None:
+    transfer = counter.sees(17 * DOLLAR)
+    counter.confirms()
+    attribute()
+    item = inbox_item(transfer)
+    assert story_of(item).sentence == "17.00 USDC came on Ethereum. No checkout asks for this amount."
+
+
+def test_an_alarm_says_what_to_do(owner: Desk) -> None:
+    item = reverse_a_payment(owner)
+    assert story_of(item).sentence == (
+        "Base took 25.00 USDC back. shipped already had completed with it: hold the goods back if you still can."
+    )
+
+
+def test_money_that_is_not_final_offers_nothing_yet(counter: Till) -> None:
+    checkout = counter.checkout("62.00")
+    transfer = counter.sees(60 * DOLLAR)
+    attribute()
+    named_by(checkout, transfer)
+    assert labels(inbox_item(transfer)) == []
+
+
+def test_the_list_shows_what_buyers_named_first_with_one_primary_button(counter: Till, owner: Desk) -> None:
+    checkout, item = short(counter)
+    newer = extra_item(merchant=owner.merchant)
+    named_by(checkout, item.transfer)
+    page = owner.get("dashboard_inbox").text
+    assert page.index("Named by their buyers") < page.index(owner.url(ITEM, item_id=newer.pk))
+    assert page.count(f'href="{owner.url(ITEM, item_id=item.pk)}"') == 1
+    assert page.count("button--primary") == 1
+    assert "and its buyer named this transaction" in page
+    narrowed = owner.get("dashboard_inbox", "?reason=unmatched").text
+    assert "Named by their buyers" not in narrowed
+    assert owner.url(ITEM, item_id=item.pk) in narrowed
+
+
+def test_the_item_and_the_checkouts_page_offer_it_and_it_is_done_from_there(counter: Till, owner: Desk) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    assert "its buyer named this transaction" in checkout_page(owner, checkout)
+    page = owner.get(ITEM, item_id=item.pk).text
+    assert "No evidence" not in page
+    assert "Its buyer named this transaction on the page of W-62." in " ".join(page.split())
+    asked = f"?act=credit&checkout={checkout.public_id}&accepted=60.000000&seen=0"
+    sure = owner.get(DECIDE, asked, item_id=item.pk).text
+    assert "Accept 60.00 USDC as full payment?" in sure
+    assert "60.00 of 62.00 USD. 2.00 USD is missing: you accept that." in sure
+    answer = decide_at_desk(owner, item, InboxAct.CREDIT, checkout=checkout.public_id, accepted="60.000000")
+    assert answer.status_code == 302
+    assert carry_out() == 1
+    assert fresh(checkout).exception == "underpaid"
+
+
+def test_an_expired_one_is_accepted_from_its_page_too(counter: Till, owner: Desk) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    end(checkout)
+    asked = f"?act=credit&checkout={checkout.public_id}&accepted=60.000000&seen=0"
+    sure = owner.get(DECIDE, asked, item_id=item.pk).text
+    assert "A new checkout with the same price and references receives 60.00 of 62.00 USD." in " ".join(sure.split())
+    assert '<input type="hidden" name="accepted" value="60.000000">' in sure
+    decide_at_desk(owner, item, InboxAct.CREDIT, checkout=checkout.public_id, accepted="60.000000")
+    assert carry_out() == 1
+    # Without the sum, an expired checkout is not asked about.
+    other = counter.sees(61 * DOLLAR)
+    counter.confirms()
+    attribute()
+    bare = f"?act=credit&checkout={checkout.public_id}&seen=0"
+    assert owner.get(DECIDE, bare, item_id=inbox_item(other).pk).status_code == 302
+
+
+def test_a_viewer_reads_the_story_and_has_no_button(counter: Till, viewer: Desk) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    page = viewer.get("dashboard_inbox").text
+    assert "and its buyer named this transaction" in page
+    assert "Accept as paid" not in page
+    assert "Accept as paid" not in viewer.get(ITEM, item_id=item.pk).text
+
+
+def test_reports_that_found_no_money_are_folded_and_not_counted(counter: Till, owner: Desk) -> None:
+    checkout, item = short(counter)
+    for number in range(3):
+        named_by(checkout, item.transfer, RescueVerdict.NOT_FOUND, tx_hash=f"0x{number:064x}")
+    named_by(checkout, item.transfer)
+    page = owner.get("dashboard_buyer_reports").text
+    assert item.transfer.tx_hash in page
+    assert f"0x{1:064x}" not in page
+    assert "3 reports found no money for you" in page
+    folded = owner.get("dashboard_buyer_reports", "?found=nothing").text
+    assert f"0x{1:064x}" in folded
+    assert item.transfer.tx_hash not in folded
+
+
+def test_stories_of_many_items_ask_a_fixed_number_of_times(
+    merchant: Merchant, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(4):
+        named_by(make_checkout(merchant), late_item(late=20 * DOLLAR, merchant=merchant).transfer)
+    items = list(InboxItem.objects.select_related("transfer", "checkout"))
+    with django_assert_max_num_queries(6):
+        assert len(stories_of(items)) == 4
+
+
+def test_a_price_that_is_paid_by_the_money_is_credited(counter: Till) -> None:
+    checkout, item = short(counter, created_at=NOON - timedelta(minutes=5))
+    pay_rest = counter.checkout("60.00", order_ref="R-1", created_at=SOON + timedelta(minutes=3))
+    del checkout
+    named_by(pay_rest, item.transfer)
+    assert labels(item) == ["Credit this checkout"]
+    assert "before R-1 was created" in story_of(item).sentence
