@@ -3,6 +3,7 @@
 from django.urls import path
 
 from checkouts.dashboard import actions, pages
+from checkouts.inbox import bulk
 from checkouts.inbox import pages as inbox
 
 urlpatterns = [
@@ -25,6 +26,8 @@ urlpatterns = [
     path("checkouts/<str:checkout_id>/release/", pages.release, name="dashboard_release"),
     path("inbox/", inbox.inbox, name="dashboard_inbox"),
     path("inbox/export/", inbox.export, name="dashboard_inbox_export"),
+    path("inbox/decide/", bulk.decide_many, name="dashboard_inbox_decide_many"),
+    path("inbox/undo/", bulk.undo_many, name="dashboard_inbox_undo_many"),
     path("inbox/reports/", inbox.reports, name="dashboard_buyer_reports"),
     path("inbox/reports/<int:report_id>/close/", inbox.close, name="dashboard_close_report"),
     path("inbox/<int:item_id>/", inbox.item, name="dashboard_inbox_item"),

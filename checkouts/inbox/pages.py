@@ -99,6 +99,7 @@ def inbox(request: SeatedRequest) -> HttpResponse:
         "rows": open_rows(page.rows) if tab is Tab.OPEN else item_rows(page.rows),
         "pager": page,
         "query": request.GET.urlencode(),
+        "selected": request.GET.get("select") == "all",
     }
     if shows_first and page.is_first:
         context |= {"alarms": open_rows(alarms(seat)), "alarm_count": alarm_count(seat), "named": open_rows(by_buyers)}
