@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.inbox.acceptances import apply_acceptances
+from checkouts.inbox.rule import decide_certain
 from checkouts.inbox.service import apply_decisions
 from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.expiry import expire_due_checkouts, release_claims
@@ -45,8 +46,9 @@ def release_claims_task() -> int:
 
 @shared_task(name="checkouts.apply_decisions")
 def apply_decisions_task() -> int:
-    """Apply the decisions about money that can no longer be undone."""
+    """Decide what merchants' rules call certain, and apply the decisions about money that can no longer be undone."""
     now = timezone.now()
+    decide_certain(now=now)
     return apply_decisions(now=now) + apply_acceptances(now=now)
 
 

@@ -91,6 +91,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "payout_batch.cancelled": "Batch of payouts cancelled",
         "payout.expired": "Payout expired: nobody gave an address",
         "payout.paid": "Payout found on the chain",
+        "merchant.inbox_rule_switched": "Rule of the inbox switched on or off",
         "inbox.decided": "Inbox item decided",
         "inbox.undone": "Inbox decision undone",
         "inbox.done": "Inbox decision took effect",

@@ -48,6 +48,9 @@ MAILS_RECEIPTS: Final = Switch("mails_receipts", "merchant.receipts_switched")
 ROUND_PRICE_RIVALS: Final = Switch("round_price_rivals", "merchant.round_price_rivals_switched")
 """A payment of a round price waits for review while another checkout of that price has just expired."""
 
+DECIDES_CERTAIN: Final = Switch("decides_certain", "merchant.inbox_rule_switched")
+"""Money in the inbox that is certain is decided by itself."""
+
 
 @transaction.atomic
 def turn(merchant: Merchant, switch: Switch, *, to: bool, now: datetime, actor: Actor = SYSTEM) -> None:

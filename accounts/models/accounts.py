@@ -35,6 +35,8 @@ class Merchant(models.Model):
     mails_receipts = models.BooleanField(default=False)
     # Whether expired rivals count for round prices (docs/adr/0005). Off: the specification credits the only live one.
     round_price_rivals = models.BooleanField(default=False, db_default=False)
+    # Whether money in the inbox that is certain is decided by itself. Off: what happens to money is a person's to say.
+    decides_certain = models.BooleanField(default=False, db_default=False)
     # How long a new receiving wallet waits before it gets money. Shortening the wait is delayed too, against thieves.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)

@@ -28,6 +28,7 @@ urlpatterns = [
     path("inbox/export/", inbox.export, name="dashboard_inbox_export"),
     path("inbox/decide/", bulk.decide_many, name="dashboard_inbox_decide_many"),
     path("inbox/undo/", bulk.undo_many, name="dashboard_inbox_undo_many"),
+    path("inbox/rule/", inbox.switch_rule, name="dashboard_inbox_rule"),
     path("inbox/reports/", inbox.reports, name="dashboard_buyer_reports"),
     path("inbox/reports/<int:report_id>/close/", inbox.close, name="dashboard_close_report"),
     path("inbox/<int:item_id>/", inbox.item, name="dashboard_inbox_item"),

@@ -14,6 +14,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.audit.actors import actor_of
+from accounts.merchants.service import DECIDES_CERTAIN, turn
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.inbox.evidence import JUNK, UNSEEN
@@ -34,11 +35,11 @@ from checkouts.inbox.rows import (
     REASONS,
     VERDICTS,
     Choice,
+    decided_by,
     found_choices,
     history,
     item_row,
     item_rows,
-    named,
     pending,
     ranked_choices,
 )
@@ -99,6 +100,7 @@ def inbox(request: SeatedRequest) -> HttpResponse:
         "rows": open_rows(page.rows) if tab is Tab.OPEN else item_rows(page.rows),
         "pager": page,
         "query": request.GET.urlencode(),
+        "decides_certain": seat.merchant.decides_certain,
         "selected": request.GET.get("select") == "all",
     }
     if shows_first and page.is_first:
@@ -363,10 +365,19 @@ def _decided(item: InboxItem) -> Iterator[object]:
         yield from [None] * 5
         return
     yield DECIDED[InboxAct(standing.act)]
-    yield named(standing.actor)
+    yield decided_by(standing)
     yield iso(standing.decided_at)
     yield standing.checkout.public_id if standing.checkout else None
     yield standing.refund_tx
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def switch_rule(request: SeatedRequest) -> HttpResponse:
+    """Turn the merchant's rule for certain money on or off."""
+    is_on = request.POST.get("on") == "1"
+    turn(request.seat.merchant, DECIDES_CERTAIN, to=is_on, now=timezone.now(), actor=actor_of(request))
+    messages.success(request, "The rule is on." if is_on else "The rule is off.")
+    return HttpResponseRedirect(request.seat.url("dashboard_inbox"))
 
 
 @seated(get=Act.SEE)

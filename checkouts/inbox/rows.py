@@ -19,6 +19,7 @@ from gateway.core.money import readable_units, to_units
 from wallets.models import Transfer
 from wallets.networks import chain_spec
 
+RULE: Final = "your rule for certain money"
 _SECOND: Final = timedelta(seconds=1)
 _MINUTE: Final = timedelta(minutes=1)
 
@@ -344,7 +345,7 @@ def _step(decision: InboxDecision) -> Step:
         came, ended_at = decision.failure, decision.failed_at
     return Step(
         what=DECIDED[InboxAct(decision.act)],
-        who=named(decision.actor),
+        who=decided_by(decision),
         decided_at=decision.decided_at,
         checkout=decision.checkout,
         refund_tx=decision.refund_tx,
@@ -379,12 +380,17 @@ def pending(decisions: Sequence[InboxDecision], *, now: datetime) -> Pending | N
             return Pending(
                 id=decision.pk,
                 what=DOING[InboxAct(decision.act)],
-                who=named(decision.actor),
+                who=decided_by(decision),
                 checkout=decision.checkout,
                 due_at=decision.due_at,
                 seconds_left=max(ceil(seconds), 0),
             )
     return None
+
+
+def decided_by(decision: InboxDecision) -> str:
+    """Return who made a decision: a person, or the merchant's rule for certain money, which has no actor."""
+    return named(decision.actor) if decision.actor else RULE
 
 
 def named(person: User | None) -> str:

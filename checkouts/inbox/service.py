@@ -255,7 +255,7 @@ def _who_was_faster(item: InboxItem) -> str:
     if newest is None:
         return "This item is already resolved."
     who = newest.actor
-    name = (who.name or who.email) if who else "Somebody"
+    name = (who.name or who.email) if who else "Your rule for certain money"
     said = f"{name} decided about this before you: {newest.get_act_display().lower()}."
     if newest.undone_at:
         return f"{said} It was undone since."
@@ -269,6 +269,7 @@ def _audit(decision: InboxDecision, action: str, *, now: datetime, actor: Actor 
         "transfer": decision.item.transfer_id,
         "checkout": checkout.public_id if checkout else None,
         "refund_tx": decision.refund_tx,
+        "by": "rule" if decision.actor is None else "person",
         "accepted": readable(decision.accepted_amount) if decision.accepted_amount else None,
         "failure": decision.failure,
     }

@@ -12,10 +12,11 @@ from accounts.audit.actors import Actor
 from accounts.states import Role
 from checkouts.inbox.service import apply_decisions, decide_item
 from checkouts.models import Checkout, InboxDecision, InboxItem
-from checkouts.states import CheckoutStatus, InboxAct, InboxReason
+from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
 from tests.browser.dashboard import log_in_browser, look
+from tests.checkouts.arrivals import Till, reserve
 from tests.checkouts.inboxes import extra_item, late_item
-from tests.checkouts.watcher import DOLLAR, pay, status_of
+from tests.checkouts.watcher import DOLLAR, SOON, attribute, pay, status_of
 from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import make_checkout
@@ -171,6 +172,49 @@ def _reports(desk: Desk) -> tuple[InboxItem | None, str]:
     return None, "reports/"
 
 
+def _reported(desk: Desk) -> InboxItem:
+    """60 that came for 62.0032, of the wallet's own chain, and its buyer named the transaction."""
+    till = Till(desk.merchant)
+    checkout = till.checkout("62.00", order_ref="HR-62")
+    reserve(checkout, 3_200, reserved_at=SOON - timedelta(seconds=20))
+    transfer = till.sees(60 * DOLLAR)
+    till.confirms()
+    attribute()
+    report = make_report(checkout, transfer.tx_hash)
+    type(report).objects.filter(pk=report.pk).update(chain="ethereum", verdict=RescueVerdict.WAITING)
+    return InboxItem.objects.get(transfer=transfer)
+
+
+def _evidence(desk: Desk) -> tuple[InboxItem | None, str]:
+    _reported(desk)
+    _list(desk)
+    late_item(late=20 * DOLLAR, merchant=desk.merchant, order_ref="HR-20400")
+    return None, ""
+
+
+def _evidence_item(desk: Desk) -> tuple[InboxItem | None, str]:
+    return _reported(desk), ""
+
+
+def _accept_short(desk: Desk) -> tuple[InboxItem | None, str]:
+    item = _reported(desk)
+    named = Checkout.objects.get(order_ref="HR-62")
+    return item, f"decide/?act=credit&seen=0&accepted=60.000000&checkout={named.public_id}"
+
+
+def _many(desk: Desk) -> tuple[InboxItem | None, str]:
+    items = [late_item(merchant=desk.merchant), late_item(late=20 * DOLLAR, merchant=desk.merchant), _reported(desk)]
+    return None, f"decide/?act=suggested&{'&'.join(f'item={item.pk}' for item in items)}"
+
+
+def _doing(desk: Desk) -> tuple[InboxItem | None, str]:
+    for _ in range(2):
+        item = extra_item(merchant=desk.merchant)
+        decide_item(item, act=InboxAct.DISMISS, now=timezone.now(), actor=Actor(desk.user))
+    InboxDecision.objects.update(due_at=timezone.now() + timedelta(hours=1))
+    return None, "?tab=doing"
+
+
 def _empty(_: Desk) -> tuple[InboxItem | None, str]:
     return None, ""
 
@@ -185,6 +229,11 @@ SCENES = {
     "sure": _sure,
     "refund": _refund,
     "reports": _reports,
+    "evidence": _evidence,
+    "evidence-item": _evidence_item,
+    "evidence-sure": _accept_short,
+    "many": _many,
+    "doing": _doing,
 }
 
 

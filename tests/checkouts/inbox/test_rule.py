@@ -1,0 +1,203 @@
+"""A merchant's rule decides about certain money alone, leaves half a minute to undo it, and never decides twice."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from accounts.audit.actors import Actor
+from accounts.models import AuditEntry, Merchant
+from accounts.states import Mode
+from checkouts.inbox import rule
+from checkouts.inbox.rule import RECENT, decide_certain
+from checkouts.inbox.service import apply_decisions, undo_decision
+from checkouts.models import Checkout, InboxDecision, InboxItem
+from checkouts.states import InboxAct, InboxReason, InboxStatus
+from checkouts.tasks import apply_decisions_task
+from tests.checkouts.arrivals import Till, exact, inbox_item, memo, reserve
+from tests.checkouts.inbox.test_stories import end, named_by
+from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, late_item
+from tests.checkouts.watcher import DOLLAR, attribute, fresh
+from tests.dashboard.people import Desk
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def counter(merchant: Merchant) -> Till:
+    """A merchant with wallets, whose rule is on."""
+    Merchant.objects.filter(pk=merchant.pk).update(decides_certain=True)
+    return Till(merchant)
+
+
+def late(counter: Till, units: int | None = None, *, labels: bool = False, **overrides: Any) -> InboxItem:
+    """Money in the wallet for a checkout of 25 USD that has ended, in its exact amount unless other units are said."""
+    checkout = counter.checkout(**overrides)
+    reserve(checkout)
+    end(checkout)
+    texts = (memo(checkout),) if labels else ()
+    transfer = counter.sees(units or exact(checkout), at=LATER, chain="solana", labels=texts)
+    counter.confirms()
+    attribute(now=LATER)
+    return inbox_item(transfer)
+
+
+def decided() -> list[InboxDecision]:
+    return list(InboxDecision.objects.order_by("pk"))
+
+
+def test_it_is_off_at_first(merchant: Merchant) -> None:
+    late_item(merchant=merchant)
+    assert not merchant.decides_certain
+    assert decide_certain(now=LATER) == 0
+
+
+def test_late_money_at_its_checkouts_own_address_is_accepted_after_half_a_minute(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    assert decide_certain(now=LATER) == 1
+    [decision] = decided()
+    assert (decision.act, decision.actor, decision.due_at) == (InboxAct.ACCEPT_LATE, None, DONE)
+    assert not Checkout.objects.filter(replaces=item.checkout).exists()
+    assert apply_decisions(now=DONE) == 1
+    assert Checkout.objects.get(replaces=item.checkout).status == "completed"
+
+
+def test_late_money_with_its_code_is_accepted(counter: Till) -> None:
+    late(counter, labels=True)
+    assert decide_certain(now=LATER) == 1
+
+
+def test_an_exact_amount_is_certain_only_with_its_buyers_report(counter: Till) -> None:
+    item = late(counter)
+    assert item.reason == InboxReason.LATE
+    assert decide_certain(now=LATER) == 0
+    assert item.checkout is not None
+    named_by(item.checkout, item.transfer, looked_at=LATER)
+    assert decide_certain(now=LATER) == 1
+
+
+@pytest.mark.parametrize("verdict", ["other_address", "failed", "credited", "fake_token"])
+def test_junk_makes_nothing_certain(verdict: str, counter: Till) -> None:
+    item = late(counter)
+    assert item.checkout is not None
+    named_by(item.checkout, item.transfer, verdict, looked_at=LATER)
+    assert decide_certain(now=LATER) == 0
+
+
+def test_an_open_checkout_is_credited_with_the_exact_amount_that_its_buyer_named(counter: Till) -> None:
+    checkout = counter.checkout()
+    transfer = counter.sees()
+    counter.confirms()
+    InboxItem.objects.create(
+        merchant=counter.merchant,
+        mode="live",
+        transfer=transfer,
+        reason=InboxReason.AMBIGUOUS,
+        explanation="",
+        created_at=LATER,
+    )
+    reserve(checkout, 1)
+    transfer.units = exact(checkout)
+    transfer.decided_at = LATER
+    transfer.queued_at = None
+    transfer.save()
+    named_by(checkout, transfer, looked_at=LATER)
+    assert decide_certain(now=LATER) == 1
+    assert apply_decisions(now=DONE) == 1
+    assert fresh(checkout).status == "completed"
+
+
+@pytest.mark.parametrize("case", ["short", "cancelled", "extra"])
+def test_what_is_not_certain_waits_for_a_person(case: str, counter: Till) -> None:
+    if case == "short":
+        late_item(late=20 * DOLLAR, merchant=counter.merchant)
+    if case == "extra":
+        extra_item(merchant=counter.merchant)
+    if case == "cancelled":
+        item = late_item(merchant=counter.merchant)
+        Checkout.objects.filter(pk=item.checkout_id).update(cancelled_at=LATER)
+    assert decide_certain(now=LATER) == 0
+
+
+def test_what_a_person_undid_is_not_decided_again(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    decide_certain(now=LATER)
+    undo_decision(decided()[0], now=LATER, actor=Actor(make_user()))
+    assert decide_certain(now=LATER) == 0
+    assert apply_decisions(now=DONE) == 0
+    item.refresh_from_db()
+    assert item.status == InboxStatus.OPEN
+
+
+def test_what_a_person_decided_is_left_to_them(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    decide(item, InboxAct.DISMISS)
+    assert decide_certain(now=LATER) == 0
+
+
+def test_what_a_person_decides_at_that_moment_is_left_to_them(counter: Till, monkeypatch: pytest.MonkeyPatch) -> None:
+    item, real = late_item(merchant=counter.merchant), rule.stories_of
+
+    def stories_late(items: Any) -> Any:
+        decide(item, InboxAct.DISMISS)
+        return real(items)
+
+    monkeypatch.setattr(rule, "stories_of", stories_late)
+    assert decide_certain(now=LATER) == 0
+    assert [decision.act for decision in decided()] == [InboxAct.DISMISS]
+
+
+def test_old_money_waits_when_the_rule_is_switched_on(counter: Till) -> None:
+    late_item(merchant=counter.merchant)
+    assert decide_certain(now=LATER + RECENT + timedelta(seconds=1)) == 0
+
+
+def test_another_merchants_money_and_a_closed_account_are_left_alone(counter: Till) -> None:
+    late_item()
+    assert decide_certain(now=LATER) == 0
+    late_item(merchant=counter.merchant)
+    Merchant.objects.filter(pk=counter.merchant.pk).update(closed_at=LATER)
+    assert decide_certain(now=LATER) == 0
+
+
+def test_test_mode_has_it_too(counter: Till) -> None:
+    late_item(merchant=counter.merchant, mode=Mode.TEST)
+    assert decide_certain(now=LATER) == 1
+
+
+def test_the_audit_log_says_that_it_was_the_rule(counter: Till) -> None:
+    late_item(merchant=counter.merchant)
+    decide_certain(now=LATER)
+    entry = AuditEntry.objects.get(action="inbox.decided")
+    assert entry.actor is None
+    assert entry.after is not None
+    assert entry.after["by"] == "rule"
+
+
+def test_the_worker_runs_it(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    InboxItem.objects.filter(pk=item.pk).update(created_at=LATER + timedelta(days=10_000))
+    assert apply_decisions_task() == 0
+    assert len(decided()) == 1
+
+
+def test_it_is_switched_on_and_off_on_the_inboxs_page(admin: Desk, viewer: Desk) -> None:
+    page = admin.get("dashboard_inbox").text
+    assert "Turn on" in page
+    assert admin.post("dashboard_inbox_rule", {"on": "1"}).status_code == 302
+    assert Merchant.objects.get(pk=admin.merchant.pk).decides_certain
+    assert "Turn off" in admin.get("dashboard_inbox").text
+    assert "Turn off" not in viewer.get("dashboard_inbox").text
+    assert viewer.post("dashboard_inbox_rule", {"on": "0"}).status_code == 403
+    admin.post("dashboard_inbox_rule", {"on": "0"})
+    assert not Merchant.objects.get(pk=admin.merchant.pk).decides_certain
+    assert AuditEntry.objects.filter(action="merchant.inbox_rule_switched").count() == 2
+
+
+def test_its_decision_is_shown_as_the_rules(counter: Till, owner: Desk) -> None:
+    item = late_item(merchant=counter.merchant)
+    decide_certain(now=item.created_at)
+    page = owner.get("dashboard_inbox_item", item_id=item.pk).text
+    assert "your rule for certain money" in page
+    assert "by your rule for certain money" in owner.get("dashboard_inbox", "?tab=doing").text
