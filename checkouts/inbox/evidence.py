@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import F, QuerySet, Value
+from django.db.models import F, QuerySet, TextField, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, NullIf
 
@@ -23,9 +23,10 @@ UNSEEN: Final = frozenset({RescueVerdict.NOT_FOUND, RescueVerdict.UNREACHABLE})
 """Nothing was found then: such a report is evidence only of a transaction that came since."""
 
 
-def _open(merchant_id: int, mode: Mode) -> QuerySet[BuyerReport]:
+def _open(merchant_id: int, mode: Mode) -> QuerySet[Any]:
+    """Return open reports; `moved` is the hash that their money is recorded under."""
     # One TON transaction may cause several transfers, each recorded under its own hash.
-    moved = Coalesce(NullIf(KT("details__tx_hash"), Value("")), F("tx_hash"))
+    moved = Coalesce(NullIf(KT("details__tx_hash"), Value("")), F("tx_hash"), output_field=TextField())
     found = BuyerReport.objects.filter(merchant=merchant_id, mode=mode, closed_at=None)
     return found.annotate(moved=moved).select_related("checkout")
 
@@ -52,7 +53,7 @@ def namers_of(items: Sequence[InboxItem]) -> dict[int, list[Checkout]]:
     reports = _open(first.merchant_id, Mode(first.mode)).exclude(verdict__in=JUNK).filter(moved__in=hashes)
     by_hash: dict[str, list[BuyerReport]] = defaultdict(list)
     for report in reports.order_by("pk"):
-        by_hash[getattr(report, "moved", report.tx_hash)].append(report)
+        by_hash[report.moved].append(report)
     return {item.pk: _checkouts(by_hash[item.transfer.tx_hash], item.transfer.chain) for item in items}
 
 

@@ -95,7 +95,8 @@ def decide_item(
                 checkout=checkout if act == InboxAct.CREDIT else None,
                 refund_tx=sent_back,
                 accepted_amount=accepted if is_accepting else None,
-                actor=actor.person,
+                # None for the system: a merchant's rule decided.
+                actor=actor.user,
                 decided_at=now,
                 due_at=now + UNDO_SPAN,
             )

@@ -11,6 +11,7 @@ from accounts.states import Mode
 from checkouts.inbox import rule
 from checkouts.inbox.rule import RECENT, decide_certain
 from checkouts.inbox.service import apply_decisions, undo_decision
+from checkouts.inbox.stories import stories_of
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason, InboxStatus
 from checkouts.tasks import apply_decisions_task
@@ -89,6 +90,7 @@ def test_an_open_checkout_is_credited_with_the_exact_amount_that_its_buyer_named
     checkout = counter.checkout()
     transfer = counter.sees()
     counter.confirms()
+    transfer.refresh_from_db()
     InboxItem.objects.create(
         merchant=counter.merchant,
         mode="live",
@@ -116,7 +118,7 @@ def test_what_is_not_certain_waits_for_a_person(case: str, counter: Till) -> Non
         extra_item(merchant=counter.merchant)
     if case == "cancelled":
         item = late_item(merchant=counter.merchant)
-        Checkout.objects.filter(pk=item.checkout_id).update(cancelled_at=LATER)
+        Checkout.objects.filter(inbox_items=item).update(cancelled_at=LATER)
     assert decide_certain(now=LATER) == 0
 
 
@@ -137,7 +139,7 @@ def test_what_a_person_decided_is_left_to_them(counter: Till) -> None:
 
 
 def test_what_a_person_decides_at_that_moment_is_left_to_them(counter: Till, monkeypatch: pytest.MonkeyPatch) -> None:
-    item, real = late_item(merchant=counter.merchant), rule.stories_of
+    item, real = late_item(merchant=counter.merchant), stories_of
 
     def stories_late(items: Any) -> Any:
         decide(item, InboxAct.DISMISS)

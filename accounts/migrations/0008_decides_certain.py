@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     stage = "expand"
 
-    dependencies = [("accounts", "0005_idempotency_keys")]
+    dependencies = [("accounts", "0007_payout_rules_wait")]
 
     operations = [
         migrations.AddField(
