@@ -10,7 +10,7 @@ from gateway.core.api.pagination import parse_text
 from wallets.chains.base import AddressError
 from wallets.models import WatchedWallet
 from wallets.networks import address_on, chains
-from wallets.states import Direction
+from wallets.states import Direction, WatchPurpose
 from wallets.transfers.selectors import Query, parse_chain, parse_direction, parse_span, parse_token
 
 USUAL_SPAN: Final = timedelta(days=30)
@@ -90,7 +90,7 @@ def _of_wallet(wanted: ReportFilter, text: str) -> ReportFilter:
     if not text:
         return wanted
     # Removed ones too: their movements stay in reports.
-    mine = WatchedWallet.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    mine = WatchedWallet.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode, purpose=WatchPurpose.LIST)
     watched = mine.filter(public_id=text).first()
     if watched is None:
         return replace(wanted, wallet=_address(text))

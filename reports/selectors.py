@@ -11,7 +11,7 @@ from settlements.models import Settlement
 from wallets.chains.base import AddressError
 from wallets.chains.evm.address import address_key as evm_key
 from wallets.models import Transfer, WatchedMovement, WatchedWallet
-from wallets.states import Direction
+from wallets.states import Direction, WatchPurpose
 
 M = TypeVar("M", bound=Model)
 
@@ -52,8 +52,9 @@ def settlement_page(wanted: ReportFilter, page: Page) -> list[Settlement]:
 
 
 def all_movements(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
-    """Return the watched wallets' movements of a filter."""
-    found = WatchedMovement.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    """Return the watched wallets' movements of a filter, without those of wallets that are watched for a payout only."""
+    hidden = WatchedWallet.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode, purpose=WatchPurpose.PAYOUT)
+    found = WatchedMovement.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode).exclude(wallet__in=hidden)
     found = _narrowed(found, wanted)
     if wanted.direction:
         found = found.filter(direction=wanted.direction)
@@ -73,7 +74,7 @@ def movements_wanted(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
 
 def watched_wallets(wanted: ReportFilter) -> QuerySet[WatchedWallet]:
     """Return the watched wallets of a filter, including removed ones, which have moved money too."""
-    found = WatchedWallet.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    found = WatchedWallet.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode, purpose=WatchPurpose.LIST)
     if wanted.chain:
         found = found.filter(chain=wanted.chain)
     return found.filter(tags__contains=[wanted.tag]) if wanted.tag else found

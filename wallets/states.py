@@ -27,6 +27,14 @@ class Direction(TextChoices):
     OUT = "out"
 
 
+class WatchPurpose(TextChoices):
+    """Why a wallet is watched."""
+
+    LIST = "list"
+    # A payout is expected to reach it. Lists, reports and the API leave it out.
+    PAYOUT = "payout"
+
+
 class WatchStatus(TextChoices):
     """Whether a watched wallet's whole history is read."""
 

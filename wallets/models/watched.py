@@ -12,7 +12,7 @@ from accounts.states import Mode
 from gateway.core.ids import new_id
 from gateway.core.money import TOKEN_DIGITS
 from wallets.models.transfers import ChainFact, fresh_id
-from wallets.states import Direction, TransferState, WatchStatus
+from wallets.states import Direction, TransferState, WatchPurpose, WatchStatus
 
 MOST_TAGS = 20
 TAG_LENGTH = 40
@@ -33,6 +33,12 @@ class WatchedWallet(models.Model):
     key = models.BinaryField(max_length=40)
     label = models.CharField(max_length=80, blank=True)
     tags = ArrayField(models.CharField(max_length=TAG_LENGTH), default=list, blank=True)
+    purpose = models.CharField(
+        max_length=6, choices=WatchPurpose, default=WatchPurpose.LIST, db_default=WatchPurpose.LIST
+    )
+    # Until when a payout may leave or reach it: it is read at full pace until then. Once set, it is never null again, and
+    # changes of its movements are queued: money may be sent a second time long after.
+    expected_until = models.DateTimeField(null=True)
     status = models.CharField(max_length=9, choices=WatchStatus, default=WatchStatus.IMPORTING)
     # History is read backwards or forwards between these two blocks; the chain's watcher reads what follows. Null until a
     # watcher knows them. `history_height` is the last block of it that was read.
@@ -51,6 +57,7 @@ class WatchedWallet(models.Model):
                 fields=["merchant", "mode", "chain", "key"], condition=Q(removed_at=None), name="watched_wallet_once"
             ),
             models.CheckConstraint(condition=Q(status__in=WatchStatus.values), name="watched_wallet_status_known"),
+            models.CheckConstraint(condition=Q(purpose__in=WatchPurpose.values), name="watched_wallet_purpose_known"),
         ]
         indexes = [
             # Watchers look up the owner of a recipient or sender.
@@ -61,6 +68,12 @@ class WatchedWallet(models.Model):
                 fields=["chain", "history_read_at"],
                 condition=Q(removed_at=None, mode=Mode.LIVE, status=WatchStatus.IMPORTING),
                 name="watched_wallet_importing",
+            ),
+            # The reading pace.
+            models.Index(
+                fields=["chain", "expected_until"],
+                condition=Q(expected_until__isnull=False),
+                name="watched_wallet_expected",
             ),
         ]
 
@@ -85,6 +98,14 @@ class WatchedMovement(ChainFact):
     # Whether reports contain the same money already: a payment to a receiving wallet that is watched too, or a deposit
     # address's payout to it.
     is_payment = models.BooleanField(default=False)
+    # The work queue of `MOVEMENT_CONSUMERS`: set with every change of a movement of a wallet with `expected_until`.
+    queued_at = models.DateTimeField(null=True)
+    # What the payer's wallet attached (`Transfer.labels`), where the movement is queued at its first sight; null elsewhere.
+    labels = models.JSONField(null=True)
+    # As `WitnessRequest` for transfers: its consumer counts it as final only once the chain and, where there are two nodes, a
+    # second one vouched for it in its block.
+    witness_asked_at = models.DateTimeField(null=True)
+    witness_answered_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -104,6 +125,14 @@ class WatchedMovement(ChainFact):
                 name="watched_movement_unconfirmed",
             ),
             models.Index(fields=["chain", "block_height"], name="watched_movement_by_block"),
+            models.Index(
+                fields=["queued_at", "id"], condition=Q(queued_at__isnull=False), name="watched_movement_queue"
+            ),
+            models.Index(
+                fields=["chain", "id"],
+                condition=Q(witness_asked_at__isnull=False, witness_answered_at=None),
+                name="watched_movement_asked",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -267,7 +267,7 @@ def _first_height(spec: ChainSpec, cursor: ChainCursor, end: BlockRef) -> int:
     return min(max(end.height - blocks + 1, oldest), end.height)
 
 
-def key_of(transfer: NewTransfer | Transfer) -> TransferKey:
+def key_of(transfer: NewTransfer | Transfer | TokenTransfer) -> TransferKey:
     """Return the key of a transfer on its chain."""
     return transfer.tx_hash, transfer.position, transfer.recipient, transfer.token
 
@@ -279,7 +279,7 @@ def in_other_reading(told: Iterable[TransferKey], recorded: Iterable[TransferKey
 
 
 def note_differences(
-    transfers: Sequence[NewTransfer | Transfer], *, kind: DifferenceKind, source: str, now: datetime
+    transfers: Sequence[NewTransfer | Transfer | TokenTransfer], *, kind: DifferenceKind, source: str, now: datetime
 ) -> None:
     """Record, once each, transfers that one source knows and another does not; `source` is a node's label."""
     told = {key_of(transfer): transfer for transfer in transfers}
@@ -297,7 +297,7 @@ def note_differences(
 
 
 def _difference(
-    transfer: NewTransfer | Transfer, *, kind: DifferenceKind, source: str, now: datetime
+    transfer: NewTransfer | Transfer | TokenTransfer, *, kind: DifferenceKind, source: str, now: datetime
 ) -> SourceDifference:
     return SourceDifference(
         chain=transfer.chain,

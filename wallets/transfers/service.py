@@ -230,14 +230,24 @@ def _change_range(statement: str, parameters: dict[str, Any]) -> int:
 
 def ring_after_commit() -> None:
     """Wake the consumers once the caller's transaction is committed, once per transaction."""
+    ring_once(ring_consumers)
+
+
+def ring_once(ring: Callable[[], None]) -> None:
+    """Call `ring` once the caller's transaction is committed, once per transaction."""
     waiting = transaction.get_connection().run_on_commit
-    if all(callback is not ring_consumers for _, callback, _ in waiting):
-        transaction.on_commit(ring_consumers, robust=True)
+    if all(callback is not ring for _, callback, _ in waiting):
+        transaction.on_commit(ring, robust=True)
 
 
 def ring_consumers() -> None:
-    """Start the tasks in TRANSFER_CONSUMERS; without a broker, run them in this process."""
-    for name in settings.TRANSFER_CONSUMERS:
+    """Start the tasks in TRANSFER_CONSUMERS."""
+    start_tasks(settings.TRANSFER_CONSUMERS)
+
+
+def start_tasks(names: Sequence[str]) -> None:
+    """Start Celery tasks; without a broker, run them in this process."""
+    for name in names:
         if not wake_task(name):
             _run_here(name)
 

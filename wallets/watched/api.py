@@ -12,7 +12,7 @@ from accounts.audit.actors import actor_of
 from accounts.keys.authentication import principal_of_request
 from accounts.models import Merchant
 from accounts.states import Mode
-from gateway.core.api.errors import ConflictError, NotFoundError
+from gateway.core.api.errors import NotFoundError
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors
 from gateway.core.api.pagination import list_body, parse_page, parse_text
 from gateway.core.api.rate_limits import Limit
@@ -42,7 +42,7 @@ from wallets.watched.serializers import (
     WatchedWalletList,
     read_changes,
 )
-from wallets.watched.service import change_watched_wallet, remove_watched_wallet, watch_wallet
+from wallets.watched.service import WalletRemovedError, change_watched_wallet, remove_watched_wallet, watch_wallet
 
 WALLET_PARAMETERS = [
     OpenApiParameter("chain", str),
@@ -154,22 +154,22 @@ class WatchedWalletViewSet(ApiViewSet):
         wanted = read_changes(wallet, json_body(request))
         try:
             changed = change_watched_wallet(wallet, **wanted, now=timezone.now(), actor=actor_of(request))
-        except ConflictError as error:
+        except WalletRemovedError as error:
             raise _gone() from error
         return Response(_wallet_object(changed))
 
     @extend_schema(
-        operation_id="unwatchWallet", tags=["Watched wallets"], responses={204: None, **errors(401, 404, 429)}
+        operation_id="unwatchWallet", tags=["Watched wallets"], responses={204: None, **errors(401, 404, 409, 429)}
     )
     def destroy(self, request: Request, wallet_id: str) -> Response:
         """Stop watching a wallet.
 
-        Reports keep what was recorded.
+        Reports keep what was recorded. 409: payouts are being sent from or to it.
         """
         wallet = _wallet(request, wallet_id)
         try:
             remove_watched_wallet(wallet, now=timezone.now(), actor=actor_of(request))
-        except ConflictError as error:
+        except WalletRemovedError as error:
             raise _gone() from error
         return Response(status=204)
 

@@ -90,7 +90,7 @@ _DUE_BALANCES = """
     FROM wallets_watchedwallet w
     CROSS JOIN LATERAL (
         SELECT min(b.read_at) AS read_at FROM wallets_watchedbalance b WHERE b.wallet_id = w.id) held
-    WHERE w.chain = %(chain)s AND w.mode = 'live' AND w.removed_at IS NULL
+    WHERE w.chain = %(chain)s AND w.mode = 'live' AND w.removed_at IS NULL AND w.purpose = 'list'
       AND (held.read_at IS NULL OR held.read_at <= %(since)s OR w.id IN (SELECT wallet_id FROM moved))
     ORDER BY held.read_at NULLS FIRST, w.id LIMIT %(most)s
 """

@@ -15,7 +15,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page
 from wallets.models import WatchedBalance, WatchedWallet
-from wallets.states import WatchStatus
+from wallets.states import WatchPurpose, WatchStatus
 
 # More than people scroll through; further tags are still found by typing.
 MOST_TAGS_OFFERED: Final = 200
@@ -82,12 +82,12 @@ def tags_of(merchant_id: int, mode: Mode) -> list[str]:
 
 
 def _all_of(merchant_id: int, mode: Mode) -> QuerySet[WatchedWallet]:
-    return WatchedWallet.objects.filter(merchant=merchant_id, mode=mode)
+    return WatchedWallet.objects.filter(merchant=merchant_id, mode=mode, purpose=WatchPurpose.LIST)
 
 
 def watched_wallets(merchant: Merchant, mode: Mode) -> QuerySet[WatchedWallet]:
     """Return a merchant's currently watched wallets."""
-    return WatchedWallet.objects.filter(merchant=merchant, mode=mode, removed_at=None)
+    return _all_of(merchant.pk, mode).filter(removed_at=None)
 
 
 def history_progress(wallet: WatchedWallet) -> int | None:

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Value
+from django.db.models.functions import Greatest
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -16,7 +18,7 @@ from wallets.models import WatchedBalance, WatchedWallet
 from wallets.models.watched import MOST_TAGS, TAG_LENGTH
 from wallets.networks import chain_spec
 from wallets.receiving.service import named_chain, typed_address
-from wallets.states import WatchStatus
+from wallets.states import WatchPurpose, WatchStatus
 
 MOST_WATCHED: Final = 10_000
 """How many wallets a merchant may watch at once, in each mode."""
@@ -30,6 +32,10 @@ _UNREAD: Final = {
     "history_error": "",
     "history_read_at": None,
 }
+
+
+class WalletRemovedError(ConflictError):
+    """The wallet is not watched any more: somebody removed it a moment ago."""
 
 
 @transaction.atomic
@@ -46,15 +52,15 @@ def watch_wallet(
 ) -> tuple[WatchedWallet, bool]:
     """Watch an address; return the wallet, and whether it is new: one already watched stays unchanged.
 
-    A removed wallet keeps its row when added again, so its movements are recorded and reported once. Any address of the
-    chain may be watched, regardless of its owner. In test mode no chain is read, and balances are zero. Raises InvalidRequestError (chain_unsupported, address_invalid, parameter_invalid) and ConflictError
+    A removed wallet keeps its row when added again, so its movements are recorded and reported once; so does one that is
+    watched for a payout. Any address of the chain may be watched, regardless of its owner. In test mode no chain is read, and balances are zero. Raises InvalidRequestError (chain_unsupported, address_invalid, parameter_invalid) and ConflictError
     (capacity_exhausted) where MOST_WATCHED are watched.
     """
     spec = named_chain(chain)
     canonical = typed_address(spec, address)
     # Concurrent calls wait here, so that neither the limit nor the address is passed twice.
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
-    watched = WatchedWallet.objects.filter(merchant=merchant, mode=mode, removed_at=None)
+    watched = WatchedWallet.objects.filter(merchant=merchant, mode=mode, removed_at=None, purpose=WatchPurpose.LIST)
     key = spec.family.address_key(canonical)
     present = watched.filter(chain=chain, key=key).first()
     if present is not None:
@@ -74,6 +80,44 @@ def watch_wallet(
 
 
 @transaction.atomic
+def watch_recipient(
+    merchant: Merchant, *, mode: Mode, chain: str, address: str, until: datetime, actor: Actor = SYSTEM, now: datetime
+) -> WatchedWallet:
+    """Watch where a payout goes whose paying wallet is not watched, until a moment at full pace; return the wallet.
+
+    Lists, reports and the API leave it out, and its history and balances are not read. One that is on the merchant's list, or was,
+    stays or comes back there: a row's movements are reported once. Raises InvalidRequestError as `watch_wallet` does.
+    """
+    spec = named_chain(chain)
+    canonical = typed_address(spec, address)
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    place: dict[str, Any] = {
+        "merchant": merchant,
+        "mode": mode,
+        "chain": chain,
+        "key": spec.family.address_key(canonical),
+    }
+    wallet = WatchedWallet.objects.filter(removed_at=None, **place).first()
+    if wallet is None and WatchedWallet.objects.filter(**place).exists():
+        wallet, _ = watch_wallet(merchant, mode=mode, chain=chain, address=address, actor=actor, now=now)
+    if wallet is None:
+        wallet = WatchedWallet.objects.create(
+            address=canonical, purpose=WatchPurpose.PAYOUT, status=WatchStatus.ACTIVE, created_at=now, **place
+        )
+    expect_payouts([wallet.pk], until=until)
+    return wallet
+
+
+def expect_payouts(wallet_ids: Iterable[int], *, until: datetime) -> None:
+    """Have wallets read at full pace until a moment, and their movements queued from now on. It never shortens that.
+
+    NULL is less than any moment to GREATEST.
+    """
+    rows = WatchedWallet.objects.filter(pk__in=list(wallet_ids))
+    rows.update(expected_until=Greatest("expected_until", Value(until)))
+
+
+@transaction.atomic
 def change_watched_wallet(
     wallet: WatchedWallet,
     *,
@@ -84,7 +128,7 @@ def change_watched_wallet(
 ) -> WatchedWallet:
     """Change a watched wallet's label or tags; None leaves them unchanged.
 
-    Raises InvalidRequestError (parameter_invalid), and ConflictError if it is no longer watched.
+    Raises InvalidRequestError (parameter_invalid), and WalletRemovedError.
     """
     wallet = _locked(wallet)
     before = _described(wallet)
@@ -110,8 +154,13 @@ def change_watched_wallet(
 
 @transaction.atomic
 def remove_watched_wallet(wallet: WatchedWallet, *, actor: Actor = SYSTEM, now: datetime) -> WatchedWallet:
-    """Stop watching a wallet; its records stay. Raises ConflictError if that was done already."""
+    """Stop watching a wallet; its records stay.
+
+    Raises WalletRemovedError if that was done already, and ConflictError while a payout may leave or reach it.
+    """
     wallet = _locked(wallet)
+    if wallet.expected_until is not None and wallet.expected_until > now:
+        raise ConflictError("Payouts are being sent from or to this wallet. Stop watching it once they are final.")
     wallet.removed_at = now
     wallet.save(update_fields=["removed_at"])
     record(
@@ -135,6 +184,7 @@ def _begin(
         "address": address,
         "label": label,
         "tags": tags,
+        "purpose": WatchPurpose.LIST,
         "status": WatchStatus.IMPORTING if has_history else WatchStatus.ACTIVE,
         "created_at": now,
         "removed_at": None,
@@ -185,7 +235,7 @@ def _locked(wallet: WatchedWallet) -> WatchedWallet:
     rows = WatchedWallet.objects.select_for_update(of=("self",))
     found = rows.select_related("merchant").get(pk=wallet.pk)
     if found.removed_at is not None:
-        raise ConflictError("This wallet is not watched any more.")
+        raise WalletRemovedError("This wallet is not watched any more.")
     return found
 
 

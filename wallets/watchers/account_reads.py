@@ -131,14 +131,21 @@ class AccountReader:
         return max(int(self._budget.capacity / 2), 2)
 
     def read(
-        self, expected: Sequence[Account], others: Sequence[Account], watched: Sequence[Account] = (), *, head: Head
+        self,
+        expected: Sequence[Account],
+        others: Sequence[Account],
+        watched: Sequence[Account] = (),
+        *,
+        paying: Sequence[Account] = (),
+        head: Head,
     ) -> AccountReads:
         """Read as many as the budget and some seconds allow, at least one group: expected ones first.
 
-        `watched` are watched-only accounts, whose requests are taken from the others' budget.
+        `watched` are watched-only accounts, whose requests are taken from the others' budget. `paying` accounts come first among
+        the others, and are worth another pass as soon as the expected ones are.
         """
         reads, before = AccountReads(), self._adapter.requests
-        waiting, spare = self._groups(expected, others, watched)
+        waiting, spare = self._groups(expected, [*paying, *others], watched)
         until = self._clock() + _LONGEST_PASS_SECONDS
         while queue := waiting or (spare if not reads.leaves_watched else None):
             saved = self._saved(expected, reads) if queue is spare else 0.0
@@ -158,7 +165,7 @@ class AccountReader:
         # Reads from the remaining budget do not bring the next pass forward while payments are expected.
         reads.is_complete = not waiting and not (spare and not expected)
         if not reads.is_complete:
-            reads.wanted = self._wanted(len(expected), reads.group_cost)
+            reads.wanted = self._wanted(len(expected) + len(paying), reads.group_cost)
         self._turn = (self._turn + reads.groups) % _ROUND
         self._learn(reads)
         return reads

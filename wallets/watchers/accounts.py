@@ -99,6 +99,7 @@ class AccountWatcher(ChainWatcher):
         # How much budget the next pass needs.
         self._wanted = 0.0
         self._expected_since: dict[bytes, datetime] = {}
+        self._has_paying = False
         self._identity_due = 0.0
         self._watched_due = 0.0
         self._has_new_watched = False
@@ -123,8 +124,8 @@ class AccountWatcher(ChainWatcher):
         return self._has_new_watched or lacks_accounts(self.spec.name)
 
     def _has_come(self, now: datetime) -> bool:
-        """Return whether payments are expected now but were not in the last pass: then no budget is saved for other accounts."""
-        return not self._expected_since and is_expected(self.spec, now=now)
+        """Return whether something is expected now but was not in the last pass: then no budget is saved for other accounts."""
+        return not (self._expected_since or self._has_paying) and is_expected(self.spec, now=now)
 
     def _pass(self, lease: Lease, now: datetime) -> PassOutcome:
         head = self._adapter.head(check=head_check(self.spec, lease, now=now))
@@ -138,6 +139,7 @@ class AccountWatcher(ChainWatcher):
             self._has_new_watched = False
         due = due_accounts(self.spec, now=now, most_others=self._reader.most_at_once)
         expected = [one.account for one in due if one.turn is Turn.EXPECTED]
+        self._has_paying = any(one.turn is Turn.PAYING for one in due)
         # In a fixed order: which ones are read first changes with each pass.
         self._expected = sorted(expected, key=attrgetter("key"))[:MOST]
         reads = self._read(due, head)
@@ -152,6 +154,7 @@ class AccountWatcher(ChainWatcher):
     def _began_anew(self) -> None:
         self._forks.forget()
         self._expected_since.clear()
+        self._has_paying = False
         self._watched_due = 0.0
         self._last_height = -1
 
@@ -173,12 +176,14 @@ class AccountWatcher(ChainWatcher):
     def _read(self, due: Sequence[DueAccount], head: Head) -> AccountReads:
         # Another node may have reported a newer block before.
         ready = [one for one in due if one.account.height <= head.block.height]
-        expected, others, watched = (
+        expected, paying, others, watched = (
             [self._forks.from_where(one.account) for one in ready if one.turn is turn] for turn in Turn
         )
+        # Any busy wallet may be watched or pay. A paying one is read before the other accounts that nobody pays to, in each
+        # pass, but delays no payment to us.
         most = self._reader.most_for_one
-        watched = [replace(account, most=most) for account in watched]
-        return self._reader.read(expected, others, watched, head=head)
+        paying, watched = ([replace(account, most=most) for account in some] for some in (paying, watched))
+        return self._reader.read(expected, others, watched, paying=paying, head=head)
 
     def _commit(self, lease: Lease, due: Sequence[DueAccount], reads: AccountReads, head: Head, now: datetime) -> None:
         missing = self._forks.look(reads.readings, head=head, now=now)

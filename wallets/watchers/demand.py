@@ -1,6 +1,7 @@
 """What the database says to read now: whether a chain expects payments, and which accounts are due.
 
-A chain without expected payments is read less often. Accounts with expected payments come first, and the others take turns.
+A chain without expected payments or payouts is read less often. Accounts with expected payments come first, then those that a
+payout may leave or reach, and the others take turns.
 """
 
 from dataclasses import dataclass
@@ -21,21 +22,28 @@ WATCH_AFTER_EXPIRY: Final = timedelta(days=30)
 STILL_COMING: Final = timedelta(minutes=3)
 """How long after the last moment to pay a payment may still arrive: sent in time, mined late."""
 
-_DEPOSITS = """
+_PAYOUTS = """
+        OR EXISTS (
+            SELECT FROM wallets_watchedwallet
+            WHERE chain = %(chain)s AND expected_until >= %(expected_until)s AND mode = 'live' AND removed_at IS NULL)
+"""
+_DEPOSITS = f"""
     SELECT EXISTS (SELECT FROM wallets_transfer WHERE chain = %(chain)s AND state = 'detected' AND mode = 'live')
         OR EXISTS (SELECT FROM wallets_depositaddress WHERE watched_until >= %(watched_until)s AND mode = 'live')
-"""
-_WALLETS = """
+        {_PAYOUTS}
+"""  # noqa: S608 - only our own text is put in
+_WALLETS = f"""
     SELECT EXISTS (SELECT FROM wallets_transfer WHERE chain = %(chain)s AND state = 'detected' AND mode = 'live')
         OR EXISTS (SELECT FROM wallets_receivingwallet WHERE chain = %(chain)s AND expected_until >= %(expected_until)s)
-"""
+        {_PAYOUTS}
+"""  # noqa: S608 - only our own text is put in
 
 MOST_EXPECTED: Final = 5_000
 """The maximum of accounts read in one pass; more take turns."""
 
 
 def is_expected(spec: ChainSpec, *, now: datetime) -> bool:
-    """Whether a payment may arrive on the chain, or one that arrived is not final yet.
+    """Whether a payment may arrive on the chain or a payout leave it, or a payment that arrived is not final yet.
 
     On exact-amount chains, deposit addresses do not count: money for them is there by mistake.
     """
@@ -67,8 +75,12 @@ class Turn(Enum):
     """The group in which an account takes turns, most important first."""
 
     EXPECTED = "somebody may be paying to it"
+    PAYING = "a payout may leave or reach it"
     RECEIVING = "a merchant's wallet that nobody is expected to pay to"
     WATCHED = "somebody wants to know what moves in it"
+
+
+_FIRST: Final = (Turn.EXPECTED, Turn.PAYING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +100,18 @@ _DUE = """
         WHERE w.chain = %(chain)s AND w.expected_until >= %(since)s
         UNION
         SELECT w.key FROM wallets_transfer t JOIN wallets_receivingwallet w ON w.id = t.wallet_id
-        WHERE t.chain = %(chain)s AND t.state = 'detected' AND t.mode = 'live')
+        WHERE t.chain = %(chain)s AND t.state = 'detected' AND t.mode = 'live'),
+    paying AS (
+        SELECT DISTINCT w.key FROM wallets_watchedwallet w
+        WHERE w.chain = %(chain)s AND w.expected_until >= %(since)s AND w.mode = 'live' AND w.removed_at IS NULL)
     (SELECT 'EXPECTED', a.key, a.address, a.height, a.height_time, a.read_through_at
      FROM wallets_accountcursor a JOIN expected USING (key)
      WHERE a.chain = %(chain)s AND a.last_error = ''
+     ORDER BY a.read_at NULLS FIRST, a.id LIMIT %(most_expected)s)
+    UNION ALL
+    (SELECT 'PAYING', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a JOIN paying USING (key)
+     WHERE a.chain = %(chain)s AND a.last_error = '' AND NOT EXISTS (SELECT FROM expected e WHERE e.key = a.key)
      ORDER BY a.read_at NULLS FIRST, a.id LIMIT %(most_expected)s)
     UNION ALL
     (SELECT 'RECEIVING', a.key, a.address, a.height, a.height_time, a.read_through_at
@@ -117,7 +137,7 @@ _DUE = """
 
 
 def due_accounts(spec: ChainSpec, *, now: datetime, most_others: int) -> list[DueAccount]:
-    """Return expected accounts, then at most `most_others` of both other kinds that are due; oldest first."""
+    """Return expected and paying accounts, then at most `most_others` of both other kinds that are due; oldest first."""
     idle = timedelta(seconds=idle_seconds(spec))
     parameters: dict[str, Any] = {
         "chain": spec.name,
@@ -130,10 +150,13 @@ def due_accounts(spec: ChainSpec, *, now: datetime, most_others: int) -> list[Du
     with connection.cursor() as cursor:
         cursor.execute(_DUE, parameters)
         rows = cursor.fetchall()
-    return [
+    found = [
         DueAccount(Account(bytes(key), address, height, time), Turn[turn], through)
         for turn, key, address, height, time, through in rows
     ]
+    # Paying accounts may be due among the others too. They are left out here, where they cost the long list no comparison.
+    paying = {one.account.key for one in found if one.turn is Turn.PAYING}
+    return [one for one in found if one.turn in _FIRST or one.account.key not in paying]
 
 
 @dataclass(frozen=True, slots=True)

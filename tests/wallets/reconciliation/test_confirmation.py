@@ -17,14 +17,18 @@ from localnet.tokens import token_address
 from tests.nodes.fixtures import BASE, StartNode
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, drops, honest, results
 from tests.wallets.chains.rpc.test_pool import Clock
+from tests.wallets.directions import pay, shop, spend
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
+from tests.wallets.watching import watch
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import load_chains, open_pool
-from wallets.models import SourceDifference, Transfer, WitnessRequest
+from wallets.models import SourceDifference, Transfer, WatchedMovement, WitnessRequest
 from wallets.reconciliation.confirmation import LargeAmounts
-from wallets.states import ClaimKind, TransferState
+from wallets.states import ClaimKind, Direction, TransferState
+from wallets.transfers.movements import ask_witness_of
 from wallets.transfers.service import ask_witnesses
+from wallets.watched.service import expect_payouts
 from wallets.watcher_process import open_watcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -287,6 +291,77 @@ def test_two_nodes_are_asked_about_a_machines_part_before_it_is_final_and_again_
         node.mine(20)
         assert public.look(after=100) == 1
     assert WitnessRequest.objects.get().answered_at is not None
+
+
+def paid_out(on: Station, units: int = THRESHOLD) -> WatchedMovement:
+    """What leaves a watched wallet, deep enough for an ordinary amount, and its payout asks for a second node's word."""
+    wallet = watch(shop(on.node).address)
+    expect_payouts([wallet.pk], until=timezone.now())
+    pay(on.node, wallet.address, units)
+    read_all(on.watcher)
+    spend(on.node, units)
+    on.node.mine(6)
+    read_all(on.watcher)
+    found = WatchedMovement.objects.get(direction=Direction.OUT)
+    ask_witness_of(found.pk, now=timezone.now())
+    WatchedMovement.objects.update(queued_at=None)
+    return found
+
+
+def test_a_movement_of_which_nobody_asks_makes_no_node_busy(on_base: Station) -> None:
+    paid_out(on_base)
+    WatchedMovement.objects.update(witness_asked_at=None)
+    asked = [proxy.requests for proxy in on_base.proxies]
+    on_base.clock.seconds += 100
+    assert on_base.large.tick(now=timezone.now()) == 0
+    assert [proxy.requests for proxy in on_base.proxies] == asked
+
+
+def test_two_nodes_are_asked_about_a_large_payout(on_base: Station) -> None:
+    found = paid_out(on_base)
+    second = on_base.proxies[1]
+    second.fault = does_not_know(found.tx_hash)
+    assert on_base.look() == on_base.look(after=100) == 0
+    found.refresh_from_db()
+    assert (found.state, found.witness_answered_at, found.queued_at) == (CONFIRMED, None, None)
+    difference = SourceDifference.objects.get()
+    assert (difference.kind, difference.tx_hash, difference.recipient) == ("unknown", found.tx_hash, found.counterparty)
+    second.fault = honest
+    assert on_base.look(after=100) == 1
+    found.refresh_from_db()
+    assert found.witness_answered_at == found.queued_at is not None
+    assert on_base.look(after=100) == 0
+
+
+def test_with_one_node_only_finality_answers_for_a_payout(base_node: Anvil) -> None:
+    with station(base_node, nodes=1) as alone:
+        found = paid_out(alone)
+        assert alone.look() == 1
+    found.refresh_from_db()
+    assert found.witness_answered_at is not None
+
+
+def test_who_lost_the_lease_answers_for_no_payout(on_base: Station) -> None:
+    found = paid_out(on_base)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE wallets_chaincursor SET owner = 'another'")
+    on_base.clock.seconds += 10
+    assert on_base.large.tick(now=timezone.now()) == 0
+    found.refresh_from_db()
+    assert found.witness_answered_at is None
+
+
+def test_what_leaves_a_wallet_waits_for_the_chains_own_finality(start_node: StartNode) -> None:
+    node = start_node(BASE, extra=["--slots-in-an-epoch", "10"])
+    prepare_chain(node)
+    with station(node, public_spec) as public:
+        found = paid_out(public)
+        assert public.look() == public.look() == 0
+        found.refresh_from_db()
+        # Final by depth, which does not do for a large one.
+        assert (found.state, found.witness_answered_at) == (CONFIRMED, None)
+        node.mine(20)
+        assert public.look() == 1
 
 
 def public_spec(*urls: str) -> ChainSpec:

@@ -18,6 +18,7 @@ from wallets.models import AccountCursor, ChainCursor, Transfer, WatchedMovement
 from wallets.states import TransferState
 from wallets.watched.history import AccountHistory
 from wallets.watched.service import remove_watched_wallet
+from wallets.watchers.demand import due_accounts
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=30)
@@ -248,3 +249,55 @@ def test_while_nobody_is_expected_watched_wallets_have_the_whole_budget() -> Non
     account = make_account(expected_until=LATER)
     watched.run(5)
     assert watched.asked(account) >= 1
+
+
+def test_a_wallet_that_a_payout_may_leave_is_read_in_each_pass_before_the_others() -> None:
+    watched = Watched(Ledger(at_once=1), solana_spec(REQUESTS_PER_MINUTE="600"))
+    idle = make_accounts(300)
+    [paying, failing] = make_watched(2, expected_until=LATER)
+    watched.run(5)
+    asked = watched.asked(paying)
+    watched.run(30)
+    assert watched.asked(paying) - asked > 30 / 2
+    # The others have the rest of the budget.
+    assert sum(watched.asked(one) for one in idle) > 50
+    watched.ledger.trouble = breaks_on(bytes(failing.key))
+    watched.run(10)
+    asked = watched.asked(failing)
+    watched.run(30)
+    # Such a one waits among those without expected payments.
+    assert watched.asked(failing) - asked <= 1
+    assert [one.account.key for one in due_accounts(watched.spec, now=watched.now, most_others=500)].count(
+        bytes(failing.key)
+    ) <= 1
+
+
+def test_a_payout_delays_no_payment() -> None:
+    watched = Watched(Ledger(at_once=10))
+    account = make_account(expected_until=LATER)
+    [busy] = make_watched(1, expected_until=LATER)
+    watched.ledger.trouble = breaks_on(bytes(busy.key))
+    watched.run(61)
+    cursor = ChainCursor.objects.get()
+    assert (watched.asked(account), cursor.failing_since, cursor.accounts_read_at) == (61, None, watched.now)
+
+
+def test_a_receiving_wallet_that_payouts_leave_is_read_once_a_pass() -> None:
+    watched, account = Watched(), make_account()
+    make_watched(merchant=account.merchant, address=account.address, key=account.key, expected_until=LATER)
+    watched.run(10)
+    assert watched.asked(account) == 10
+    account.expected_until = LATER
+    account.save()
+    watched.run(10)
+    assert watched.asked(account) == 20
+
+
+def test_who_pays_is_read_at_full_pace_for_as_long_as_that_is_expected() -> None:
+    watched, [wallet] = Watched(), make_watched(expected_until=NOW + timedelta(minutes=1))
+    watched.run(60)
+    assert watched.asked(wallet) == 60
+    watched.seconds += 600
+    before = watched.asked(wallet)
+    watched.run(60)
+    assert watched.asked(wallet) - before <= 2

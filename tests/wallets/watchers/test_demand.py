@@ -11,11 +11,13 @@ from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import token_address
 from tests.factories import make_merchant, make_wallet
+from tests.wallets.days import make_watched
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer
 from wallets.models import ChainCursor, DepositAddress, Transfer
 from wallets.receiving.service import expect_payments
 from wallets.states import TransferState
+from wallets.watched.service import expect_payouts
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 from wallets.watchers.passes import PassOutcome
@@ -51,6 +53,28 @@ def test_somebody_to_pay_means_a_pass_each_time(idle_watcher: Watcher) -> None:
     payable_until(begun + 30 * MINUTE)
     read_all(idle_watcher, now=begun)
     assert passes(idle_watcher, 60, since=begun) == 60
+
+
+def test_a_payout_that_may_leave_a_wallet_means_a_pass_each_time(idle_watcher: Watcher) -> None:
+    begun = timezone.now()
+    wallet = make_watched()
+    make_watched(chain="polygon", expected_until=begun + 30 * MINUTE)
+    make_watched(mode="test", expected_until=begun + 30 * MINUTE)
+    make_watched(removed_at=begun, expected_until=begun + 30 * MINUTE)
+    read_all(idle_watcher, now=begun)
+    assert passes(idle_watcher, 10, since=begun) == 0
+    expect_payouts([wallet.pk], until=begun + 30 * MINUTE)
+    assert passes(idle_watcher, 60, since=begun) == 60
+    assert passes(idle_watcher, 10, since=begun + 34 * MINUTE) == 1
+
+
+def test_an_exact_amount_chain_wakes_when_a_payout_may_leave_a_wallet_on_it(idle_ethereum_watcher: Watcher) -> None:
+    now = timezone.now()
+    wallet = make_watched(chain="ethereum")
+    read_all(idle_ethereum_watcher, now=now)
+    assert idle_ethereum_watcher.tick(now=now) is PassOutcome.QUIET
+    expect_payouts([wallet.pk], until=now)
+    assert idle_ethereum_watcher.tick(now=now) is PassOutcome.IDLE
 
 
 def test_a_new_checkout_is_watched_from_the_next_pass_on(base_node: Anvil, idle_watcher: Watcher) -> None:
