@@ -356,7 +356,7 @@ RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
 # Names of Celery tasks to start after transfers were written, so that wallets does not depend on their apps.
 TRANSFER_CONSUMERS = ["checkouts.attribute_transfers", "x402.follow_transfers"]
 # The same for movements of watched wallets that payouts are expected to leave or reach.
-MOVEMENT_CONSUMERS: list[str] = []
+MOVEMENT_CONSUMERS = ["payouts.follow"]
 # Hours for which an exact amount stays reserved after its checkout ended: usually, and when amounts near the price run
 # short. Late money must not match another buyer's checkout. A system check refuses less than a day.
 EXACT_AMOUNT_HOLD_HOURS = env.int("EXACT_AMOUNT_HOLD_HOURS", default=72)

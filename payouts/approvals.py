@@ -5,19 +5,21 @@ from decimal import Decimal
 from typing import Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.models import Membership, Merchant, User
-from accounts.states import Role
+from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import from_units
 from payouts.models import Payout, PayoutApproval
 from payouts.service import locked_payout
 from payouts.sources import is_usd
 from payouts.states import PayoutStatus
+from wallets.models import WatchedWallet
 from wallets.networks import six_decimals
+from wallets.watched.service import expect_payouts
 
 _CHANGED: Final = "The address has changed since you looked. Check it, and approve again."
 _OWN: Final = "You asked for this payout. Above your limit, two other people approve it."
@@ -98,3 +100,21 @@ def recheck_approval(payout: Payout, *, now: datetime) -> Payout:
             held.merchant, action="payout.approval_void", actor=SYSTEM, object_id=held.public_id, after=after, now=now
         )
     return held
+
+
+@transaction.atomic
+def void_approvals(*, now: datetime) -> int:
+    """Void all approvals of unpaid payouts, whose later changes a restore from backup lost; return how many payouts there were.
+
+    What was approved keeps its `approved_at`: an outflow that fits pays it all the same. What was handed out stays `sending`.
+    """
+    unpaid = Payout.objects.filter(status__in=(PayoutStatus.REQUESTED, PayoutStatus.APPROVED, PayoutStatus.SENDING))
+    merchants = list(unpaid.order_by().values_list("merchant", flat=True).distinct())
+    approved = unpaid.filter(status=PayoutStatus.APPROVED).values_list("pk", flat=True)
+    back = [one.pk for one in Payout.objects.locked().filter(pk__in=list(approved))]
+    count = unpaid.update(revision=F("revision") + 1)
+    Payout.objects.filter(pk__in=back, status=PayoutStatus.APPROVED).update(status=PayoutStatus.REQUESTED)
+    paying = WatchedWallet.objects.filter(merchant__in=merchants, mode=Mode.LIVE, removed_at=None)
+    # A rescan brings what left them in the lost time.
+    expect_payouts(paying.values_list("pk", flat=True), until=now)
+    return count

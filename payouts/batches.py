@@ -20,13 +20,15 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.ids import new_id
 from gateway.core.money import from_units
 from payouts.approvals import recheck_approval
+from payouts.following import EXPECTED_FOR
 from payouts.instructions import SHOWN_DIGITS, Line, PayingOrder, order_of, read_line
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus
+from payouts.testmode import plan_outflows
 from wallets.models import WatchedWallet
 from wallets.networks import chain_spec
 from wallets.selectors import chain_health
-from wallets.watched.service import watch_wallet
+from wallets.watched.service import expect_payouts, watch_wallet
 
 MOST_IN_A_BATCH: Final = 500
 _BY_CALLS: Final = frozenset({Method.CALLS, Method.SAFE})
@@ -75,6 +77,9 @@ def _make(chosen: Sequence[Payout], wanted: Wanted, *, actor: Actor, now: dateti
     payouts = list(Payout.objects.filter(pk__in=[payout.pk for payout in chosen]).locked())
     _refuse(payouts, wanted.method, wallet)
     batch = _write(payouts, wallet, wanted.method, actor=actor, now=now)
+    expect_payouts([wallet.pk], until=now + EXPECTED_FOR)
+    if mode == Mode.TEST:
+        plan_outflows(payouts, wallet, now=now)
     after = {
         "payouts": len(payouts),
         "amount": _amount(batch),

@@ -19,6 +19,7 @@ from payouts.states import (
     PayoutException,
     PayoutKind,
     PayoutStatus,
+    StepKind,
 )
 from settlements.models import GasTransaction
 from wallets.models import Transfer, WatchedMovement, WatchedWallet
@@ -162,6 +163,10 @@ class Payout(models.Model):
                 fields=["merchant", "mode", "chain", "address"], condition=Q(address__gt=""), name="payout_by_address"
             ),
             models.Index(fields=["claim_until"], condition=Q(status=PayoutStatus.OPEN), name="payout_claim_due"),
+            # Those that an outflow may pay.
+            models.Index(
+                fields=["id"], condition=Q(status__in=["requested", "approved", "sending"]), name="payout_waiting"
+            ),
             # Those that lose their source to a reorg.
             models.Index(
                 fields=["id"], condition=Q(status__in=[str(status) for status in UNSENT]), name="payout_unsent"
@@ -227,3 +232,37 @@ class PayoutRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.payout_id} in {self.batch_id}"
+
+
+class PayoutSurplus(models.Model):
+    """An outflow that sent a payout once more, and was final. It is reported, and pays nothing by itself."""
+
+    payout = models.ForeignKey(Payout, models.PROTECT, related_name="surplus")
+    movement = models.OneToOneField(WatchedMovement, models.PROTECT, related_name="+")
+    found_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "payouts_surplus"
+
+    def __str__(self) -> str:
+        return f"{self.payout_id}: {self.movement_id}"
+
+
+class PayoutStep(models.Model):
+    """A step of a test payout's scenario: a row with a due time, so that a restart loses nothing."""
+
+    payout = models.ForeignKey(Payout, models.CASCADE, related_name="steps")
+    # The paying wallet, of test mode.
+    wallet = models.ForeignKey(WatchedWallet, models.CASCADE, related_name="+", db_index=False)
+    kind = models.CharField(max_length=9, choices=StepKind)
+    # The simulated transaction's.
+    tx_hash = models.CharField(max_length=100)
+    due_at = models.DateTimeField()
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "payouts_step"
+        indexes = [models.Index(fields=["due_at"], condition=Q(done_at=None), name="payout_step_due")]
+
+    def __str__(self) -> str:
+        return f"{self.payout_id}: {self.kind} at {self.due_at}"

@@ -62,6 +62,24 @@ class Method(TextChoices):
     LIST = "list"
 
 
+class PayoutScenario(TextChoices):
+    """What becomes of a payout of test mode once it was handed out to be signed."""
+
+    PAID = "paid"
+    NEVER = "never"
+    WRONG_AMOUNT = "wrong_amount"
+    REORG = "reorg"
+
+
+class StepKind(TextChoices):
+    """A step of a scenario."""
+
+    SEND = "send"
+    SEND_LESS = "send_less"
+    CONFIRM = "confirm"
+    ORPHAN = "orphan"
+
+
 class BatchStatus(TextChoices):
     """Whether a batch can still be paid. A cancelled one can be, until what was signed has ended."""
 

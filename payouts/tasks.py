@@ -6,7 +6,9 @@ from django.utils import timezone
 from accounts.merchants.payout_rules import apply_payout_rules
 from payouts.batches import close_batches
 from payouts.check import check_payouts
+from payouts.following import follow_movements, recheck_payouts
 from payouts.service import cancel_sourceless, expire_claims
+from payouts.testmode import play_outflows
 
 
 @shared_task(name="payouts.expire_claims")
@@ -32,3 +34,24 @@ def apply_rules_task() -> int:
 def check_payouts_task() -> int:
     """Compare refunds with their sources, and with what is kept of them; log each difference as an error."""
     return check_payouts()
+
+
+@shared_task(name="payouts.follow")
+def follow_movements_task() -> int:
+    """Follow what left the wallets that pay payouts."""
+    return follow_movements(now=timezone.now())
+
+
+@shared_task(name="payouts.recheck")
+def recheck_payouts_task() -> int:
+    """Look for outflows that were missed, and keep paying wallets at full pace."""
+    now = timezone.now()
+    missed = recheck_payouts(now=now)
+    follow_movements(now=now)
+    return missed
+
+
+@shared_task(name="payouts.play")
+def play_outflows_task() -> int:
+    """Play the due steps of test payouts."""
+    return play_outflows(now=timezone.now())

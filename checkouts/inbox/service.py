@@ -1,6 +1,6 @@
 """Decisions about money in the inbox: they take effect half a minute later, and can be undone until then."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -39,6 +39,9 @@ ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
     InboxReason.REVERSED: frozenset({InboxAct.DISMISS}),
     InboxReason.RIVAL: frozenset({InboxAct.DISMISS}),
 }
+
+# About money that was credited: it is not in the inbox.
+_NOTICES: Final = (InboxReason.REVERSED, InboxReason.RIVAL)
 
 
 def free_transfer(pk: int) -> Transfer:
@@ -111,6 +114,20 @@ def undo_decision(decision: InboxDecision, *, now: datetime, actor: Actor = SYST
     """Undo a decision. Raises ConflictError if it has taken effect or is undone already."""
     undo(InboxDecision.objects.filter(pk=decision.pk), now=now, actor=actor)
     _audit(decision, "inbox.undone", now=now, actor=actor)
+
+
+def resolve_returned(transfer_ids: Collection[int] | None = None, *, now: datetime) -> int:
+    """Resolve the open items of money that refunds have sent back, of some transfers or of all; return how many.
+
+    The caller may hold refunds, which are locked after items: so items that somebody else has locked are left for another call.
+    """
+    returned = InboxItem.objects.filter(status=InboxStatus.OPEN, transfer__sent_back__returned__gt=0)
+    if transfer_ids is not None:
+        returned = returned.filter(transfer__in=transfer_ids)
+    with transaction.atomic():
+        items = returned.exclude(reason__in=_NOTICES).order_by("pk")
+        held = [item.pk for item in items.select_for_update(of=("self",), no_key=True, skip_locked=True)]
+        return InboxItem.objects.filter(pk__in=held).update(status=InboxStatus.REFUNDED, resolved_at=now)
 
 
 def apply_decisions(*, now: datetime) -> int:

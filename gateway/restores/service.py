@@ -19,6 +19,7 @@ from gateway.core import json
 from gateway.core.restores import LONGEST_CHECKOUT, Restore
 from gateway.core.secrets import derivations
 from gateway.core.times import iso
+from payouts.approvals import void_approvals
 from settlements.gas.ledger import forget_numbers
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
@@ -50,6 +51,8 @@ second time: compare checkouts by their id.
 Checkouts that you made in that time are lost. Money that comes for them goes to your inbox. Send us the ids of such
 checkouts, so that we find their addresses again.
 
+Refunds and payouts that are not paid must be approved again. One that your wallet has sent in that time is found on its chain.
+
 Please look at three things in the dashboard, because changes that you made in that time are undone:
 - API keys: revoke again what you had revoked.
 - Team: remove again whom you had removed.
@@ -64,7 +67,7 @@ def note_restore(lost_from: datetime, *, now: datetime) -> bool:
     """Record that everything from `lost_from` on may be missing; return False if that was recorded already.
 
     From now on gas accounts wait until nodes agree on their next nonces, exact amounts come from a reserved set, a price
-    alone matches no checkout, and event numbers begin above the lost ones. Owners get a mail, and endpoints an event.
+    alone matches no checkout, unpaid payouts need new approvals, and event numbers begin above the lost ones. Owners get a mail, and endpoints an event.
     """
     hold = timedelta(hours=settings.EXACT_AMOUNT_HOLD_HOURS)
     restore, is_new = Restore.objects.get_or_create(
@@ -72,6 +75,7 @@ def note_restore(lost_from: datetime, *, now: datetime) -> bool:
     )
     if is_new:
         forget_numbers()
+        void_approvals(now=now)
         record(
             None,
             action=RESTORED,

@@ -11,6 +11,7 @@ from gateway.core import daily_totals
 def _no_bells(settings: Any) -> None:
     """Only the threads of the test deal with the queue."""
     settings.TRANSFER_CONSUMERS = []
+    settings.MOVEMENT_CONSUMERS = []
 
 
 @pytest.fixture(autouse=True)

@@ -266,6 +266,11 @@ def ring_consumers() -> None:
     start_tasks(settings.MOVEMENT_CONSUMERS)
 
 
+def queue_movements(ids: Sequence[int], *, now: datetime) -> int:
+    """Queue movements for another processing at `now`, without waking anybody; return how many."""
+    return WatchedMovement.objects.filter(pk__in=list(ids)).update(queued_at=now) if ids else 0
+
+
 def ask_witness_of(movement_id: int, *, now: datetime) -> None:
     """Ask for the word of the chain and a second node about a movement. Their answer queues it again (`LargeAmounts`)."""
     rows = WatchedMovement.objects.filter(pk=movement_id, mode=Mode.LIVE, witness_asked_at=None)

@@ -49,6 +49,10 @@ class SolanaLab(AccountLab):
         self._node.airdrop(str(pair.pubkey()))
         return Wallet(bytes(pair.pubkey()), str(pair.pubkey()), pair)
 
+    @property
+    def payer(self) -> str:
+        return str(self._node.payer.pubkey())
+
     def pay(self, *payments: tuple[Wallet, int]) -> str:
         asked = [Payment(to.address, units) for to, units in payments]
         return self._node.pay_all(asked)
@@ -139,6 +143,10 @@ class TonLab(AccountLab):
     def create_wallet(self) -> Wallet:
         made = self._node.create_wallet()
         return Wallet(TON_FAMILY.address_key(made.address), made.address, made)
+
+    @property
+    def payer(self) -> str:
+        return str(self._node.payer.address)
 
     def pay(self, *payments: tuple[Wallet, int]) -> str:
         asked = [JettonPayment(to.address, units) for to, units in payments]

@@ -49,6 +49,10 @@ class EvmLab(BlockLab):
         """A transaction's hash as people see it."""
         return tx_hash
 
+    @property
+    def payer(self) -> str:
+        return self.write(payer(self.anvil).address)
+
     def pay(self, *payments: tuple[Wallet, int]) -> str:
         pays = [(wallet.secret.address, units) for wallet, units in payments]
         node, sender = self.anvil, payer(self.anvil)

@@ -47,6 +47,11 @@ class Lab(ABC):
     def create_wallet(self) -> Wallet:
         """A wallet nobody has paid yet."""
 
+    @property
+    @abstractmethod
+    def payer(self) -> str:
+        """The address from which `pay` pays."""
+
     @abstractmethod
     def pay(self, *payments: tuple[Wallet, int]) -> str:
         """Pay in one transaction, and let it be confirmed; return its hash, as all who pay here do."""

@@ -1,0 +1,461 @@
+"""Finds on the chain what pays payouts, and calls them paid: nobody else does.
+
+Changes of movements at paying wallets are queued (`WatchedMovement.queued_at`), as transfers are. What is decided about one
+follows from the rows: run twice, late, or by two workers at once, it comes out the same.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.db.models import Q
+
+from accounts.audit.actors import SYSTEM, Actor
+from accounts.audit.service import record
+from accounts.states import Mode
+from accounts.team.service import mail_owners
+from checkouts.inbox.service import resolve_returned
+from gateway.core.api.errors import ConflictError, RoleError
+from gateway.core.money import format_units
+from payouts.approvals import is_approver
+from payouts.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, match, names_of
+from payouts.models import Payout, PayoutSurplus
+from payouts.service import conclude_payout, locked_payout
+from payouts.states import PayoutException, PayoutStatus
+from wallets.models import WatchedMovement
+from wallets.networks import chain_spec
+from wallets.states import Direction, TransferState, WatchPurpose
+from wallets.transfers.movements import ask_witness_of, queue_movements
+from wallets.watched.service import expect_payouts
+
+log = structlog.get_logger(__name__)
+
+BATCH: Final = 500
+SET_ASIDE: Final = timedelta(minutes=1)
+"""How long a movement waits that could not be processed."""
+
+EXPECTED_FOR: Final = timedelta(hours=1)
+"""How long a wallet is read at full pace after it was last seen with a payout that is being sent."""
+
+COOLING: Final = timedelta(hours=24)
+"""How long a payout without a batch stays `sending` after a reorg removed its outflow, which may come back."""
+
+_RECENT: Final = timedelta(hours=1)
+# A restore from backup voids approvals. What was approved before may have been sent in the lost time.
+_WAITS: Final = Q(status__in=(PayoutStatus.APPROVED, PayoutStatus.SENDING)) | Q(
+    status=PayoutStatus.REQUESTED, approved_at__isnull=False
+)
+
+
+def follow_movements(*, now: datetime) -> int:
+    """Process the queued movements; return how many. Safe to run concurrently."""
+    total = 0
+    while done := _follow_batch(now):
+        total += done
+    return total
+
+
+def _follow_batch(now: datetime) -> int:
+    rows = WatchedMovement.objects.filter(queued_at__lte=now).order_by("queued_at", "pk")
+    return sum(_follow_safely(pk, now) for pk in list(rows.values_list("pk", flat=True)[:BATCH]))
+
+
+def _follow_safely(pk: int, now: datetime) -> bool:
+    try:
+        return _follow(pk, now)
+    except (OperationalError, InterfaceError):
+        raise  # the server is down, or another worker interfered: no row is at fault
+    except Exception:
+        log.exception("movement set aside", movement=pk)
+        queue_movements([pk], now=now + SET_ASIDE)
+        return False
+
+
+@transaction.atomic
+def _follow(pk: int, now: datetime) -> bool:
+    """Process one movement; return whether it was queued still. Payouts are locked first, as everywhere."""
+    seen = WatchedMovement.objects.select_related("wallet").get(pk=pk)
+    surplus = PayoutSurplus.objects.filter(movement=pk).values("payout")
+    payouts = list(
+        Payout.objects.locked()
+        .select_related("merchant", "batch")
+        .prefetch_related("requests")
+        .filter(Q(movement=pk) | Q(pk__in=surplus) | _to_recipient(seen))
+    )
+    movement = WatchedMovement.objects.select_for_update(of=("self",), no_key=True).select_related("wallet").get(pk=pk)
+    if movement.queued_at is None or movement.queued_at > now:
+        return False
+    if _recipient(movement) == _recipient(seen):
+        # Else a reorg gave it another recipient meanwhile, whose payouts are not locked: it stays on the queue.
+        _decide(movement, payouts, now)
+        WatchedMovement.objects.filter(pk=pk).update(queued_at=None)
+    return True
+
+
+def _to_recipient(movement: WatchedMovement) -> Q:
+    return Q(merchant=movement.merchant_id, mode=movement.mode, chain=movement.chain, address=_recipient(movement)) & (
+        _WAITS | Q(status=PayoutStatus.PAID)
+    )
+
+
+def _recipient(movement: WatchedMovement) -> str:
+    return movement.counterparty if movement.direction == Direction.OUT else movement.wallet.address
+
+
+def _decide(movement: WatchedMovement, payouts: Sequence[Payout], now: datetime) -> None:
+    is_orphaned = movement.state == TransferState.ORPHANED
+    attached = next((one for one in payouts if one.movement_id == movement.pk), None)
+    if attached is not None and _follow_attached(attached, movement, now):
+        return
+    surplus = PayoutSurplus.objects.filter(movement=movement.pk).first()
+    if surplus is not None and is_orphaned:
+        _withdraw(surplus, payouts, now)
+    if surplus is None and not is_orphaned:
+        _follow_new(movement, payouts, now)
+
+
+def _follow_attached(payout: Payout, movement: WatchedMovement, now: datetime) -> bool:
+    """Follow the movement of a payout; return False if it is not the payout's any more."""
+    stands = movement.state != TransferState.ORPHANED and _still_fits(payout, movement)
+    if payout.status == PayoutStatus.PAID:
+        _note_reversal(payout, movement, stands=stands, now=now)
+        return True
+    if not stands:
+        _detach(payout, movement, now)
+        return False
+    if is_final(movement):
+        conclude_payout(payout, movement, now=now, exception=PayoutException(payout.exception))
+        resolve_returned(list(payout.sources.values_list("transfer", flat=True)), now=now)
+    elif needs_witness(movement):
+        ask_witness_of(movement.pk, now=now)
+    return True
+
+
+def _still_fits(payout: Payout, movement: WatchedMovement) -> bool:
+    """Whether a movement is still what was attached: a reorg may give a transaction another recipient, or other units."""
+    same = (payout.chain, payout.token, payout.address) == (movement.chain, movement.token, _recipient(movement))
+    return same and (payout.units == movement.units or payout.exception == PayoutException.WRONG_AMOUNT)
+
+
+def is_final(movement: WatchedMovement) -> bool:
+    """Whether nothing can remove a movement: its chain calls it final, and a second node knows it if that was asked."""
+    is_answered = movement.witness_asked_at is None or movement.witness_answered_at is not None
+    return movement.state == TransferState.CONFIRMED and is_answered and not needs_witness(movement)
+
+
+def needs_witness(movement: WatchedMovement) -> bool:
+    """Whether a movement is large, and no second node was asked about it yet."""
+    spec = chain_spec(movement.chain)
+    if movement.mode != Mode.LIVE or movement.witness_asked_at is not None or spec.large_units is None:
+        return False
+    return movement.units >= spec.large_units and movement.token not in spec.finer_tokens
+
+
+def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datetime) -> None:
+    """Decide what a standing movement is to payouts that have another one, or none."""
+    if _is_known(movement, payouts):
+        return
+    found = _match(movement, payouts)
+    payout = next((one for one in payouts if found.payout is not None and one.pk == found.payout.pk), None)
+    if payout is None:
+        return
+    if found.verdict is Verdict.PAYS and attach(payout.pk, movement.pk):
+        payout.status, payout.movement = PayoutStatus.SENDING, movement
+        expect_payouts([movement.wallet_id], until=now + EXPECTED_FOR)
+        _follow_attached(payout, movement, now)
+    elif found.verdict is Verdict.PAID_TWICE:
+        _report_surplus(payout, movement, now)
+
+
+def _is_known(movement: WatchedMovement, payouts: Sequence[Payout]) -> bool:
+    """Whether the same money is attached already as the other side saw it: one watched wallet paid another."""
+    attached = [one.movement_id for one in payouts if one.movement_id is not None]
+    same = {"tx_hash": movement.tx_hash, "position": movement.position, "token": movement.token}
+    return WatchedMovement.objects.filter(pk__in=attached, **same).exclude(state=TransferState.ORPHANED).exists()
+
+
+def _match(movement: WatchedMovement, payouts: Iterable[Payout]) -> Match:
+    outflow = Outflow(
+        chain=movement.chain,
+        token=movement.token,
+        recipient=_recipient(movement),
+        units=int(movement.units),
+        block_time=movement.block_time,
+        wallet_id=movement.wallet_id,
+        names=frozenset({movement.tx_hash, *(movement.labels or ())}),
+        # A stranger may pay the recipient as much, and a recipient another one.
+        must_be_named=movement.direction == Direction.IN or movement.wallet.purpose == WatchPurpose.PAYOUT,
+    )
+    return match(outflow, [_candidate(one) for one in payouts])
+
+
+def _candidate(payout: Payout) -> Candidate:
+    hashes = [one.tx_hash for one in payout.requests.all() if one.tx_hash]
+    return Candidate(
+        pk=payout.pk,
+        chain=payout.chain,
+        token=payout.token,
+        recipient=payout.address,
+        units=int(payout.units),
+        created_at=payout.created_at,
+        is_waiting=_is_waiting(payout),
+        wallet_id=payout.batch.wallet_id if payout.batch is not None else None,
+        names=names_of(payout.public_id) | {*hashes},
+        was_paid_twice=payout.exception == PayoutException.PAID_TWICE,
+    )
+
+
+def _is_waiting(payout: Payout) -> bool:
+    """As `_WAITS`, without an outflow."""
+    was_approved = payout.status == PayoutStatus.REQUESTED and payout.approved_at is not None
+    waits = was_approved or payout.status in (PayoutStatus.APPROVED, PayoutStatus.SENDING)
+    return waits and payout.movement_id is None
+
+
+def attach(payout_id: int, movement_id: int) -> bool:
+    """Attach a movement to a payout that waits for one; return whether that was done.
+
+    A unique constraint refuses a movement that pays another payout already, whoever asks at once.
+    """
+    waiting = Payout.objects.filter(_WAITS, pk=payout_id, movement=None)
+    try:
+        with transaction.atomic():
+            return bool(waiting.update(movement=movement_id, status=PayoutStatus.SENDING))
+    except IntegrityError as error:
+        if "payout_of_one_movement" not in str(error):
+            raise
+        return False
+
+
+def _detach(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
+    """Free a payout from an outflow that a reorg removed before it was final: it waits for one again."""
+    payout.movement, payout.exception = None, PayoutException.NONE
+    payout.save(update_fields=["movement", "exception"])
+    # What was too much is not any more.
+    surplus = PayoutSurplus.objects.filter(payout=payout)
+    again = list(surplus.values_list("movement_id", flat=True))
+    surplus.delete()
+    queue_movements(again, now=now)
+    log.warning("outflow of a payout was reversed", payout=payout.pk, tx=movement.tx_hash)
+
+
+def _note_reversal(payout: Payout, movement: WatchedMovement, *, stands: bool, now: datetime) -> None:
+    """Mark a paid payout whose outflow a reorg removed after it was final, and clear that when it is final again."""
+    was_reversed = payout.exception == PayoutException.REVERSED
+    if not stands and not was_reversed:
+        _except(payout, PayoutException.REVERSED, "payout.reversed", movement, now)
+        _tell(payout, movement, "reversed", _REVERSED, now)
+    elif stands and was_reversed and is_final(movement):
+        _except(payout, _exception_of(payout, movement), "payout.returned", movement, now)
+
+
+def _exception_of(payout: Payout, movement: WatchedMovement) -> PayoutException:
+    """Return the exception of a paid payout whose outflow stands."""
+    if PayoutSurplus.objects.filter(payout=payout).exists():
+        return PayoutException.PAID_TWICE
+    return PayoutException.NONE if payout.units == movement.units else PayoutException.WRONG_AMOUNT
+
+
+def _report_surplus(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
+    """Record that a payout was sent once more, once that is final; the outflow is never matched again by itself."""
+    if needs_witness(movement):
+        ask_witness_of(movement.pk, now=now)
+    if not is_final(movement):
+        return
+    PayoutSurplus.objects.create(payout=payout, movement=movement, found_at=now)
+    _except(payout, PayoutException.PAID_TWICE, "payout.paid_twice", movement, now)
+    _tell(payout, movement, "paid twice", _PAID_TWICE, now)
+
+
+def _withdraw(surplus: PayoutSurplus, payouts: Sequence[Payout], now: datetime) -> None:
+    """Forget an outflow that was too much, and that a reorg removed."""
+    payout = next(one for one in payouts if one.pk == surplus.payout_id)
+    movement = surplus.movement
+    surplus.delete()
+    is_last = not PayoutSurplus.objects.filter(payout=payout).exists()
+    if is_last and payout.exception == PayoutException.PAID_TWICE:
+        _except(payout, PayoutException.NONE, "payout.returned", movement, now)
+
+
+def _except(
+    payout: Payout,
+    exception: PayoutException,
+    action: str,
+    movement: WatchedMovement,
+    now: datetime,
+    actor: Actor = SYSTEM,
+) -> None:
+    before, payout.exception = {"exception": str(payout.exception)}, exception
+    payout.save(update_fields=["exception"])
+    after = {"exception": str(exception), "tx_hash": movement.tx_hash, "units": str(movement.units)}
+    record(payout.merchant, action=action, actor=actor, object_id=payout.public_id, before=before, after=after, now=now)
+    log.warning("payout needs a person", payout=payout.pk, tx=movement.tx_hash)
+
+
+def _tell(payout: Payout, movement: WatchedMovement, what: str, words: str, now: datetime) -> None:
+    """Mail the owners about real money."""
+    if payout.mode != Mode.LIVE:
+        return
+    amount = f"{format_units(int(movement.units), movement.decimals)} {movement.token}"
+    mail_owners(
+        payout.merchant_id,
+        # Once for each block: a transaction may return, and be reversed again.
+        key=f"payout:{movement.public_id}:{what}:{movement.block_hash[-16:]}",
+        subject=f"A {payout.kind} was {what}: {amount}",
+        text=words.format(
+            kind=payout.kind,
+            amount=amount,
+            address=payout.address,
+            chain=chain_spec(payout.chain).title,
+            tx_hash=movement.tx_hash,
+            payout=payout.public_id,
+            url=f"{settings.BASE_URL}/dashboard/",
+        ),
+        now=now,
+    )
+
+
+_REVERSED: Final = """\
+{amount} to {address} on {chain} were final, and the network reversed them since. The {kind} {payout} counts as paid, but the money
+is in your wallet again, unless the transaction returns:
+
+  {tx_hash}
+
+Florin never sends it again. Look at the wallet before you do.
+{url}
+"""
+_PAID_TWICE: Final = """\
+{amount} to {address} on {chain} left your wallet once more than you owed. The {kind} {payout} was paid before. This is the second
+transaction:
+
+  {tx_hash}
+
+Only the recipient can return it.
+{url}
+"""
+
+
+def wrong_amounts(payout: Payout) -> list[WatchedMovement]:
+    """Return what went to a waiting payout's recipient in other amounts since it was made, newest first.
+
+    A person may accept one as paid.
+    """
+    if not _is_waiting(payout):
+        return []
+    rows = WatchedMovement.objects.filter(
+        merchant=payout.merchant_id,
+        mode=payout.mode,
+        direction=Direction.OUT,
+        wallet__purpose=WatchPurpose.LIST,
+        chain=payout.chain,
+        token=payout.token,
+        counterparty=payout.address,
+        block_time__gte=payout.created_at - CLOCKS_DIFFER,
+    )
+    free = rows.exclude(state=TransferState.ORPHANED).exclude(units=payout.units)
+    used = Payout.objects.filter(merchant=payout.merchant_id, mode=payout.mode, address=payout.address)
+    taken = used.filter(movement__isnull=False).values("movement")
+    surplus = PayoutSurplus.objects.filter(payout__in=used).values("movement")
+    return list(free.exclude(pk__in=taken).exclude(pk__in=surplus).order_by("-block_time", "-pk")[:20])
+
+
+@transaction.atomic
+def accept_amount(payout: Payout, movement: WatchedMovement, *, actor: Actor, now: datetime) -> Payout:
+    """Accept an outflow of another amount as a payout's, as an approver; it is paid once that is final.
+
+    Raises RoleError, and ConflictError where the payout does not wait, or the outflow is none of `wrong_amounts`.
+    """
+    held = locked_payout(payout)
+    if not is_approver(held.merchant, actor.person):
+        raise RoleError("Your role may not approve payouts.")
+    seen = (
+        WatchedMovement.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("wallet")
+        .get(pk=movement.pk)
+    )
+    if seen.pk not in {one.pk for one in wrong_amounts(held)} or not attach(held.pk, seen.pk):
+        raise ConflictError(f"This {held.kind} does not wait for this outflow any more.")
+    held.status, held.movement = PayoutStatus.SENDING, seen
+    _except(held, PayoutException.WRONG_AMOUNT, "payout.amount_accepted", seen, now, actor)
+    _follow_attached(held, seen, now)
+    return held
+
+
+def recheck_payouts(*, now: datetime) -> int:
+    """Queue the movements that a bell or an older process missed, and keep paying wallets at full pace; return how many.
+
+    A payout that was just approved may have been paid before: its whole time is looked at, the others' last hour.
+    """
+    _keep_expecting(now)
+    _tell_of_lost_sources(now)
+    resolve_returned(now=now)
+    parameters: dict[str, Any] = {"now": now, "recent": now - _RECENT, "clocks": CLOCKS_DIFFER, "cooled": now - COOLING}
+    with connection.cursor() as cursor:
+        cursor.execute(_MISSED, parameters)
+        missed = [pk for (pk,) in cursor]
+        cursor.execute(_COOLED, parameters)
+    queue_movements(missed, now=now)
+    return len(missed)
+
+
+_MISSED: Final = """
+    SELECT m.id FROM payouts_payout p
+    JOIN wallets_watchedmovement m ON m.merchant_id = p.merchant_id AND m.mode = p.mode
+      AND m.block_time >= CASE
+        WHEN p.approved_at > %(recent)s OR p.status = 'requested' THEN p.created_at - %(clocks)s
+        ELSE GREATEST(p.created_at - %(clocks)s, %(recent)s) END
+    JOIN wallets_watchedwallet w ON w.id = m.wallet_id AND w.purpose = 'list'
+    WHERE (p.status IN ('approved', 'sending') OR p.status = 'requested' AND p.approved_at IS NOT NULL)
+      AND p.movement_id IS NULL
+      AND (m.chain, m.token, m.counterparty, m.units) = (p.chain, p.token, p.address, p.units)
+      AND m.direction = 'out' AND m.state <> 'orphaned' AND m.queued_at IS NULL
+      AND NOT EXISTS (SELECT FROM payouts_payout o WHERE o.movement_id = m.id)
+      AND NOT EXISTS (SELECT FROM payouts_surplus s WHERE s.movement_id = m.id)
+    UNION
+    SELECT m.id FROM payouts_payout p JOIN wallets_watchedmovement m ON m.id = p.movement_id
+    WHERE p.status = 'sending' AND m.queued_at IS NULL
+      AND (m.state = 'orphaned' OR m.state = 'confirmed' AND (
+        m.witness_asked_at IS NULL OR m.witness_answered_at IS NOT NULL))
+"""
+# Without a batch nothing else frees a payout. Its outflow may come back for as long as a batch that was cancelled cools.
+_COOLED: Final = """
+    UPDATE payouts_payout p SET status = 'approved'
+    WHERE p.status = 'sending' AND p.batch_id IS NULL AND p.movement_id IS NULL AND NOT EXISTS (
+        SELECT FROM wallets_watchedmovement m
+        WHERE m.merchant_id = p.merchant_id AND m.mode = p.mode AND m.direction = 'out'
+          AND m.block_time >= p.created_at - %(clocks)s
+          AND (m.chain, m.token, m.counterparty, m.units) = (p.chain, p.token, p.address, p.units)
+          AND (m.state <> 'orphaned' OR m.orphaned_at >= %(cooled)s))
+"""
+
+
+def _tell_of_lost_sources(now: datetime) -> None:
+    """Mail owners, once, of refunds on their way whose payment a reorg removed: they can be stopped no more."""
+    lost = Payout.objects.filter(status=PayoutStatus.SENDING, sources__transfer__state=TransferState.ORPHANED)
+    for payout in lost.filter(mode=Mode.LIVE).distinct():
+        mail_owners(
+            payout.merchant_id,
+            key=f"payout:{payout.public_id}:source",
+            subject="A payment that you are refunding was reversed",
+            text=_SOURCELESS.format(payout=payout.public_id, url=f"{settings.BASE_URL}/dashboard/"),
+            now=now,
+        )
+
+
+_SOURCELESS: Final = """\
+The network reversed the payment that the refund {payout} sends back. The refund was handed out to be paid already. Cancel it, unless
+it was signed.
+{url}
+"""
+
+
+def _keep_expecting(now: datetime) -> None:
+    """Have the wallets read at full pace from which payouts are being sent."""
+    sending = Payout.objects.filter(status=PayoutStatus.SENDING)
+    wallets = {*sending.filter(batch__isnull=False).values_list("batch__wallet", flat=True).distinct()}
+    wallets |= {*sending.filter(movement__isnull=False).values_list("movement__wallet", flat=True).distinct()}
+    if wallets:
+        expect_payouts(wallets, until=now + EXPECTED_FOR)

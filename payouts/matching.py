@@ -1,0 +1,140 @@
+"""Which payout an outflow pays: pure rules, in their order.
+
+1. A payout fits that waits for exactly this: chain, token, recipient and units are the same, and it is not younger.
+2. Of those that fit, the one that the transaction names; else one of a batch of the paying wallet; else the oldest.
+3. Else, a payout that fits but has its outflow already was paid twice.
+4. Else, a payout that waits for another amount to this recipient: a person may accept the outflow.
+5. Else nothing: a wallet may pay whom it likes.
+
+Rule 3 comes before rule 4: a second send of one payout would be offered as the wrong amount of another, which would end unpaid.
+
+Two payouts of one amount to one recipient cannot be told apart without a name in the transaction: a second send of the first pays
+the second. The number of payouts that are called paid never exceeds the number of fitting outflows, and what is too much is
+reported.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+import base58
+
+CLOCKS_DIFFER: Final = timedelta(seconds=60)
+"""How much earlier than its payout an outflow's block may be: blocks carry their own times."""
+
+
+def reference_of(public_id: str) -> bytes:
+    """Return the 32 bytes that a payment of a payout carries on Solana, as a key that nobody has (Solana Pay's reference)."""
+    return hashlib.sha256(f"florin payout {public_id}".encode()).digest()
+
+
+def names_of(public_id: str) -> frozenset[str]:
+    """Return what names a payout in a transaction: its reference, and its id as a text."""
+    return frozenset({public_id, base58.b58encode(reference_of(public_id)).decode()})
+
+
+class Verdict(Enum):
+    """What an outflow is to a payout."""
+
+    PAYS = "it pays it"
+    PAID_TWICE = "it pays it a second time"
+    WRONG_AMOUNT = "it goes to its recipient, but has other units"
+    NOTHING = "no payout is concerned"
+
+
+@dataclass(frozen=True, slots=True)
+class Outflow:
+    """What left a wallet. `recipient` is in canonical form; `names` are the transaction's hash and labels.
+
+    One that `must_be_named` comes from a wallet that is not watched, which may be anybody's: only a payout that it names is
+    concerned.
+    """
+
+    chain: str
+    token: str
+    recipient: str
+    units: int
+    block_time: datetime
+    wallet_id: int | None = None
+    names: frozenset[str] = frozenset()
+    must_be_named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A payout that was approved: it waits for its outflow (`is_waiting`), or has one, final or not.
+
+    `wallet_id` is its batch's wallet. `names` are the names of it that a transaction may carry: its reference key, its text, and the
+    hash of a transaction that was handed out for it. Names are guesses to others: they never overrule rule 1.
+    """
+
+    pk: int
+    chain: str
+    token: str
+    recipient: str
+    units: int
+    created_at: datetime
+    is_waiting: bool
+    wallet_id: int | None = None
+    names: frozenset[str] = frozenset()
+    was_paid_twice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What an outflow is to which payout; None to no one."""
+
+    verdict: Verdict
+    payout: Candidate | None = None
+
+
+def match(outflow: Outflow, candidates: Iterable[Candidate]) -> Match:
+    """Return what an outflow is to a merchant's payouts of one mode."""
+    related = [one for one in candidates if _is_related(outflow, one)]
+    for verdict, rule in RULES:
+        if found := [one for one in related if rule(outflow, one)]:
+            return Match(verdict, _preferred(outflow, found))
+    return Match(Verdict.NOTHING)
+
+
+def _is_related(outflow: Outflow, payout: Candidate) -> bool:
+    if outflow.must_be_named and not outflow.names & payout.names:
+        return False
+    same = (payout.chain, payout.token, payout.recipient) == (outflow.chain, outflow.token, outflow.recipient)
+    return same and outflow.block_time >= payout.created_at - CLOCKS_DIFFER
+
+
+def _pays(outflow: Outflow, payout: Candidate) -> bool:
+    return payout.is_waiting and payout.units == outflow.units
+
+
+def _repeats(outflow: Outflow, payout: Candidate) -> bool:
+    return not payout.is_waiting and payout.units == outflow.units
+
+
+def _is_near(outflow: Outflow, payout: Candidate) -> bool:
+    return payout.is_waiting and payout.units != outflow.units
+
+
+Rule = Callable[[Outflow, Candidate], bool]
+
+RULES: Sequence[tuple[Verdict, Rule]] = (
+    (Verdict.PAYS, _pays),
+    (Verdict.PAID_TWICE, _repeats),
+    (Verdict.WRONG_AMOUNT, _is_near),
+)
+"""The verdicts in the order in which they are tried."""
+
+
+def _preferred(outflow: Outflow, payouts: Sequence[Candidate]) -> Candidate:
+    """Return the named one, else one of the paying wallet's batches, else the oldest; never blame one twice before the others."""
+
+    def rank(payout: Candidate) -> tuple[bool, bool, bool, datetime, int]:
+        is_named = bool(outflow.names & payout.names)
+        is_own = payout.wallet_id is not None and payout.wallet_id == outflow.wallet_id
+        return not is_named, payout.was_paid_twice, not is_own, payout.created_at, payout.pk
+
+    return min(payouts, key=rank)

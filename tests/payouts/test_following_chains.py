@@ -1,0 +1,154 @@
+"""What a wallet pays on a real local node of each chain pays its payout; a reorg takes that back before and after it is final."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.states import Mode
+from localnet.anvil import Anvil
+from payouts.following import follow_movements
+from payouts.models import Payout
+from payouts.states import PayoutException, PayoutStatus
+from tests.factories import make_merchant
+from tests.payouts.factories import approved, make_payout
+from tests.waiting import wait_until
+from tests.wallets.contract.evmlabs import EvmLab
+from tests.wallets.contract.labs import Lab
+from tests.wallets.factories import read_all
+from wallets.chains.registry import open_pool
+from wallets.models import ChainCursor, WatchedMovement
+from wallets.states import Direction, TransferState
+from wallets.watched.service import expect_payouts, watch_wallet
+from wallets.watcher_process import open_watcher
+from wallets.watchers.ingest import resume
+
+if TYPE_CHECKING:
+    from wallets.chains.base import BlockRef
+
+pytestmark = pytest.mark.django_db
+
+UNITS = 5_000_000
+SENDING, PAID = PayoutStatus.SENDING, PayoutStatus.PAID
+
+
+class Street:
+    """A merchant whose wallet pays on a chain, the chain's watcher, and a payout that was approved."""
+
+    def __init__(self, lab: Lab, settings: Any) -> None:
+        self.lab = lab
+        self.spec = lab.spec(lab.url)
+        settings.MOVEMENT_CONSUMERS = []
+        self.merchant = make_merchant()
+        now = timezone.now()
+        wallet, _ = watch_wallet(
+            self.merchant, mode=Mode.LIVE, chain=self.spec.name, address=lab.payer, now=now - timedelta(hours=1)
+        )
+        expect_payouts([wallet.pk], until=now + timedelta(hours=1))
+        self.watcher = open_watcher(self.spec, open_pool(self.spec), owner="one")
+        self.recipient = lab.create_wallet()
+        self.follow()
+        [token] = [one.symbol for one in self.spec.accepted_tokens][:1]
+        self.payout = approved(
+            make_payout(self.merchant, UNITS, chain=self.spec.name, token=token, address=self.recipient.address)
+        )
+        # The chain's blocks may have an older time than the tests' noon.
+        Payout.objects.update(created_at=now - timedelta(days=365))
+
+    def send(self) -> "BlockRef":
+        """Pay the payout; return the block before."""
+        before = self.lab.mark()
+        self.lab.pay((self.recipient, UNITS))
+        self.follow()
+        return before
+
+    def follow(self) -> None:
+        """Read the chain to its head, and follow what was read."""
+        read_all(self.watcher)
+        follow_movements(now=timezone.now())
+
+    def is_now(self, status: PayoutStatus, exception: PayoutException = PayoutException.NONE) -> bool:
+        """Whether the payout is so, once what the chain has now was followed."""
+        self.follow()
+        self.payout.refresh_from_db()
+        return (self.payout.status, self.payout.exception) == (status, exception)
+
+
+@pytest.fixture
+def street(lab: Lab, settings: Any) -> Iterator[Street]:
+    """The merchant on each chain in turn."""
+    opened = Street(lab, settings)
+    yield opened
+    opened.watcher.close()
+
+
+def test_what_a_wallet_pays_is_found_and_final(street: Street) -> None:
+    street.send()
+    street.payout.refresh_from_db()
+    assert street.payout.status in (SENDING, PAID)
+    assert street.payout.movement is not None
+    street.lab.wait(40)
+    wait_until(lambda: street.is_now(PAID))
+    found = WatchedMovement.objects.get(direction=Direction.OUT)
+    assert (found.counterparty, found.units) == (street.recipient.address, UNITS)
+    # A second send is reported.
+    street.lab.pay((street.recipient, UNITS))
+    street.lab.wait(40)
+    wait_until(lambda: street.is_now(PAID, PayoutException.PAID_TWICE))
+
+
+def test_a_reorg_takes_it_back_and_another_transaction_pays(street: Street) -> None:
+    """Where blocks are final when they are read, that is after it was final."""
+    before = street.send()
+    street.payout.refresh_from_db()
+    was_final = street.payout.status == PAID
+    street.lab.fork(before)
+    street.lab.wait(1)
+    if was_final:
+        wait_until(lambda: street.is_now(PAID, PayoutException.REVERSED))
+        return
+    wait_until(lambda: street.is_now(SENDING) and street.payout.movement is None)
+    street.send()
+    street.lab.wait(40)
+    wait_until(lambda: street.is_now(PAID))
+
+
+@pytest.fixture
+def base_street(base_node: Anvil, settings: Any) -> Iterator[Street]:
+    """The merchant on Base."""
+    opened = Street(EvmLab("base", base_node), settings)
+    yield opened
+    opened.watcher.close()
+
+
+def test_what_was_final_is_reversed_once_a_person_has_decided_about_the_chain(base_street: Street) -> None:
+    before = base_street.send()
+    base_street.lab.wait(base_street.spec.confirmations + 2)
+    wait_until(lambda: base_street.is_now(PAID))
+    base_street.lab.fork(before)
+    base_street.lab.wait(3)
+    # Deeper than what is final: the chain is halted, and nothing is taken back by itself.
+    wait_until(lambda: base_street.is_now(PAID) and bool(ChainCursor.objects.get().halted_reason))
+    resume("base", height=before.height, now=timezone.now())
+    assert base_street.is_now(PAID, PayoutException.REVERSED)
+    assert WatchedMovement.objects.get(direction=Direction.OUT).state == TransferState.ORPHANED
+
+
+def test_several_payouts_in_one_transaction_are_each_paid(street: Street) -> None:
+    others = [street.lab.create_wallet() for _ in range(3)]
+    payouts = [
+        approved(
+            make_payout(
+                street.merchant, UNITS + number, chain=street.spec.name, token=street.payout.token, address=one.address
+            )
+        )
+        for number, one in enumerate(others)
+    ]
+    Payout.objects.update(created_at=timezone.now() - timedelta(days=365))
+    street.lab.pay((street.recipient, UNITS), *((one, UNITS + number) for number, one in enumerate(others)))
+    street.lab.wait(40)
+    wait_until(lambda: street.is_now(PAID))
+    found = Payout.objects.filter(pk__in=[one.pk for one in payouts], status=PAID)
+    assert found.values("movement").distinct().count() == len(others)
