@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from checkouts.amounts import exact_units
 from checkouts.inputs import OptionChoice
 from checkouts.models import AmountReservation, Checkout
-from checkouts.payloads import remaining_units
+from checkouts.payloads import remaining_units, status_text
 from checkouts.payment_links import payment_uri
 from checkouts.rows import AnyCheckout
 from checkouts.states import CheckoutStatus
@@ -133,7 +133,7 @@ def check_choice(checkout: AnyCheckout, choice: OptionChoice, *, now: datetime) 
 
 def refuse_payment(checkout: AnyCheckout) -> NoReturn:
     """Raise the ConflictError (state_conflict) of a checkout that takes no more money."""
-    raise ConflictError(f"The checkout is {checkout.status} and takes no payment.")
+    raise ConflictError(f"The checkout is {status_text(checkout)} and takes no payment.")
 
 
 def chosen_option(checkout: AnyCheckout, choice: OptionChoice, *, reserved: AmountReservation | None) -> dict[str, Any]:

@@ -77,6 +77,11 @@ def escrow_status(checkout: AnyCheckout, released_by: str | None) -> str | None:
     return EscrowStatus.RELEASED if released_by else EscrowStatus.HELD
 
 
+def status_text(checkout: AnyCheckout) -> str:
+    """Return a checkout's status for sentences: `cancelled` where its merchant ended it, else the status."""
+    return str(checkout.status) if checkout.cancelled_at is None else "cancelled"
+
+
 def references_payload(checkout: AnyCheckout) -> dict[str, Any]:
     """Return the references object."""
     return {

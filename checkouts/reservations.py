@@ -6,9 +6,11 @@ a price. Checkouts of links get half of the suffixes. An eighth of all is given 
 
 import secrets
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from threading import Lock
 from typing import Any, Final, cast
 
@@ -30,8 +32,8 @@ from checkouts.amounts import (
     price_of,
 )
 from checkouts.lifecycle.bells import ring_pages
-from checkouts.models import AmountReservation, Checkout
-from checkouts.options import refuse_payment, takes_money
+from checkouts.models import AmountReservation, Checkout, Payment
+from checkouts.options import offers_exact_amount, refuse_payment, takes_money
 from checkouts.payloads import remaining_units
 from gateway.core import valkey
 from gateway.core.api.errors import ConflictError
@@ -109,6 +111,27 @@ def choose_exact_amount(checkout_id: int, *, now: datetime) -> AmountReservation
     # Idempotency-Key do, but only until the next statement commits.
     _expect_payments(checkout)
     return reservation
+
+
+def reserve_rest(checkouts: Iterable[Checkout], *, now: datetime) -> None:
+    """Reserve the exact amount of what is still due for each part-paid checkout that is paid by exact amounts.
+
+    The page then asks for the rest at once, without another choice of the buyer's: that money came is choice enough. In the
+    caller's transaction, which holds the checkouts' locks. If every amount is in use, none is reserved, and the page says so.
+    """
+    for checkout in checkouts:
+        if _is_part_paid_exactly(checkout, now):
+            with suppress(ConflictError):
+                _reserve(checkout, now)
+                transaction.on_commit(partial(_expect_payments, checkout))
+
+
+def _is_part_paid_exactly(checkout: Checkout, now: datetime) -> bool:
+    is_part = checkout.amount_received > 0 and bool(remaining_units(checkout))
+    if not is_part or not takes_money(checkout, now=now) or not offers_exact_amount(checkout):
+        return False
+    chosen = AmountReservation.objects.filter(checkout=checkout, released_at=None)
+    return chosen.exists() or Payment.objects.filter(checkout=checkout, transfer__wallet__isnull=False).exists()
 
 
 def _reserve(checkout: Checkout, now: datetime) -> AmountReservation:

@@ -152,12 +152,16 @@ class Verdict:
 def undecided(what: str, live: Sequence[Candidate], rivals: Sequence[Candidate]) -> Verdict:
     """Return the verdict that several checkouts could be meant, or only an ended one, with the reason against each."""
     passed = [PassedOver(c, f"not the only one of {what}") for c in live]
-    passed += [PassedOver(c, "expired unpaid shortly before") for c in rivals]
+    passed += [PassedOver(c, f"it had {_ended(c)} unpaid shortly before") for c in rivals]
     if not live:
         found = f"no live checkout of {what}; one that expired shortly before may be meant"
         return Verdict(ToInbox(InboxReason.UNMATCHED, found), None, tuple(passed))
     late = f" and {len(rivals)} that expired shortly before" if rivals else ""
     return ambiguous(f"{len(live)} live checkouts{late} of {what}", passed)
+
+
+def _ended(rival: Candidate) -> str:
+    return "been cancelled" if rival.is_cancelled else "expired"
 
 
 def ambiguous(explanation: str, passed: Sequence[PassedOver]) -> Verdict:
@@ -349,7 +353,7 @@ def _among_live(
 
 def _beside(rivals: Sequence[Candidate], verdict: Verdict) -> Verdict:
     """Add the rivals to a credit's verdict, for its notice."""
-    passed = [PassedOver(c, "it had just expired unpaid, at this price") for c in rivals]
+    passed = [PassedOver(c, f"it had just {_ended(c)} unpaid, at this price") for c in rivals]
     return replace(verdict, passed_over=tuple(passed))
 
 

@@ -14,8 +14,10 @@ from checkouts.attribution.candidates import Arrival, Surroundings
 from checkouts.attribution.credit import Outcome, QueuedTransfer, Refused, release, write_credits, write_inbox
 from checkouts.attribution.deposit_rules import CheckoutFacts, Credit, ToInbox, TransferFacts, decide_deposit
 from checkouts.attribution.exact_rules import Verdict, decide_exact
+from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.moves import recompute
 from checkouts.models import Checkout, Payment
+from checkouts.reservations import reserve_rest
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.restores import lost_checkouts_may_be_paid
 from gateway.core.tracing import mark
@@ -289,11 +291,15 @@ def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
     write_credits(outcome.credited, now)
     for transfer, checkout, _ in outcome.credited:
         mark("payment credited", checkout.public_id, began=now, after=transfer_subject(transfer.pk))
-    opened = write_inbox([*outcome.inbox, *outcome.notices, *_returned(transfers, checkouts)], now)
+    refused = [*outcome.inbox, *_returned(transfers, checkouts)]
+    opened = write_inbox([*refused, *outcome.notices], now)
+    ring_pages(one.checkout_id for one in refused if one.checkout_id is not None)
     touched = {checkout.pk for _, checkout, _ in outcome.credited}
     touched |= set(checkouts.credited_before.values()) | set(checkouts.handed_by)
     final = {transfer.pk for transfer in transfers if transfer.state == TransferState.CONFIRMED}
-    recompute([checkouts.by_pk[pk] for pk in sorted(touched)], now=now, confirmed=final, items=opened)
+    moved = [checkouts.by_pk[pk] for pk in sorted(touched)]
+    recompute(moved, now=now, confirmed=final, items=opened)
+    reserve_rest(moved, now=now)
     release(transfers, outcome, now=now, later=SET_ASIDE)
     return len(transfers) - len(outcome.postponed) - len(outcome.left)
 

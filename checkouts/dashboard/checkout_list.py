@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from django import forms
-from django.db.models import Max, Min, Q, QuerySet, Sum
+from django.db.models import Max, Min, Q, QuerySet, Sum, prefetch_related_objects
 
 from accounts.team.access import Seat
-from checkouts.dashboard.words import TABS, status_badge
+from checkouts.dashboard.words import HELD, TABS, status_badge
+from checkouts.lifecycle.escrow import releases_of
 from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
 from checkouts.rows import doubted_checkouts
 from checkouts.search import matching_keys
@@ -143,6 +144,8 @@ class ListedCheckout:
     title: str
     subtitle: str
     badge: Badge
+    # Beside the status: money in escrow that waits for a release.
+    escrow: Badge | None
     price: str
     received: str
     networks: tuple[tuple[str, str], ...]
@@ -154,10 +157,21 @@ def listed(checkouts: Iterable[Checkout]) -> list[ListedCheckout]:
     checkouts = list(checkouts)
     paid = _payments([checkout.pk for checkout in checkouts])
     doubted = doubted_checkouts(list(paid))
-    return [_listed(one, paid.get(one.pk, []), is_doubted=one.pk in doubted) for one in checkouts]
+    held = _held_among(checkouts)
+    return [
+        _listed(one, paid.get(one.pk, []), is_doubted=one.pk in doubted, is_held=one.pk in held) for one in checkouts
+    ]
 
 
-def _listed(checkout: Checkout, payments: Sequence[_Paid], *, is_doubted: bool) -> ListedCheckout:
+def _held_among(checkouts: Sequence[Checkout]) -> set[int]:
+    """Return the checkouts whose money is in escrow and not released; no query if none is in escrow."""
+    paid = [one for one in checkouts if one.escrow and one.amount_received]
+    # The hold of a successor is its predecessor's.
+    prefetch_related_objects(paid, "replaces")
+    return {pk for pk, released_by in releases_of(paid).items() if not released_by}
+
+
+def _listed(checkout: Checkout, payments: Sequence[_Paid], *, is_doubted: bool, is_held: bool) -> ListedCheckout:
     received = checkout.amount_received
     chains = dict.fromkeys(paid.chain for paid in payments)
     return ListedCheckout(
@@ -165,6 +179,7 @@ def _listed(checkout: Checkout, payments: Sequence[_Paid], *, is_doubted: bool) 
         title=checkout.order_ref or checkout.public_id,
         subtitle=checkout.description or (checkout.public_id if checkout.order_ref else ""),
         badge=status_badge(checkout, is_doubted=is_doubted),
+        escrow=HELD if is_held else None,
         price=readable(checkout.amount),
         received=readable(received) if received else "",
         networks=tuple((chain, chain_spec(chain).title) for chain in chains),

@@ -258,6 +258,7 @@ class Detail:
     price: str
     currency: str
     received: str
+    has_money: bool
     remaining: str
     description: str
     url: str
@@ -293,6 +294,11 @@ class Detail:
     def is_open(self) -> bool:
         """Whether a buyer may still pay, so the page's link is worth sharing."""
         return self.status in {CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID}
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it has money in escrow that waits for a release."""
+        return self.has_money and self.escrow is not None and self.escrow.released_at is None
 
     @property
     def is_moving(self) -> bool:
@@ -339,6 +345,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         price=readable(checkout.amount),
         currency=checkout.currency,
         received=readable(received),
+        has_money=received > 0,
         remaining=readable(from_units(remaining_units(checkout))),
         description=checkout.description,
         url=checkout_url(checkout.code),

@@ -9,10 +9,11 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from accounts.states import Mode
 from accounts.team.access import Seat
+from checkouts.dashboard.words import HELD
 from checkouts.inbox.rows import REASONS, VERDICTS, named, outcome_of
 from checkouts.lifecycle.receipts import reason_against_receipt
 from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxItem, Payment, RefundNote
-from checkouts.payloads import checkout_url
+from checkouts.payloads import checkout_url, status_text
 from checkouts.rows import TransferRow
 from checkouts.states import FINAL, CheckoutStatus, InboxReason, RescueVerdict
 from gateway.core.money import from_units, readable, readable_units
@@ -24,7 +25,6 @@ from wallets.networks import chain_spec
 from webhooks.models import Attempt, Delivery, Event
 from webhooks.states import DeliveryStatus
 
-HELD: Final = Badge("Held in escrow", "warn")
 RELEASED: Final = Badge("Released from escrow", "ok")
 
 # These items are about money that is not in the inbox.
@@ -187,7 +187,7 @@ def _created(history: History) -> Step:
     link = None
     if checkout.replaces is not None:
         note = f"{note}, to accept late money"
-        link = _checkout_link(history, checkout.replaces, "Expired checkout")
+        link = _checkout_link(history, checkout.replaces, f"{status_text(checkout.replaces).title()} checkout")
     return Step(checkout.created_at, "Checkout created", note, link=link)
 
 
@@ -207,7 +207,9 @@ def _choices(checkout: Checkout) -> Iterator[Step]:
     for held in AmountReservation.objects.filter(checkout=checkout).order_by("pk"):
         amount = readable(held.price + from_units(held.suffix))
         note = f"Asked to pay exactly {amount}"
-        yield Step(held.reserved_at, "Buyer chose a network", note)
+        # What is due after a part payment is asked for without another choice.
+        is_rest = held.price != checkout.amount
+        yield Step(held.reserved_at, "Rest asked for" if is_rest else "Buyer chose a network", note)
 
 
 def _transfer_steps(history: History) -> Iterator[Step]:

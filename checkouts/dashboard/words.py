@@ -20,6 +20,7 @@ TABS: Final = (("", "All"), *((status, status.badge.label) for status in Checkou
 
 IN_DOUBT: Final = Badge("In doubt", "bad")
 CANCELLED: Final = Badge("Cancelled", "")
+HELD: Final = Badge("Held in escrow", "warn")
 
 
 def status_badge(checkout: AnyCheckout, *, is_doubted: bool = False) -> Badge:

@@ -99,7 +99,7 @@ VERDICTS: Final = MappingProxyType(
         RescueVerdict.NOT_FINAL: "It is on its way; the network is still confirming it.",
         RescueVerdict.WAITING: "It reached you, but nothing identifies its checkout.",
         RescueVerdict.SHORT: "It pays this checkout, but it is not enough.",
-        RescueVerdict.LATE: "It arrived after the checkout expired.",
+        RescueVerdict.LATE: "It arrived after the checkout had ended.",
         RescueVerdict.EXTRA: "It arrived when the checkout was already paid.",
         RescueVerdict.WRONG_NETWORK: "It was sent on a network that the checkout does not offer.",
         RescueVerdict.WRONG_TOKEN: "The checkout does not accept this token.",

@@ -13,10 +13,13 @@ from checkouts.attribution.credit import write_credits
 from checkouts.errors import DecisionFailedError
 from checkouts.inbox.successors import accept_late, close_items, late_units
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
+from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.endings import refund_hash
 from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.moves import complete_short, recompute
 from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem
+from checkouts.payloads import status_text
+from checkouts.reservations import reserve_rest
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import TOKEN_DECIMALS, from_units, readable
@@ -155,6 +158,8 @@ def _apply(pk: int, now: datetime) -> bool:
     # Before its effect, which ends with the events about it.
     InboxDecision.objects.filter(pk=pk).update(done_at=now)
     _EFFECTS[InboxAct(decision.act)](decision, now)
+    # The page of the checkout it was meant for tells of the decision.
+    ring_pages([item.checkout_id] if item.checkout_id is not None else [])
     _audit(decision, "inbox.done", now=now, actor=Actor(decision.actor))
     return True
 
@@ -177,12 +182,13 @@ def _credit(decision: InboxDecision, now: datetime) -> None:
     transfer = free_transfer(decision.item.transfer_id)
     checkout = Checkout.objects.locked().get(pk=chosen.pk)
     if checkout.is_final:
-        raise DecisionFailedError(f"{checkout.public_id} is now {checkout.status} and accepts no more money.")
+        raise DecisionFailedError(f"{checkout.public_id} is now {status_text(checkout)} and accepts no more money.")
     write_credits([(transfer, checkout, "credited by a person")], now)
     close_items([decision.item], InboxStatus.CREDITED, now=now)
     final, items, accepted = {transfer.pk}, [decision.item], decision.accepted_amount
     if accepted is None:
         recompute([checkout], now=now, confirmed=final, items=items)
+        reserve_rest([checkout], now=now)
     else:
         complete_short(checkout, least=accepted, now=now, confirmed=final, items=items)
 
@@ -260,7 +266,7 @@ def _refuse_checkout(item: InboxItem, checkout: Checkout | None, accepted: Decim
     if (checkout.merchant_id, checkout.mode) != (item.merchant_id, item.mode):
         raise InvalidRequestError("There is no such checkout.", param="checkout")
     if checkout.is_final and (accepted is None or not has_no_successor(checkout)):
-        raise ConflictError(f"{checkout.public_id} is {checkout.status} and accepts no more money.")
+        raise ConflictError(f"{checkout.public_id} is {status_text(checkout)} and accepts no more money.")
 
 
 def has_no_successor(checkout: Checkout) -> bool:

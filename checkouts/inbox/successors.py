@@ -108,7 +108,7 @@ def accept_late(
     """
     checkout_id = checkout_id or item.checkout_id
     if checkout_id is None:
-        raise DecisionFailedError("No expired checkout matches this money.")
+        raise DecisionFailedError("No expired or cancelled checkout matches this money.")
     items = _hold_late_items(checkout_id, item.pk)
     if item.pk not in {late.pk for late in items}:
         raise DecisionFailedError("The network reversed this transfer, or it has already been credited.")
@@ -176,7 +176,7 @@ def _lock_transfers(ids: Collection[int]) -> list[Transfer]:
 def _lock_expired(checkout_id: int) -> Checkout:
     expired = Checkout.objects.locked().filter(pk=checkout_id).first()
     if expired is None or expired.status != CheckoutStatus.EXPIRED:
-        raise DecisionFailedError("No expired checkout matches this money.")
+        raise DecisionFailedError("No expired or cancelled checkout matches this money.")
     if Checkout.objects.filter(replaces=expired).exists():
         raise DecisionFailedError("Late money was accepted for this checkout before.")
     return expired

@@ -6,6 +6,7 @@ from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.inbox.rows import Choice, Deed, Story, choices_of
 from checkouts.inbox.successors import late_items_with, late_units
 from checkouts.models import Checkout, InboxItem
+from checkouts.payloads import status_text
 from checkouts.states import InboxAct, InboxReason
 from gateway.core.money import from_units, readable_units, to_units
 from wallets.models import Transfer
@@ -178,7 +179,7 @@ def _accept_late(item: InboxItem, money: str, checkout: Checkout | None, *, is_c
 
 def _effect_of_accepting(late: LateMoney | None) -> str:
     if late is None:
-        return "No expired checkout matches this money."
+        return "No expired or cancelled checkout matches this money."
     more = f", with {late.others} other late {_payments(late.others)}"
     received = f"{late.have} of {late.price} USD{more if late.others else ''}"
     if late.missing and not late.accepted:
@@ -186,12 +187,12 @@ def _effect_of_accepting(late: LateMoney | None) -> str:
     if late.missing:
         return (
             f"A new checkout with the same price and references receives {received}. {late.missing} USD is missing: you accept"
-            " that. It completes at once with the exception underpaid, and checkout.completed is sent. The expired checkout"
-            " stays expired."
+            " that. It completes at once with the exception underpaid, and checkout.completed is sent. The old checkout"
+            f" stays {status_text(late.checkout)}."
         )
     return (
         f"A new checkout with the same price and references receives {received}. It completes at once, and"
-        " checkout.completed is sent. The expired checkout stays expired."
+        f" checkout.completed is sent. The old checkout stays {status_text(late.checkout)}."
     )
 
 

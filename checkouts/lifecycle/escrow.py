@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from accounts.audit.actors import Actor
+from checkouts.lifecycle.bells import ring_pages
 from checkouts.rows import AnyCheckout
 from checkouts.states import FINAL, CheckoutStatus
 from gateway.core.api.errors import ConflictError
@@ -40,4 +41,8 @@ def release_escrow(checkout: AnyCheckout, *, actor: Actor, now: datetime) -> boo
         raise ConflictError(
             f"The checkout is {checkout.status}; its money is released once it is completed or expired."
         )
-    return release(checkout.hold_subject, actor=actor, object_id=checkout.public_id, now=now)
+    is_released = release(checkout.hold_subject, actor=actor, object_id=checkout.public_id, now=now)
+    if is_released:
+        # Its page says that the money is held.
+        ring_pages([checkout.id])
+    return is_released

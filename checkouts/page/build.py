@@ -16,6 +16,7 @@ from checkouts.page.state import (
     Choice,
     Confirmations,
     NetworkCard,
+    News,
     Payment,
     ShownTransfer,
     Stage,
@@ -42,27 +43,14 @@ class Conditions:
     """The conditions besides the checkout that decide how it can be paid now.
 
     `reserved` is the exact amount held for what is due, `is_full` says that none is free. `statuses` are the chains'
-    states, `reasons` why some are down; a missing one is fine. With `has_late_money`, or a successor, the checkout cannot be
-    renewed.
+    states, `reasons` why some are down; a missing one is fine.
     """
 
     reserved: AmountReservation | None = None
     is_full: bool = False
     statuses: Mapping[str, ChainStatus] = field(default_factory=dict)
     reasons: Mapping[str, DownReason | None] = field(default_factory=dict)
-    has_late_money: bool = False
-    # The page code of the completed checkout that took an expired one's money.
-    successor_code: str = ""
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether an expired checkout's money came late or paid a successor."""
-        return self.has_late_money or bool(self.successor_code)
-
-    @property
-    def successor_url(self) -> str:
-        """Return the address of the successor's receipt; empty if there is none."""
-        return f"{checkout_url(self.successor_code)}/receipt" if self.successor_code else ""
+    news: News = field(default_factory=News)
 
 
 def build_page(
@@ -78,7 +66,7 @@ def build_page(
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage, networks = _stage(checkout, now), _networks(checkout, conditions, choice, standing)
     target = _target(checkout, conditions, networks, choice, standing) if stage == Stage.PAY else None
-    unit, received = _unit(standing), checkout.amount_received
+    unit, received, news = _unit(standing), checkout.amount_received, conditions.news
     return CheckoutPage(
         stage=stage,
         status=checkout.status,
@@ -100,12 +88,12 @@ def build_page(
         remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
         is_accepted=checkout.accepted_amount is not None,
-        successor_url=conditions.successor_url,
         is_reversed=checkout.exception == CheckoutException.REVERSED,
         is_doubted=any(row.is_doubted for row in standing),
         is_cancelled=checkout.cancelled_at is not None,
-        may_begin_again=may_begin_again(checkout) and not conditions.is_taken,
-        again_url="" if conditions.is_taken else again_url(checkout),
+        news=news,
+        may_begin_again=may_begin_again(checkout) and not news.is_taken,
+        again_url="" if news.is_taken else again_url(checkout),
         confirmations=_confirmations(standing) if stage == Stage.SEEN else None,
         transfers=tuple(_shown(row) for row in standing),
         return_url=return_url(checkout),

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from accounts.brand.facts import with_brand
 from checkouts.models import Checkout
 from checkouts.page.build import Conditions, build_page
+from checkouts.page.news import read_news
 from checkouts.page.state import CheckoutPage, Choice
 from checkouts.payloads import checkout_url
 from checkouts.rows import credited_transfers
@@ -71,7 +72,7 @@ def _page(checkout: Checkout) -> CheckoutPage:
         checkout,
         transfers=credited_transfers([checkout.pk]).get(checkout.pk, []),
         choice=Choice(),
-        conditions=Conditions(),
+        conditions=Conditions(news=read_news(checkout)),
         # The page of a completed checkout does not depend on the time.
         now=checkout.paid_at or checkout.created_at,
     )
@@ -83,6 +84,10 @@ def _lines(page: CheckoutPage) -> list[Line]:
         Line(gettext("For"), " ".join(page.description.split())),
         Line(gettext("Price"), f"${page.price} {page.currency}"),
         Line(gettext("Overpaid"), page.excess),
+        Line(
+            gettext("Held"),
+            gettext("until %(merchant)s releases it") % {"merchant": page.merchant_name} if page.is_held else "",
+        ),
         Line(gettext("Date"), _moment(page.paid_at)),
         Line(gettext("Receipt number"), page.public_id),
     ]

@@ -191,6 +191,25 @@ class Confirmations:
 
 
 @dataclass(frozen=True, slots=True)
+class News:
+    """What the page tells without being asked: money that did not pay the checkout, and that its money `is_held` in escrow.
+
+    With `has_late_money`, money that waits for a person, the checkout cannot be renewed, nor if a completed one took its money:
+    `successor_url` is the address of that one's receipt, else empty.
+    """
+
+    told: tuple[Answer, ...] = ()
+    has_late_money: bool = False
+    successor_url: str = ""
+    is_held: bool = False
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether an expired checkout's money came late or paid a successor."""
+        return self.has_late_money or bool(self.successor_url)
+
+
+@dataclass(frozen=True, slots=True)
 class CheckoutPage:
     """The page's data. Amounts with a unit are formatted, such as `29.00 USDC`."""
 
@@ -215,13 +234,12 @@ class CheckoutPage:
     excess: str
     # The merchant took less than the price as full payment.
     is_accepted: bool
-    # The receipt of the checkout that took an expired one's money; empty if there is none.
-    successor_url: str
     is_reversed: bool
     # A network that it was paid on was halted, and may have lost the payment.
     is_doubted: bool
     # Its merchant cancelled it before any payment.
     is_cancelled: bool
+    news: News
     may_begin_again: bool
     # The page on which to begin again instead; empty if there is none.
     again_url: str
@@ -251,8 +269,28 @@ class CheckoutPage:
     @property
     def begins_again(self) -> bool:
         """Return whether renewal is offered; never together with an answer that says not to pay again."""
-        is_paid = self.answer is not None and self.answer.forbids_paying
-        return (self.may_begin_again or bool(self.again_url)) and not is_paid
+        return (self.may_begin_again or bool(self.again_url)) and not self.forbids_paying
+
+    @property
+    def successor_url(self) -> str:
+        """Return the receipt's address of the checkout that took an expired one's money; empty if there is none."""
+        return self.news.successor_url
+
+    @property
+    def told(self) -> tuple[Answer, ...]:
+        """Return what is told of money that did not pay it; a buyer who asked about some of it reads that in `answer`."""
+        return tuple(one for one in self.news.told if one is not self.answer)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is paid, and the money is in escrow until its merchant releases it."""
+        return self.news.is_held and self.is_completed
+
+    @property
+    def forbids_paying(self) -> bool:
+        """Return whether money is told that may still pay the checkout."""
+        told = self.told if self.answer is None else (self.answer, *self.told)
+        return any(answer.forbids_paying for answer in told)
 
     @property
     def is_payable(self) -> bool:
@@ -280,11 +318,6 @@ class CheckoutPage:
         return self.stage == Stage.EXPIRED
 
     @property
-    def is_final(self) -> bool:
-        """Whether the page will never change again. A completed one may: a network may reverse its payment."""
-        return self.is_expired
-
-    @property
     def is_confirmed(self) -> bool:
         """Whether it is paid and nothing speaks against the payment: only then is there a receipt."""
         return self.is_completed and not self.is_reversed and not self.is_doubted
@@ -293,15 +326,20 @@ class CheckoutPage:
     def returns_by_itself(self) -> bool:
         """Return whether the buyer is redirected to the shop: only once, and not if there is news to read first."""
         has_news = self.is_reversed or self.is_doubted or self.answer is not None or self.is_hash_unreadable
+        has_news = has_news or bool(self.told)
         is_due = self.is_completed and self.is_just_paid
         return is_due and bool(self.return_url) and not has_news
 
     @property
     def refresh_seconds(self) -> int:
-        """Return how often a browser without scripts asks again; zero for a page that does not change, or is being read."""
-        if self.is_final or self.is_hash_unreadable or (self.is_completed and self.answer):
+        """Return how often a browser without scripts asks again; zero for a page that is being read.
+
+        The page of an ended checkout may change too: late money may come, and a network may reverse a payment.
+        """
+        has_ended = self.is_completed or self.is_expired
+        if self.is_hash_unreadable or (has_ended and self.answer):
             return 0
-        return _SETTLED_REFRESH if self.is_completed else _REFRESH
+        return _SETTLED_REFRESH if has_ended else _REFRESH
 
     @property
     def network_names(self) -> str:

@@ -28,8 +28,9 @@ from checkouts.models import Checkout
 from checkouts.options import may_begin_again, takes_money
 from checkouts.page.build import Conditions, build_page
 from checkouts.page.limits import STATUS, count_exact_choice, count_search
+from checkouts.page.news import read_news
 from checkouts.page.qr import qr_code
-from checkouts.page.state import CheckoutPage, Choice, Stage, clock_of
+from checkouts.page.state import CheckoutPage, Choice, News, Stage, clock_of
 from checkouts.page.transactions import parse_signed, prepare_transaction, send_signed
 from checkouts.payloads import remaining_units
 from checkouts.rescue.answers import UNREADABLE, answer_for
@@ -81,7 +82,8 @@ def asked_page(
     asked = request.GET if asked is None else asked
     found = asked.get("found", "")
     transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
-    answer = answer_for(found, checkout, transfers)
+    news = read_news(checkout)
+    answer = answer_for(found, checkout, transfers, news.told)
     # A buyer who asked about a payment sees its network.
     paid_on = answer.chain if answer else ""
     page = build_page(
@@ -90,16 +92,16 @@ def asked_page(
         choice=Choice(
             chain=asked.get("chain", paid_on), token=asked.get("token", ""), language=asked_language(request)
         ),
-        conditions=_conditions(checkout, now),
+        conditions=_conditions(checkout, news, now),
         now=now,
         answer=answer,
     )
     return replace(page, is_hash_unreadable=found == UNREADABLE)
 
 
-def _conditions(checkout: Checkout, now: datetime) -> Conditions:
+def _conditions(checkout: Checkout, news: News, now: datetime) -> Conditions:
     if not takes_money(checkout, now=now):
-        return Conditions(has_late_money=has_late_money(checkout), successor_code=successor_code(checkout))
+        return Conditions(news=news)
     # Simulated money does not depend on the chains' state.
     is_live = checkout.mode == Mode.LIVE
     statuses, reasons = (chain_statuses(now=now), down_reasons(now=now)) if is_live else ({}, {})
@@ -108,7 +110,7 @@ def _conditions(checkout: Checkout, now: datetime) -> Conditions:
     is_full = reserved is None and is_exhausted(
         checkout.merchant_id, Mode(checkout.mode), price, now=now, for_links=checkout.is_from_link
     )
-    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses, reasons=reasons)
+    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses, reasons=reasons, news=news)
 
 
 def is_from_our_page(request: HttpRequest) -> bool:
@@ -333,7 +335,7 @@ def _page_address(request: HttpRequest, code: str, query: dict[str, str] | None 
 @compact_page
 @require_safe
 def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
-    """Answer `{status, final, panel}` for polling, or 304 while the page looks the same."""
+    """Answer `{status, panel}` for polling, or 304 while the page looks the same."""
     try:
         checkout = find_checkout(code)
         count_visit(request, STATUS, code)
@@ -380,8 +382,4 @@ def _shows_completed(request: HttpRequest) -> bool:
 
 
 def _status_body(request: HttpRequest, page: CheckoutPage, now: datetime) -> dict[str, Any]:
-    return {
-        "status": page.status,
-        "final": page.is_final,
-        "panel": render_to_string("checkouts/_panel.html", _context(page, now), request),
-    }
+    return {"status": page.status, "panel": render_to_string("checkouts/_panel.html", _context(page, now), request)}

@@ -1,9 +1,10 @@
 """The answer to a buyer about a transaction: the recorded report with later changes, until the team has handled it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from django.db import transaction
 
@@ -61,6 +62,18 @@ def close_report(report: BuyerReport, *, now: datetime, actor: Actor) -> bool:
     return True
 
 
+class Outcome(StrEnum):
+    """What the merchant decided about money that the page tells of."""
+
+    WAITING = "waiting"
+    # The merchant says so.
+    SENT_BACK = "sent_back"
+    CLOSED = "closed"
+
+
+_DONE = {Outcome.SENT_BACK, Outcome.CLOSED}
+
+
 class Tone(StrEnum):
     """How the answer looks."""
 
@@ -74,7 +87,7 @@ class Answer:
     """An answer, ready to read. `case` is a `Case`; unknown fields are empty.
 
     `amount` has its token's symbol. `came_at` is the block time of late money. `silent` are the networks that did not
-    answer.
+    answer. `outcome` is set if the merchant's inbox has the money as meant for this checkout.
     """
 
     case: str
@@ -88,6 +101,7 @@ class Answer:
     seconds: int = 0
     url: str = ""
     may_ask_again: bool = False
+    outcome: Outcome | None = None
 
     @property
     def needs_merchant(self) -> bool:
@@ -97,29 +111,37 @@ class Answer:
     @property
     def forbids_paying(self) -> bool:
         """Return whether the answer forbids paying again; then the page must not ask for payment."""
-        return self.case in _PAID
+        return self.case in _PAID and self.outcome not in _DONE
 
     @property
     def tone(self) -> Tone:
         """Return the answer's tone."""
         if self.case in _GOOD:
             return Tone.GOOD
-        return Tone.CALM if self.case in _CALM else Tone.WARNING
+        is_calm = self.case in _CALM or self.outcome in _DONE
+        return Tone.CALM if is_calm else Tone.WARNING
 
 
-def answer_for(found: str, checkout: Checkout, transfers: Sequence[TransferRow]) -> Answer | None:
+def answer_for(
+    found: str, checkout: Checkout, transfers: Sequence[TransferRow], told: Sequence[Answer] = ()
+) -> Answer | None:
     """Return the answer that the page's address names; None if this checkout has no such report.
 
-    `transfers` are those credited to it.
+    `transfers` are those credited to it. What the page tells without being asked, `told`, is newer than a report of it.
     """
     if not found or "\x00" in found:
         return None
     report = BuyerReport.objects.filter(checkout=checkout, tx_hash=found).first()
-    return _answer(report, checkout, transfers) if report is not None else None
+    return _answer(report, checkout, transfers, told) if report is not None else None
 
 
-def _answer(report: BuyerReport, checkout: Checkout, transfers: Sequence[TransferRow]) -> Answer | None:
+def _answer(
+    report: BuyerReport, checkout: Checkout, transfers: Sequence[TransferRow], told: Sequence[Answer]
+) -> Answer | None:
     names = {report.tx_hash, report.details.get("tx_hash")}
+    newer = next((answer for answer in told if answer.tx_hash in names), None)
+    if newer is not None:
+        return newer
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     paid = next((row for row in standing if row.tx_hash in names), None)
     case = Case(report.details["case"])
@@ -134,7 +156,14 @@ def _answer(report: BuyerReport, checkout: Checkout, transfers: Sequence[Transfe
     elif case in _CREDITED:
         # A reorg removed it; the page already shows that.
         return None
-    return _shown(report, checkout, case, paid)
+    return shown(
+        checkout,
+        report.details,
+        case=case,
+        tx_hash=report.tx_hash,
+        chain=paid.chain if paid else report.chain,
+        may_ask_again=RescueVerdict(report.verdict) in UNDECIDED,
+    )
 
 
 def _paid_its_successor(expired: Checkout, hashes: set[str | None]) -> bool:
@@ -154,16 +183,24 @@ def standing_of(checkout: Checkout) -> Standing:
     )
 
 
-def _shown(report: BuyerReport, checkout: Checkout, case: Case, paid: TransferRow | None) -> Answer:
-    details = report.details
+def shown(
+    checkout: Checkout,
+    details: Mapping[str, Any],
+    *,
+    case: Case,
+    tx_hash: str,
+    chain: str,
+    may_ask_again: bool = False,
+    outcome: Outcome | None = None,
+) -> Answer:
+    """Return the answer about a transaction, from the details that `checkouts.rescue.service` gives of its finding."""
     late_by = details.get("late_seconds")
-    chain = paid.chain if paid else report.chain
     spec = chains().get(chain)
-    is_real = report.mode == Mode.LIVE
-    url = spec.transaction_url(report.tx_hash) if spec and is_real else None
+    is_real = checkout.mode == Mode.LIVE
+    url = spec.transaction_url(tx_hash) if spec and is_real else None
     return Answer(
         case=case,
-        tx_hash=report.tx_hash,
+        tx_hash=tx_hash,
         chain=chain,
         chain_name=spec.title if spec else "",
         amount=details.get("amount", ""),
@@ -172,5 +209,6 @@ def _shown(report: BuyerReport, checkout: Checkout, case: Case, paid: TransferRo
         silent=tuple(chains()[name].title for name in details.get("silent", [])),
         seconds=spec.estimated_confirm_seconds if spec else 0,
         url=url or "",
-        may_ask_again=RescueVerdict(report.verdict) in UNDECIDED,
+        may_ask_again=may_ask_again,
+        outcome=outcome,
     )

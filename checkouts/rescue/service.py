@@ -225,7 +225,7 @@ def look_into(checkout: Checkout, text: str, *, now: datetime) -> BuyerReport:
     if known is None:
         _check_room(checkout)
     meant, finding, silent = _find(tries, question, now)
-    return _file(meant, question.hashes, _details(finding, silent), finding, now)
+    return _file(meant, question.hashes, details_of(finding, silent), finding, now)
 
 
 def look_up_in_turn(text: str, *, chain: str = "", asker: str = "") -> Lookup:
@@ -348,8 +348,8 @@ def _standing(checkout: Checkout) -> Standing:
     return standing_of(Checkout.objects.get(pk=checkout.pk))
 
 
-def _details(finding: Finding, silent: Sequence[str]) -> dict[str, Any]:
-    """Return the report's details. Only listed tokens have amounts: others have unknown decimals."""
+def details_of(finding: Finding, silent: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a finding as reports keep it. Only listed tokens have amounts: others have unknown decimals."""
     details: dict[str, Any] = {"case": finding.case, "silent": list(silent)}
     movement = finding.movement
     if movement is not None:

@@ -29,7 +29,8 @@ function focusedControl() {
 }
 
 function announcementIn(root) {
-  return root.querySelector("h1[data-announce]")?.dataset.announce;
+  const parts = root.querySelectorAll("h1[data-announce], [data-tell]");
+  return Array.from(parts, (part) => part.dataset.announce ?? part.textContent).join(" ");
 }
 
 function show(html) {
@@ -173,8 +174,7 @@ const status = watchStatus({
   address: () => panel().dataset.statusUrl + location.search,
   streamAddress: () => panel().dataset.streamUrl,
   version: () => panel().dataset.version,
-  isFinal: () => "final" in panel().dataset,
-  isSettled: () => panel().dataset.stage === "completed",
+  isSettled: () => /completed|expired/.test(panel().dataset.stage),
   onChange: ({ panel: html }) => show(html),
 });
 

@@ -11,7 +11,6 @@ watchStatus({
   address: () => paper.dataset.statusUrl + location.search,
   streamAddress: () => paper.dataset.streamUrl,
   version: () => paper.dataset.version,
-  isFinal: () => false,
   isSettled: () => true,
   onChange: () => location.reload(),
 }).start();

@@ -6,7 +6,8 @@ const LONGEST_MS = 30000;
 const TIMEOUT_MS = 10000;
 // The server says something every 15 s; a stream that is silent for longer is dead, or stuck in a proxy.
 const SILENCE_MS = 40000;
-// A paid page is asked about seldom, and not at all while nobody looks at it: a network rarely reverses a payment.
+// The page of an ended checkout is asked about seldom, and not at all while nobody looks at it: late money and reversals are
+// rare.
 const SETTLED_MS = 15000;
 // A server that refuses streams is busy, or is not there at all.
 const REOPEN_MS = 60000;
@@ -67,7 +68,7 @@ export function followStream({ address, onNews, onLost }) {
   return { open, close, isLive: () => isLive };
 }
 
-export function watchStatus({ address, streamAddress, version, isFinal, isSettled, onChange }) {
+export function watchStatus({ address, streamAddress, version, isSettled, onChange }) {
   let failures = 0;
   let timer = null;
   let isAsking = false;
@@ -81,7 +82,7 @@ export function watchStatus({ address, streamAddress, version, isFinal, isSettle
 
   function askIn(milliseconds) {
     clearTimeout(timer);
-    if (isFinal() || isResting()) return stream.close();
+    if (isResting()) return stream.close();
     timer = setTimeout(ask, Math.max(milliseconds, notBefore - performance.now()));
   }
 
@@ -101,7 +102,7 @@ export function watchStatus({ address, streamAddress, version, isFinal, isSettle
     }
     isAsking = false;
     if (isAskedAgain || notBefore > performance.now()) askNow();
-    else if (failures || !stream.isLive() || isFinal()) askIn(pause());
+    else if (failures || !stream.isLive()) askIn(pause());
   }
 
   // Throws when there is no usable answer.
@@ -127,7 +128,6 @@ export function watchStatus({ address, streamAddress, version, isFinal, isSettle
   }
 
   function start() {
-    if (isFinal()) return;
     stream.open();
     askIn(pause());
   }

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.utils import timezone
 
 from checkouts.models import Checkout
 from checkouts.reservations import note_exhausted
-from checkouts.states import CheckoutException, CheckoutStatus
+from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus
 from tests.checkouts.factories import (
     EXACT_OFFERS,
     make_closed,
@@ -23,6 +24,7 @@ from tests.checkouts.factories import (
     move,
     pay,
 )
+from tests.checkouts.questions import send, to_inbox
 from tests.factories import make_live_chain, make_merchant
 
 
@@ -100,6 +102,24 @@ def _only_exact() -> Checkout:
     return make_page_checkout(offers=EXACT_OFFERS)
 
 
+def _told(checkout: Checkout, reason: InboxReason, status: InboxStatus = InboxStatus.OPEN) -> Checkout:
+    """The checkout, with 14 USDC that did not pay it, four minutes after its time to pay."""
+    late = send(checkout, 14_000_000, block_time=checkout.expires_at + timedelta(seconds=245))
+    item = to_inbox(checkout, reason, late)
+    item.status = status
+    item.save(update_fields=["status"])
+    return checkout
+
+
+def _cancelled() -> Checkout:
+    checkout = make_expired()
+    return move(checkout, CheckoutStatus.EXPIRED, cancelled_at=checkout.expires_at)
+
+
+def _held() -> Checkout:
+    return make_completed(redirect_url="", escrow=True)
+
+
 def _wordy() -> Checkout:
     name = "Vereinigte Kaffeeröstereien Donaudampfschifffahrtsgesellschaft & Söhne"
     return make_page_checkout(make_merchant(name=name), description="Guji" * 30, amount="123456789.99")
@@ -126,6 +146,14 @@ STATES = {
     "expired-part-paid": State(_part_paid_and_expired),
     "accepted": State(_accepted),
     "accepted-after-expiry": State(_accepted_after_expiry),
+    "cancelled": State(_cancelled),
+    "told-late": State(lambda: _told(make_expired(), InboxReason.LATE)),
+    "told-cancelled": State(lambda: _told(_cancelled(), InboxReason.LATE)),
+    "told-extra": State(lambda: _told(make_completed(redirect_url=""), InboxReason.EXTRA)),
+    "told-sent-back": State(lambda: _told(make_completed(redirect_url=""), InboxReason.EXTRA, InboxStatus.REFUNDED)),
+    "told-closed": State(lambda: _told(make_expired(), InboxReason.LATE, InboxStatus.DISMISSED)),
+    "held": State(_held),
+    "receipt-held": State(_held, "/receipt"),
     "test-mode": State(make_test_checkout),
     "exact-amount": State(make_test_checkout, "?chain=tron"),
     "exact-asked": State(_only_exact),

@@ -37,6 +37,7 @@ def busy() -> Desk:
     for make in (make_expired, make_underpaid, make_seen, make_overpaid):
         make(merchant=desk.merchant, order_ref=f"HR-{make.__name__[5:]}")
     make_completed(merchant=desk.merchant, order_ref="HR-20481")
+    make_completed(merchant=desk.merchant, order_ref="HR-held", escrow=True)
     make_page_checkout(desk.merchant, order_ref="")
     return desk
 

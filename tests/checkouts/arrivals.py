@@ -11,6 +11,7 @@ from accounts.models import Merchant
 from checkouts.amounts import memo_of
 from checkouts.models import AmountReservation, Checkout, InboxItem, Payment
 from gateway.core.money import to_units
+from tests.checkouts.factories import EXACT_OFFERS
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher
 from tests.factories import NOON, make_checkout, make_merchant, make_wallet
 from wallets.forwarders.addresses import checksum
@@ -24,13 +25,11 @@ TOKENS = {"ethereum": ["USDC", "USDT"], "solana": ["USDC"], "ton": ["USDT"], "tr
 
 
 class Till:
-    """A merchant with wallets on two exact-amount chains, its checkouts, and the money that comes in."""
+    """A merchant with wallets on some exact-amount chains, its checkouts, and the money that comes in."""
 
-    def __init__(self, merchant: Merchant | None = None) -> None:
+    def __init__(self, merchant: Merchant | None = None, *, chains: tuple[str, ...] = ("ethereum", "solana")) -> None:
         self.merchant = merchant or make_merchant()
-        self.wallets = {
-            chain: make_wallet(self.merchant, chain, _new_address(chain)) for chain in ("ethereum", "solana")
-        }
+        self.wallets = {chain: make_wallet(self.merchant, chain, _new_address(chain)) for chain in chains}
         self._watchers = {chain: Watcher(chain) for chain in self.wallets}
 
     def checkout(
@@ -108,6 +107,9 @@ class Till:
 def _new_address(chain: str) -> str:
     if chain == "solana":
         return base58.b58encode(secrets.token_bytes(32)).decode()
+    if chain in ("ton", "tron"):
+        # One till in a test has wallets there.
+        return str(EXACT_OFFERS[chain]["wallet"])
     return checksum(secrets.token_bytes(20))
 
 

@@ -7,18 +7,23 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS, memo_of
+from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS, memo_of, price_of
+from checkouts.inbox.service import apply_decisions, decide_item
 from checkouts.models import AmountReservation, Checkout
-from checkouts.reservations import FOR_SECONDS, choose_exact_amount, is_exhausted, release_amounts
+from checkouts.payloads import remaining_units
+from checkouts.reservations import FOR_SECONDS, choose_exact_amount, is_exhausted, release_amounts, reserve_rest
 from checkouts.selectors import reserved_amount
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutStatus, InboxAct
 from gateway.core.api.errors import ConflictError
+from tests.checkouts.arrivals import SUFFIX, Till, exact, inbox_item
 from tests.checkouts.crowds import HALF_PAST, PRICE, make_exact_checkout, make_holders
 from tests.checkouts.factories import EXACT_OFFERS
-from tests.factories import NOON, make_merchant, make_wallet
-from wallets.models import ReceivingWallet
+from tests.checkouts.watcher import attribute, fresh, pay
+from tests.factories import NOON, make_checkout, make_merchant, make_user, make_wallet
+from wallets.models import ReceivingWallet, Transfer
 
 pytestmark = pytest.mark.django_db
 
@@ -99,6 +104,80 @@ def test_a_short_payment_gets_a_fresh_amount_for_what_is_missing(merchant: Merch
     assert reserved_amount(checkout, now=SOON) == rest
     # What was chosen first may still arrive, late or twice.
     assert AmountReservation.objects.filter(released_at=None).count() == 2
+
+
+def part_paid(till: Till, **overrides: Any) -> tuple[Checkout, Transfer]:
+    """A checkout of 25 USD of which five are missing: an exchange took its fee out of the exact amount."""
+    checkout = till.checkout(suffix=SUFFIX, **overrides)
+    transfer = till.sees(exact(checkout) - 5_000_000)
+    attribute()
+    return fresh(checkout), transfer
+
+
+def rests(checkout: Checkout) -> list[Decimal]:
+    """The prices of the amounts that a checkout holds, as they were asked for."""
+    return list(checkout.reservations.filter(released_at=None).order_by("pk").values_list("price", flat=True))
+
+
+def test_a_part_payment_reserves_the_exact_amount_of_the_rest_with_its_credit(till: Till) -> None:
+    checkout, _ = part_paid(till)
+    assert rests(checkout) == [Decimal(25), Decimal(5)]
+    held = reserved_amount(checkout, now=SOON)
+    assert held is not None
+    assert (held.price, held.suffix % 100) == (Decimal(5), 0)
+    # The buyer's choice finds it, and each further part is followed by its own.
+    assert choose(checkout) == held
+    till.sees(2_000_000 + held.suffix)
+    attribute()
+    assert rests(checkout) == [Decimal(25), Decimal(5), price_of(remaining_units(fresh(checkout)))]
+
+
+def test_what_a_reorganisation_takes_asks_for_the_first_amount_again(till: Till) -> None:
+    checkout, transfer = part_paid(till)
+    till.watcher().loses(transfer)
+    attribute()
+    held = reserved_amount(fresh(checkout), now=SOON)
+    assert held is not None
+    assert (held.price, held.suffix) == (Decimal(25), SUFFIX)
+
+
+def test_a_part_at_a_deposit_address_reserves_nothing_before_a_choice_of_exact_amounts(till: Till) -> None:
+    plain = make_checkout(till.merchant)
+    plain.offers |= {"ethereum": till.offer("ethereum")}
+    plain.save(update_fields=["offers"])
+    pay(plain, 20_000_000)
+    assert rests(plain) == []
+    choose(plain)
+    pay(plain, 2_000_000)
+    assert rests(plain) == [Decimal(5), Decimal(3)]
+
+
+def test_a_part_that_a_person_credited_is_followed_by_the_rest_too(till: Till) -> None:
+    checkout = till.checkout()
+    item = inbox_item(attributed(till.sees(20_000_000)))
+    decided = decide_item(item, act=InboxAct.CREDIT, checkout=checkout, actor=Actor(make_user()), now=SOON)
+    apply_decisions(now=decided.due_at)
+    assert rests(checkout) == [Decimal(5)]
+
+
+def attributed(transfer: Transfer) -> Transfer:
+    attribute()
+    return transfer
+
+
+@pytest.mark.parametrize("received", [Decimal(0), Decimal("24.90"), Decimal(25)])
+def test_nothing_is_reserved_for_what_is_not_a_part(till: Till, received: Decimal) -> None:
+    checkout = till.checkout(suffix=SUFFIX, amount_received=received)
+    reserve_rest([checkout], now=SOON)
+    assert rests(checkout) == [Decimal(25)]
+
+
+def test_money_is_credited_also_where_no_amount_is_left_for_the_rest(till: Till) -> None:
+    make_holders(till.merchant, EVERY, price=Decimal(5))
+    checkout, transfer = part_paid(till)
+    assert checkout.amount_received == Decimal("20.0037")
+    assert rests(checkout) == [Decimal(25)]
+    assert Transfer.objects.get(pk=transfer.pk).decided_at is not None
 
 
 @pytest.mark.parametrize("status", ["completed", "expired", "processing"])

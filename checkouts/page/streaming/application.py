@@ -236,13 +236,9 @@ class StreamApplication:
 
     async def _serve(self, request: StreamRequest, receive: Receive, send: Send) -> None:
         """Open the requested stream. Raises GatewayError and DatabaseError before anything was sent."""
-        checkout_id, is_final = await self._opening.ask(_admit, request)
+        checkout_id = await self._opening.ask(_admit, request)
         headers = start_message(200, _STREAM_HEADERS, origin=request.origin)
-        if is_final:
-            # A 204 stops an EventSource from reconnecting.
-            await send(start_message(204, {}, origin=request.origin))
-            await send(body_message(b""))
-        elif request.is_head:
+        if request.is_head:
             await send(headers)
             await send(body_message(b""))
         else:
@@ -265,8 +261,8 @@ class StreamApplication:
             self._hub.close(stream)
 
 
-def _admit(request: StreamRequest) -> tuple[int, bool]:
-    """Return the checkout's id and whether it is final. Raises NotFoundError, RateLimitError and DatabaseError."""
+def _admit(request: StreamRequest) -> int:
+    """Return the checkout's id. Raises NotFoundError, RateLimitError and DatabaseError."""
     page = find_page(request.code)
     if page is None:
         raise errors.NotFoundError("There is no such checkout.")
@@ -281,7 +277,7 @@ async def _end_when_gone(stream: Stream, receive: Receive) -> None:
 
 
 async def _follow(stream: Stream, send: Send) -> None:
-    """Send each piece of news until the page is final or the reader gone.
+    """Send each piece of news until the reader is gone.
 
     Raises TimeoutError for a client that stops reading.
     """
@@ -293,12 +289,10 @@ async def _follow(stream: Stream, send: Send) -> None:
         if stream.is_over:
             return
         await _write(send, _event(facts) if facts else _BEAT)
-        if facts and facts.is_final:
-            return
 
 
 def _event(facts: PageFacts) -> bytes:
-    data = json.dumps({"status": facts.status, "final": facts.is_final})
+    data = json.dumps({"status": facts.status})
     return b"event: status\ndata: " + data + b"\n\n"
 
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from checkouts.lifecycle.bells import PAGES, rung_ids
 from checkouts.models import Checkout
+from checkouts.page.news import HELD, ITEMS, SUCCESSOR
 from checkouts.states import CheckoutStatus
 from gateway.core import bell
 from wallets.networks import chain_spec
@@ -34,7 +35,9 @@ _FACTS = f"""
             FROM checkouts_payment p
             JOIN wallets_transfer t ON t.id = p.transfer_id
             LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
-            WHERE p.checkout_id = c.id)
+            WHERE p.checkout_id = c.id),
+           (SELECT json_agg(json_build_array(i.id, i.status, COALESCE({DOUBTED}, false)) ORDER BY i.id)::text FROM {ITEMS}),
+           {HELD}, {SUCCESSOR}
     FROM checkouts_checkout c
     WHERE c.id = ANY(%s::bigint[])
 """  # noqa: S608 - a constant condition
@@ -67,11 +70,10 @@ class PageFacts(NamedTuple):
     reservation: int | None
     transfers: tuple[SeenTransfer, ...]
     chains: tuple[tuple[str, ChainStatus, DownReason | None], ...]
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the page is final. A completed one is not: a network may reverse its payment."""
-        return self.status == CheckoutStatus.EXPIRED
+    # Money in the inbox that the page tells of, as JSON, and whether its own is in escrow.
+    told: str = ""
+    is_held: bool = False
+    successor: str | None = None
 
     @property
     def is_counting(self) -> bool:
@@ -82,10 +84,9 @@ class PageFacts(NamedTuple):
         )
 
 
-def find_page(code: str) -> tuple[int, bool] | None:
-    """Return a checkout's id and whether it is final; None for an unknown code."""
-    rows = Checkout.objects.filter(code=code).values_list("pk", "status")
-    return next(((pk, status == CheckoutStatus.EXPIRED) for pk, status in rows), None)
+def find_page(code: str) -> int | None:
+    """Return a checkout's id; None for an unknown code."""
+    return Checkout.objects.filter(code=code).values_list("pk", flat=True).first()
 
 
 def read_facts(checkout_ids: Sequence[int]) -> dict[int, PageFacts]:
@@ -99,7 +100,7 @@ def read_facts(checkout_ids: Sequence[int]) -> dict[int, PageFacts]:
 
 
 def _facts(row: tuple[Any, ...], states: dict[str, ChainState], now: datetime) -> PageFacts:
-    _, mode, status, exception, received, expires_at, offered, reservation, seen = row
+    _, mode, status, exception, received, expires_at, offered, reservation, seen, told, is_held, successor = row
     # Simulated money does not depend on the chains' state.
     depends_on_chains = mode == Mode.LIVE and status in _TAKES_MONEY
     return PageFacts(
@@ -112,6 +113,9 @@ def _facts(row: tuple[Any, ...], states: dict[str, ChainState], now: datetime) -
         chains=tuple((chain, *states.get(chain, (ChainStatus.OK, None))) for chain in sorted(offered))
         if depends_on_chains
         else (),
+        told=told or "",
+        is_held=is_held,
+        successor=successor,
     )
 
 

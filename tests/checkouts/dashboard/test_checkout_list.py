@@ -8,11 +8,15 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.states import Mode, Role
-from checkouts.dashboard.words import CANCELLED, status_badge
+from checkouts.dashboard.checkout_list import listed as list_rows
+from checkouts.dashboard.words import CANCELLED, HELD, status_badge
+from checkouts.inbox.service import apply_decisions
 from checkouts.models import Checkout, CheckoutCount
-from checkouts.states import CheckoutException, CheckoutStatus
-from tests.checkouts.dashboard.opened import listed
+from checkouts.states import CheckoutException, CheckoutStatus, InboxAct
+from settlements.models import Hold
+from tests.checkouts.dashboard.opened import listed, page_of
 from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, pay
+from tests.checkouts.inboxes import DONE, decide, late_item
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
 from tests.totals import rebuild
@@ -250,6 +254,39 @@ def test_a_cancelled_checkout_is_called_so_whatever_its_status() -> None:
 @pytest.mark.parametrize("exception", CheckoutException)
 def test_every_checkout_has_a_word(status: CheckoutStatus, exception: CheckoutException) -> None:
     assert status_badge(Checkout(status=status, exception=exception)).label
+
+
+# Money in escrow.
+
+
+def test_money_in_escrow_is_marked_in_the_list_and_at_the_status_until_it_is_released(
+    owner: Desk, django_assert_num_queries: Any
+) -> None:
+    held, released = (make_completed(merchant=owner.merchant, escrow=True) for _ in range(2))
+    Hold.objects.filter(subject_id=released.public_id).update(released_at=NOON, released_by="api")
+    unpaid = make_page_checkout(owner.merchant, escrow=True)
+    plain = make_completed(merchant=owner.merchant)
+    rows = owner.get("dashboard_checkouts").context["rows"]
+    assert [row.public_id for row in rows if row.escrow] == [held.public_id]
+    text = " ".join(owner.get("dashboard_checkouts").text.split())
+    # In the row, and as a filter.
+    assert text.count("Held in escrow") == 2
+    for checkout, count in ((held, 2), (unpaid, 1), (plain, 0), (released, 0)):
+        # At the status, and in the card about escrow.
+        assert page_of(owner, checkout).count("Held in escrow") == count
+    with django_assert_num_queries(2):
+        list_rows([plain])
+    with django_assert_num_queries(3):
+        list_rows([plain, held, released])
+
+
+def test_a_successor_is_held_as_its_predecessor_is(owner: Desk) -> None:
+    item = late_item(merchant=owner.merchant, escrow=True)
+    decide(item, InboxAct.ACCEPT_LATE)
+    apply_decisions(now=DONE)
+    successor = Checkout.objects.get(replaces=item.checkout)
+    [row] = list_rows([successor])
+    assert row.escrow == HELD
 
 
 # Which checkouts a text names.

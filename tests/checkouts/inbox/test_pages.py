@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.inbox.queries import alarm_count, doing_count, open_count
+from checkouts.inbox.suggestions import confirmation_of
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
@@ -94,6 +95,8 @@ def test_money_for_a_cancelled_checkout_is_not_said_to_have_come_after_it_expire
         assert "Arrived after the checkout was cancelled." in page
         assert "after it expired" not in page
         assert "Expired checkout" not in page
+    accepting = confirmation_of(item, InboxAct.ACCEPT_LATE, None)
+    assert accepting.effect.endswith("The old checkout stays cancelled.")
 
 
 def test_a_reason_narrows_the_list_and_nonsense_does_not(owner: Desk, item: InboxItem) -> None:

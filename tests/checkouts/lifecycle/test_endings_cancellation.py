@@ -53,6 +53,13 @@ def test_an_unpaid_checkout_is_expired_and_cancelled_at_once(seller: ApiClient) 
     assert entry.actor_label.startswith("API key ")
 
 
+def test_what_refuses_a_payment_calls_it_cancelled_and_not_expired(seller: ApiClient) -> None:
+    checkout_id = seller.created()["id"]
+    cancel(seller, checkout_id)
+    answer = seller.post(f"/checkouts/{checkout_id}/options", {"chain": "base", "token": "USDC"})
+    assert (answer.status, answer.error["message"]) == (409, "The checkout is cancelled and takes no payment.")
+
+
 def test_a_repeat_answers_the_same_and_does_nothing_more(seller: ApiClient) -> None:
     checkout_id = seller.created()["id"]
     first, second = cancel(seller, checkout_id), cancel(seller, checkout_id)

@@ -1,18 +1,23 @@
 """Escrow of checkouts: what is offered, what holds the money, who releases it, what the API and events say."""
 
+import re
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from checkouts.creation.service import begin_again
 from checkouts.inbox.service import apply_decisions
 from checkouts.models import Checkout
+from checkouts.page.news import read_news
+from checkouts.page.receipts import receipt_words
 from checkouts.states import CheckoutStatus, InboxAct
 from settlements.models import Hold
 from tests.checkouts.inboxes import DONE, decide, late_item
 from tests.checkouts.watcher import last_body, shown
+from tests.checkouts.watcher import pay as paid
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import BRING_TO, expire, pay
 from tests.factories import NOON, make_checkout, make_live_chain, make_wallet
@@ -174,6 +179,48 @@ def test_late_money_stays_held_until_either_checkout_is_released() -> None:
     assert said(release(client, expired.public_id).body) == (True, "released", "api")
     assert [subject for subject, _ in told()] == [successor.public_id]
     assert bytes(Hold.objects.get().nonce) == bytes(expired.deposit_nonce)
+
+
+def test_an_open_page_of_the_buyer_says_that_the_money_is_held_until_it_is_released(seller: ApiClient) -> None:
+    checkout_id = seller.created(escrow=True)["id"]
+    checkout = Checkout.objects.get(public_id=checkout_id)
+    browser, path = Client(), f"/c/{checkout.code}"
+    # Nothing is held yet.
+    assert "held until" not in buyers(browser, path)
+    pay(checkout_id)
+    for rest in ("", "/receipt"):
+        assert re.search(r"(?i)\bheld\b.{1,40}\buntil Halden Roasters releases it", buyers(browser, path + rest))
+    seen = browser.get(f"{path}/status")
+    held = {"If-None-Match": seen["ETag"]}
+    assert "Your payment is held until Halden Roasters releases it." in seen.json()["panel"]
+    assert browser.get(f"{path}/status", headers=held).status_code == 304
+    release(seller, checkout_id)
+    told = browser.get(f"{path}/status", headers=held).json()["panel"]
+    assert "Halden Roasters has your payment." in told
+    assert "held until" not in told
+
+
+def buyers(browser: Client, path: str) -> str:
+    """A page of the buyer's, its tags and runs of white space left out."""
+    return " ".join(re.sub(r"<[^>]*>", " ", browser.get(path).text).split())
+
+
+def test_the_mailed_receipt_says_that_the_money_is_held() -> None:
+    for checkout in (make_checkout(escrow=True), make_checkout()):
+        paid(checkout)
+        words = receipt_words(checkout.public_id)
+        assert words is not None
+        assert ("Held: until Halden Roasters releases it" in words.text) is checkout.escrow
+
+
+def test_a_successors_page_says_what_its_predecessors_hold_says() -> None:
+    item = late_item(escrow=True)
+    decide(item, InboxAct.ACCEPT_LATE)
+    apply_decisions(now=DONE)
+    successor = Checkout.objects.get(replaces=item.checkout)
+    assert read_news(successor).is_held
+    Hold.objects.update(released_at=NOON, released_by="external")
+    assert not read_news(successor).is_held
 
 
 def test_reading_asks_about_holds_only_where_there_is_escrow(django_assert_num_queries: Any) -> None:

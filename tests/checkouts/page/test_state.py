@@ -429,6 +429,21 @@ def test_a_short_payment_asks_for_a_fresh_amount_on_its_network() -> None:
     assert payment_of(after).amount == "28.5002"
 
 
+@pytest.mark.parametrize("chain", [*OFFERS, *EXACT_OFFERS])
+def test_no_network_asks_for_the_whole_price_once_a_part_came(chain: str) -> None:
+    checkout = an_exact_checkout(status=CheckoutStatus.UNDERPAID, amount_received=Decimal("20.5"))
+    row = a_transfer(20_500_000, confirmations=12, chain=chain)
+    page = page_of(checkout, row, conditions=reserving(200, "28.50"))
+    assert chosen(page) == chain
+    payment, is_exact = payment_of(page), chain in EXACT_OFFERS
+    assert payment.amount == ("28.5002" if is_exact else "28.50")
+    if payment.wallet is not None:
+        assert payment.wallet.units == 28_500_000 + 200 * is_exact
+    # In none of the code's text, the links and the wallet's request.
+    for whole in ("49.00", "49000", "amount=49", "value=49"):
+        assert whole not in repr(payment)
+
+
 def test_a_network_that_is_down_shows_no_address_and_is_not_chosen_for_anybody() -> None:
     down = Conditions(statuses={"base": ChainStatus.DOWN})
     assert chosen(page_of(a_checkout(), conditions=down)) == "polygon"

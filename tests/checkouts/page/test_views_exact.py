@@ -15,6 +15,7 @@ from checkouts.models import AmountReservation, Checkout
 from checkouts.page.limits import count_exact_choice
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.money import format_usd
+from tests.checkouts.arrivals import SUFFIX, TOKENS, Till, exact
 from tests.checkouts.crowds import make_holders
 from tests.checkouts.factories import (
     ADDRESS,
@@ -28,8 +29,10 @@ from tests.checkouts.factories import (
     pay,
 )
 from tests.checkouts.page.test_views import page_of, words_in
+from tests.checkouts.watcher import attribute
 from tests.factories import NOON, make_live_chain, make_merchant
 from tests.weight import MOST_BYTES, weights
+from wallets.networks import chain_spec
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
@@ -190,7 +193,7 @@ def test_an_exhausted_price_is_told_on_the_cards_and_others_are_offered(client: 
     assert ADDRESS in page_of(client, checkout)
 
 
-def test_a_short_payment_shows_the_new_exact_amount_after_asking(client: Client) -> None:
+def test_where_none_was_reserved_a_short_payment_shows_the_new_exact_amount_after_asking(client: Client) -> None:
     checkout = make_exact_checkout()
     choose(client, checkout, "tron")
     pay(checkout, 20_000_000, confirmations=12, chain="tron", token="USDT")
@@ -201,6 +204,25 @@ def test_a_short_payment_shows_the_new_exact_amount_after_asking(client: Client)
     text = chosen_page(client, checkout, "tron")
     assert "29.00<mark>" in text
     assert AmountReservation.objects.count() == 2
+
+
+@pytest.mark.parametrize("chain", EXACT_OFFERS)
+def test_a_short_payment_is_asked_for_the_rest_at_once_and_on_every_network(chain: str, client: Client) -> None:
+    now, till = timezone.now(), Till(chains=tuple(EXACT_OFFERS))
+    checkout = till.checkout(suffix=SUFFIX, chains=tuple(EXACT_OFFERS), created_at=now)
+    till.sees(exact(checkout) - 5_000_000, chain=chain, token=TOKENS[chain][0], at=now)
+    attribute(now=now)
+    rest = AmountReservation.objects.get(price=5)
+    amount = f"5.00{rest.suffix:04}".rstrip("0")
+    # The network that was paid on, without another choice.
+    text = page_of(client, checkout)
+    assert f"Send exactly {amount} {TOKENS[chain][0]} on {chain_spec(chain).title}." in text
+    assert "Part of your payment arrived." in text
+    for other in EXACT_OFFERS:
+        shown = page_of(client, checkout, f"?chain={other}")
+        assert f'data-copy="{amount}"' in shown
+        assert "25.0037" not in shown
+        assert "Show the exact amount" not in shown
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,15 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
+from checkouts.inbox.service import apply_decisions, decide_item
+from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.lifecycle.bells import ring_pages
-from checkouts.models import Checkout
+from checkouts.models import Checkout, InboxItem
 from checkouts.reservations import choose_exact_amount
-from checkouts.states import CheckoutException, CheckoutStatus
+from checkouts.states import CheckoutException, CheckoutStatus, InboxAct
 from tests.checkouts.factories import (
     ADDRESS,
     HEAD,
@@ -26,9 +29,8 @@ from tests.checkouts.factories import (
     move,
 )
 from tests.checkouts.page.streaming.servers import Reader, StreamServer, stream_server
-from tests.factories import make_transfer
+from tests.factories import make_transfer, make_user
 from tests.ownvalkey import OwnValkey
-from tests.waiting import wait_until
 from wallets.models import ChainCursor
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -103,7 +105,7 @@ def test_a_change_whose_bell_was_missed_is_found_by_the_sweep(streams: StreamSer
         reader.await_statuses("pending", "underpaid")
 
 
-def test_a_final_page_is_told_once_and_its_stream_ends(streams: StreamServer) -> None:
+def test_an_expired_page_is_told_of_late_money_at_once_and_of_what_becomes_of_it(streams: StreamServer) -> None:
     checkout = make_page_checkout()
     with streams.read(checkout.code) as reader:
         reader.await_statuses("pending")
@@ -111,9 +113,16 @@ def test_a_final_page_is_told_once_and_its_stream_ends(streams: StreamServer) ->
         with transaction.atomic():
             ring_pages([checkout.pk])
         reader.await_statuses("pending", "expired")
-        assert b'"final":true' in reader.received
-        # The last chunk: the connection stays, for the browser to use again.
-        wait_until(lambda: reader.received.endswith(b"\r\n0\r\n\r\n"))
+        began = time.monotonic()
+        pay(checkout)
+        reader.await_statuses("pending", "expired", "expired")
+        assert time.monotonic() - began < AT_ONCE
+        item = InboxItem.objects.get()
+        decided_at = timezone.now()
+        decide_item(item, act=InboxAct.DISMISS, actor=Actor(make_user()), now=decided_at)
+        apply_decisions(now=decided_at + UNDO_SPAN)
+        reader.await_statuses("pending", *["expired"] * 3)
+        assert not reader.is_ended
 
 
 def test_a_paid_page_is_told_of_a_reversal_of_the_return_and_of_doubt(streams: StreamServer) -> None:

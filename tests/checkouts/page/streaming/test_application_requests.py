@@ -9,7 +9,7 @@ import pytest
 from checkouts.page.limits import STATUS
 from checkouts.page.streaming.application import PER_PAGE
 from gateway.core.api import rate_limits
-from tests.checkouts.factories import make_expired, make_page_checkout
+from tests.checkouts.factories import make_page_checkout
 from tests.checkouts.page.streaming.servers import MOST_STREAMS, OUR_ORIGIN, Reader, StreamServer
 from tests.waiting import wait_until
 
@@ -67,12 +67,6 @@ def test_head_says_what_get_would_and_opens_nothing(streams: StreamServer) -> No
     with streams.read("nnnnnn", method="HEAD") as reader:
         assert reader.status == 404
         assert reader.received.endswith(b"\r\n\r\n")
-
-
-def test_a_final_page_is_told_not_to_come_back(streams: StreamServer) -> None:
-    with streams.read(make_expired().code, Origin=OUR_ORIGIN) as reader:
-        assert reader.status == 204
-        assert reader.head["access-control-allow-origin"] == OUR_ORIGIN
 
 
 def test_a_page_has_ten_streams_and_another_once_one_is_closed(streams: StreamServer) -> None:

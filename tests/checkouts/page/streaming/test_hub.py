@@ -149,11 +149,13 @@ def test_a_reader_that_takes_nothing_holds_up_nobody_and_gets_the_latest_alone()
     sent: list[bytes] = []
 
     async def story(running: Hub) -> None:
-        takes_again = asyncio.Event()
+        takes_again, has_both = asyncio.Event(), asyncio.Event()
 
         async def stuck(message: dict[str, Any]) -> None:
             await takes_again.wait()
             sent.append(message["body"])
+            if len(sent) == 2:
+                has_both.set()
 
         slow, quick = running.open(1), running.open(1)
         following = asyncio.create_task(_follow(slow, stuck))
@@ -162,6 +164,8 @@ def test_a_reader_that_takes_nothing_holds_up_nobody_and_gets_the_latest_alone()
             running.ring([1])
             assert await quick.news() == facts
         takes_again.set()
+        await has_both.wait()
+        slow.end()
         await following
 
     in_a_hub(books, story)
