@@ -21,7 +21,8 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, RoleErro
 from gateway.core.api.pagination import keyset_page
 from gateway.core.web.form_errors import add_refusal
 from payouts.approvals import approve_payout
-from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts
+from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
+from payouts.following import accept_amount, wrong_amounts
 from payouts.models import Payout
 from payouts.service import cancel_payout, set_address
 from payouts.states import UNSENT, AddressBy, PayoutStatus
@@ -69,6 +70,8 @@ def payouts(request: SeatedRequest) -> HttpResponse:
     if filters.current_tab == "pay":
         context["groups"] = pay_groups(list(found.order_by("pk")[:MOST_TO_PAY]))
     else:
+        if filters.current_tab == "sent" and seat.can(Act.RUN_PAYMENTS):
+            context["batches"] = unclosed_batches(seat)
         page = keyset_page(found, request.GET.dict())
         context |= {"rows": payout_rows(page.rows), "pager": page}
     return render(request, "dashboard/payouts/list.html", context)
@@ -102,6 +105,26 @@ def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
         messages.success(
             request, "Approved. Pay it under To pay." if is_enough else "Approved. One more person has to."
         )
+    return to_payout(request.seat, payout_id)
+
+
+@seated(post=Act.RUN_PAYMENTS, fresh=True)
+def accept(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
+    """Accept an outflow of another amount as a payout's. The network still has to confirm it."""
+    found = find_payout(request.seat, payout_id)
+    if refusal := _refuse_without_factor(request):
+        return refusal
+    named = request.POST.get("movement", "")
+    movement = next((one for one in wrong_amounts(found) if one.public_id == named), None)
+    if movement is None:
+        messages.error(request, "This payment no longer waits for a decision.")
+        return to_payout(request.seat, payout_id)
+    try:
+        accept_amount(found, movement, actor=actor_of(request), now=timezone.now())
+    except (ConflictError, RoleError) as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Accepted. The payout is paid once the network has confirmed this payment.")
     return to_payout(request.seat, payout_id)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, QuerySet, Sum
 
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
@@ -16,9 +16,12 @@ from gateway.core.web.badges import Badge
 from gateway.core.web.lists import FilterForm, HiddenChoice
 from payouts.approvals import approver_roles, needed_approvals, standing_approvals
 from payouts.claims import claim_code, claim_url
-from payouts.models import Payout, PayoutApproval
+from payouts.following import wrong_amounts
+from payouts.instructions import SHOWN_DIGITS
+from payouts.models import Payout, PayoutApproval, PayoutBatch
 from payouts.states import UNSENT, AddressBy, BatchStatus, PayoutException, PayoutKind, PayoutStatus
 from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortened
+from wallets.models import WatchedMovement
 from wallets.networks import chain_title, decimals_of
 from wallets.states import TransferState
 
@@ -47,6 +50,7 @@ _BY: Final = {
 # Statuses in which the claim page still takes an address.
 _CLAIMABLE: Final = (_S.OPEN, _S.REQUESTED)
 
+_MOST_BATCHES: Final = 100
 LOOK_ALIKES_OF: Final = timedelta(days=90)
 _ENDS: Final = 4
 _PREFIX: Final = "0x"
@@ -154,6 +158,39 @@ def _group(chain: str, token: str, payouts: Sequence[Payout]) -> PayGroup:
     return PayGroup(chain, chain_title(chain), token, units, total, payout_rows(payouts))
 
 
+@dataclass(frozen=True, slots=True)
+class UnclosedBatch:
+    """A batch that may still be paid. `digest` are the digits that people compare; `is_cancelled` says that it cools down."""
+
+    public_id: str
+    count: int
+    total: str
+    token: str
+    network: str
+    digest: str
+    made_at: datetime
+    is_cancelled: bool
+
+
+def unclosed_batches(seat: Seat) -> list[UnclosedBatch]:
+    """Return the batches that are not closed, newest first, at most a hundred."""
+    mine = PayoutBatch.objects.filter(merchant=seat.merchant, mode=seat.mode).exclude(status=BatchStatus.CLOSED)
+    rows = mine.annotate(count=Count("payouts"), units=Sum("payouts__units")).order_by("-pk")[:_MOST_BATCHES]
+    return [
+        UnclosedBatch(
+            public_id=row.public_id,
+            count=row.count,
+            total=readable_units(int(row.units or 0), decimals_of(row.chain, row.token)),
+            token=row.token,
+            network=chain_title(row.chain),
+            digest=bytes(row.digest).hex()[:SHOWN_DIGITS],
+            made_at=row.created_at,
+            is_cancelled=row.status == BatchStatus.CANCELLED,
+        )
+        for row in rows
+    ]
+
+
 def steps_of(payout: Payout, seat: Seat) -> list[Step]:
     """Return what happened to a payout, in order. Its batch and movement are loaded."""
     steps = [Step(payout.created_at, "Asked for", f"By {asker_of(payout)}.")]
@@ -205,6 +242,21 @@ class SourceRow:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherAmount:
+    """An outflow to a payout's recipient that is not of its amount: a person may accept it."""
+
+    movement_id: str
+    amount: str
+    token: str
+    tx_hash: str
+
+
+def _other_amount(movement: WatchedMovement) -> OtherAmount:
+    amount = readable_units(int(movement.units), movement.decimals)
+    return OtherAmount(movement.public_id, amount, movement.token, movement.tx_hash)
+
+
+@dataclass(frozen=True, slots=True)
 class PayoutDetail:
     """What the page of a payout shows beside its history.
 
@@ -223,6 +275,7 @@ class PayoutDetail:
     look_alikes: list[str]
     sources: list[SourceRow]
     may_approve: bool
+    other_amounts: list[OtherAmount]
 
     @property
     def is_approvable(self) -> bool:
@@ -257,6 +310,7 @@ def detail_of(payout: Payout, seat: Seat, *, now: datetime) -> PayoutDetail:
         look_alikes=look_alikes(payout, now=now) if waits else [],
         sources=sources_of(payout, seat),
         may_approve=seat.look is None and seat.role in approver_roles(payout.merchant),
+        other_amounts=[_other_amount(movement) for movement in wrong_amounts(payout)],
     )
 
 

@@ -140,7 +140,7 @@ PREFIXES = ("/dashboard/", "/account/")
 OVERPAID = "HR-20417"
 MOST_OF_A_ROUTE = 2
 """So many objects of a kind are looked at: what can be done with one depends on its state."""
-NO_PAGE = re.compile("^dashboard$|_(csv|inbox_export|qr|live|latest|preview|style)$")
+NO_PAGE = re.compile("^dashboard$|_(csv|inbox_export|qr|live|latest|preview|style|safe)$")
 """Routes of files, of parts of pages that scripts fetch, and the one that only leads on."""
 
 
@@ -199,6 +199,7 @@ def steps_of(desk: Desk) -> list[str]:
     owed = {"purpose": "checkout", "chain": "polygon", "token": "USDT"}
     batch = desk.post("dashboard_settle_by_wallet", owed)
     return [
+        f"{desk.url('dashboard_payouts')}?status=sent",
         f"{desk.url('dashboard_search')}?q=HR-20399",
         f"{decide}?act=accept_late&seen=0",
         f"{decide}?act=refunded&seen=0",

@@ -3,6 +3,7 @@
 A new route with an object's id fails here until somebody says which object it is about.
 """
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from accounts.states import Mode, Role
 from accounts.team.service import invite
+from checkouts.inbox.acceptances import accept_as_paid
 from checkouts.states import InboxAct
 from settlements.states import Sender, SettlementStatus
 from tests.checkouts.inboxes import extra_item
+from tests.checkouts.watcher import DOLLAR, pay
 from tests.dashboard.inboxes import decide, make_report
 from tests.dashboard.machines import make_settlement
 from tests.dashboard.people import Desk, make_desk
@@ -47,6 +50,8 @@ def objects_of(owner: Desk) -> dict[str, Any]:
     """One of everything that a path can name, in live mode."""
     merchant = owner.merchant
     checkout = make_checkout(merchant)
+    pay(checkout, 20 * DOLLAR)
+    accepted = accept_as_paid(checkout, amount=Decimal(20), now=NOON, actor=Actor(owner.user))
     endpoint = make_endpoint(merchant, HOOK)
     values = {"url": "https://erp.example/", "name": "", "events": None, "is_enabled": True}
     listed, _ = add_endpoint(merchant, mode=Mode.LIVE, values=values, now=NOON)
@@ -75,6 +80,7 @@ def objects_of(owner: Desk) -> dict[str, Any]:
         "link_id": make_link(merchant, mode=Mode.LIVE).public_id,
         "settlement_id": settlement.public_id,
         "batch": settlement.batch,
+        "acceptance_id": accepted.pk,
         "payout_id": make_payout(merchant).public_id,
         "batch_id": make_batch(merchant).public_id,
         "wallet_id": watched.public_id,

@@ -14,7 +14,17 @@ from payouts.states import AddressBy, PayoutException, PayoutKind, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import make_checkout
-from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, promised, refund_of, status_of
+from tests.payouts.factories import (
+    BUYER,
+    OTHER_BUYER,
+    approved,
+    make_paid,
+    make_payout,
+    outflow_for,
+    promised,
+    refund_of,
+    status_of,
+)
 
 pytestmark = pytest.mark.usefixtures("db", "still_noon")
 
@@ -247,3 +257,29 @@ def test_the_checkouts_page_leads_to_the_refund_while_money_is_left(owner: Desk,
     assert link not in viewer.get("dashboard_checkout", checkout_id=checkout.public_id).text
     refund_of(checkout)
     assert link not in owner.get("dashboard_checkout", checkout_id=checkout.public_id).text
+
+
+# Another amount than was owed.
+
+
+def test_another_amount_is_shown_and_an_approver_accepts_it(owner_by_factor: Desk, viewer: Desk) -> None:
+    desk = owner_by_factor
+    payout = approved(make_payout(desk.merchant), desk.user)
+    less = outflow_for(payout, 4_980_000)
+    page = desk.get("dashboard_payout", payout_id=payout.public_id)
+    assert "4.98 USDC" in page.text
+    assert "Accept as paid" in page.text
+    assert "Accept as paid" not in viewer.get("dashboard_payout", payout_id=payout.public_id).text
+    desk.post("dashboard_accept_outflow", {"movement": "mov_none"}, payout_id=payout.public_id)
+    assert status_of(payout) == PayoutStatus.APPROVED
+    desk.post("dashboard_accept_outflow", {"movement": less.public_id}, payout_id=payout.public_id)
+    payout.refresh_from_db()
+    assert (payout.status, payout.exception) == (PayoutStatus.PAID, PayoutException.WRONG_AMOUNT)
+
+
+def test_accepting_takes_a_second_factor(owner: Desk) -> None:
+    payout = approved(make_payout(owner.merchant), owner.user)
+    less = outflow_for(payout, 4_980_000)
+    answer = owner.post("dashboard_accept_outflow", {"movement": less.public_id}, payout_id=payout.public_id)
+    assert "security" in answer["Location"]
+    assert status_of(payout) == PayoutStatus.APPROVED

@@ -151,3 +151,18 @@ def test_many_codes_come_some_at_a_time(owner: Desk) -> None:
     batch = hand_out(owner, made)
     page = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
     assert (len(page.context["cards"]), page.context["more"]) == (20, 2)
+
+
+def test_the_tab_of_what_was_sent_leads_to_batches_that_may_still_be_paid(
+    owner: Desk, viewer: Desk, two: list[Payout]
+) -> None:
+    batch = hand_out(owner, two)
+    link = owner.url("dashboard_payout_batch", batch_id=batch.public_id)
+    page = owner.get("dashboard_payouts", "?status=sent")
+    assert link in page.text
+    assert "1,239.50 USDC" in page.text
+    assert bytes(batch.digest).hex()[:8] in page.text
+    # It hands out what is signed, which viewers do not see.
+    assert link not in viewer.get("dashboard_payouts", "?status=sent").text
+    PayoutBatch.objects.update(status=BatchStatus.CLOSED)
+    assert link not in owner.get("dashboard_payouts", "?status=sent").text
