@@ -47,6 +47,8 @@ FILES = {
     "settlements",
     "escrow_holds",
     "x402_payments",
+    "payouts",
+    "payout_sources",
 }
 
 
