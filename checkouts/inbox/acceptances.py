@@ -15,7 +15,7 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from checkouts.amounts import needed_units
 from checkouts.errors import DecisionFailedError
-from checkouts.inbox.successors import LATE_KINDS, accept_expired
+from checkouts.inbox.successors import LATE_KINDS, accept_expired, refuse_promised
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
 from checkouts.lifecycle.moves import complete_short, received, unvouched_parts
 from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem, RefundNote
@@ -23,6 +23,7 @@ from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import CheckoutStatus, InboxAct, InboxStatus
 from gateway.core.api.errors import ConflictError
 from gateway.core.money import from_units, readable
+from wallets.transfers.returns import returns_of
 
 _CHANGED = "What this checkout received has changed since you opened the page."
 _TWICE = "It is already being accepted as full payment."
@@ -42,7 +43,8 @@ class ShortMoney:
 
 
 def short_money(checkout: Checkout, transfers: Sequence[TransferRow]) -> ShortMoney | None:
-    """Return the final money of an underpaid or expired checkout that is less than its price; None if there is none to accept.
+    """Return the final money of an underpaid or expired checkout that is less than its price; None if there is none to accept, or
+    a refund promises some of it back.
 
     `transfers` are those credited to it. Late money in the inbox is accepted there, with what came in time.
     """
@@ -53,6 +55,8 @@ def short_money(checkout: Checkout, transfers: Sequence[TransferRow]) -> ShortMo
         return None
     sums = received(transfers, unvouched=unvouched_parts(checkout, transfers))
     if sums.unconfirmed or not 0 < sums.confirmed < needed_units(checkout.amount):
+        return None
+    if any(one.reserved for one in returns_of([row.transfer_id for row in transfers]).values()):
         return None
     amount = from_units(sums.confirmed)
     return ShortMoney(amount, checkout.amount - amount)
@@ -138,6 +142,7 @@ def _complete(acceptance: Acceptance, now: datetime) -> Checkout | None:
         return None
     if checkout.status != CheckoutStatus.UNDERPAID:
         raise DecisionFailedError(_LATER[CheckoutStatus(checkout.status)])
+    refuse_promised(list(checkout.payments.values_list("transfer", flat=True)))
     complete_short(checkout, least=acceptance.amount, now=now)
     return checkout
 

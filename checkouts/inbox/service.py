@@ -11,7 +11,7 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from checkouts.attribution.credit import write_credits
 from checkouts.errors import DecisionFailedError
-from checkouts.inbox.successors import accept_late, close_items, late_units
+from checkouts.inbox.successors import PROMISED, accept_late, close_items, late_units, refuse_promised
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.endings import refund_hash
@@ -25,6 +25,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import TOKEN_DECIMALS, from_units, readable
 from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
+from wallets.transfers.returns import returns_of
 from webhooks.outbox.events import publish
 
 _MONEY = frozenset({InboxAct.CREDIT, InboxAct.REFUNDED, InboxAct.DISMISS})
@@ -48,12 +49,13 @@ _NOTICES: Final = (InboxReason.REVERSED, InboxReason.RIVAL)
 
 
 def free_transfer(pk: int) -> Transfer:
-    """Lock an unused transfer. Raises DecisionFailedError if it is used, or a reorg removed it."""
+    """Lock an unused transfer. Raises DecisionFailedError if it is used, promised back, or a reorg removed it."""
     transfer = Transfer.objects.select_for_update(of=("self",), no_key=True).get(pk=pk)
     if TransferClaim.objects.filter(transfer=pk).exists():
         raise DecisionFailedError("This transfer has already been credited.")
     if transfer.state == TransferState.ORPHANED:
         raise DecisionFailedError("The network reversed this transfer.")
+    refuse_promised([pk])
     return transfer
 
 
@@ -88,6 +90,8 @@ def decide_item(
     if act == InboxAct.REFUNDED:
         sent_back = refund_hash(refund_tx, brought_by=[item.transfer])
     _hold_undecided(item, seen)
+    if act != InboxAct.REFUNDED and item.reason not in _NOTICES:
+        _refuse_promised(item)
     is_accepting = act in (InboxAct.ACCEPT_LATE, InboxAct.CREDIT)
     if is_accepting and accepted is not None:
         _refuse_changed(item, checkout or item.checkout, accepted)
@@ -228,6 +232,12 @@ def _hold_undecided(item: InboxItem, seen: int | None) -> None:
     newest = item.decisions.order_by("-pk").values_list("pk", flat=True).first()
     if seen is not None and seen != (newest or 0):
         raise ConflictError(_who_was_faster(item))
+
+
+def _refuse_promised(item: InboxItem) -> None:
+    """Refuse to use or dismiss money that a refund promises back."""
+    if any(one.reserved for one in returns_of([item.transfer_id]).values()):
+        raise ConflictError(PROMISED)
 
 
 def _refuse_twice(item: InboxItem) -> None:

@@ -22,7 +22,9 @@ from gateway.core.ids import new_id
 from gateway.core.money import to_units
 from wallets.models import Transfer
 from wallets.states import TransferState
+from wallets.transfers.returns import returns_of
 
+PROMISED: Final = "A refund of this money was asked for. Cancel that first."
 LATE_KINDS: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
 # Copied from the expired checkout.
 _INHERITED: Final = (
@@ -128,6 +130,7 @@ def _succeed_with(checkout_id: int, items: Sequence[InboxItem], least: Decimal |
     expired = _lock_expired(checkout_id)
     if _transfer_ids(checkout_id, items) != {transfer.pk for transfer in transfers}:
         raise DecisionFailedError("Its first payment has been marked as refunded.")
+    refuse_promised([transfer.pk for transfer in transfers])
     is_short = _refuse_unready(expired, transfers, least)
     successor = _succeed(expired, now)
     _hand_over(expired, successor, transfers, now)
@@ -147,6 +150,12 @@ def close_items(items: Sequence[InboxItem], status: InboxStatus, *, now: datetim
     for item in items:
         item.status, item.resolved_at = status, now
     InboxItem.objects.filter(pk__in=[item.pk for item in items]).update(status=status, resolved_at=now)
+
+
+def refuse_promised(transfer_ids: Collection[int]) -> None:
+    """Raise DecisionFailedError if a refund promises money of these transfers back."""
+    if any(one.reserved for one in returns_of(transfer_ids).values()):
+        raise DecisionFailedError(PROMISED)
 
 
 def _hold_late_items(checkout_id: int, item_id: int | None) -> list[InboxItem]:

@@ -36,6 +36,7 @@ from tests.checkouts.watcher import (
 )
 from tests.dashboard.people import make_member
 from tests.factories import checkout_counts, make_checkout, make_user
+from wallets.transfers.returns import ReturnChange, change_returns, reserve_returns
 
 pytestmark = pytest.mark.django_db
 
@@ -225,6 +226,19 @@ def test_what_was_refunded_is_not_accepted() -> None:
     assert offered(checkout) is None
     with pytest.raises(ConflictError):
         accept(checkout)
+
+
+@pytest.mark.parametrize("has_expired", [False, True])
+def test_what_is_promised_back_is_not_accepted(has_expired: bool) -> None:
+    checkout = expired() if has_expired else underpaid()
+    accept(checkout)
+    transfer = checkout.payments.get().transfer
+    reserve_returns({transfer.pk: 5 * DOLLAR})
+    assert apply_acceptances(now=DONE) == 0
+    assert "A refund of this money was asked for." in failure(checkout)
+    assert offered(checkout) is None
+    change_returns([ReturnChange(transfer.pk, reserved=-5 * DOLLAR)])
+    assert offered(checkout) == SHORT
 
 
 def test_it_waits_for_the_undo_to_end_and_does_not_expire_meanwhile() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -35,6 +36,7 @@ from tests.contract.client import client_of
 from tests.factories import checkout_counts, make_checkout, make_merchant, make_user
 from wallets.models import Transfer
 from wallets.states import TransferState
+from wallets.transfers.returns import reserve_returns
 
 pytestmark = pytest.mark.django_db
 
@@ -351,6 +353,25 @@ def test_nothing_is_undone_twice():
     undo_decision(decision, now=LATER, actor=Actor(make_user()))
     with pytest.raises(ConflictError, match="already undone this"):
         undo_decision(decision, now=LATER, actor=Actor(make_user()))
+
+
+@pytest.mark.parametrize("act", [InboxAct.CREDIT, InboxAct.DISMISS])
+def test_money_that_is_promised_back_is_neither_credited_nor_dismissed(act: InboxAct) -> None:
+    item = extra_item()
+    more: dict[str, Any] = {"checkout": other_checkout(item)} if act == InboxAct.CREDIT else {}
+    decision = decide(item, act, **more)
+    undo_decision(decision, now=LATER, actor=Actor(make_user()))
+    reserve_returns({item.transfer_id: DOLLAR})
+    with pytest.raises(ConflictError, match="A refund of this money was asked for"):
+        decide(item, act, **more)
+
+
+def test_money_that_is_promised_back_meanwhile_is_not_credited() -> None:
+    item = extra_item()
+    decide(item, InboxAct.CREDIT, checkout=other_checkout(item))
+    reserve_returns({item.transfer_id: DOLLAR})
+    assert apply_decisions(now=DONE) == 0
+    assert "A refund of this money was asked for." in item.decisions.get().failure
 
 
 def test_a_decision_about_what_was_resolved_meanwhile_changes_nothing():
