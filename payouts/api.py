@@ -1,9 +1,10 @@
 """The API of refunds and payouts: programs ask, people approve and sign. No operation sends money."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
+from django.db import transaction
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.decorators import action
@@ -20,6 +21,7 @@ from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from payouts import serializers
+from payouts.mails import mail_claim
 from payouts.models import Payout
 from payouts.selectors import parse_filter, payout_named, payout_objects, payout_page, payouts_wanted
 from payouts.serializers import NewAddress, NewPayout, NewRefund
@@ -115,15 +117,18 @@ class RefundViewSet(_PayoutsViewSet):
         was reversed, or is being decided about. 409 `duplicate`: the reference names another amount, or a payout.
         """
         principal, values = principal_of_request(request), NewRefund.read(json_body(request))
-        asked = request_refund(
-            Merchant.objects.get(pk=principal.merchant_id),
-            mode=principal.mode,
-            source=values.pop("source"),
-            amount=values.pop("amount"),
-            terms=_terms(principal, values),
-            now=timezone.now(),
-            actor=actor_of(request),
-        )
+        now = timezone.now()
+        with transaction.atomic():
+            asked = request_refund(
+                Merchant.objects.get(pk=principal.merchant_id),
+                mode=principal.mode,
+                source=values.pop("source"),
+                amount=values.pop("amount"),
+                terms=_terms(principal, values),
+                now=now,
+                actor=actor_of(request),
+            )
+            _mail(asked, now)
         return self.made(request, asked)
 
     @extend_schema(
@@ -184,14 +189,17 @@ class PayoutViewSet(_PayoutsViewSet):
         409 `duplicate`: the reference names another amount, or a refund.
         """
         principal, values = principal_of_request(request), NewPayout.read(json_body(request))
-        asked = request_payout(
-            Merchant.objects.get(pk=principal.merchant_id),
-            mode=principal.mode,
-            amount=values.pop("amount"),
-            terms=_terms(principal, values),
-            now=timezone.now(),
-            actor=actor_of(request),
-        )
+        now = timezone.now()
+        with transaction.atomic():
+            asked = request_payout(
+                Merchant.objects.get(pk=principal.merchant_id),
+                mode=principal.mode,
+                amount=values.pop("amount"),
+                terms=_terms(principal, values),
+                now=now,
+                actor=actor_of(request),
+            )
+            _mail(asked, now)
         return self.made(request, asked)
 
     @extend_schema(
@@ -247,6 +255,12 @@ def _terms(principal: Principal, values: Mapping[str, Any]) -> Terms:
     if seconds is not None:
         terms["claim_for"] = timedelta(seconds=seconds)
     return Terms(key_id=principal.key_id, **terms)
+
+
+def _mail(asked: Requested, now: datetime) -> None:
+    """Mail the link of a new claim page to its recipient. Raises InvalidRequestError, RateLimitError, with nothing written."""
+    if asked.is_new and asked.code:
+        mail_claim(asked.payout, now=now)
 
 
 def _shows_claims(principal: Principal) -> bool:

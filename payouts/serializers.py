@@ -244,7 +244,7 @@ class _Terms(Body):
         required=False,
         allow_null=True,
         max_length=models.EMAIL_LENGTH,
-        body_help="The recipient's, for your own mails and the dashboard.",
+        body_help="The recipient's. Without an `address` the link goes there; in test mode only if it is of your team.",
     )
     expires_in = ClaimSeconds(
         low=int(SHORTEST_CLAIM.total_seconds()),

@@ -9,6 +9,7 @@ from accounts.keys.scopes import PRESETS
 from accounts.models import Merchant
 from accounts.states import SCOPES_OF_0_25, Mode, Preset
 from gateway.core.api.scopes import Scope
+from mails.models import OutgoingMail
 from payouts.claims import claimed_payout
 from payouts.models import Payout
 from payouts.service import conclude_payout
@@ -57,6 +58,23 @@ def test_a_refund_shows_what_it_sends_back_and_to_whom(seller: ApiClient) -> Non
     for path in ("/refunds", "/payouts"):
         assert seller.get(f"{path}/{body['id']}").body == body
         assert seller.get(path).body["data"] == [body]
+
+
+def test_a_new_link_is_mailed_to_the_address_that_is_given(seller: ApiClient) -> None:
+    wanted = {"source": {"checkout": paid(seller)}, "email": "ann@buyer.example", "reference": "rma-17"}
+    created, again = (seller.post("/refunds", wanted).body for _ in range(2))
+    assert created == again
+    [mail] = OutgoingMail.objects.all()
+    assert (mail.recipient, mail.key) == ("ann@buyer.example", f"claim:{created['id']}")
+    seller.post("/payouts", PAYOUT | {"email": "bob@buyer.example"})
+    assert OutgoingMail.objects.count() == 1
+
+
+def test_in_test_mode_links_are_mailed_to_the_team_alone(seller: ApiClient) -> None:
+    tester = client_of(seller.merchant, Mode.TEST)
+    wanted = {"source": {"checkout": paid(tester)}, "email": "ann@buyer.example"}
+    assert refusal(tester, "/refunds", wanted) == (400, "parameter_invalid", "email")
+    assert not Payout.objects.exists()
 
 
 def test_the_claim_link_is_for_keys_that_may_ask(seller: ApiClient) -> None:
