@@ -157,6 +157,9 @@ def test_money_of_the_inbox_can_be_sent_back_and_not_while_somebody_decides() ->
     named = Source(chain="base", tx_hash=item.transfer.tx_hash)
     refund = of(named, item, 5 * DOLLAR)
     assert refund.sources.get().transfer_id == item.transfer_id
+    with pytest.raises(ConflictError, match="Cancel that first"):
+        decide_item(item, act=InboxAct.DISMISS, now=NOON, actor=Actor(make_user()))
+    cancel_payout(refund, now=NOON)
     decide_item(item, act=InboxAct.DISMISS, now=NOON, actor=Actor(make_user()))
     with pytest.raises(ConflictError, match="has just decided"):
         of(named, item, 5 * DOLLAR)
