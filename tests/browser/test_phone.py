@@ -203,6 +203,7 @@ def steps_of(desk: Desk) -> list[str]:
         f"{desk.url('dashboard_search')}?q=HR-20399",
         f"{decide}?act=accept_late&seen=0",
         f"{decide}?act=refunded&seen=0",
+        f"{desk.url('dashboard_inbox_decide_many')}?act=dismiss&item={late.pk}",
         desk.url("dashboard_note_refund", checkout_id=overpaid),
         proof["Location"],
         machines["Location"],
