@@ -1,13 +1,16 @@
 """What provokes each response of the API of watched wallets."""
 
+from datetime import timedelta
+
 from django.db import connection
+from django.utils import timezone
 
 from tests.contract.client import Answer, ApiClient
 from tests.contract.provoking import Case, Send, body_refusals, refusals
 from tests.factories import WALLET
 from tests.wallets.days import make_movement
 from wallets.models import WatchedWallet
-from wallets.watched.service import MOST_WATCHED
+from wallets.watched.service import MOST_WATCHED, expect_payouts
 
 PATH, ITEM = "/wallets", "/wallets/{wallet_id}"
 LIST = ITEM + "/transactions"
@@ -50,6 +53,13 @@ def list_movements(client: ApiClient) -> Answer:
     return answer
 
 
+def remove_while_it_pays(client: ApiClient) -> Answer:
+    """Stop watching a wallet from which a payout may leave."""
+    path = watch(client)
+    expect_payouts([WatchedWallet.objects.get().pk], until=timezone.now() + timedelta(hours=1))
+    return client.send("DELETE", path)
+
+
 def on_wallet(method: str, body: object = None) -> Send:
     return lambda client: client.send(method, watch(client), body)
 
@@ -71,6 +81,7 @@ WALLETS: dict[Case, Send] = {
     # A PATCH without a label or tags changes nothing, and is no mistake.
     ("patch", ITEM, 400): on_wallet("PATCH", {"label": 1}),
     ("delete", ITEM, 204): on_wallet("DELETE"),
+    ("delete", ITEM, 409): remove_while_it_pays,
     **refusals("DELETE", "/wallets/x", ITEM, 60),
     ("get", LIST, 200): list_movements,
     ("get", LIST, 400): lambda client: client.get(watch(client) + "/transactions", {"direction": "up"}),

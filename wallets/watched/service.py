@@ -53,8 +53,9 @@ def watch_wallet(
     """Watch an address; return the wallet, and whether it is new: one already watched stays unchanged.
 
     A removed wallet keeps its row when added again, so its movements are recorded and reported once; so does one that is
-    watched for a payout. Any address of the chain may be watched, regardless of its owner. In test mode no chain is read, and balances are zero. Raises InvalidRequestError (chain_unsupported, address_invalid, parameter_invalid) and ConflictError
-    (capacity_exhausted) where MOST_WATCHED are watched.
+    watched for a payout. Any address of the chain may be watched, regardless of its owner. In test mode no chain is read,
+    and balances are zero. Raises InvalidRequestError (chain_unsupported, address_invalid, parameter_invalid) and
+    ConflictError (capacity_exhausted) where MOST_WATCHED are watched.
     """
     spec = named_chain(chain)
     canonical = typed_address(spec, address)
