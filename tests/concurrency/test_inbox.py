@@ -38,6 +38,7 @@ pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 LATER = SOON + timedelta(hours=1)
 DONE = LATER + UNDO_SPAN
 JUST_BEFORE = DONE - timedelta(milliseconds=1)
+LOCK_ITEM = "SELECT FROM checkouts_inboxitem WHERE id = %s FOR UPDATE"
 
 
 def extra_item(*, confirmed: bool = True) -> InboxItem:
@@ -143,7 +144,7 @@ def undo_while_it_is_carried_out() -> tuple[int, str, Checkout]:
     wanted, decision = to_credit(extra_item())
     actor = make_user()
     with crew() as threads:
-        with holding(LOCK_CHECKOUT, wanted.pk):
+        with holding(LOCK_ITEM, decision.item_id):
             applying = threads.start(carry_out)
             wait_for_waiters(1)
             undone = threads.start(lambda: undo(decision, actor)).result(SECONDS)
@@ -175,13 +176,7 @@ def two_deciders(item: InboxItem) -> list[str]:
             return error.message
         return "decided"
 
-    return sorted(
-        behind(
-            "SELECT FROM checkouts_inboxitem WHERE id = %s FOR UPDATE",
-            item.pk,
-            works=[partial(attempt, who) for who in people],
-        )
-    )
+    return sorted(behind(LOCK_ITEM, item.pk, works=[partial(attempt, who) for who in people]))
 
 
 def test_of_two_who_decide_at_once_the_second_is_told_who_was_first():

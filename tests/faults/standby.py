@@ -18,3 +18,9 @@ def is_standing_by(installation: Florin, watcher: str, *, since: str = "-infinit
 def has_taken_over(installation: Florin, watcher: str) -> bool:
     """Whether a watcher reads all chains."""
     return all(installation.watcher_of(chain) == watcher for chain in installation.chains)
+
+
+def has_begun(installation: Florin, watcher: str) -> bool:
+    """Whether a watcher that was started asked for a lease."""
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND query LIKE '%%wallets_chaincursor%%'"
+    return bool(installation.database.value(asked, watcher))
