@@ -19,6 +19,7 @@ LOCK_CHECKOUTS = "LOCK TABLE checkouts_checkout IN SHARE MODE"
 _END_CREATOR = """
     SELECT pg_terminate_backend(l.pid) FROM pg_locks l
     WHERE l.relation = 'checkouts_checkout'::regclass AND NOT l.granted
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
 
