@@ -309,7 +309,17 @@ WEBHOOK_CLASSIC_TYPES = [
     "gateway.restored",
 ]
 # Only listed endpoints that chose one of these receive it, and it is written only for them. They are published as `OptInEvent`.
-WEBHOOK_OPT_IN_TYPES = ["checkout.processing", "checkout.transfer_confirmed", "inbox.opened", "inbox.closed"]
+WEBHOOK_OPT_IN_TYPES = [
+    "checkout.processing",
+    "checkout.transfer_confirmed",
+    "inbox.opened",
+    "inbox.closed",
+    *(
+        f"{kind}.{what}"
+        for kind in ("refund", "payout")
+        for what in ("claimed", "approved", "paid", "reversed", "ended")
+    ),
+]
 WEBHOOK_EVENT_TYPES = [*WEBHOOK_CLASSIC_TYPES, *WEBHOOK_OPT_IN_TYPES]
 
 # Who receives the first receives the others too: they take back or repeat what it says.
@@ -319,6 +329,8 @@ WEBHOOK_EVENTS_IMPLIED = {"checkout.completed": ["checkout.reversed", "checkout.
 WEBHOOK_SAMPLE = "checkouts.payloads.sample_payload"
 # Reads the objects of inbox events by their keys; what opens and closes items does not know the API.
 INBOX_OBJECTS = "checkouts.inbox.serializers.objects_by_key"
+# Reads the object of a refund's or payout's event, by its key.
+PAYOUT_OBJECT = "payouts.selectors.event_object"
 
 # Each app's part of a merchant's export: functions of the merchant that return files.
 DATA_EXPORTS = [

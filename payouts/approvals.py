@@ -13,6 +13,7 @@ from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import from_units
+from payouts.events import News, tell
 from payouts.models import Payout, PayoutApproval
 from payouts.service import locked_payout
 from payouts.sources import is_usd
@@ -82,6 +83,7 @@ def approve_payout(payout: Payout, *, revision: int, actor: Actor, now: datetime
     if held.status == PayoutStatus.REQUESTED and standing_approvals(held).count() >= needed:
         held.status, held.approved_at = PayoutStatus.APPROVED, now
         held.save(update_fields=["status", "approved_at"])
+        tell(held, News.APPROVED, now=now)
     return held
 
 

@@ -17,12 +17,14 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.states import Mode
 from accounts.team.service import mail_owners
-from checkouts.inbox.service import resolve_returned
+from checkouts.inbox.service import close_returned, resolve_returned
+from checkouts.lifecycle.inbox_events import inbox_events
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import format_units
 from payouts.approvals import is_approver
+from payouts.events import News, payout_event
 from payouts.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, match, names_of
-from payouts.models import Payout, PayoutSurplus
+from payouts.models import Payout, PayoutSource, PayoutSurplus
 from payouts.service import conclude_payout, locked_payout
 from payouts.states import PayoutException, PayoutStatus
 from wallets.models import WatchedMovement
@@ -30,6 +32,7 @@ from wallets.networks import chain_spec
 from wallets.states import Direction, TransferState, WatchPurpose
 from wallets.transfers.movements import ask_witness_of, queue_movements
 from wallets.watched.service import expect_payouts
+from webhooks.outbox.events import publish
 
 log = structlog.get_logger(__name__)
 
@@ -90,9 +93,27 @@ def _follow(pk: int, now: datetime) -> bool:
         return False
     if _recipient(movement) == _recipient(seen):
         # Else a reorg gave it another recipient meanwhile, whose payouts are not locked: it stays on the queue.
+        before = {payout.pk: _standing(payout) for payout in payouts}
         _decide(movement, payouts, now)
         WatchedMovement.objects.filter(pk=pk).update(queued_at=None)
+        _publish([payout for payout in payouts if _standing(payout) != before[payout.pk]], now)
     return True
+
+
+def _standing(payout: Payout) -> News | None:
+    """Return what endpoints know of a payout's outflow; None while it is not final."""
+    if payout.status != PayoutStatus.PAID:
+        return None
+    return News.REVERSED if payout.exception == PayoutException.REVERSED else News.PAID
+
+
+def _publish(payouts: Sequence[Payout], now: datetime) -> None:
+    """Close the inbox's items of refunds that are paid, and tell endpoints what became of the payouts; last in a transaction."""
+    told = [(payout, news) for payout in payouts if (news := _standing(payout))]
+    paid = [payout.pk for payout, news in told if news is News.PAID]
+    returned = PayoutSource.objects.filter(payout__in=paid).values_list("transfer", flat=True)
+    items = close_returned(list(returned), now=now) if paid else []
+    publish([*(payout_event(payout, news) for payout, news in told), *inbox_events(items)], now=now)
 
 
 def _to_recipient(movement: WatchedMovement) -> Q:
@@ -127,8 +148,8 @@ def _follow_attached(payout: Payout, movement: WatchedMovement, now: datetime) -
         _detach(payout, movement, now)
         return False
     if is_final(movement):
-        conclude_payout(payout, movement, now=now, exception=PayoutException(payout.exception))
-        resolve_returned(list(payout.sources.values_list("transfer", flat=True)), now=now)
+        paid = conclude_payout(payout, movement, now=now, exception=PayoutException(payout.exception))
+        payout.status, payout.paid_at = paid.status, paid.paid_at
     elif needs_witness(movement):
         ask_witness_of(movement.pk, now=now)
     return True
@@ -381,6 +402,7 @@ def accept_amount(payout: Payout, movement: WatchedMovement, *, actor: Actor, no
     held.status, held.movement = PayoutStatus.SENDING, seen
     _except(held, PayoutException.WRONG_AMOUNT, "payout.amount_accepted", seen, now, actor)
     _follow_attached(held, seen, now)
+    _publish([held], now)
     return held
 
 

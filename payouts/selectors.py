@@ -124,6 +124,12 @@ def payout_objects(payouts: Sequence[Payout], *, shows_claims: bool, code: str =
     ]
 
 
+def event_object(key: int) -> dict[str, Any]:
+    """Return the API's object of a payout by its key, for events: whoever reads one may not say where the money goes."""
+    [shown] = payout_objects(list(_with_objects(Payout.objects.filter(pk=key))), shows_claims=False)
+    return shown
+
+
 def _with_objects(found: QuerySet[Payout]) -> QuerySet[Payout]:
     items = InboxItem.objects.select_related("checkout").order_by("pk")
     sources = PayoutSource.objects.select_related("transfer__payment__checkout", "transfer__x402_payment")

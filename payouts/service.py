@@ -19,6 +19,7 @@ from gateway.core.ids import new_id
 from gateway.core.money import from_units, to_units
 from payouts.claims import new_claim, takes_address
 from payouts.errors import AmountNotRefundableError
+from payouts.events import News, tell
 from payouts.models import Payout, PayoutSource
 from payouts.sources import Source, held_transfers, is_usd, refundable_amount, rests_of, shares_of, source_transfers
 from payouts.states import MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
@@ -172,6 +173,8 @@ def set_address(
     held.save(update_fields=_ADDRESSED)
     after = {"address": canonical, "chain": held.chain, "revision": held.revision}
     _audit(held, "payout.address_set", now=now, actor=actor, before=before, after=after)
+    if by == AddressBy.CLAIM:
+        tell(held, News.CLAIMED, now=now)
     return held
 
 
@@ -189,6 +192,7 @@ def cancel_payout(payout: Payout, *, now: datetime, actor: Actor = SYSTEM, why: 
     before = {"status": str(held.status)}
     _end(held, PayoutStatus.CANCELLED, now)
     _audit(held, "payout.cancelled", now=now, actor=actor, before=before, after={"status": "cancelled", "why": why})
+    tell(held, News.ENDED, now=now)
     return held
 
 
@@ -198,7 +202,8 @@ def conclude_payout(
 ) -> Payout:
     """Call a payout paid by a final outflow, and count its sources as sent back; return it as it is then.
 
-    Of a smaller outflow, which a person accepted as `wrong_amount`, the sources count as far as it goes, and the rest is free again.
+    Of a smaller outflow, which a person accepted as `wrong_amount`, the sources count as far as it goes, and the rest is free again. The
+    caller publishes its event.
     Raises ConflictError where the payout is neither approved nor sending, the movement is not final, or it is another merchant's.
     """
     held = locked_payout(payout)
@@ -454,6 +459,7 @@ def _each(due: Q, end: Callable[[Payout], Any]) -> int:
 def _expire(payout: Payout, now: datetime) -> None:
     _end(payout, PayoutStatus.EXPIRED, now)
     _audit(payout, "payout.expired", now=now, after={"status": "expired"})
+    tell(payout, News.ENDED, now=now)
 
 
 def _described(payout: Payout) -> dict[str, Any]:

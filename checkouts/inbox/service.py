@@ -123,18 +123,27 @@ def undo_decision(decision: InboxDecision, *, now: datetime, actor: Actor = SYST
     _audit(decision, "inbox.undone", now=now, actor=actor)
 
 
-def resolve_returned(transfer_ids: Collection[int] | None = None, *, now: datetime) -> int:
-    """Resolve the open items of money that refunds have sent back, of some transfers or of all; return how many.
+@transaction.atomic
+def resolve_returned(*, now: datetime) -> int:
+    """Resolve the open items of money that refunds have sent back, and that were locked when it was; return how many."""
+    items = close_returned(now=now)
+    publish(inbox_events(items), now=now)
+    return len(items)
 
-    The caller may hold refunds, which are locked after items: so items that somebody else has locked are left for another call.
+
+def close_returned(transfer_ids: Collection[int] | None = None, *, now: datetime) -> list[InboxItem]:
+    """Resolve the open items of money that refunds have sent back, of some transfers or of all; the caller publishes their events.
+
+    It may hold refunds, which are locked after items: so items that somebody else has locked are left for `resolve_returned`.
     """
     returned = InboxItem.objects.filter(status=InboxStatus.OPEN, transfer__sent_back__returned__gt=0)
     if transfer_ids is not None:
         returned = returned.filter(transfer__in=transfer_ids)
-    with transaction.atomic():
-        items = returned.exclude(reason__in=_NOTICES).order_by("pk")
-        held = [item.pk for item in items.select_for_update(of=("self",), no_key=True, skip_locked=True)]
-        return InboxItem.objects.filter(pk__in=held).update(status=InboxStatus.REFUNDED, resolved_at=now)
+    found = returned.exclude(reason__in=_NOTICES).order_by("pk")
+    items = list(found.select_for_update(of=("self",), no_key=True, skip_locked=True))
+    close_items(items, InboxStatus.REFUNDED, now=now)
+    ring_pages([item.checkout_id for item in items if item.checkout_id is not None])
+    return items
 
 
 def apply_decisions(*, now: datetime) -> int:

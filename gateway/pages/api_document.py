@@ -19,6 +19,7 @@ from gateway.core import json
 from gateway.core.api.idempotency import HEADER, REPLAYED
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiView
+from payouts.serializers import Payout
 from webhooks.api import EventBody
 from x402.serializers import X402Payment
 
@@ -80,6 +81,12 @@ class InboxEvent(EventBody):
     """What is sent about an inbox item. `checkout_id` is the item's id."""
 
     data_ = InboxItem()
+
+
+class PayoutEvent(EventBody):
+    """What is sent about a refund or payout. `checkout_id` is the checkout that a refund gives back, or empty."""
+
+    data_ = Payout()
 
 
 class X402PaymentEvent(EventBody):
@@ -156,6 +163,33 @@ _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
         f"No rule could credit it, or a reorg removed it. Sent again if it is removed again. {_OPT_IN}",
     ),
     "inbox.closed": (InboxEvent, "An inbox item is closed", f"Its `outcome` says how. {_OPT_IN}"),
+    **{
+        f"{kind}.{what}": (PayoutEvent, f"A {kind} {summary}", f"{description} {_OPT_IN}")
+        for kind in ("refund", "payout")
+        for what, summary, description in (
+            (
+                "claimed",
+                "has an address",
+                "The recipient gave one on the claim page, or changed it. People approve it next.",
+            ),
+            (
+                "approved",
+                "is approved",
+                "Your wallet pays it next. Sent again if its address changed and was approved.",
+            ),
+            (
+                "paid",
+                "is paid",
+                "The chain has paid it for good. Sent again if a reorg took that back and it is final again.",
+            ),
+            (
+                "reversed",
+                "was reversed",
+                "A reorg removed the transaction that paid it. Florin never pays it again by itself.",
+            ),
+            ("ended", "ended unpaid", "It is `cancelled`, or `expired` because nobody gave an address in time."),
+        )
+    },
 }
 
 WEBHOOKS = [

@@ -1,5 +1,6 @@
 """The body of each webhook fits the OpenAPI document, and its example there is a real one."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -11,18 +12,25 @@ from accounts.audit.actors import Actor
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.inbox.service import apply_decisions, decide_item
 from checkouts.inbox.undo import UNDO_SPAN
-from checkouts.models import InboxItem
+from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxAct
 from gateway.restores.service import note_restore
+from payouts.following import follow_movements
+from payouts.models import Payout
+from payouts.service import cancel_payout, set_address
+from payouts.states import AddressBy
+from tests.checkouts.watcher import DOLLAR
 from tests.contract.client import ApiClient
 from tests.contract.examples import check_event_example
 from tests.contract.machines import verified
 from tests.contract.payments import expire, pay
 from tests.contract.test_openapi import NEW_CHECKOUT, validator_of
 from tests.factories import make_user
+from tests.payouts.factories import BUYER, USDC, approved, make_approver, make_payout, outflow_for, refund_of
 from tests.webhooks.listed.test_publishing import listed
-from wallets.models import Transfer
+from wallets.models import Transfer, WatchedMovement
 from wallets.states import TransferState
+from wallets.transfers.movements import queue_movements
 from x402.payments.transfers import follow_transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
@@ -90,7 +98,60 @@ def _closed(client: ApiClient) -> None:
     assert apply_decisions(now=now + UNDO_SPAN) == 1
 
 
-CAUSES = {
+def _asked(client: ApiClient, kind: str) -> Payout:
+    """What waits for an address, refund or payout."""
+    assert client.merchant is not None
+    if kind == "payout":
+        return make_payout(client.merchant, address="")
+    checkout_id = client.created(**NEW_CHECKOUT)["id"]
+    pay(checkout_id)
+    checkout = Checkout.objects.get(public_id=checkout_id)
+    return refund_of(checkout, 5 * DOLLAR, reason="The blue one was sold out", **USDC).payout
+
+
+def _claimed(client: ApiClient, kind: str) -> Payout:
+    return set_address(_asked(client, kind), address=BUYER, by=AddressBy.CLAIM, now=timezone.now())
+
+
+def _approved(client: ApiClient, kind: str) -> Payout:
+    payout = _claimed(client, kind)
+    return approved(payout, make_approver(payout.merchant))
+
+
+def _sent(client: ApiClient, kind: str) -> WatchedMovement:
+    movement = outflow_for(_approved(client, kind))
+    _follow(movement)
+    return movement
+
+
+def _unsent(client: ApiClient, kind: str) -> None:
+    movement = _sent(client, kind)
+    now = timezone.now()
+    WatchedMovement.objects.filter(pk=movement.pk).update(state=TransferState.ORPHANED, orphaned_at=now)
+    _follow(movement)
+
+
+def _follow(movement: WatchedMovement) -> None:
+    queue_movements([movement.pk], now=timezone.now())
+    follow_movements(now=timezone.now())
+
+
+def _cancelled(client: ApiClient, kind: str) -> None:
+    cancel_payout(_asked(client, kind), now=timezone.now())
+
+
+def _of_kind(cause: Callable[[ApiClient, str], object], kind: str) -> Callable[[ApiClient], object]:
+    return lambda client: cause(client, kind)
+
+
+SENT_BACK: dict[str, Callable[[ApiClient, str], object]] = {
+    "claimed": _claimed,
+    "approved": _approved,
+    "paid": _sent,
+    "reversed": _unsent,
+    "ended": _cancelled,
+}
+CAUSES: dict[str, Callable[[ApiClient], object]] = {
     "checkout.completed": _completed,
     "checkout.underpaid": _underpaid,
     "checkout.expired": _expired,
@@ -103,6 +164,7 @@ CAUSES = {
     "checkout.transfer_confirmed": _completed,
     "inbox.opened": _opened,
     "inbox.closed": _closed,
+    **{f"{kind}.{what}": _of_kind(cause, kind) for kind in ("refund", "payout") for what, cause in SENT_BACK.items()},
 }
 
 

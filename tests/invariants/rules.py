@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from tests.factories import body_of
@@ -27,7 +28,7 @@ ALLOWED_MOVES = {
     ("underpaid", "expired"),
 }
 TOLD = ("completed", "expired", "underpaid")
-OPT_IN = "('checkout.processing', 'checkout.transfer_confirmed', 'inbox.opened', 'inbox.closed')"
+OPT_IN = tuple(settings.WEBHOOK_OPT_IN_TYPES)
 _EXCEPTIONAL = {
     "reversed": ["checkout.reversed"],
     "overpaid": ["checkout.restored"],

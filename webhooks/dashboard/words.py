@@ -31,6 +31,16 @@ EVENTS: Final = MappingProxyType(
         "checkout.transfer_confirmed": "One transfer of a checkout is final, be it a part or too much.",
         "inbox.opened": "Money waits in the inbox for a person.",
         "inbox.closed": "An inbox item is decided, or its money is back.",
+        "refund.claimed": "A buyer gave or changed the address of a refund.",
+        "refund.approved": "A refund is approved: it waits for your wallet.",
+        "refund.paid": "A refund is paid, and final. Again if it comes back after a reorg.",
+        "refund.reversed": "A reorg removed the transaction that paid a refund.",
+        "refund.ended": "A refund was cancelled, or its claim page expired.",
+        "payout.claimed": "A recipient gave or changed the address of a payout.",
+        "payout.approved": "A payout is approved: it waits for your wallet.",
+        "payout.paid": "A payout is paid, and final. Again if it comes back after a reorg.",
+        "payout.reversed": "A reorg removed the transaction that paid a payout.",
+        "payout.ended": "A payout was cancelled, or its claim page expired.",
     }
 )
 """What each type of event says, in a sentence."""

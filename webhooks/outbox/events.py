@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -139,7 +140,8 @@ class NewEvent:
 class OptInEvent:
     """An event of one of WEBHOOK_OPT_IN_TYPES: written only if a listed endpoint chose the type, and sent to such endpoints alone.
 
-    `occurrence` identifies it uniquely. `read` returns its subject, an object with an `id`; it is not called if nobody chose.
+    `occurrence` identifies it uniquely. `read` returns its subject, an object; it is not called if nobody chose. `checkout_id` finds
+    the envelope's `checkout_id` in it, which is its `id` by default.
     """
 
     merchant_id: int
@@ -147,6 +149,7 @@ class OptInEvent:
     type: str
     occurrence: str
     read: Callable[[], Mapping[str, Any]]
+    checkout_id: Callable[[Mapping[str, Any]], str] = itemgetter("id")
 
     @property
     def offer(self) -> "Offer":
@@ -160,7 +163,7 @@ class OptInEvent:
             merchant_id=self.merchant_id,
             mode=self.mode,
             type=self.type,
-            subject_id=subject["id"],
+            subject_id=self.checkout_id(subject),
             occurrence=self.occurrence,
             data=json.dumps(subject),
             url=None,
