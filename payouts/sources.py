@@ -22,6 +22,8 @@ from x402.models import X402Payment
 _NOTICES: Final = (InboxReason.REVERSED, InboxReason.RIVAL)
 """Reasons of items about money that was credited."""
 _NOTHING: Final = Return()
+# A person's mark is for all of the money, and a refund, which resolves its item too, for as much as it sent.
+_BY_A_PAYOUT: Final = Q(transfer__sent_back__returned__gt=0)
 
 _GONE: Final = "The network reversed this payment, so there is nothing to send back."
 _UNFINAL: Final = "This payment is not final yet. Wait until it is."
@@ -84,11 +86,14 @@ def _spelled(source: Source) -> str:
 
 
 def _of_checkout(public_id: str, merchant_id: int, mode: Mode) -> list[Transfer]:
-    """Return what a checkout received: what was credited to it, and what came for it and waits in the inbox."""
+    """Return what a checkout received: what was credited to it, and what came for it and waits in the inbox, or was sent back from
+    there in part.
+    """
     checkout = Checkout.objects.filter(merchant=merchant_id, mode=mode, public_id=public_id).first()
     if checkout is None:
         raise NotFoundError("There is no such checkout.", param="source")
-    waiting = InboxItem.objects.filter(checkout=checkout, status=InboxStatus.OPEN).exclude(reason__in=_NOTICES)
+    ours = Q(status=InboxStatus.OPEN) | Q(status=InboxStatus.REFUNDED) & _BY_A_PAYOUT
+    waiting = InboxItem.objects.filter(ours, checkout=checkout).exclude(reason__in=_NOTICES)
     brought = Q(payment__checkout=checkout) | Q(pk__in=waiting.values("transfer"))
     found = list(Transfer.objects.filter(brought, merchant=merchant_id, mode=mode))
     if not found:
@@ -142,7 +147,7 @@ def _refuse_unready(ids: set[int]) -> None:
     if RefundNote.objects.filter(checkout__payments__transfer__in=ids).exists():
         raise ConflictError(_NOTED, param="source")
     items = InboxItem.objects.filter(transfer__in=ids).exclude(reason__in=_NOTICES)
-    if items.filter(status=InboxStatus.REFUNDED).exists():
+    if items.filter(status=InboxStatus.REFUNDED).exclude(_BY_A_PAYOUT).exists():
         raise ConflictError(_NOTED, param="source")
     standing = InboxDecision.objects.filter(item=OuterRef("pk"), done_at=None, undone_at=None, failed_at=None)
     if items.filter(Exists(standing)).exists():

@@ -15,6 +15,8 @@ from gateway.core.daily_totals import SumTable
 CountKey = tuple[int, str, str]
 
 CHECKOUT_COUNTS: Final = SumTable("checkouts_checkoutcount", ("merchant_id", "mode", "status"), ("value",))
+_VOLUME: Final = "round(COALESCE(c.accepted_amount, c.amount), 2)"
+"""What a completed checkout `c` adds to its day: its price, or the money that was accepted for it, each to a cent."""
 _COUNT = """
     INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value)
     SELECT * FROM unnest(%b::bigint[], %b::text[], %b::text[], %b::bigint[])
@@ -28,24 +30,24 @@ _ADD_TO_DAYS = """
     GROUP BY 1, 2, 3, 4, 5
 """
 # The day, chain and token of its completion, as `CHECKOUT_DAYS.raw` finds them.
-_ADD_VOLUMES = """
+_ADD_VOLUMES = f"""
     INSERT INTO checkouts_dailytotal
         (merchant_id, mode, day, chain, token, created, completed, expired, volume)
     SELECT c.merchant_id, c.mode, (c.paid_at AT TIME ZONE 'UTC')::date, last.chain, last.token, 0, 0, 0,
-        CASE c.exception WHEN 'reversed' THEN -c.amount ELSE c.amount END
+        {_VOLUME} * CASE c.exception WHEN 'reversed' THEN -1 ELSE 1 END
     FROM checkouts_checkout c
     CROSS JOIN LATERAL (
         SELECT t.chain, t.token FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
         WHERE p.checkout_id = c.id AND p.credited_at <= c.paid_at ORDER BY t.id DESC LIMIT 1
     ) last
     WHERE c.id = ANY(%s)
-"""
+"""  # noqa: S608 - a constant
 
 
 class DayChange(NamedTuple):
     """A checkout's contribution to its merchant's daily total.
 
-    `chain` and `token` are those it was paid by, else empty; `volume` is USD; `made` is the key of a created checkout.
+    `chain` and `token` are those it was paid by, else empty; `volume` is USD to a cent; `made` is the key of a created checkout.
     """
 
     merchant_id: int
@@ -73,7 +75,7 @@ def add_to_days(changes: Iterable[DayChange]) -> None:
 
 
 def add_volumes(turned: Sequence[Checkout]) -> None:
-    """Take the prices of checkouts that were reversed out of their days' volumes, and put those of restored ones back.
+    """Take reversed checkouts out of their days' volumes, and put restored ones back, with what they added to them.
 
     The rows have their new exceptions already.
     """
@@ -92,14 +94,14 @@ def count(changes: Counter[CountKey]) -> None:
 
 
 # A completed checkout counts under the chain and token of its last transfer credited by then; while it is reversed, without its
-# price.
+# volume.
 CHECKOUT_DAYS: Final = SumTable(
     "checkouts_dailytotal",
     ("merchant_id", "mode", "day", "chain", "token"),
     ("created", "completed", "expired", "volume"),
     least=("first_id",),
     greatest=("last_id",),
-    raw="""
+    raw=f"""
     SELECT merchant_id, mode, day, chain, token, sum(created)::bigint AS created, sum(completed)::bigint AS completed,
            sum(expired)::bigint AS expired, sum(volume)::numeric(38, 2) AS volume, min(made) AS first_id,
            max(made) AS last_id
@@ -116,7 +118,7 @@ CHECKOUT_DAYS: Final = SumTable(
           AND expires_at < %(until)s::date::timestamp AT TIME ZONE 'UTC'
         UNION ALL
         SELECT c.merchant_id, c.mode, (c.paid_at AT TIME ZONE 'UTC')::date, last.chain, last.token, 0, 1, 0,
-               CASE c.exception WHEN 'reversed' THEN 0 ELSE c.amount END, NULL
+               CASE c.exception WHEN 'reversed' THEN 0 ELSE {_VOLUME} END, NULL
         FROM checkouts_checkout c
         CROSS JOIN LATERAL (
             SELECT t.chain, t.token FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
@@ -126,6 +128,6 @@ CHECKOUT_DAYS: Final = SumTable(
           AND c.paid_at < %(until)s::date::timestamp AT TIME ZONE 'UTC'
     ) facts
     GROUP BY merchant_id, mode, day, chain, token
-""",
+""",  # noqa: S608 - a constant
     checks_last_day=True,
 )

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from accounts.audit.actors import Actor
 from checkouts.lifecycle.bells import ring_pages
+from checkouts.models import Checkout
 from checkouts.rows import AnyCheckout
 from checkouts.states import FINAL, CheckoutStatus
 from gateway.core.api.errors import ConflictError
@@ -43,6 +44,6 @@ def release_escrow(checkout: AnyCheckout, *, actor: Actor, now: datetime) -> boo
         )
     is_released = release(checkout.hold_subject, actor=actor, object_id=checkout.public_id, now=now)
     if is_released:
-        # Its page says that the money is held.
-        ring_pages([checkout.id])
+        # Its page says that the money is held, or its successor's does.
+        ring_pages([checkout.id, *Checkout.objects.filter(replaces=checkout.id).values_list("pk", flat=True)])
     return is_released

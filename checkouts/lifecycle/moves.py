@@ -29,7 +29,7 @@ from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import MOVES, CheckoutException, CheckoutStatus, InboxReason, InboxStatus, Received, derive_status
 from gateway.core import json
 from gateway.core.ids import new_id
-from gateway.core.money import from_units, readable, readable_units
+from gateway.core.money import from_units, readable, readable_units, round_to_cent
 from gateway.core.tracing import mark
 from wallets.networks import chain_spec
 from wallets.states import TransferState
@@ -226,8 +226,9 @@ def recompute(
     for checkout in checkouts:
         movement.follow(checkout, transfers.get(checkout.pk, []), now, confirmed)
     movement.write(transfers, now)
-    # For all checkouts, even those without a status move: a transfer may have become final or been removed.
-    ring_pages(checkout.pk for checkout in checkouts)
+    # For all checkouts, even those without a status move: a transfer may have become final or been removed. The page of an expired
+    # checkout tells what its successor made of its money.
+    ring_pages({checkout.pk for checkout in checkouts} | {one.replaces_id for one in checkouts if one.replaces_id})
 
 
 def expire(checkouts: Sequence[Checkout], *, now: datetime) -> None:
@@ -269,8 +270,6 @@ def complete_short(
     if sums.confirmed < needed_units(checkout.amount):
         checkout.accepted_amount = amount
     recompute([checkout], now=now, confirmed=confirmed, items=items)
-    # After the status: a constraint refuses a live checkout whose money was accepted.
-    Checkout.objects.filter(pk=checkout.pk).update(accepted_amount=checkout.accepted_amount)
 
 
 def received(transfers: Iterable[TransferRow], *, unvouched: Collection[int] = ()) -> Received:
@@ -482,7 +481,9 @@ def _day(checkout: Checkout, transfers: Sequence[TransferRow]) -> DayChange:
         return DayChange(*whose, day_of(checkout.expires_at), expired=1)
     # The newest recorded one, because the nightly check can determine it from the rows.
     last = transfers[-1]
-    return DayChange(*whose, day_of(checkout.paid_at), last.chain, last.token, completed=1, volume=checkout.amount)
+    # As `CHECKOUT_DAYS.raw` adds it up: the money that a person accepted, where it is less than the price.
+    volume = round_to_cent(checkout.amount if checkout.accepted_amount is None else checkout.accepted_amount)
+    return DayChange(*whose, day_of(checkout.paid_at), last.chain, last.token, completed=1, volume=volume)
 
 
 def _lost(checkout: Checkout, transfers: Sequence[TransferRow]) -> list[TransferRow]:
@@ -515,13 +516,15 @@ def _exception(checkout: Checkout, sums: Received, *, is_reversed: bool) -> Chec
     return CheckoutException.NONE
 
 
+# What was accepted is written with the status: a constraint refuses a live checkout whose money was accepted, and the day's
+# volume is read back where the checkout is reversed at once.
 _UPDATE = """
     UPDATE checkouts_checkout c
-    SET status = u.status, exception = u.exception, amount_received = u.received,
+    SET status = u.status, exception = u.exception, amount_received = u.received, accepted_amount = u.accepted,
         underpaid_reported = u.reported, event_count = u.event_count, paid_at = u.paid_at
-    FROM unnest(%b::bigint[], %b::text[], %b::text[], %s::numeric[], %s::numeric[], %b::int[],
+    FROM unnest(%b::bigint[], %b::text[], %b::text[], %s::numeric[], %s::numeric[], %s::numeric[], %b::int[],
                 %b::timestamptz[])
-         AS u(id, status, exception, received, reported, event_count, paid_at)
+         AS u(id, status, exception, received, accepted, reported, event_count, paid_at)
     WHERE c.id = u.id
 """
 
@@ -535,6 +538,7 @@ def _update(checkouts: Sequence[Checkout]) -> None:
                 [str(c.status) for c in checkouts],
                 [str(c.exception) for c in checkouts],
                 [c.amount_received for c in checkouts],
+                [c.accepted_amount for c in checkouts],
                 [c.underpaid_reported for c in checkouts],
                 [c.event_count for c in checkouts],
                 [c.paid_at for c in checkouts],

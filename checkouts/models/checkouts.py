@@ -197,8 +197,8 @@ class CheckoutCount(models.Model):
 class DailyTotal(models.Model):
     """A delta of a merchant's daily total (UTC); the rows of a day add up to it.
 
-    Created and expired ones have no chain: `chain` and `token` are empty. `volume` is the price, in USD, of completed ones.
-    A checkout expires on the day of its `expires_at`.
+    Created and expired ones have no chain: `chain` and `token` are empty. `volume` is the price, in USD, of completed ones;
+    of one that was accepted for less, what came, to a cent. A checkout expires on the day of its `expires_at`.
     """
 
     merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)

@@ -153,7 +153,7 @@ def _counts(installation: Florin) -> Iterator[str]:
     )
     summed = installation.database.rows(
         "SELECT count(*), count(paid_at), count(*) FILTER (WHERE status = 'expired'),"
-        " sum(amount) FILTER (WHERE paid_at IS NOT NULL AND exception <> 'reversed') FROM checkouts_checkout"
+        " sum(round(COALESCE(accepted_amount, amount), 2)) FILTER (WHERE paid_at IS NOT NULL AND exception <> 'reversed') FROM checkouts_checkout"
     )
     if [[n or 0 for n in row] for row in days] != [[n or 0 for n in row] for row in summed]:
         yield f"the kept days add up to {days}, the rows to {summed}"

@@ -301,7 +301,7 @@ def days_are_those_of_the_rows() -> None:
         "   SELECT merchant_id, mode, date(created_at AT TIME ZONE 'UTC') AS day, 1 AS c, 0 AS p, 0 AS e, 0 AS v"
         "    FROM checkouts_checkout"
         "   UNION ALL SELECT merchant_id, mode, date(paid_at AT TIME ZONE 'UTC'), 0, 1, 0,"
-        "     CASE exception WHEN 'reversed' THEN 0 ELSE amount END"
+        "     CASE exception WHEN 'reversed' THEN 0 ELSE round(COALESCE(accepted_amount, amount), 2) END"
         "    FROM checkouts_checkout WHERE status = 'completed'"
         "   UNION ALL SELECT merchant_id, mode, date(expires_at AT TIME ZONE 'UTC'), 0, 0, 1, 0"
         "    FROM checkouts_checkout WHERE status = 'expired') facts GROUP BY 1, 2, 3) r"

@@ -11,8 +11,10 @@ from accounts.states import Mode, Role
 from checkouts.models import InboxItem
 from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, RoleError
+from gateway.core.money import from_units
 from mails.models import OutgoingMail
 from payouts.approvals import standing_approvals, void_approvals
+from payouts.errors import AmountNotRefundableError
 from payouts.following import (
     COOLING,
     EXPECTED_FOR,
@@ -24,10 +26,12 @@ from payouts.following import (
 )
 from payouts.matching import names_of
 from payouts.models import Payout, PayoutRequest, PayoutSurplus
-from payouts.service import cancel_payout
+from payouts.service import Terms, cancel_payout, request_refund
+from payouts.sources import Source
 from payouts.states import PayoutException, PayoutStatus
+from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import DOLLAR
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON, body_of, make_merchant
 from tests.payouts.factories import (
     BUYER,
     OTHER_BUYER,
@@ -42,6 +46,7 @@ from tests.payouts.factories import (
 )
 from tests.wallets.days import make_watched
 from tests.wallets.transfers.told import told_transfer
+from tests.webhooks.listed.test_publishing import listed
 from wallets.models import Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.transfers.movements import (
@@ -52,6 +57,7 @@ from wallets.transfers.movements import (
     record_movements,
 )
 from wallets.watched.service import expect_payouts, watch_recipient
+from webhooks.models import Event
 
 pytestmark = pytest.mark.django_db
 
@@ -189,6 +195,43 @@ def test_a_refunds_sources_are_returned_and_its_item_of_the_inbox_is_refunded() 
     extra.refresh_from_db()
     reversal.refresh_from_db()
     assert (extra.status, extra.resolved_at, reversal.status) == (InboxStatus.REFUNDED, LATER, InboxStatus.OPEN)
+
+
+def refund_of_item(item: InboxItem, units: int | None) -> Payout:
+    """Ask for money of the inbox back, all that is left of it by default."""
+    source = Source(chain="base", tx_hash=item.transfer.tx_hash)
+    amount = None if units is None else from_units(units)
+    terms = Terms(address=BUYER)
+    return request_refund(item.merchant, mode=Mode.LIVE, source=source, amount=amount, terms=terms, now=NOON).payout
+
+
+def test_an_item_that_a_refund_resolves_rings_its_page_and_is_told_as_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rung: list[int] = []
+    monkeypatch.setattr("checkouts.inbox.service.ring_pages", rung.extend)
+    merchant = make_merchant()
+    listed(merchant, "https://chosen.example/", "inbox.closed")
+    item = extra_item(merchant=merchant)
+    till = Till(approved(refund_of_item(item, 5 * DOLLAR)))
+    till.send()
+    closed = Event.objects.filter(type="inbox.closed")
+    assert not closed.exists()
+    till.confirm()
+    assert rung == [item.checkout_id]
+    assert body_of(bytes(closed.get().body))["data"]["status"] == "refunded"
+
+
+def test_what_is_left_of_money_in_the_inbox_is_sent_back_after_a_part_of_it() -> None:
+    item = extra_item()
+    till = Till(approved(refund_of_item(item, 5 * DOLLAR)))
+    till.send()
+    till.confirm()
+    rest = refund_of_item(item, None)
+    assert int(rest.units) == 20 * DOLLAR
+    assert item.checkout is not None
+    with pytest.raises(AmountNotRefundableError):
+        refund_of_item(item, DOLLAR)
+    cancel_payout(rest, now=LATER)
+    assert int(refund_of(item.checkout).payout.units) == 45 * DOLLAR
 
 
 def test_a_reorg_before_it_is_final_sends_it_back(till: Till) -> None:

@@ -1,11 +1,13 @@
 """Short money accepted as full payment: which checkout completes, with what, when, and what is refused."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.db.models import Sum
 
 from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, FeeEntry
@@ -15,7 +17,7 @@ from checkouts.inbox.service import apply_decisions
 from checkouts.lifecycle.endings import note_refund
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.lifecycle.moves import expire
-from checkouts.models import Acceptance, Checkout
+from checkouts.models import Acceptance, Checkout, DailyTotal
 from checkouts.rows import credited_transfers
 from checkouts.states import CheckoutStatus, InboxAct
 from gateway.core.api.errors import ConflictError
@@ -36,6 +38,7 @@ from tests.checkouts.watcher import (
 )
 from tests.dashboard.people import make_member
 from tests.factories import checkout_counts, make_checkout, make_user
+from tests.totals import differences
 from wallets.transfers.returns import ReturnChange, change_returns, reserve_returns
 
 pytestmark = pytest.mark.django_db
@@ -101,6 +104,57 @@ def test_an_expired_checkout_stays_expired_and_its_successor_completes_with_less
     assert (body["metadata"], body["references"]["order_ref"]) == ({"cart": 7}, "o-1")
     assert shown(checkout)["replaced_by"] == successor.public_id
     assert checkout_counts(checkout.merchant) == {"completed": 1, "expired": 1}
+
+
+def volume() -> Decimal:
+    """What the days' sums say was taken, which is what their rows say."""
+    today = LATER.date()
+    assert differences(since=today, until=today + timedelta(days=1)) == []
+    total: Decimal = DailyTotal.objects.aggregate(sum=Sum("volume"))["sum"]
+    return total
+
+
+@pytest.mark.parametrize("make", [underpaid, expired])
+def test_the_days_count_the_money_that_came_and_not_the_price(make: Callable[[], Checkout]) -> None:
+    accept(make())
+    assert apply_acceptances(now=DONE) == 1
+    assert volume() == SHORT
+
+
+def test_parts_of_a_cent_are_rounded_once_for_each_checkout() -> None:
+    checkouts = [make_checkout() for _ in range(2)]
+    for checkout in checkouts:
+        pay(checkout, 20_005_000)
+        accept(checkout, Decimal("20.005"))
+    assert apply_acceptances(now=DONE) == 2
+    assert volume() == Decimal("40.02")
+
+
+def test_a_reversal_takes_out_of_its_day_what_was_counted() -> None:
+    checkout = underpaid()
+    accept(checkout)
+    apply_acceptances(now=DONE)
+    transfer, watcher = checkout.payments.get().transfer, Watcher(height=200)
+    watcher.loses(transfer)
+    attribute(now=DONE)
+    assert (fresh(checkout).exception, volume()) == ("reversed", 0)
+    watcher.finds_again(transfer)
+    watcher.confirms()
+    attribute(now=DONE)
+    assert (fresh(checkout).exception, volume()) == ("underpaid", SHORT)
+
+
+def test_one_that_lost_a_payment_before_it_was_accepted_is_reversed_at_once_and_counts_nothing() -> None:
+    checkout = make_checkout()
+    pay(checkout, 20 * DOLLAR)
+    lost = pay(checkout, 3 * DOLLAR)
+    Watcher().loses(lost)
+    attribute()
+    accept(checkout)
+    apply_acceptances(now=DONE)
+    held = fresh(checkout)
+    assert (held.status, held.exception, held.accepted_amount) == ("completed", "reversed", SHORT)
+    assert volume() == 0
 
 
 def test_late_money_that_comes_before_it_takes_effect_is_taken_too() -> None:
