@@ -11,3 +11,17 @@ CREATE TRIGGER payout_final_status_guard
     FOR EACH ROW
     WHEN (OLD.status IN ('paid', 'cancelled', 'expired') AND NEW.status IS DISTINCT FROM OLD.status)
     EXECUTE FUNCTION payout_final_status_guard();
+
+-- A payout is handed out in one batch. It leaves a cancelled one, and only then is free for another.
+
+CREATE FUNCTION payout_of_one_batch() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'payout % is in a batch', OLD.public_id
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'payout_of_one_batch';
+END $$;
+
+CREATE TRIGGER payout_of_one_batch
+    BEFORE UPDATE OF batch_id ON payouts_payout
+    FOR EACH ROW
+    WHEN (OLD.batch_id IS NOT NULL AND NEW.batch_id IS NOT NULL AND NEW.batch_id <> OLD.batch_id)
+    EXECUTE FUNCTION payout_of_one_batch();

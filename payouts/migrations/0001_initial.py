@@ -199,5 +199,5 @@ class Migration(migrations.Migration):
             model_name='payoutsource',
             constraint=models.CheckConstraint(condition=models.Q(('units__gt', 0)), name='payout_source_units_positive'),
         ),
-        migrations.RunSQL((Path(__file__).parents[1] / 'triggers.sql').read_text(), 'DROP FUNCTION payout_final_status_guard() CASCADE'),
+        migrations.RunSQL((Path(__file__).parents[1] / 'triggers.sql').read_text(), 'DROP FUNCTION payout_final_status_guard(), payout_of_one_batch() CASCADE'),
     ]
