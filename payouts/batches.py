@@ -8,31 +8,38 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.models import Merchant
 from accounts.states import Mode
 from accounts.team.service import mail_owners
-from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from gateway.core.ids import new_id
 from gateway.core.money import from_units
 from payouts.approvals import recheck_approval
+from payouts.authorizations import Domain, domain_of, end_of, frozen
 from payouts.following import EXPECTED_FOR
 from payouts.instructions import SHOWN_DIGITS, Line, PayingOrder, order_of, read_line
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
+from wallets.browser_wallets import final_time
+from wallets.chains.base import ChainError
 from wallets.models import WatchedWallet
 from wallets.networks import chain_spec
 from wallets.selectors import chain_health
 from wallets.watched.service import expect_payouts, watch_wallet
 
+log = structlog.get_logger(__name__)
+
 MOST_IN_A_BATCH: Final = 500
 _BY_CALLS: Final = frozenset({Method.CALLS, Method.SAFE})
-METHODS: Final = (Method.CALLS, Method.SAFE, Method.LIST)
+METHODS: Final = (Method.AUTHORIZATION, Method.CALLS, Method.SAFE, Method.LIST)
 """The methods that a batch can be paid by here, the safest first."""
 
 
@@ -56,27 +63,43 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
     """Freeze approved payouts into a batch, watch the wallet that pays them, and tell owners.
 
     Raises InvalidRequestError for what no batch can be, and ConflictError (state_conflict) if a payout is not approved,
-    is in another batch, or its chain is not read: nobody would see it paid.
+    is in another batch, or its chain is not read: nobody would see it paid. UnavailableError if a node must say how its token is
+    signed for, and none does.
     """
     if not 0 < len(set(wanted.payouts)) <= MOST_IN_A_BATCH:
         raise InvalidRequestError(f"Choose from 1 to {MOST_IN_A_BATCH} payouts.", param="payouts")
     chosen = list(Payout.objects.of(merchant.pk, mode).filter(public_id__in=wanted.payouts).order_by("pk"))
     if len(chosen) != len(set(wanted.payouts)):
         raise InvalidRequestError("Some of these payouts do not exist.", param="payouts")
+    domain = _domain(chosen[0]) if wanted.method == Method.AUTHORIZATION else None
     # In transactions of their own: a void approval stays void, whatever becomes of the batch.
     for payout in chosen:
         recheck_approval(payout, now=now)
-    return _make(chosen, wanted, actor=actor, now=now)
+    return _make(chosen, wanted, domain, actor=actor, now=now)
+
+
+def _domain(payout: Payout) -> Domain:
+    """Return how the payout's token is signed for. Raises InvalidRequestError, UnavailableError."""
+    spec = chain_spec(payout.chain)
+    try:
+        domain = domain_of(spec, payout.token)
+    except ChainError as error:
+        raise UnavailableError(f"{spec.title} does not answer; try again in a moment.") from error
+    if domain is None:
+        raise InvalidRequestError(f"Wallets of {spec.title} cannot be asked like that.", param="method")
+    return domain
 
 
 @transaction.atomic
-def _make(chosen: Sequence[Payout], wanted: Wanted, *, actor: Actor, now: datetime) -> PayoutBatch:
+def _make(
+    chosen: Sequence[Payout], wanted: Wanted, domain: Domain | None, *, actor: Actor, now: datetime
+) -> PayoutBatch:
     merchant, mode, chain = chosen[0].merchant, Mode(chosen[0].mode), chosen[0].chain
     # Before the payouts: it locks the merchant.
     wallet, _ = watch_wallet(merchant, mode=mode, chain=chain, address=wanted.wallet, actor=actor, now=now)
     payouts = list(Payout.objects.filter(pk__in=[payout.pk for payout in chosen]).locked())
     _refuse(payouts, wanted.method, wallet)
-    batch = _write(payouts, wallet, wanted.method, actor=actor, now=now)
+    batch = _write(payouts, wallet, wanted.method, domain, actor=actor, now=now)
     expect_payouts([wallet.pk], until=now + EXPECTED_FOR)
     if mode == Mode.TEST:
         plan_outflows(payouts, wallet, now=now)
@@ -96,7 +119,7 @@ def _make(chosen: Sequence[Payout], wanted: Wanted, *, actor: Actor, now: dateti
 
 @transaction.atomic
 def cancel_batch(batch: PayoutBatch, *, actor: Actor, now: datetime) -> PayoutBatch:
-    """Ask for a batch's payouts back. They stay locked until what was handed out should no longer be paid.
+    """Ask for a batch's payouts back. They stay locked until what was handed out can, or should, no longer be paid.
 
     Raises ConflictError (state_conflict) if the batch is not open.
     """
@@ -113,25 +136,31 @@ def cancel_batch(batch: PayoutBatch, *, actor: Actor, now: datetime) -> PayoutBa
 
 
 def close_batches(*, now: datetime) -> int:
-    """Close batches whose payouts are all paid, and cancelled ones that cooled down; return how many.
+    """Close batches whose payouts are all paid, cancelled ones that cooled down, and ended ones; return how many.
 
-    Payouts of a cooled batch without an outflow are approved again, once their chain was read past the wait.
+    Payouts of those without an outflow are approved again, once their chain was read past the end or the wait. Where what was
+    handed out has an end, the chain's final head must have passed it, too.
     """
-    unclosed = PayoutBatch.objects.exclude(status=BatchStatus.CLOSED)
-    ended = list(unclosed.exclude(payouts__status=PayoutStatus.SENDING))
-    cooled = unclosed.filter(status=BatchStatus.CANCELLED, cooling_until__lte=now, payouts__status=PayoutStatus.SENDING)
+    unclosed = PayoutBatch.objects.exclude(status=BatchStatus.CLOSED).order_by("pk")
+    paid = list(unclosed.exclude(payouts__status=PayoutStatus.SENDING))
+    over = Q(status=BatchStatus.CANCELLED, cooling_until__lte=now) | Q(status=BatchStatus.OPEN, valid_until__lte=now)
+    waited = unclosed.filter(over, payouts__status=PayoutStatus.SENDING)
     read = _read_until(now=now)
-    free = [batch for batch in cooled.distinct() if _is_past(batch, read)]
-    return sum(_close(batch.pk, now=now) for batch in (*ended, *free))
+    free = [batch for batch in waited.distinct() if _is_past(batch, read) and _has_ended(batch)]
+    closed = sum(_close(batch.pk, frees=False, now=now) for batch in paid)
+    return closed + sum(_close(batch.pk, frees=True, now=now) for batch in free)
 
 
 @transaction.atomic
-def _close(batch_id: int, *, now: datetime) -> bool:
-    """Close a batch unless an outflow of it is on its way; return whether it is closed now."""
+def _close(batch_id: int, *, frees: bool, now: datetime) -> bool:
+    """Close a batch unless an outflow of it is on its way; return whether it is closed now.
+
+    With `frees`, its payouts without an outflow are approved again first.
+    """
     payouts = list(Payout.objects.filter(batch=batch_id).locked())
     batch = PayoutBatch.objects.select_for_update(no_key=True).get(pk=batch_id)
     sending = [payout for payout in payouts if payout.status == PayoutStatus.SENDING]
-    if batch.status == BatchStatus.CANCELLED:
+    if frees:
         for payout in sending:
             if payout.movement_id is None:
                 payout.status, payout.batch = PayoutStatus.APPROVED, None
@@ -152,8 +181,19 @@ def _is_past(batch: PayoutBatch, read: dict[str, datetime | None]) -> bool:
     """Whether whatever was paid before the wait ended has been seen."""
     if batch.mode != Mode.LIVE:
         return True
-    known = read.get(batch.chain)
-    return known is not None and batch.cooling_until is not None and known >= batch.cooling_until
+    known, end = read.get(batch.chain), batch.cooling_until or batch.valid_until
+    return known is not None and end is not None and known >= end
+
+
+def _has_ended(batch: PayoutBatch) -> bool:
+    """Whether no block to come can pay what was handed out, as far as that can be known: without an end, the wait is a guess."""
+    if batch.mode != Mode.LIVE or batch.valid_until is None:
+        return True
+    try:
+        return final_time(chain_spec(batch.chain)) >= batch.valid_until
+    except ChainError as error:
+        log.warning("whether a batch has ended is not known", chain=batch.chain, error=str(error))
+        return False
 
 
 def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) -> None:
@@ -174,7 +214,13 @@ def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) ->
 
 
 def _write(
-    payouts: Sequence[Payout], wallet: WatchedWallet, method: Method, *, actor: Actor, now: datetime
+    payouts: Sequence[Payout],
+    wallet: WatchedWallet,
+    method: Method,
+    domain: Domain | None,
+    *,
+    actor: Actor,
+    now: datetime,
 ) -> PayoutBatch:
     public_id = new_id("pob_test" if wallet.mode == Mode.TEST else "pob_live")
     order = _order(public_id, wallet.chain, payouts[0].token, payouts)
@@ -187,17 +233,31 @@ def _write(
         wallet=wallet,
         method=method,
         digest=bytes.fromhex(order.digest()),
+        valid_until=end_of(now) if domain is not None else None,
         created_by=actor.person,
         created_at=now,
     )
-    raw = {line.payout_id: line.raw() for line in order.lines}
+    lines = {line.payout_id: line for line in order.lines}
     PayoutRequest.objects.bulk_create(
-        PayoutRequest(payout=payout, batch=batch, raw=raw[payout.public_id], created_at=now) for payout in payouts
+        PayoutRequest(
+            payout=payout,
+            batch=batch,
+            raw=_raw(payout, lines[payout.public_id], domain, batch.valid_until),
+            valid_until=batch.valid_until,
+            created_at=now,
+        )
+        for payout in payouts
     )
     for payout in payouts:
         payout.status, payout.batch = PayoutStatus.SENDING, batch
         payout.save(update_fields=["status", "batch"])
     return batch
+
+
+def _raw(payout: Payout, line: Line, domain: Domain | None, valid_until: datetime | None) -> bytes:
+    if domain is None or valid_until is None:
+        return line.raw()
+    return frozen(payout, line, domain, valid_until=valid_until)
 
 
 def _order(batch_id: str, chain: str, token: str, payouts: Iterable[Payout]) -> PayingOrder:

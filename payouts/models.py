@@ -20,6 +20,7 @@ from payouts.states import (
     PayoutKind,
     PayoutStatus,
     StepKind,
+    Trouble,
 )
 from settlements.models import GasTransaction
 from wallets.models import Transfer, WatchedMovement, WatchedWallet
@@ -224,6 +225,8 @@ class PayoutRequest(models.Model):
     # Until when the chain accepts it; null: for ever.
     valid_until = models.DateTimeField(null=True)
     gas_transaction = models.ForeignKey(GasTransaction, models.PROTECT, null=True, related_name="+")
+    # Why it was signed and is not sent, as of the last look.
+    trouble = models.CharField(max_length=7, choices=Trouble, blank=True, default=Trouble.NONE, db_default="")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -62,6 +62,24 @@ class Method(TextChoices):
     LIST = "list"
 
 
+ENDING: Final = frozenset({Method.AUTHORIZATION, Method.TRANSACTION, Method.MESSAGES})
+"""The methods whose requests end by themselves, as the chain can show."""
+
+
+class Trouble(TextChoices):
+    """Why the gas account has not sent what a paying wallet signed."""
+
+    NONE = ""
+    # No gas account can pay for it now, or this merchant's payments took their part of the day's gas.
+    GAS = "gas"
+    # The paying wallet has too little of the token.
+    FUNDS = "funds"
+    # The token knows the nonce: it paid, and its outflow is on the way here, or the wallet cancelled it.
+    USED = "used"
+    # The token refuses it for another reason: a blocked address, for example.
+    REFUSED = "refused"
+
+
 class PayoutScenario(TextChoices):
     """What becomes of a payout of test mode once it was handed out to be signed."""
 

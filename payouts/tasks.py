@@ -7,6 +7,7 @@ from accounts.merchants.payout_rules import apply_payout_rules
 from payouts.batches import close_batches
 from payouts.check import check_payouts
 from payouts.following import follow_movements, recheck_payouts
+from payouts.relays import send_signed
 from payouts.service import cancel_sourceless, expire_claims
 from payouts.testmode import play_outflows
 
@@ -22,6 +23,12 @@ def expire_claims_task() -> int:
 def close_batches_task() -> int:
     """Close batches that are paid, and free the payouts of cancelled ones that cooled down."""
     return close_batches(now=timezone.now())
+
+
+@shared_task(name="payouts.send_signed")
+def send_signed_task() -> int:
+    """Send what paying wallets signed, by our gas accounts."""
+    return send_signed(now=timezone.now())
 
 
 @shared_task(name="payouts.apply_rules")

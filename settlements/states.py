@@ -14,6 +14,8 @@ class Purpose(TextChoices):
     SWEEP = "sweep"
     # Carries out a payer's signed authorisation.
     X402 = "x402"
+    # Carries out the authorisation of a paying wallet, which pays a payout.
+    RELAY = "relay"
     # Empty: fills a gap in the nonces.
     CANCEL = "cancel"
 

@@ -1,11 +1,12 @@
-"""Payments that a buyer's own wallet signs, prepared with the chain's nodes.
+"""Payments that a person's own wallet signs, prepared with the chain's nodes, and how far the nodes' final blocks are.
 
 Nothing here moves money. A signed payment is seen by watchers like any other.
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 
+from wallets.chains.base import BlockAdapter
 from wallets.chains.family import Cashier, ChainSpec, PaymentOrder, PreparedPayment
 from wallets.chains.registry import KeptPerThread, open_pool
 
@@ -18,6 +19,26 @@ def prepare_payment(spec: ChainSpec, order: PaymentOrder, *, now: datetime, unti
 def send_payment(spec: ChainSpec, raw: bytes, signature: bytes) -> None:
     """Send the result of `prepare_payment` with the payer's signature. Raises ChainError, TransactionRefusedError."""
     _cashiers.of(spec).send(raw, signature)
+
+
+def final_time(spec: ChainSpec) -> datetime:
+    """Return the time of a chain's newest final block, or of one shortly before it. Raises ChainError.
+
+    Nothing that had to be in an earlier block can be in the chain any more, unless it is there already.
+    """
+    pool = open_pool(spec)
+    adapter = spec.family.open_adapter(spec, pool)
+    try:
+        head = adapter.head()
+        height = adapter.final_height(head, read_height=head.block.height)
+        if height == head.block.height:
+            return head.block.time
+        if spec.family.reads_accounts:
+            return spec.family.open_times(spec, pool).at(height).time
+        [block] = cast("BlockAdapter", adapter).blocks([max(height, 0)])
+        return block.time
+    finally:
+        adapter.close()
 
 
 def _open_cashier(spec: ChainSpec) -> Cashier:

@@ -37,6 +37,7 @@ TIMETABLE: Final = {
     "settle subscriptions": _every(5, "links.settle_subscriptions"),
     "plan reminders": _every(300, "links.plan_reminders"),
     "close batches of payouts": _every(30, "payouts.close_batches"),
+    "send signed payouts": _every(5, "payouts.send_signed"),
     "apply rules of payouts": _every(60, "payouts.apply_rules"),
     "check refunds": _every(86_400, "payouts.check"),
     "expire claims of payouts": _every(60, "payouts.expire_claims"),

@@ -1,7 +1,8 @@
 """Paying: choosing a wallet and a method for approved payouts, and the batch's page with what the wallet is given."""
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from django import forms
 from django.contrib import messages
@@ -15,15 +16,18 @@ from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.page.qr import QrCode, qr_code
-from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import ConflictError, GatewayError, InvalidRequestError, UnavailableError
 from gateway.core.exports import csv_response
 from gateway.core.money import from_units, readable_units
 from gateway.core.web.form_errors import add_refusal
+from payouts.authorizations import authorization_of, domain_of, take_signature
 from payouts.batches import MOST_IN_A_BATCH, Wanted, batch_order, cancel_batch, make_batch
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
 from payouts.instructions import CSV_HEADER, SHOWN_DIGITS, PayingOrder
-from payouts.models import PayoutBatch
-from payouts.states import BatchStatus, Method, PayoutStatus
+from payouts.models import PayoutBatch, PayoutRequest
+from payouts.states import ENDING, BatchStatus, Method, PayoutStatus, Trouble
+from wallets.chains.base import ChainError
+from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, marked
 from wallets.models import WatchedBalance
 from wallets.networks import chain_spec, decimals_of, shown_address
@@ -33,6 +37,11 @@ _LONGEST_ID: Final = 40
 CODES_AT_ONCE: Final = 20
 
 METHODS: Final = (
+    (
+        Method.AUTHORIZATION,
+        "Sign, and we send",
+        "Your wallet signs each payment, without gas; our gas account sends it. The token accepts each payout once.",
+    ),
     (Method.CALLS, "Sign in this browser", "Your wallet is asked once for all of them, or for one after the other."),
     (Method.SAFE, "Safe file", "For a Safe: open the file in its Transaction Builder. Signers compare the digest."),
     (Method.LIST, "List and QR codes", "For an exchange, a hardware wallet or a phone: a CSV file and codes to scan."),
@@ -66,16 +75,17 @@ def pay(request: SeatedRequest) -> HttpResponse:
         messages.error(request, "Select approved payouts of one network and token.")
         return HttpResponseRedirect(f"{request.seat.url('dashboard_payouts')}?status=pay")
     [group] = groups
-    methods = [(method.value, label) for method, label, _ in _methods_on(group.chain)]
+    offered = _methods_for(group)
+    methods = [(method.value, label) for method, label, _ in offered]
     if "method" not in request.POST:
         known = receiving_wallets(request.seat.merchant.pk).get(group.chain, "")
         form = PayForm(
             initial={"wallet": shown_address(known) if known else "", "method": methods[0][0]}, methods=methods
         )
-        return _pay_page(request, group, form)
+        return _pay_page(request, group, form, offered)
     form = PayForm(request.POST, methods=methods)
     if not form.is_valid():
-        return _pay_page(request, group, form, status=422)
+        return _pay_page(request, group, form, offered, status=422)
     wanted = Wanted(
         [payout.public_id for payout in chosen],
         form.cleaned_data["wallet"].strip(),
@@ -88,10 +98,10 @@ def pay(request: SeatedRequest) -> HttpResponse:
         add_refusal(form, error)
         if error.param == "address":
             form.add_error("wallet", error.message)
-        return _pay_page(request, group, form, status=422)
-    except ConflictError as error:
+        return _pay_page(request, group, form, offered, status=422)
+    except (ConflictError, UnavailableError) as error:
         form.add_error(None, error.message)
-        return _pay_page(request, group, form, status=409)
+        return _pay_page(request, group, form, offered, status=error.status)
     return HttpResponseRedirect(seat.url("dashboard_payout_batch", batch_id=made.public_id))
 
 
@@ -107,13 +117,68 @@ def batch(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
         context["calls"] = [
             call | {"id": f"{batch_id}/{line.payout_id}"} for line, call in calls if line.payout_id in unseen
         ]
+    if found.method == Method.AUTHORIZATION and found.mode == Mode.LIVE:
+        context |= _signing(found)
     return render(request, "dashboard/payouts/batch.html", context)
+
+
+_TROUBLES: Final = {
+    Trouble.GAS: "Our gas account cannot pay for {count} of them now. They are sent once it can.",
+    Trouble.FUNDS: "The paying wallet holds too little for {count} of them. They are sent once it holds enough.",
+    Trouble.USED: "{count} of them were sent or taken back already, as the token says. We look for their payments.",
+    Trouble.REFUSED: "The token refuses {count} of them: it may have blocked an address. They are tried until their time is over.",
+}
+
+
+def _signing(found: PayoutBatch) -> dict[str, Any]:
+    """Return what of an open batch is to be signed, what is signed, and why some of that is not sent.
+
+    What the gas account cannot pay for, any wallet may send with its own gas: the token accepts each signature once.
+    """
+    rows = list(
+        found.requests.select_related("payout", "batch__wallet")
+        .filter(payout__batch=found, payout__status=PayoutStatus.SENDING, payout__movement=None)
+        .order_by("payout__public_id")
+    )
+    if found.status != BatchStatus.OPEN:
+        return {"signed": sum(row.signature is not None for row in rows)}
+    unsigned = [row for row in rows if row.signature is None]
+    counts = Counter(Trouble(row.trouble) for row in rows if row.signature is not None and row.trouble)
+    context: dict[str, Any] = {
+        "signed": len(rows) - len(unsigned),
+        "troubles": [_TROUBLES[trouble].format(count=count) for trouble, count in sorted(counts.items())],
+        "authorizations": [
+            {"payout": row.payout.public_id, "typed": authorization_of(row).typed()} for row in unsigned
+        ],
+    }
+    if not unsigned and (calls := [_own_gas(row) for row in rows if row.trouble == Trouble.GAS]):
+        context["calls"] = calls
+    return context
+
+
+def _own_gas(row: PayoutRequest) -> dict[str, str]:
+    call = authorization_of(row).call(bytes(row.signature or b""))
+    return {"to": call.to, "data": f"0x{call.data.hex()}", "id": f"{row.batch.public_id}/{row.payout.public_id}"}
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def sign(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
+    """Take the paying wallet's signature of one payout, from the page's script."""
+    found = _open(request.seat, batch_id)
+    payout_id, signature = request.POST.get("payout", ""), request.POST.get("signature", "")
+    if "\x00" in payout_id:  # PostgreSQL would refuse the statement
+        raise Http404
+    try:
+        take_signature(found, payout_id, signature, now=timezone.now())
+    except GatewayError as error:
+        return HttpResponse(error.message, status=error.status, content_type="text/plain; charset=utf-8")
+    return HttpResponse(status=204)
 
 
 @seated(get=Act.RUN_PAYMENTS)
 def csv_list(request: SeatedRequest, *, batch_id: str) -> HttpResponseBase:
     """Send the list as CSV. Its SHA-256 is the batch's digest."""
-    found = _open(request.seat, batch_id)
+    found = _endless(request.seat, batch_id)
     order = batch_order(found)
     return csv_response(_file_name(found), CSV_HEADER, order.rows(), for_people=False)
 
@@ -121,7 +186,7 @@ def csv_list(request: SeatedRequest, *, batch_id: str) -> HttpResponseBase:
 @seated(get=Act.RUN_PAYMENTS)
 def safe_file(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Send the file for the transaction builder of the paying Safe."""
-    found = _open(request.seat, batch_id)
+    found = _endless(request.seat, batch_id)
     order = batch_order(found)
     if not order.takes_calls:
         raise Http404
@@ -143,7 +208,7 @@ class CodeCard:
 @seated(get=Act.RUN_PAYMENTS)
 def codes(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Show QR codes of the payments that were not seen yet, some at a time."""
-    found = _open(request.seat, batch_id)
+    found = _endless(request.seat, batch_id)
     order = batch_order(found)
     unseen = _unseen(found)
     waiting = [line for line in order.lines if line.payout_id in unseen]
@@ -173,15 +238,31 @@ def cancel(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     return HttpResponseRedirect(request.seat.url("dashboard_payout_batch", batch_id=batch_id))
 
 
-def _methods_on(chain: str) -> list[tuple[Method, str, str]]:
-    """Return the methods that wallets of a chain know, each with its name and a sentence."""
-    family = chain_spec(chain).family
-    takes_calls = family.transfer_data(family.nobody, 1) is not None
-    return [method for method in METHODS if takes_calls or method[0] not in _BY_CALLS]
+Offer: TypeAlias = tuple[Method, str, str]
+"""A method, its name, and a sentence about it."""
 
 
-def _pay_page(request: SeatedRequest, group: PayGroup, form: PayForm, status: int = 200) -> HttpResponse:
-    context = {"group": group, "form": form, "methods": _methods_on(group.chain), "short": _short(request.seat, group)}
+def _methods_for(group: PayGroup) -> list[Offer]:
+    """Return the methods that can pay a chain's token."""
+    spec = chain_spec(group.chain)
+    takes_calls = spec.family.transfer_data(spec.family.nobody, 1) is not None
+    without = set() if takes_calls else {*_BY_CALLS}
+    if not _is_signed_for(spec, group.token):
+        without.add(Method.AUTHORIZATION)
+    return [offer for offer in METHODS if offer[0] not in without]
+
+
+def _is_signed_for(spec: ChainSpec, token: str) -> bool:
+    try:
+        return domain_of(spec, token) is not None
+    except ChainError:
+        return False
+
+
+def _pay_page(
+    request: SeatedRequest, group: PayGroup, form: PayForm, offered: list[Offer], status: int = 200
+) -> HttpResponse:
+    context = {"group": group, "form": form, "methods": offered, "short": _short(request.seat, group)}
     return render(request, "dashboard/payouts/pay.html", context, status=status)
 
 
@@ -218,6 +299,14 @@ def _open(seat: Seat, batch_id: str) -> PayoutBatch:
     return found
 
 
+def _endless(seat: Seat, batch_id: str) -> PayoutBatch:
+    """Return an open batch that is paid by what never ends. Raises Http404: others are free again at their end, and a list would not be."""
+    found = _open(seat, batch_id)
+    if found.method in ENDING:
+        raise Http404
+    return found
+
+
 def _unseen(found: PayoutBatch) -> set[str]:
     """Return the public ids of a batch's payouts that no outflow pays yet."""
     return set(found.payouts.filter(status=PayoutStatus.SENDING, movement=None).values_list("public_id", flat=True))
@@ -225,6 +314,16 @@ def _unseen(found: PayoutBatch) -> set[str]:
 
 def _file_name(found: PayoutBatch) -> str:
     return f"payouts-{found.chain}-{found.token.lower()}-{bytes(found.digest).hex()[:SHOWN_DIGITS]}"
+
+
+_CANCEL_LISTED: Final = (
+    "Do this only if nobody signed or sent it. Its payouts stay locked for a while, because a list or file that is still around can be "
+    "paid. A second payment would be seen and reported, but not prevented."
+)
+_CANCEL_SIGNED: Final = (
+    "We send nothing more of it. Its payouts stay locked until the time of what was signed is over: until then it can be paid, and "
+    "after that it cannot."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,4 +363,6 @@ def _context(found: PayoutBatch, order: PayingOrder) -> dict[str, Any]:
         "is_cooling": found.status == BatchStatus.CANCELLED,
         "takes_calls": order.takes_calls,
         "method": Method(found.method),
+        "ends": found.method in ENDING,
+        "cancel_words": _CANCEL_SIGNED if found.valid_until else _CANCEL_LISTED,
     }

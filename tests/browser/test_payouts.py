@@ -1,18 +1,24 @@
 """Refunds and payouts in a real browser: the claim page without scripts, approving, and paying from a wallet."""
 
+import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from eth_account import Account
 from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts.audit.actors import Actor
 from accounts.states import Mode
+from localnet.anvil import Anvil
+from localnet.tokens import balance_of
 from payouts.batches import Wanted
 from payouts.batches import make_batch as hand_out
 from payouts.claims import claim_code
 from payouts.models import Payout, PayoutBatch
+from payouts.relays import send_signed
 from payouts.service import cancel_payout, conclude_payout, set_address
 from payouts.states import AddressBy, Method, PayoutStatus
 from tests.browser.conftest import StubWallet, WalletRefusalError
@@ -115,9 +121,9 @@ def ready(desk: Desk, count: int = 2) -> list[Payout]:
     return [approved(payout, desk.user) for payout in made]
 
 
-def batch_of(desk: Desk, payouts: list[Payout], method: Method) -> PayoutBatch:
+def batch_of(desk: Desk, payouts: list[Payout], method: Method, now: datetime = NOON) -> PayoutBatch:
     wanted = Wanted([payout.public_id for payout in payouts], WALLET, method)
-    return hand_out(desk.merchant, Mode.LIVE, wanted, actor=Actor(desk.user), now=NOON)
+    return hand_out(desk.merchant, Mode.LIVE, wanted, actor=Actor(desk.user), now=now)
 
 
 def test_an_owner_refunds_approves_and_hands_out(open_desk: Callable[..., Page], owner: Desk) -> None:
@@ -218,3 +224,35 @@ def test_after_a_refusal_in_the_middle_only_the_rest_is_asked_for(open_desk: Cal
     # The one that was declined was asked for again, and none that was sent.
     assert len(sent) == 4
     assert len(set(sent)) == 3
+
+
+def test_a_wallet_signs_each_payment_and_our_gas_account_sends_them(
+    open_desk: Callable[..., Page], owner: Desk, base_node: Anvil, usdc: str, time_machine: Any
+) -> None:
+    now = datetime.fromtimestamp(int(base_node.block()["timestamp"], 16), UTC)
+    time_machine.move_to(now, tick=True)
+    batch = batch_of(owner, ready(owner), Method.AUTHORIZATION, now=now)
+    key = base_node.accounts[1].key
+    answers = iter([None, 4001, None])
+
+    def answer(method: str, params: list[Any]) -> str:
+        assert method == "eth_signTypedData_v4"
+        if code := next(answers):
+            raise WalletRefusalError(code, "User rejected the request.")
+        return "0x" + bytes(Account.sign_typed_data(key, full_message=json.loads(params[1])).signature).hex()
+
+    wallet = StubWallet(WALLET, 1, answer)
+    page = open_desk(owner, "dashboard_payout_batch", {"batch_id": batch.public_id})
+    wallet.install(page)
+    page.reload()
+    button = page.get_by_role("button", name="Sign with Test Wallet")
+    expect(button).to_be_visible()
+    assert look(page, "dashboard-payout-authorize") == []
+    button.click()
+    expect(page.get_by_text("You declined it in your wallet. What you signed before is kept.")).to_be_visible()
+    button.click()
+    expect(page.get_by_text("2 signed, 0 to sign")).to_be_visible()
+    # What was signed before the refusal was not asked for again.
+    assert len(wallet.named("eth_signTypedData_v4")) == 3
+    assert send_signed(now=now) == 2
+    assert [balance_of(base_node, usdc, address) for address in (BUYER, OTHER_BUYER)] == [5_000_000, 5_000_001]

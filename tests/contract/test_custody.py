@@ -124,6 +124,13 @@ SAID: Final = {
         "x402/exact/test_large.py::test_nothing_is_sent_until_a_second_node_knows_what_was_sold"
     ],
     "For expensive goods": [],
+    "Payouts": [],
+    "Florin has no key of the wallet": ["payouts/test_api.py::test_a_key_asks_and_no_scope_approves_or_signs"],
+    "What a wallet signs for our gas account": [
+        "payouts/test_authorizations.py::test_a_nonce_pays_a_payout_once",
+        "payouts/test_authorizations.py::test_what_is_signed_is_all_that_the_wallet_shows",
+    ],
+    "A hostile server can lie": [],
     "The server": [],
     "Anyone who controls it": [],
     "Compare the receiving wallets": [],

@@ -15,7 +15,7 @@ from x402.exact.evm import contracts
 from x402.exact.evm.contracts import BALANCE_OF, Call, Function
 from x402.exact.inputs import StandardRequest
 
-_TYPES: Final[Types] = {
+TYPES: Final[Types] = {
     "TransferWithAuthorization": {
         "from": "address",
         "to": "address",
@@ -25,12 +25,12 @@ _TYPES: Final[Types] = {
         "nonce": "bytes32",
     }
 }
-_TERMS: Final = tuple(_TYPES["TransferWithAuthorization"].values())
-_BY_KEY: Final = Function("transferWithAuthorization", (*_TERMS, "uint8", "bytes32", "bytes32"))
+_TERMS: Final = tuple(TYPES["TransferWithAuthorization"].values())
+BY_KEY: Final = Function("transferWithAuthorization", (*_TERMS, "uint8", "bytes32", "bytes32"))
 _BY_WALLET: Final = Function("transferWithAuthorization", (*_TERMS, "bytes"))
-_USED: Final = Function("authorizationState", ("address", "bytes32"), "bool")
-_NAME: Final = Function("name", answer="string")
-_VERSION: Final = Function("version", answer="string")
+USED: Final = Function("authorizationState", ("address", "bytes32"), "bool")
+NAME: Final = Function("name", answer="string")
+VERSION: Final = Function("version", answer="string")
 _ASK_ALL: Final = Function("tryAggregate", ("bool", "(address,bytes)[]"), "(bool,bytes)[]")
 
 # Contract wallets, as a verification just found them.
@@ -113,7 +113,7 @@ def call_of(request: StandardRequest) -> Call:
     r, s, v = inner[:32], inner[32:64], inner[64]
     # Some wallets number the two points from 0.
     v = v + 27 if v in (0, 1) else v
-    return Call(request.asset, _BY_KEY.call(*terms, v, r, s))
+    return Call(request.asset, BY_KEY.call(*terms, v, r, s))
 
 
 def reason_of(error: RevertedError) -> str:
@@ -142,7 +142,7 @@ def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -
     """Whether an authorisation was used, or cancelled by the payer, up to a block. Raises ChainError."""
     nonce, payer = bytes.fromhex(request.signed.nonce[2:]), request.signed.payer
     try:
-        return bool(contracts.read(pool, request.asset, _USED, payer, nonce, block=block))
+        return bool(contracts.read(pool, request.asset, USED, payer, nonce, block=block))
     except RevertedError:
         # A token without authorisations, such as USDT, uses none.
         return False
@@ -186,16 +186,16 @@ def _digest_of(request: StandardRequest) -> bytes:
     }
     told = request.signed.payload["authorization"]
     numbers = {name: int(told[name]) for name in ("value", "validAfter", "validBefore")}
-    return typed_digest(_TYPES, domain, {**told, **numbers})
+    return typed_digest(TYPES, domain, {**told, **numbers})
 
 
 def _diagnosis(pool: RpcPool, request: StandardRequest) -> str:
     """Ask the token why a transfer fails. Unknown if the chain has no Multicall3. Raises ChainError."""
     signed, nonce = request.signed, bytes.fromhex(request.signed.nonce[2:])
     questions = (
-        (_USED, _USED.call(signed.payer, nonce)),
-        (_NAME, _NAME.call()),
-        (_VERSION, _VERSION.call()),
+        (USED, USED.call(signed.payer, nonce)),
+        (NAME, NAME.call()),
+        (VERSION, VERSION.call()),
         (BALANCE_OF, BALANCE_OF.call(signed.payer)),
     )
     asked = [(request.asset, data) for _, data in questions]

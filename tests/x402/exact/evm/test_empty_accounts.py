@@ -226,7 +226,7 @@ TERMS = (AT, AT, 1, 0, 7_000, b"\x01" * 32)
 @pytest.mark.parametrize(
     "call",
     [
-        eip3009._BY_KEY.call(*TERMS, 27, b"\x02" * 32, b"\x03" * 32),
+        eip3009.BY_KEY.call(*TERMS, 27, b"\x02" * 32, b"\x03" * 32),
         eip3009._BY_WALLET.call(*TERMS, b"\x04" * 700),
         permit2.SETTLE.call(((AT, 1), 5, 7_000), AT, (AT, 0), b"\x04" * 65),
     ],

@@ -1,0 +1,163 @@
+"""The page on which a paying wallet signs payouts, and what it gives the server."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from eth_account import Account
+
+from localnet.anvil import Anvil
+from payouts.authorizations import authorization_of
+from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.relays import send_signed
+from payouts.states import Method, PayoutStatus, Trouble
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import WALLET
+from tests.payouts.factories import OTHER_BUYER, approved, make_payout, outflow_for
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def two(owner: Desk, usdc: str) -> list[Payout]:
+    """Two approved payouts, of 5 and 7 USDC, on a chain whose USDC takes signatures."""
+    del usdc
+    made = [make_payout(owner.merchant), make_payout(owner.merchant, 7_000_000, address=OTHER_BUYER)]
+    return [approved(payout, owner.user) for payout in made]
+
+
+def pay(desk: Desk, payouts: list[Payout], **sent: str) -> Any:
+    return desk.post("dashboard_pay_payouts", {"payout": [payout.public_id for payout in payouts], **sent})
+
+
+def hand_out(desk: Desk, payouts: list[Payout]) -> PayoutBatch:
+    pay(desk, payouts, wallet=WALLET, method=Method.AUTHORIZATION)
+    return PayoutBatch.objects.get()
+
+
+def signature_of(node: Anvil, payout: Payout) -> str:
+    typed = authorization_of(PayoutRequest.objects.get(payout=payout)).typed()
+    return "0x" + bytes(Account.sign_typed_data(node.accounts[1].key, full_message=typed).signature).hex()
+
+
+def give(desk: Desk, batch: PayoutBatch, payout: Payout, signature: str) -> Any:
+    sent = {"payout": payout.public_id, "signature": signature}
+    return desk.post("dashboard_sign_payout", sent, batch_id=batch.public_id)
+
+
+def test_it_is_the_first_choice_where_the_token_takes_it(owner: Desk, two: list[Payout], settings: Any) -> None:
+    page = pay(owner, two)
+    assert next(method for method, _, _ in page.context["methods"]) == Method.AUTHORIZATION
+    assert page.context["form"].initial["method"] == Method.AUTHORIZATION
+    settings.GAS_KEYS = []
+    assert "Sign, and we send" not in pay(owner, two).text
+    assert pay(owner, two, wallet=WALLET, method=Method.AUTHORIZATION).status_code == 422
+    assert not PayoutBatch.objects.exists()
+
+
+def test_where_no_node_answers_it_is_not_offered(owner: Desk, two: list[Payout], settings: Any) -> None:
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:9"}
+    page = pay(owner, two)
+    assert page.status_code == 200
+    assert Method.AUTHORIZATION not in [method for method, _, _ in page.context["methods"]]
+
+
+def test_each_signature_is_taken_as_it_comes_and_the_rest_is_still_asked_for(
+    owner: Desk, two: list[Payout], base_node: Anvil
+) -> None:
+    batch = hand_out(owner, two)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert {one["payout"] for one in page.context["authorizations"]} == {payout.public_id for payout in two}
+    assert "js/authorizations.js" in page.text
+    assert "0 signed, 2 to sign" in page.text
+    assert give(owner, batch, two[0], signature_of(base_node, two[0])).status_code == 204
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [one["payout"] for one in page.context["authorizations"]] == [two[1].public_id]
+    assert "1 signed, 1 to sign" in page.text
+
+
+def test_what_is_no_signature_is_refused(owner: Desk, two: list[Payout], base_node: Anvil) -> None:
+    batch = hand_out(owner, two)
+    good = signature_of(base_node, two[0])
+    assert give(owner, batch, two[1], good).status_code == 400
+    assert give(owner, batch, two[0], "0x" + "11" * 65).status_code == 400
+    assert give(owner, batch, make_payout(owner.merchant), good).status_code == 409
+    assert owner.post("dashboard_sign_payout", {"payout": "\x00"}, batch_id=batch.public_id).status_code == 404
+    owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
+    assert give(owner, batch, two[0], good).status_code == 404
+    assert not PayoutRequest.objects.exclude(signature=None).exists()
+
+
+def test_viewers_and_strangers_give_no_signature(
+    owner: Desk, viewer: Desk, two: list[Payout], base_node: Anvil
+) -> None:
+    batch, good = hand_out(owner, two), signature_of(base_node, two[0])
+    assert give(viewer, batch, two[0], good).status_code == 403
+    assert give(make_desk(), batch, two[0], good).status_code == 404
+    assert not PayoutRequest.objects.exclude(signature=None).exists()
+
+
+def test_no_list_is_handed_out_beside_it(owner: Desk, two: list[Payout]) -> None:
+    """Its payouts are free again when the signatures end, and a list has no end."""
+    batch = hand_out(owner, two)
+    for name in ("csv", "safe", "codes"):
+        assert owner.get(f"dashboard_payout_batch_{name}", batch_id=batch.public_id).status_code == 404
+    text = owner.get("dashboard_payout_batch", batch_id=batch.public_id).text
+    assert "CSV list" not in text
+    assert "after that it cannot" in text
+
+
+def test_without_coin_for_gas_the_page_says_so_and_offers_ones_own_gas(
+    owner: Desk, two: list[Payout], base_node: Anvil, settings: Any
+) -> None:
+    batch = hand_out(owner, two)
+    settings.GAS_KEYS = ["0x" + "5b" * 32]
+    for payout in two:
+        give(owner, batch, payout, signature_of(base_node, payout))
+    send_signed(now=timezone.now())
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert "Our gas account cannot pay for 2 of them now." in page.text
+    assert "js/calls.js" in page.text
+    calls = page.context["calls"]
+    assert {call["id"] for call in calls} == {f"{batch.public_id}/{payout.public_id}" for payout in two}
+    # Any wallet may send it; the token takes it once.
+    sender = base_node.accounts[6]
+    sent = [
+        base_node.receipt(
+            base_node.send(sender, to=calls[0]["to"], data=bytes.fromhex(calls[0]["data"][2:]), gas=300_000)
+        )["status"]
+        for _ in range(2)
+    ]
+    assert sent == ["0x1", "0x0"]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (Trouble.FUNDS, "The paying wallet holds too little for 1 of them."),
+        (Trouble.USED, "1 of them were sent or taken back already"),
+        (Trouble.REFUSED, "The token refuses 1 of them"),
+    ],
+)
+def test_the_page_says_why_something_waits(trouble: Trouble, words: str, owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two)
+    PayoutRequest.objects.filter(payout=two[0]).update(signature=b"\x01" * 65, trouble=trouble)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert words in page.text
+    assert "calls" not in page.context
+
+
+def test_what_was_seen_is_not_asked_for(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two)
+    Payout.objects.filter(pk=two[0].pk).update(movement=outflow_for(two[0]))
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [one["payout"] for one in page.context["authorizations"]] == [two[1].public_id]
+
+
+def test_a_cancelled_one_says_until_when_it_can_be_paid(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two)
+    owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert "Until then, what was signed can still be sent." in page.text
+    assert "js/authorizations.js" not in page.text
+    assert set(Payout.objects.values_list("status", flat=True)) == {PayoutStatus.SENDING}
