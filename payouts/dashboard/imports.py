@@ -74,7 +74,7 @@ class Imported:
     problems: list[RowProblem]
 
 
-@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def import_payouts(request: SeatedRequest) -> HttpResponse:
     """Ask for a file, and write its payouts, all or none."""
     if request.method != "POST":

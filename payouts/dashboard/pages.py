@@ -2,39 +2,32 @@
 
 from typing import Any, Final
 
-from allauth.core.exceptions import ReauthenticationRequired
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts.audit.actors import actor_of
-from accounts.freshness import needs_proof
 from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
-from accounts.team.operators import has_factor
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RoleError
 from gateway.core.api.pagination import keyset_page
 from gateway.core.web.form_errors import add_refusal
 from payouts.approvals import approve_payout
 from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
+from payouts.dashboard.second_factor import refuse_without_factor
 from payouts.following import accept_amount, wrong_amounts
 from payouts.models import Payout
 from payouts.service import cancel_payout, set_address
 from payouts.states import UNSENT, AddressBy, PayoutStatus
-from wallets.networks import chain_title, chains
+from wallets.networks import chain_title
 
 MOST_TO_PAY: Final = 500
 """How many approved payouts the list offers to pay at once."""
 _ADDRESS_LENGTH: Final = 100
-_NEEDS_FACTOR: Final = (
-    "Approving needs a second factor: set up an authenticator app or a passkey, then come back. A stolen password then "
-    "approves nothing."
-)
 
 
 class AddressForm(forms.Form):
@@ -70,7 +63,7 @@ def payouts(request: SeatedRequest) -> HttpResponse:
     if filters.current_tab == "pay":
         context["groups"] = pay_groups(list(found.order_by("pk")[:MOST_TO_PAY]))
     else:
-        if filters.current_tab == "sent" and seat.can(Act.RUN_PAYMENTS):
+        if filters.current_tab == "sent" and seat.can(Act.REQUEST_PAYOUTS):
             context["batches"] = unclosed_batches(seat)
         page = keyset_page(found, request.GET.dict())
         context |= {"rows": payout_rows(page.rows), "pager": page}
@@ -85,11 +78,11 @@ def payout(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     return render(request, "dashboard/payouts/detail.html", {"detail": detail, "payout": found})
 
 
-@seated(post=Act.RUN_PAYMENTS, fresh=True)
+@seated(post=Act.APPROVE_PAYOUTS, fresh=True)
 def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Approve the address that the person saw."""
     found = find_payout(request.seat, payout_id)
-    if refusal := _refuse_without_factor(request):
+    if refusal := _refuse_decision(request):
         return refusal
     form = RevisionForm(request.POST)
     if not form.is_valid():
@@ -108,11 +101,11 @@ def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     return to_payout(request.seat, payout_id)
 
 
-@seated(post=Act.RUN_PAYMENTS, fresh=True)
+@seated(post=Act.APPROVE_PAYOUTS, fresh=True)
 def accept(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Accept an outflow of another amount as a payout's. The network still has to confirm it."""
     found = find_payout(request.seat, payout_id)
-    if refusal := _refuse_without_factor(request):
+    if refusal := _refuse_decision(request):
         return refusal
     named = request.POST.get("movement", "")
     movement = next((one for one in wrong_amounts(found) if one.public_id == named), None)
@@ -128,7 +121,7 @@ def accept(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     return to_payout(request.seat, payout_id)
 
 
-@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def address(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Ask for another address, and save it: approvals of the one before are void."""
     seat = request.seat
@@ -160,7 +153,7 @@ def address(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     return to_payout(seat, payout_id)
 
 
-@seated(post=Act.RUN_PAYMENTS)
+@seated(post=Act.REQUEST_PAYOUTS)
 def cancel(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Cancel a payout that was not handed out."""
     found = find_payout(request.seat, payout_id)
@@ -187,19 +180,9 @@ def to_payout(seat: Seat, payout_id: str) -> HttpResponseRedirect:
     return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=payout_id))
 
 
-def _refuse_without_factor(request: SeatedRequest) -> HttpResponse | None:
-    """Return a redirect to where the person sets up a second factor, if there is none; else None.
-
-    Test mode and a developer's own chains need none. Raises ReauthenticationRequired if its last use is old.
-    """
-    if request.seat.mode != Mode.LIVE or all(spec.is_local for spec in chains().values()):
-        return None
-    if not has_factor(request.user):
-        messages.warning(request, _NEEDS_FACTOR)
-        return HttpResponseRedirect(reverse("account_security"))
-    if needs_proof(request, now=timezone.now(), by_factor=True):
-        raise ReauthenticationRequired
-    return None
+def _refuse_decision(request: SeatedRequest) -> HttpResponse | None:
+    """Return a redirect if a decision about real money needs a second factor that the person has not; else None."""
+    return refuse_without_factor(request) if request.seat.mode == Mode.LIVE else None
 
 
 def _address_page(request: SeatedRequest, found: Payout, form: AddressForm, status: int = 200) -> HttpResponse:

@@ -65,7 +65,7 @@ class PayForm(forms.Form):
         self.fields["method"].choices = methods  # type: ignore[attr-defined]
 
 
-@seated(post=Act.RUN_PAYMENTS, fresh=True)
+@seated(post=Act.REQUEST_PAYOUTS, fresh=True)
 def pay(request: SeatedRequest) -> HttpResponse:
     """Ask for the wallet and the method of the payouts that were selected; with both, make the batch."""
     ids = [text for text in request.POST.getlist("payout") if len(text) <= _LONGEST_ID][: MOST_IN_A_BATCH + 1]
@@ -105,7 +105,7 @@ def pay(request: SeatedRequest) -> HttpResponse:
     return HttpResponseRedirect(seat.url("dashboard_payout_batch", batch_id=made.public_id))
 
 
-@seated(get=Act.RUN_PAYMENTS)
+@seated(get=Act.REQUEST_PAYOUTS)
 def batch(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Show what a batch's wallet is asked to pay, and how far it is."""
     found = _found(request.seat, batch_id)
@@ -161,7 +161,7 @@ def _own_gas(row: PayoutRequest) -> dict[str, str]:
     return {"to": call.to, "data": f"0x{call.data.hex()}", "id": f"{row.batch.public_id}/{row.payout.public_id}"}
 
 
-@seated(post=Act.RUN_PAYMENTS)
+@seated(post=Act.REQUEST_PAYOUTS)
 def sign(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Take the paying wallet's signature of one payout, from the page's script."""
     found = _open(request.seat, batch_id)
@@ -175,7 +175,7 @@ def sign(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-@seated(get=Act.RUN_PAYMENTS)
+@seated(get=Act.REQUEST_PAYOUTS)
 def csv_list(request: SeatedRequest, *, batch_id: str) -> HttpResponseBase:
     """Send the list as CSV. Its SHA-256 is the batch's digest."""
     found = _endless(request.seat, batch_id)
@@ -183,7 +183,7 @@ def csv_list(request: SeatedRequest, *, batch_id: str) -> HttpResponseBase:
     return csv_response(_file_name(found), CSV_HEADER, order.rows(), for_people=False)
 
 
-@seated(get=Act.RUN_PAYMENTS)
+@seated(get=Act.REQUEST_PAYOUTS)
 def safe_file(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Send the file for the transaction builder of the paying Safe."""
     found = _endless(request.seat, batch_id)
@@ -205,7 +205,7 @@ class CodeCard:
     qr: QrCode
 
 
-@seated(get=Act.RUN_PAYMENTS)
+@seated(get=Act.REQUEST_PAYOUTS)
 def codes(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Show QR codes of the payments that were not seen yet, some at a time."""
     found = _endless(request.seat, batch_id)
@@ -225,7 +225,7 @@ def codes(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     return render(request, "dashboard/payouts/codes.html", context)
 
 
-@seated(post=Act.RUN_PAYMENTS)
+@seated(post=Act.REQUEST_PAYOUTS)
 def cancel(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Ask for a batch's payouts back."""
     found = _found(request.seat, batch_id)

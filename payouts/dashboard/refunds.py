@@ -56,7 +56,7 @@ class RefundForm(forms.Form):
         return email
 
 
-@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def refund(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Ask for a refund of a checkout, and reserve its money."""
     seat = request.seat

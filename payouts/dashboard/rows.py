@@ -14,7 +14,7 @@ from gateway.core.email_masks import masked
 from gateway.core.money import readable_units
 from gateway.core.web.badges import Badge
 from gateway.core.web.lists import FilterForm, HiddenChoice
-from payouts.approvals import approver_roles, needed_approvals, standing_approvals
+from payouts.approvals import needed_approvals, standing_approvals
 from payouts.claims import claim_code, claim_url
 from payouts.following import wrong_amounts
 from payouts.instructions import SHOWN_DIGITS
@@ -296,7 +296,7 @@ class PayoutDetail:
 def detail_of(payout: Payout, seat: Seat, *, now: datetime) -> PayoutDetail:
     """Return what the page of a payout shows to a person. Its merchant, batch and movement are loaded."""
     waits = payout.status == PayoutStatus.REQUESTED
-    code = claim_code(payout) if payout.status in _CLAIMABLE and seat.can(Act.RUN_PAYMENTS) else None
+    code = claim_code(payout) if payout.status in _CLAIMABLE and seat.can(Act.REQUEST_PAYOUTS) else None
     return PayoutDetail(
         payout=payout,
         amount=amount_of(payout),
@@ -309,7 +309,7 @@ def detail_of(payout: Payout, seat: Seat, *, now: datetime) -> PayoutDetail:
         need=needed_approvals(payout),
         look_alikes=look_alikes(payout, now=now) if waits else [],
         sources=sources_of(payout, seat),
-        may_approve=seat.look is None and seat.role in approver_roles(payout.merchant),
+        may_approve=seat.can(Act.APPROVE_PAYOUTS),
         other_amounts=[_other_amount(movement) for movement in wrong_amounts(payout)],
     )
 
@@ -334,7 +334,7 @@ def sources_of(payout: Payout, seat: Seat) -> list[SourceRow]:
 
 def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
     """Return names and values of what else is known of a payout."""
-    email = payout.email if seat.can(Act.RUN_PAYMENTS) else masked(payout.email)
+    email = payout.email if seat.can(Act.REQUEST_PAYOUTS) else masked(payout.email)
     found = [
         ("Reason", payout.reason),
         ("Reference", payout.reference),

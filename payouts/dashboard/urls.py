@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from payouts.dashboard import imports, pages, paying, refunds
+from payouts.dashboard import imports, pages, paying, refunds, rules
 
 urlpatterns = [
     path("payouts/", pages.payouts, name="dashboard_payouts"),
@@ -19,5 +19,8 @@ urlpatterns = [
     path("payouts/<str:payout_id>/accept/", pages.accept, name="dashboard_accept_outflow"),
     path("payouts/<str:payout_id>/address/", pages.address, name="dashboard_payout_address"),
     path("payouts/<str:payout_id>/cancel/", pages.cancel, name="dashboard_cancel_payout"),
+    path("approvals/", rules.rules, name="dashboard_approvals"),
+    path("approvals/set/", rules.set_rules, name="dashboard_set_approvals"),
+    path("approvals/keep/", rules.keep_rules, name="dashboard_keep_approvals"),
     path("refunds/<str:checkout_id>/", refunds.refund, name="dashboard_refund"),
 ]

@@ -170,6 +170,8 @@ def furnish(desk: Desk) -> None:
     make_wallet(desk.merchant, "solana", "3UJQqKq8Xyx4aVRmHgEwpQZiW7toYRQCTy6Bgp1RdKnK")
     desk.post("dashboard_set_receiving_wallet", {"address": OTHER, "compared": "on"}, chain="base")
     desk.post("dashboard_wallet_wait", {"hours": 2})
+    for approvals in (2, 1):
+        desk.post("dashboard_set_approvals", {"approvals": approvals, "second_above": "250.00"})
     desk.post("dashboard_branding", {"accent": "#ffe14d", "display_name": "Halden"})
     record(desk.merchant, action="merchant.created", now=NOON, actor=Actor(address="203.0.113.9"))
 
@@ -180,6 +182,7 @@ PAGES = [
     "dashboard_api_requests",
     "dashboard_events",
     "dashboard_receiving_wallets",
+    "dashboard_approvals",
     "dashboard_branding",
     "dashboard_fees",
     "dashboard_audit_log",

@@ -27,12 +27,16 @@ X = True
 CONTRACT = {
     Act.SEE: (X, X, X),
     Act.RUN_PAYMENTS: (X, X, False),
+    Act.REQUEST_PAYOUTS: (X, X, False),
+    # Admins too, where their merchant says so.
+    Act.APPROVE_PAYOUTS: (X, False, False),
     Act.EXPORT: (X, X, X),
     Act.MANAGE_WEBHOOKS: (X, X, False),
     Act.MANAGE_BRANDING: (X, X, False),
     Act.MANAGE_WATCHED_WALLETS: (X, X, False),
     Act.MANAGE_KEYS: (X, False, False),
     Act.MANAGE_RECEIVING_WALLETS: (X, False, False),
+    Act.MANAGE_APPROVALS: (X, False, False),
     Act.MANAGE_TEAM: (X, False, False),
     Act.CLOSE: (X, False, False),
 }
@@ -78,7 +82,7 @@ def test_a_route_without_a_decision_is_found_wherever_it_is(settings: Any, monke
 
 # What is written here no route decides for itself: an act that is too weak shows.
 LEAVE = "dashboard_leave"
-OWNERS_OWN = {"team", "api-keys", "receiving-wallets", "close-account"}
+OWNERS_OWN = {"team", "api-keys", "receiving-wallets", "approvals", "close-account"}
 
 
 def posts_open_to(role: Role) -> set[str]:
