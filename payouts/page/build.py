@@ -57,12 +57,22 @@ class Problem(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class BrowserNetwork:
+    """A chain as wallets in the browser know it; `family` and `chain_id` are empty if a page cannot ask them."""
+
+    title: str
+    family: str = ""
+    chain_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """A chain and token that the recipient may choose. `name` is the value of the form's field."""
 
     name: str
     label: str
     is_chosen: bool
+    network: BrowserNetwork
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +85,7 @@ class ClaimPage:
     brand: Brand
     amount: str
     token: str
-    chain_name: str
+    network: BrowserNetwork
     reason: str
     address: str
     options: tuple[Option, ...]
@@ -87,6 +97,11 @@ class ClaimPage:
     def merchant_name(self) -> str:
         """Return the merchant's name as recipients know it."""
         return self.brand.name
+
+    @property
+    def chain_name(self) -> str:
+        """Return the name of the network that the money is sent on, if no other is chosen."""
+        return self.network.title
 
     @property
     def takes_address(self) -> bool:
@@ -106,7 +121,7 @@ def build_claim_page(payout: Payout, *, now: datetime) -> ClaimPage:
         brand=brand_of(payout.merchant),
         amount=readable_units(int(payout.units), decimals_of(payout.chain, payout.token)),
         token=payout.token,
-        chain_name=spec.title,
+        network=_network(payout.chain),
         reason=payout.reason,
         address=shown_address(payout.address) if payout.address else "",
         options=_options(payout.choices, (payout.chain, payout.token)),
@@ -130,6 +145,12 @@ def _options(choices: Sequence[Sequence[str]], present: tuple[str, str]) -> tupl
     if len(choices) < 2:
         return ()
     return tuple(
-        Option(f"{chain}:{token}", f"{token} · {chain_spec(chain).title}", (chain, token) == present)
+        Option(f"{chain}:{token}", f"{token} · {chain_spec(chain).title}", (chain, token) == present, _network(chain))
         for chain, token in choices
     )
+
+
+def _network(chain: str) -> BrowserNetwork:
+    spec = chain_spec(chain)
+    chain_id = spec.family.wallets_chain_id(spec)
+    return BrowserNetwork(spec.title, spec.family.name, chain_id) if chain_id else BrowserNetwork(spec.title)

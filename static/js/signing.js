@@ -139,11 +139,16 @@ const SIGN_AND_SEND = "solana:signAndSendTransaction";
 
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 
-async function payOnSolana(wallet, { chain, chainId }) {
+async function connectOnSolana(wallet, { chainId }) {
   const { accounts } = await wallet.features[CONNECT].connect();
   if (!accounts.length) throw new SigningError("account");
   const account = accounts.find(({ chains }) => chains.includes(chainId));
   if (!account) throw new SigningError("chain");
+  return account;
+}
+
+async function payOnSolana(wallet, { chain, chainId }) {
+  const account = await connectOnSolana(wallet, { chainId });
   const question = { chain, account: account.address };
   const { transaction } = await askServer("transaction", question, "unprepared");
   const order = { account, chain: chainId, transaction: bytesOf(transaction) };
@@ -165,6 +170,16 @@ async function accountsOnTron(provider) {
   }
 }
 
+async function connectOnTron(provider, { chainId }) {
+  const [shared] = (await accountsOnTron(provider)) ?? [];
+  // What is signed is of no use on another network; the buyer should see the balance of this one all the same.
+  if (!(await isOn(provider, chainId).catch(() => true))) await switchChain(provider, { chainId });
+  // It is another one on another network.
+  const account = shared ?? provider.tronWeb?.defaultAddress?.base58;
+  if (!account) throw new SigningError("account");
+  return account;
+}
+
 // Signed, and nobody knows whether it was sent. To send it again does no harm; to sign another might pay twice.
 const doubtful = new Map();
 
@@ -181,13 +196,9 @@ async function deliver(order, signed) {
 async function payOnTron(provider, { chain, chainId, to, units }) {
   const order = `${to}:${units}`;
   if (doubtful.has(order)) return deliver(order, doubtful.get(order));
-  const [shared] = (await accountsOnTron(provider)) ?? [];
-  // What is signed is of no use on another network; the buyer should see the balance of this one all the same.
-  if (!(await isOn(provider, chainId).catch(() => true))) await switchChain(provider, { chainId });
-  // It is another one on another network.
+  const account = await connectOnTron(provider, { chainId });
   const { tronWeb } = provider;
-  const account = shared ?? tronWeb?.defaultAddress?.base58;
-  if (!account || !tronWeb) throw new SigningError("account");
+  if (!tronWeb) throw new SigningError("account");
   const { transaction, ticket } = await askServer("transaction", { chain, account }, "unprepared");
   const { signature } = await tronWeb.trx.sign(transaction);
   await deliver(order, { ticket, signature: signature[0] });
@@ -196,6 +207,15 @@ async function payOnTron(provider, { chain, chainId, to, units }) {
 // How each family's wallet pays what a checkout's page asks for.
 export const PAYING = { evm: payOnEvm, solana: payOnSolana, tron: payOnTron };
 
-export const fits = (wallet, { family, chainId }) =>
-  family !== "solana" ||
-  (wallet.chains.includes(chainId) && CONNECT in wallet.features && SIGN_AND_SEND in wallet.features);
+// How each family's wallet names the account with which it receives on a chain: `chain` as in `connect`.
+export const ACCOUNTS = {
+  evm: connect,
+  solana: async (wallet, chain) => (await connectOnSolana(wallet, chain)).address,
+  tron: connectOnTron,
+};
+
+export const connects = (wallet, { family, chainId }) =>
+  family !== "solana" || (wallet.chains.includes(chainId) && CONNECT in wallet.features);
+
+export const fits = (wallet, request) =>
+  connects(wallet, request) && (request.family !== "solana" || SIGN_AND_SEND in wallet.features);

@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from eth_account import Account
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
+from solders.keypair import Keypair
 
 from accounts.audit.actors import Actor
 from accounts.states import Mode
@@ -23,7 +25,7 @@ from payouts.service import cancel_payout, conclude_payout, set_address
 from payouts.states import AddressBy, Method, PayoutStatus
 from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.browser.dashboard import look
-from tests.browser.injected import forget
+from tests.browser.injected import StubSolanaWallet, forget
 from tests.browser.test_links import CUT_OFF
 from tests.browser.test_screenshots import faults
 from tests.dashboard.people import Desk, make_desk
@@ -41,7 +43,7 @@ from tests.payouts.factories import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
-BASE = 8453
+BASE, POLYGON = 8453, 137
 REASON = "Two of six mugs came broken. We are sorry, and send back what they cost."
 
 
@@ -105,6 +107,83 @@ def test_a_recipient_gives_an_address_on_a_narrow_phone_with_and_without_scripts
     assert page.locator("html").evaluate("html => html.scrollWidth") <= 360
     payout.refresh_from_db()
     assert (payout.status, payout.address) == (PayoutStatus.REQUESTED, BUYER)
+
+
+NARROW: ViewportSize = {"width": 360, "height": 640}
+USE = "Use Test Wallet"
+
+
+def claim_with(wallet: StubWallet, page: Page, live_server: Any, payout: Payout) -> Page:
+    """A claim page on a narrow phone, in a browser with a wallet."""
+    page.set_viewport_size(NARROW)
+    wallet.install(page)
+    page.goto(live_server.url + path_of(payout))
+    return page
+
+
+def test_the_wallet_in_the_browser_fills_in_the_address_and_the_recipient_sends_it(
+    page: Page, live_server: Any
+) -> None:
+    wallet, payout = StubWallet(BUYER, POLYGON, lambda method, params: None), asked()
+    claim_with(wallet, page, live_server, payout)
+    assert page.locator("html").evaluate("html => html.scrollWidth") <= NARROW["width"]
+    page.get_by_role("button", name=USE).click()
+    expect(page.get_by_label("Your USDC address on Base")).to_have_value(BUYER)
+    expect(page.get_by_role("status")).to_have_text("Filled in from your wallet. Check it before you send it.")
+    # A contract wallet is there on its own network alone.
+    assert wallet.chain_id == BASE
+    assert page.locator("html").evaluate("html => html.scrollWidth") <= NARROW["width"]
+    assert {method for method, _ in wallet.calls} <= {
+        "eth_requestAccounts",
+        "eth_chainId",
+        "wallet_switchEthereumChain",
+    }
+    payout.refresh_from_db()
+    assert payout.status == PayoutStatus.OPEN
+    page.get_by_role("button", name="Send my address").click()
+    expect(page.get_by_role("heading", name="We have your address")).to_be_visible()
+    payout.refresh_from_db()
+    assert (payout.address, payout.address_by) == (BUYER, AddressBy.CLAIM)
+
+
+def test_a_wallet_that_declines_or_stays_elsewhere_fills_in_nothing(page: Page, live_server: Any) -> None:
+    wallet = Stubborn(BUYER, POLYGON, lambda method, params: None)
+    claim_with(wallet, page, live_server, asked())
+    page.get_by_role("button", name=USE).click()
+    expect(page.get_by_role("status")).to_contain_text("Your wallet did not switch to Base.")
+    wallet.declines = True
+    page.get_by_role("button", name=USE).click()
+    expect(page.get_by_role("status")).to_have_text("You cancelled in the wallet. Nothing was sent.")
+    expect(page.get_by_label("Your USDC address on Base")).to_have_value("")
+
+
+@dataclass
+class Stubborn(StubWallet):
+    """A wallet that stays on its network, and shares no account where it `declines`."""
+
+    declines: bool = False
+
+    def _result(self, method: str, params: list[Any]) -> Any:
+        if self.declines and method == "eth_requestAccounts":
+            raise WalletRefusalError(4001, "User rejected the request.")
+        return None if method == "wallet_switchEthereumChain" else super()._result(method, params)
+
+
+def test_the_wallets_are_those_of_the_chosen_network(page: Page, live_server: Any, settings: Any) -> None:
+    nodes = {name: {"rpc_urls": ["http://127.0.0.1:9/"]} for name in ("solana", "tron")}
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | nodes
+    holder = Keypair.from_seed(bytes(32))
+    wallet = StubSolanaWallet(str(holder.pubkey()), 0, lambda method, params: [str(holder.pubkey())])
+    choices = [("base", "USDC"), ("solana", "USDC"), ("ton", "USDT")]
+    claim_with(wallet, page, live_server, asked(choices=choices))
+    button = page.get_by_role("button", name=USE)
+    expect(button).to_be_hidden()
+    page.get_by_label("Network").select_option("solana:USDC")
+    button.click()
+    expect(page.get_by_label("Your address")).to_have_value(str(holder.pubkey()))
+    for other in ("ton:USDT", "base:USDC"):
+        page.get_by_label("Network").select_option(other)
+        expect(button).to_be_hidden()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What the claim page shows and takes in each state."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -49,10 +50,14 @@ def test_the_page_says_what_is_sent_and_asks_where(payer: Payer, claimed: Payout
     assert "secret phrase" in text
 
 
-def test_it_shows_no_more_than_the_recipient_may_know_and_needs_no_script(claimed: Payout) -> None:
+def test_it_shows_no_more_than_the_recipient_may_know_and_its_only_script_asks_wallets(claimed: Payout) -> None:
     answer = Client().get(path_of(claimed))
-    for words in ("ledger", "rma-17", "ann@", claimed.public_id, "<script", "chk_"):
+    for words in ("ledger", "rma-17", "ann@", claimed.public_id, "chk_"):
         assert words not in answer.text
+    assert answer.text.count("<script") == 1
+    assert "/js/claim.js" in answer.text
+    # Without a script there is no wallet to be seen.
+    assert re.search(r'id="wallets"\s+hidden', answer.text)
     assert 'content="noindex, nofollow"' in answer.text
     assert answer["Cache-Control"] == "no-store"
     policy = answer["Content-Security-Policy"]
@@ -75,6 +80,7 @@ def test_an_address_is_taken_and_can_be_changed_until_it_is_approved(payer: Paye
     text = payer.look(path_of(claimed))
     assert "Your address is approved" in text
     assert FORM not in text
+    assert "<script" not in text
     late = give(claimed, BUYER)
     assert late.status_code == 409
     claimed.refresh_from_db()
@@ -94,6 +100,13 @@ def test_a_paid_one_shows_its_transaction(payer: Payer, claimed: Payout) -> None
     text = payer.look(path_of(claimed))
     assert "The network reversed this payment" in text
     assert "Your money was sent" not in text
+
+
+def test_each_network_to_choose_says_how_wallets_know_it(merchant: Merchant) -> None:
+    choices = [("base", "USDC"), ("tron", "USDT"), ("ton", "USDT")]
+    payout = refund_of(make_paid(merchant), choices=choices).payout
+    text = Client().get(path_of(payout)).text
+    assert re.findall(r'data-family="(.*?)"\s+data-chain-id="(.*?)"', text) == [("evm", "0x2105"), ("", ""), ("", "")]
 
 
 @pytest.mark.parametrize("is_moved", [False, True])
