@@ -1,5 +1,6 @@
 """Approvals: who may approve a payout, how many people it takes, and what voids an approval."""
 
+from collections.abc import Collection
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -14,6 +15,7 @@ from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import from_units
 from payouts.events import News, tell
+from payouts.lost_outflows import lost_outflows
 from payouts.models import Payout, PayoutApproval
 from payouts.service import locked_payout
 from payouts.sources import is_usd
@@ -24,6 +26,7 @@ from wallets.watched.service import expect_payouts
 
 _CHANGED: Final = "The address has changed since you looked. Check it, and approve again."
 _OWN: Final = "You asked for this payout. Above your limit, two other people approve it."
+_LOST: Final = "Your wallet may have paid this already, in the time that a restore from backup lost. Look at that payment, and decide again."
 _NOT_YOURS: Final = "Your role may not approve payouts."
 
 
@@ -50,17 +53,25 @@ def needed_approvals(payout: Payout) -> int:
 
 
 def standing_approvals(payout: Payout) -> "QuerySet[PayoutApproval]":
-    """Return the approvals of the present address by people who may still approve: a member who left does not count."""
+    """Return the approvals of the present address by people who may still approve: a member who left does not count.
+
+    Nor does an approval by somebody who did not see that the payout may have been paid in a time that a restore lost.
+    """
     members = Membership.objects.filter(merchant=payout.merchant_id, role__in=approver_roles(payout.merchant))
-    return payout.approvals.filter(revision=payout.revision, user__in=members.values("user"))
+    found = payout.approvals.filter(revision=payout.revision, user__in=members.values("user"))
+    lost = [outflow.pk for outflow in lost_outflows(payout)]
+    return found.filter(despite__contains=lost) if lost else found
 
 
 @transaction.atomic
-def approve_payout(payout: Payout, *, revision: int, actor: Actor, now: datetime) -> Payout:
+def approve_payout(
+    payout: Payout, *, revision: int, despite: Collection[str] = (), actor: Actor, now: datetime
+) -> Payout:
     """Approve one address of a payout as a person; return the payout, `approved` once enough people did.
 
-    `revision` is that of the address that the person saw. Who approved before approves once. Raises ConflictError (state_conflict)
-    where another address took its place, nothing waits for approval, or the asker approves above the limit, and RoleError.
+    `revision` is that of the address that the person saw, `despite` the public ids of the lost outflows that the person saw. Who
+    approved before approves once. Raises ConflictError (state_conflict) where another address took its place, nothing waits for
+    approval, an outflow may have paid it that the person did not see, or the asker approves above the limit, and RoleError.
     """
     held = locked_payout(payout)
     person = actor.person
@@ -73,18 +84,35 @@ def approve_payout(payout: Payout, *, revision: int, actor: Actor, now: datetime
     needed = needed_approvals(held)
     if needed > 1 and held.requested_by_id == person.pk:
         raise ConflictError(_OWN)
-    try:
-        with transaction.atomic():
-            PayoutApproval.objects.create(payout=held, revision=revision, user=person, approved_at=now)
-    except IntegrityError:
+    lost = lost_outflows(held)
+    if {outflow.public_id for outflow in lost} - {*despite}:
+        raise ConflictError(_LOST)
+    seen = [outflow.pk for outflow in lost]
+    if not _write(held, person, seen, now):
         return held
     after = {"address": held.address, "revision": revision, "needed": needed}
+    if lost:
+        after["despite"] = [outflow.tx_hash for outflow in lost]
     record(held.merchant, action="payout.approved", actor=actor, object_id=held.public_id, after=after, now=now)
     if held.status == PayoutStatus.REQUESTED and standing_approvals(held).count() >= needed:
         held.status, held.approved_at = PayoutStatus.APPROVED, now
         held.save(update_fields=["status", "approved_at"])
         tell(held, News.APPROVED, now=now)
     return held
+
+
+def _write(payout: Payout, person: User, seen: list[int], now: datetime) -> bool:
+    """Write an approval; return False if the person approved before, having seen as much."""
+    try:
+        with transaction.atomic():
+            PayoutApproval.objects.create(
+                payout=payout, revision=payout.revision, user=person, approved_at=now, despite=seen
+            )
+    except IntegrityError:
+        mine = PayoutApproval.objects.filter(payout=payout, revision=payout.revision, user=person)
+        blind = mine.exclude(despite__contains=seen) if seen else mine.none()
+        return bool(blind.update(despite=seen, approved_at=now))
+    return True
 
 
 @transaction.atomic

@@ -25,6 +25,7 @@ from payouts.approvals import recheck_approval
 from payouts.authorizations import Domain, domain_of, end_of, frozen
 from payouts.following import EXPECTED_FOR
 from payouts.instructions import SHOWN_DIGITS, Line, PayingOrder, order_of, read_line
+from payouts.lost_outflows import seem_paid, unread_since
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
@@ -37,10 +38,18 @@ from wallets.watched.service import expect_payouts, watch_wallet
 
 log = structlog.get_logger(__name__)
 
+_UNREAD: Final = (
+    "A restore from backup lost what left this wallet since {since:%Y-%m-%d %H:%M} UTC. It is read from the network again: try "
+    "later, or pay from a wallet that was watched before."
+)
 MOST_IN_A_BATCH: Final = 500
 _BY_CALLS: Final = frozenset({Method.CALLS, Method.SAFE})
 METHODS: Final = (Method.AUTHORIZATION, Method.CALLS, Method.SAFE, Method.LIST)
 """The methods that a batch can be paid by here, the safest first."""
+
+
+class _UnreadError(ConflictError):
+    """A restore lost what left the paying wallet, and that was not read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +72,8 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
     """Freeze approved payouts into a batch, watch the wallet that pays them, and tell owners.
 
     Raises InvalidRequestError for what no batch can be, and ConflictError (state_conflict) if a payout is not approved,
-    is in another batch, or its chain is not read: nobody would see it paid. UnavailableError if a node must say how its token is
-    signed for, and none does.
+    is in another batch or seems paid, its chain is not read, so that nobody would see it paid, or what left the wallet is not known:
+    a restore lost it, and the chain was not read again. UnavailableError if a node must say how its token is signed for, and none does.
     """
     if not 0 < len(set(wanted.payouts)) <= MOST_IN_A_BATCH:
         raise InvalidRequestError(f"Choose from 1 to {MOST_IN_A_BATCH} payouts.", param="payouts")
@@ -75,7 +84,12 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
     # In transactions of their own: a void approval stays void, whatever becomes of the batch.
     for payout in chosen:
         recheck_approval(payout, now=now)
-    return _make(chosen, wanted, domain, actor=actor, now=now)
+    try:
+        return _make(chosen, wanted, domain, actor=actor, now=now)
+    except _UnreadError:
+        # Watched all the same, or its history would never be read.
+        watch_wallet(merchant, mode=mode, chain=chosen[0].chain, address=wanted.wallet, actor=actor, now=now)
+        raise
 
 
 def _domain(payout: Payout) -> Domain:
@@ -99,6 +113,7 @@ def _make(
     wallet, _ = watch_wallet(merchant, mode=mode, chain=chain, address=wanted.wallet, actor=actor, now=now)
     payouts = list(Payout.objects.filter(pk__in=[payout.pk for payout in chosen]).locked())
     _refuse(payouts, wanted.method, wallet)
+    _refuse_paid(payouts, wallet, now)
     batch = _write(payouts, wallet, wanted.method, domain, actor=actor, now=now)
     expect_payouts([wallet.pk], until=now + EXPECTED_FOR)
     if mode == Mode.TEST:
@@ -211,6 +226,14 @@ def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) ->
     is_callable = _order("", wallet.chain, payouts[0].token, payouts).takes_calls
     if method not in METHODS or (method in _BY_CALLS and not is_callable):
         raise InvalidRequestError(f"Wallets of {spec.title} cannot be asked like that.", param="method")
+
+
+def _refuse_paid(payouts: Sequence[Payout], wallet: WatchedWallet, now: datetime) -> None:
+    """Refuse what may be paid already: an outflow fits that is not followed yet, or a restore lost what left the wallet."""
+    if since := unread_since(wallet, now=now):
+        raise _UnreadError(_UNREAD.format(since=since))
+    if seem_paid(payouts):
+        raise ConflictError("Your wallet seems to have paid some of these already. Reload the list in a moment.")
 
 
 def _write(

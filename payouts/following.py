@@ -23,6 +23,7 @@ from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import format_units
 from payouts.approvals import is_approver
 from payouts.events import News, payout_event
+from payouts.lost_outflows import lost_outflows
 from payouts.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, match, names_of
 from payouts.models import Payout, PayoutSource, PayoutSurplus
 from payouts.service import conclude_payout, locked_payout
@@ -403,6 +404,40 @@ def accept_amount(payout: Payout, movement: WatchedMovement, *, actor: Actor, no
     _except(held, PayoutException.WRONG_AMOUNT, "payout.amount_accepted", seen, now, actor)
     _follow_attached(held, seen, now)
     _publish([held], now)
+    return held
+
+
+@transaction.atomic
+def accept_lost_outflow(payout: Payout, movement: WatchedMovement, *, actor: Actor, now: datetime) -> Payout:
+    """Say, as an approver, that an outflow of a time that a restore lost is a payout's; it is paid once that is final.
+
+    Nothing is sent by that, so one person is enough. Raises RoleError, and ConflictError where the payout does not wait, or the
+    outflow is none of `lost_outflows`.
+    """
+    held = locked_payout(payout)
+    if not is_approver(held.merchant, actor.person):
+        raise RoleError("Your role may not approve payouts.")
+    locked = WatchedMovement.objects.select_for_update(of=("self",), no_key=True).select_related("wallet")
+    seen = locked.get(pk=movement.pk)
+    waits = held.status in (PayoutStatus.REQUESTED, PayoutStatus.APPROVED)
+    if not waits or seen.pk not in {one.pk for one in lost_outflows(held)}:
+        raise ConflictError(f"This {held.kind} does not wait for this outflow any more.")
+    held.approved_at = held.approved_at or now
+    held.save(update_fields=["approved_at"])
+    if not attach(held.pk, seen.pk):
+        raise ConflictError(f"This {held.kind} does not wait for this outflow any more.")
+    held.status, held.movement = PayoutStatus.SENDING, seen
+    after = {"tx_hash": seen.tx_hash, "units": str(seen.units)}
+    record(
+        held.merchant,
+        action="payout.lost_outflow_accepted",
+        actor=actor,
+        object_id=held.public_id,
+        after=after,
+        now=now,
+    )
+    expect_payouts([seen.wallet_id], until=now + EXPECTED_FOR)
+    _follow_attached(held, seen, now)
     return held
 
 

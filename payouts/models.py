@@ -3,6 +3,7 @@
 A refund is a payout with sources. A payout is paid by a movement on the chain, never by a person's word (decision 27).
 """
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -204,6 +205,8 @@ class PayoutApproval(models.Model):
     revision = models.PositiveIntegerField()
     user = models.ForeignKey(User, models.PROTECT, related_name="+")
     approved_at = models.DateTimeField()
+    # Outflows of a time that a restore lost, and that may have paid it: the person saw them (`payouts.lost_outflows`).
+    despite = ArrayField(models.BigIntegerField(), null=True)
 
     class Meta:
         db_table = "payouts_approval"

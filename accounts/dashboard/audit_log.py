@@ -96,6 +96,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "payout.reversed": "Payout reversed by its network",
         "payout.returned": "Payout's alarm cleared: its network agrees again",
         "payout.amount_accepted": "Other amount of a payout accepted",
+        "payout.lost_outflow_accepted": "Payment of a lost time accepted as a payout",
         "inbox.decided": "Inbox item decided",
         "inbox.undone": "Inbox decision undone",
         "inbox.done": "Inbox decision took effect",

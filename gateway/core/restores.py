@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 LONGEST_CHECKOUT: Final = timedelta(days=1)
@@ -16,6 +17,8 @@ class Restore(models.Model):
     restored_at = models.DateTimeField()
     # Until then a lost checkout may have an exact amount that looks free here.
     amounts_until = models.DateTimeField()
+    # Chains that `after_restore` still has to read again, up to where the backup had read them.
+    unread = ArrayField(models.CharField(max_length=16), null=True)
 
     class Meta:
         app_label = "gateway"

@@ -1,13 +1,13 @@
 """After a restore: records it, notifies merchants, recovers lost addresses, rescans blocks, and lists who has access."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Func, Q, Value
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -16,16 +16,20 @@ from accounts.states import Mode
 from accounts.team.service import mail_owners
 from checkouts.models import Checkout
 from gateway.core import json
+from gateway.core.money import format_units
 from gateway.core.restores import LONGEST_CHECKOUT, Restore
 from gateway.core.secrets import derivations
 from gateway.core.times import iso
 from payouts.approvals import void_approvals
+from payouts.lost_outflows import lost_outflows
+from payouts.models import Payout
+from payouts.states import PayoutStatus
 from settlements.gas.ledger import forget_numbers
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
 from wallets.forwarders.addresses import deposit_key
 from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, WalletChange
-from wallets.networks import chains, watched_chains
+from wallets.networks import chains, decimals_of, watched_chains
 from wallets.reconciliation.rescan import RescanError, Say, rescan
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 from webhooks.models import EventCounter
@@ -71,7 +75,12 @@ def note_restore(lost_from: datetime, *, now: datetime) -> bool:
     """
     hold = timedelta(hours=settings.EXACT_AMOUNT_HOLD_HOURS)
     restore, is_new = Restore.objects.get_or_create(
-        lost_from=lost_from, defaults={"restored_at": now, "amounts_until": now + LONGEST_CHECKOUT + hold}
+        lost_from=lost_from,
+        defaults={
+            "restored_at": now,
+            "amounts_until": now + LONGEST_CHECKOUT + hold,
+            "unread": [spec.name for spec in watched_chains()],
+        },
     )
     if is_new:
         forget_numbers()
@@ -156,22 +165,35 @@ def _lost_ids(public_ids: Iterable[str]) -> list[str]:
 def rescan_chains(lost_from: datetime, *, now: datetime, say: Say) -> list[str]:
     """Rescan every chain that has a node, from an hour before the loss to its cursor; return the errors.
 
-    Watchers continue from the cursor.
+    Watchers continue from the cursor. Payouts wait for a chain until it was read without an error.
     """
     failures = []
     for spec in watched_chains():
-        cursor = ChainCursor.objects.filter(chain=spec.name).first()
-        if cursor is None or cursor.height is None:
-            continue
-        first = _height_before(cursor, spec, lost_from)
-        try:
-            found = rescan(spec, first=first, last=None, now=now, say=say)
-        except (RescanError, ChainError) as error:
-            failures.append(f"{spec.title}: {error}")
-            continue
-        say(f"{spec.name}: {len(found.new)} transfers were new")
-        failures += [f"{spec.title}: {one}" for one in found.failures]
+        found = _reread(spec, lost_from, now=now, say=say)
+        failures += [f"{spec.title}: {one}" for one in found]
+        if not found:
+            _note_read(spec.name, lost_from)
     return failures
+
+
+def _reread(spec: ChainSpec, lost_from: datetime, *, now: datetime, say: Say) -> Sequence[str]:
+    """Rescan a chain, if it was ever read; return the errors."""
+    cursor = ChainCursor.objects.filter(chain=spec.name).first()
+    if cursor is None or cursor.height is None:
+        return []
+    first = _height_before(cursor, spec, lost_from)
+    try:
+        found = rescan(spec, first=first, last=None, now=now, say=say)
+    except (RescanError, ChainError) as error:
+        return [str(error)]
+    say(f"{spec.name}: {len(found.new)} transfers were new")
+    return found.failures
+
+
+def _note_read(chain: str, lost_from: datetime) -> None:
+    """Note that a chain was read again from a time on, for the restore of that time and for those that lost less."""
+    later = Restore.objects.filter(lost_from__gte=lost_from, unread__contains=[chain])
+    later.update(unread=Func(F("unread"), Value(chain), function="array_remove"))
 
 
 def _height_before(cursor: ChainCursor, spec: ChainSpec, moment: datetime) -> int:
@@ -181,6 +203,36 @@ def _height_before(cursor: ChainCursor, spec: ChainSpec, moment: datetime) -> in
     since = max(newest - moment, timedelta()) + _TIME_MARGIN
     blocks = int(since.total_seconds() / spec.block_seconds * _PACE_MARGIN)
     return max(height - blocks, cursor.first_height or 0, 0)
+
+
+def payout_lines(lost_from: datetime) -> Iterator[str]:
+    """Yield a line for each live payout that was in flight, grouped by merchant: what is known of it now."""
+    unpaid = Q(status__in=(PayoutStatus.REQUESTED, PayoutStatus.APPROVED, PayoutStatus.SENDING))
+    found = Q(status=PayoutStatus.PAID, movement__block_time__gte=lost_from - _TIME_MARGIN, paid_at__gte=lost_from)
+    rows = Payout.objects.filter(unpaid | found, mode=Mode.LIVE).select_related("merchant", "movement")
+    last = 0
+    for payout in rows.order_by("merchant", "pk"):
+        if payout.merchant_id != last:
+            yield _named(payout.merchant.name, payout.merchant.public_id)
+        last = payout.merchant_id
+        amount = format_units(int(payout.units), decimals_of(payout.chain, payout.token))
+        what = f"{payout.kind} {payout.public_id} {amount} {payout.token} {payout.chain} {payout.address}"
+        yield _marked(f"  {what}: {_known_of(payout)}", payout.created_at, lost_from)
+
+
+def _known_of(payout: Payout) -> str:
+    if payout.movement is not None:
+        how = "paid" if payout.status == PayoutStatus.PAID else "on its way"
+        return f"{how}, found as {payout.movement.tx_hash}"
+    if payout.status == PayoutStatus.SENDING:
+        return "was handed out, no payment found"
+    if lost := lost_outflows(payout):
+        return f"a person decides whether {lost[0].tx_hash} paid it"
+    return (
+        "no payment found, waits for approval"
+        if payout.status == PayoutStatus.REQUESTED
+        else "no payment found, approved"
+    )
 
 
 def access_lines(lost_from: datetime) -> Iterator[str]:

@@ -19,7 +19,8 @@ from gateway.core.web.form_errors import add_refusal
 from payouts.approvals import approve_payout
 from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
 from payouts.dashboard.second_factor import refuse_without_factor
-from payouts.following import accept_amount, wrong_amounts
+from payouts.following import accept_amount, accept_lost_outflow, wrong_amounts
+from payouts.lost_outflows import lost_outflows
 from payouts.models import Payout
 from payouts.service import cancel_payout, set_address
 from payouts.states import UNSENT, AddressBy, PayoutStatus
@@ -89,7 +90,11 @@ def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
         raise BadRequest("A form of ours has a revision.")
     try:
         approved = approve_payout(
-            found, revision=form.cleaned_data["revision"], actor=actor_of(request), now=timezone.now()
+            found,
+            revision=form.cleaned_data["revision"],
+            despite=request.POST.getlist("despite"),
+            actor=actor_of(request),
+            now=timezone.now(),
         )
     except (ConflictError, RoleError) as error:
         messages.error(request, error.message)
@@ -98,6 +103,26 @@ def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
         messages.success(
             request, "Approved. Pay it under To pay." if is_enough else "Approved. One more person has to."
         )
+    return to_payout(request.seat, payout_id)
+
+
+@seated(post=Act.APPROVE_PAYOUTS, fresh=True)
+def accept_lost(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
+    """Say that an outflow of a time that a restore lost is a payout's. The network still has to confirm it."""
+    found = find_payout(request.seat, payout_id)
+    if refusal := _refuse_decision(request):
+        return refusal
+    named = request.POST.get("movement", "")
+    movement = next((one for one in lost_outflows(found) if one.public_id == named), None)
+    if movement is None:
+        messages.error(request, "This payment no longer waits for a decision.")
+        return to_payout(request.seat, payout_id)
+    try:
+        accept_lost_outflow(found, movement, actor=actor_of(request), now=timezone.now())
+    except (ConflictError, RoleError) as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Noted. The payout is paid once the network has confirmed this payment.")
     return to_payout(request.seat, payout_id)
 
 

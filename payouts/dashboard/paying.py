@@ -24,6 +24,7 @@ from payouts.authorizations import authorization_of, domain_of, take_signature
 from payouts.batches import MOST_IN_A_BATCH, Wanted, batch_order, cancel_batch, make_batch
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
 from payouts.instructions import CSV_HEADER, SHOWN_DIGITS, PayingOrder
+from payouts.lost_outflows import unread_since
 from payouts.models import PayoutBatch, PayoutRequest
 from payouts.states import ENDING, BatchStatus, Method, PayoutStatus, Trouble
 from wallets.chains.base import ChainError
@@ -111,6 +112,8 @@ def batch(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     found = _found(request.seat, batch_id)
     order = batch_order(found)
     context = _context(found, order)
+    if found.status == BatchStatus.OPEN and (since := unread_since(found.wallet, now=timezone.now())):
+        return render(request, "dashboard/payouts/batch.html", context | {"unread_since": since})
     if found.method == Method.CALLS and found.status == BatchStatus.OPEN:
         unseen = _unseen(found)
         calls = zip(order.lines, order.calls(), strict=True)
@@ -292,9 +295,12 @@ def _found(seat: Seat, batch_id: str) -> PayoutBatch:
 
 
 def _open(seat: Seat, batch_id: str) -> PayoutBatch:
-    """Return a batch that is to be paid. Raises Http404: what was cancelled is handed out no more."""
+    """Return a batch that is to be paid.
+
+    Raises Http404: what was cancelled is handed out no more, nor what was perhaps paid in a time that a restore lost.
+    """
     found = _found(seat, batch_id)
-    if found.status != BatchStatus.OPEN:
+    if found.status != BatchStatus.OPEN or unread_since(found.wallet, now=timezone.now()):
         raise Http404
     return found
 

@@ -18,6 +18,7 @@ from payouts.approvals import needed_approvals, standing_approvals
 from payouts.claims import claim_code, claim_url
 from payouts.following import wrong_amounts
 from payouts.instructions import SHOWN_DIGITS
+from payouts.lost_outflows import lost_outflows
 from payouts.models import Payout, PayoutApproval, PayoutBatch
 from payouts.states import UNSENT, AddressBy, BatchStatus, PayoutException, PayoutKind, PayoutStatus
 from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortened
@@ -49,6 +50,9 @@ _BY: Final = {
 
 # Statuses in which the claim page still takes an address.
 _CLAIMABLE: Final = (_S.OPEN, _S.REQUESTED)
+
+# Statuses in which nothing was handed out, so that a person still decides.
+_UNPAID: Final = (_S.REQUESTED, _S.APPROVED)
 
 _MOST_BATCHES: Final = 100
 LOOK_ALIKES_OF: Final = timedelta(days=90)
@@ -242,18 +246,19 @@ class SourceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherAmount:
-    """An outflow to a payout's recipient that is not of its amount: a person may accept it."""
+class Outflow:
+    """An outflow to a payout's recipient that a person may accept: it is not of its amount, or from a lost time."""
 
     movement_id: str
     amount: str
     token: str
     tx_hash: str
+    sent_at: datetime
 
 
-def _other_amount(movement: WatchedMovement) -> OtherAmount:
+def _outflow(movement: WatchedMovement) -> Outflow:
     amount = readable_units(int(movement.units), movement.decimals)
-    return OtherAmount(movement.public_id, amount, movement.token, movement.tx_hash)
+    return Outflow(movement.public_id, amount, movement.token, movement.tx_hash, movement.block_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +280,8 @@ class PayoutDetail:
     look_alikes: list[str]
     sources: list[SourceRow]
     may_approve: bool
-    other_amounts: list[OtherAmount]
+    other_amounts: list[Outflow]
+    lost_outflows: list[Outflow]
 
     @property
     def is_approvable(self) -> bool:
@@ -310,7 +316,8 @@ def detail_of(payout: Payout, seat: Seat, *, now: datetime) -> PayoutDetail:
         look_alikes=look_alikes(payout, now=now) if waits else [],
         sources=sources_of(payout, seat),
         may_approve=seat.can(Act.APPROVE_PAYOUTS),
-        other_amounts=[_other_amount(movement) for movement in wrong_amounts(payout)],
+        other_amounts=[_outflow(movement) for movement in wrong_amounts(payout)],
+        lost_outflows=[_outflow(movement) for movement in lost_outflows(payout)] if payout.status in _UNPAID else [],
     )
 
 

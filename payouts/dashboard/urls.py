@@ -17,6 +17,7 @@ urlpatterns = [
     path("payouts/<str:payout_id>/", pages.payout, name="dashboard_payout"),
     path("payouts/<str:payout_id>/approve/", pages.approve, name="dashboard_approve_payout"),
     path("payouts/<str:payout_id>/accept/", pages.accept, name="dashboard_accept_outflow"),
+    path("payouts/<str:payout_id>/accept-lost/", pages.accept_lost, name="dashboard_accept_lost_outflow"),
     path("payouts/<str:payout_id>/address/", pages.address, name="dashboard_payout_address"),
     path("payouts/<str:payout_id>/cancel/", pages.cancel, name="dashboard_cancel_payout"),
     path("approvals/", rules.rules, name="dashboard_approvals"),

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from accounts.models import Merchant
-from gateway.restores.service import access_lines, note_restore, recover_addresses, rescan_chains
+from gateway.restores.service import access_lines, note_restore, payout_lines, recover_addresses, rescan_chains
 
 
 class Command(BaseCommand):
@@ -68,6 +68,12 @@ class Command(BaseCommand):
         )
         for line in access_lines(since):
             self.stdout.write(line)
+        if payouts := list(payout_lines(since)):
+            self.stdout.write(
+                "\nPayouts in flight. Once the watchers have read the lost time, repeat this command to see what was paid:"
+            )
+            for line in payouts:
+                self.stdout.write(line)
 
 
 def _moment(text: str, now: datetime) -> datetime:

@@ -1,5 +1,6 @@
 """The pages of payouts: what they show, to whom, and what people do on them."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,13 +8,14 @@ import pytest
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
 from checkouts.models import Checkout
+from gateway.core.restores import Restore
 from mails.models import OutgoingMail
 from payouts.claims import claim_code
 from payouts.models import Payout
 from payouts.states import AddressBy, PayoutException, PayoutKind, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import make_checkout
+from tests.factories import NOON, make_checkout
 from tests.payouts.factories import (
     BUYER,
     OTHER_BUYER,
@@ -25,6 +27,7 @@ from tests.payouts.factories import (
     refund_of,
     status_of,
 )
+from wallets.models import WatchedMovement
 
 pytestmark = pytest.mark.usefixtures("db", "still_noon")
 
@@ -147,6 +150,54 @@ def test_admins_approve_where_their_merchant_says_so(admins_approve: bool, merch
     assert (">Approve<" in page.text) == admins_approve
     approve(desk, payout)
     assert status_of(payout) == (PayoutStatus.APPROVED if admins_approve else PayoutStatus.REQUESTED)
+
+
+@pytest.fixture
+def lost(merchant: Merchant) -> tuple[Payout, WatchedMovement]:
+    """A payout, and an outflow of the same from a time that a restore lost."""
+    Restore.objects.create(
+        lost_from=NOON - timedelta(hours=2), restored_at=NOON - timedelta(hours=1), amounts_until=NOON
+    )
+    payout = make_payout(merchant)
+    return payout, outflow_for(payout, block_time=NOON - timedelta(minutes=90))
+
+
+def test_what_a_lost_time_may_have_paid_asks_which_it_is(
+    owner_by_factor: Desk, lost: tuple[Payout, WatchedMovement]
+) -> None:
+    payout, outflow = lost
+    page = owner_by_factor.get("dashboard_payout", payout_id=payout.public_id).text
+    for words in ("20 Nov 2026, 10:30", outflow.tx_hash, ">It is that one<", ">Pay anyway<"):
+        assert words in page
+    assert ">Approve<" not in page
+    # A page that was opened before it was found approves nothing.
+    approve(owner_by_factor, payout)
+    assert status_of(payout) == PayoutStatus.REQUESTED
+    sent = {"revision": payout.revision, "despite": outflow.public_id}
+    owner_by_factor.post("dashboard_approve_payout", sent, payout_id=payout.public_id)
+    assert status_of(payout) == PayoutStatus.APPROVED
+
+
+def test_an_outflow_of_a_lost_time_is_taken_for_the_payout(
+    owner_by_factor: Desk, lost: tuple[Payout, WatchedMovement]
+) -> None:
+    payout, outflow = lost
+    for named in ("", "mov_nothing", outflow.public_id):
+        assert status_of(payout) == PayoutStatus.REQUESTED
+        owner_by_factor.post("dashboard_accept_lost_outflow", {"movement": named}, payout_id=payout.public_id)
+    assert status_of(payout) == PayoutStatus.PAID
+    page = owner_by_factor.get("dashboard_payout", payout_id=payout.public_id).text
+    assert "It is that one" not in page
+
+
+def test_taking_an_outflow_of_a_lost_time_takes_a_second_factor(
+    owner: Desk, lost: tuple[Payout, WatchedMovement]
+) -> None:
+    payout, outflow = lost
+    sent = {"movement": outflow.public_id}
+    answer = owner.post("dashboard_accept_lost_outflow", sent, payout_id=payout.public_id)
+    assert "security" in answer["Location"]
+    assert status_of(payout) == PayoutStatus.REQUESTED
 
 
 def test_a_look_alike_of_another_address_is_warned_of(owner: Desk) -> None:
