@@ -246,7 +246,7 @@ class TransactionMovement(Answer):
     replaces = s.CharField(allow_null=True, help_text="The expired checkout for which the money came late.")
     x402_payment_id = s.CharField(allow_null=True)
     refund_tx = s.CharField(
-        allow_null=True, help_text="The transaction that sent the money back, as a person noted it."
+        allow_null=True, help_text="The newest transaction that sent the money back, or a part of it."
     )
     inbox_items = InboxMention(many=True)
 

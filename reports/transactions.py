@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
-from django.db.models import Q, QuerySet, TextChoices
+from django.db.models import Prefetch, Q, QuerySet, TextChoices
 
 from accounts.keys.authentication import Principal
 from accounts.states import Mode
@@ -22,6 +22,8 @@ from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import InvalidRequestError, NotFoundError, RateLimitError, UnavailableError
 from gateway.core.api.fields import check_characters
 from gateway.core.money import format_units
+from payouts.models import PayoutSource
+from payouts.states import PayoutStatus
 from wallets.chains.base import FoundMovement, FoundTransaction
 from wallets.lookup import Lookup, UnreadableHashError, recorded, spellings
 from wallets.models import Transfer
@@ -227,7 +229,9 @@ def _transaction(mode: Mode, chain: str, tx_hash: str, movements: Sequence[Movem
 
 def _of_transfers(found: QuerySet[Transfer]) -> list[Movement]:
     related = ("payment__checkout__replaces", "payment__checkout__refund_note", "x402_payment")
-    rows = list(found.select_related(*related).order_by("pk")[:MOST_MOVEMENTS])
+    paid = PayoutSource.objects.filter(payout__status=PayoutStatus.PAID).select_related("payout__movement")
+    sent_back = Prefetch("payout_sources", paid.order_by("-pk"), to_attr="sent_back_by")
+    rows = list(found.select_related(*related).prefetch_related(sent_back).order_by("pk")[:MOST_MOVEMENTS])
     items: dict[int, list[InboxItem]] = {row.pk: [] for row in rows}
     if rows:
         for item in with_rows(InboxItem.objects.filter(transfer__in=list(items))).order_by("pk"):
@@ -301,7 +305,10 @@ def _explanation(outcome: TransactionOutcome, row: Transfer, item: InboxItem | N
 
 
 def _refund_of(row: Transfer, item: InboxItem | None) -> str | None:
-    """Return the transaction by which a person says that the money was sent back."""
+    """Return the newest transaction that sent money of it back; one of before refunds is as a person noted it."""
+    for source in getattr(row, "sent_back_by", ()):
+        payout = source.payout
+        return payout.movement.tx_hash if payout.movement else payout.imported_tx or None
     if item is not None and item.status == InboxStatus.REFUNDED:
         return next((one.refund_tx for one in getattr(item, "standing", ())), None) or None
     payment = getattr(row, "payment", None)

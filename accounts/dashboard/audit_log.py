@@ -87,6 +87,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "payout.address_set": "Address of a payout set",
         "payout.approved": "Payout approved",
         "payout.approval_void": "Approval void: a member who approved may no longer",
+        "payout.sent_named": "Refund recorded that was sent before",
         "payout.cancelled": "Payout cancelled",
         "payout_batch.made": "Batch of payouts handed out",
         "payout_batch.cancelled": "Batch of payouts cancelled",

@@ -20,7 +20,6 @@ from checkouts.dashboard.details import find_checkout
 from checkouts.errors import MailLimitError
 from checkouts.inbox.acceptances import accept_as_paid, undo_acceptance
 from checkouts.inbox.pages import parse_accepted
-from checkouts.lifecycle.endings import note_refund, refundable
 from checkouts.lifecycle.receipts import reason_against_receipt, send_receipt
 from checkouts.models import MOST_LETTERS, Acceptance, Checkout, TeamNote
 from checkouts.rows import credited_transfers
@@ -204,61 +203,3 @@ def undo_accept(request: SeatedRequest, *, checkout_id: str, acceptance_id: int)
     else:
         messages.success(request, "Undone. Nothing has changed.")
     return HttpResponseRedirect(request.seat.url("dashboard_checkout", checkout_id=checkout_id))
-
-
-class RefundForm(forms.Form):
-    """The refund's transaction."""
-
-    refund_tx = forms.CharField(
-        label="Transaction hash of the refund",
-        max_length=200,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-        help_text="Copy it from your wallet or an explorer.",
-    )
-
-
-@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
-def refund(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Ask for the transaction of a refund, and record it."""
-    seat = request.seat
-    checkout = find_checkout(seat, checkout_id)
-    if checkout is None:
-        raise Http404
-    form = RefundForm(request.POST or None)
-    back = HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))
-    if hasattr(checkout, "refund_note") or not refundable(checkout):
-        messages.error(request, "There is no refund to record for this checkout.")
-        return back
-    if request.method == "POST":
-        if not _store_refund(request, checkout, form):
-            return _refund_page(request, checkout, form, status=422)
-        return back
-    return _refund_page(request, checkout, form)
-
-
-def _store_refund(request: SeatedRequest, checkout: Checkout, form: RefundForm) -> bool:
-    """Record the refund; return whether that succeeded."""
-    if not form.is_valid():
-        return False
-    try:
-        note_refund(checkout, form.cleaned_data["refund_tx"], actor=actor_of(request), now=timezone.now())
-    except InvalidRequestError as error:
-        add_refusal(form, error)
-        return False
-    except ConflictError as error:
-        # A double click, or two people at once.
-        messages.error(request, error.message)
-        return True
-    messages.success(request, "Refund noted.")
-    return True
-
-
-def _refund_page(request: SeatedRequest, checkout: Checkout, form: RefundForm, status: int = 200) -> HttpResponse:
-    context = {
-        "form": form,
-        "checkout": checkout,
-        "price": readable(checkout.amount),
-        "amount": readable(refundable(checkout)),
-    }
-    name = "dashboard/checkouts/note_refund.html"
-    return render(request, name, context, status=status)

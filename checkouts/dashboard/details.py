@@ -28,7 +28,7 @@ from checkouts.inbox.evidence import reported_transfers
 from checkouts.inbox.rows import VERDICTS, Deed, ItemRow, Story, item_row, named, pending
 from checkouts.inbox.service import acts_of
 from checkouts.inbox.stories import stories_of
-from checkouts.lifecycle.endings import reason_against_cancelling, refundable
+from checkouts.lifecycle.endings import reason_against_cancelling
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.lifecycle.receipts import reason_against_receipt
 from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxDecision, InboxItem
@@ -282,7 +282,6 @@ class Detail:
     expires_at: datetime
     is_cancellable: bool
     is_receipt_mailable: bool
-    is_refund_notable: bool
     is_refundable: bool
 
     @property
@@ -369,7 +368,6 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         expires_at=checkout.expires_at,
         is_cancellable=not checkout.is_final and not reason_against_cancelling(checkout),
         is_receipt_mailable=not reason_against_receipt(checkout, rows),
-        is_refund_notable=refund is None and bool(refundable(checkout)),
         is_refundable=refund is None and _has_rest(checkout),
     )
 

@@ -16,7 +16,6 @@ urlpatterns = [
     path("checkouts/<str:checkout_id>/cancel/", pages.cancel, name="dashboard_cancel"),
     path("checkouts/<str:checkout_id>/note/", actions.note, name="dashboard_checkout_note"),
     path("checkouts/<str:checkout_id>/receipt/", actions.receipt, name="dashboard_send_receipt"),
-    path("checkouts/<str:checkout_id>/refund/", actions.refund, name="dashboard_note_refund"),
     path("checkouts/<str:checkout_id>/accept/", actions.accept, name="dashboard_accept"),
     path(
         "checkouts/<str:checkout_id>/acceptances/<int:acceptance_id>/undo/",

@@ -43,7 +43,7 @@ from checkouts.inbox.rows import (
     pending,
     ranked_choices,
 )
-from checkouts.inbox.service import acts_of, decide_item, has_no_successor, undo_decision
+from checkouts.inbox.service import acts_of, decide_item, has_no_successor, is_promised_back, undo_decision
 from checkouts.inbox.stories import open_rows, story_of
 from checkouts.inbox.suggestions import confirmation_of, label_of, late_money, suggestion_of
 from checkouts.inbox.undo import UNDO_SPAN
@@ -120,6 +120,9 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     found = _item(request, item_id)
     given = request.POST if request.method == "POST" else request.GET
     act = _act(given.get("act", ""))
+    if act == InboxAct.REFUNDED:
+        # The address of an outdated page.
+        return HttpResponseRedirect(request.seat.url("dashboard_refund_item", item_id=item_id))
     checkout = _checkout(request.seat, act, given.get("checkout", ""))
     is_asked, accepted = request.method != "POST", parse_accepted(given.get("accepted", ""))
     if act == InboxAct.CREDIT and (checkout is None or (is_asked and not _takes_money(checkout, accepted))):
@@ -132,7 +135,6 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
             found,
             act=act,
             checkout=checkout,
-            refund_tx=given.get("refund_tx", ""),
             accepted=accepted,
             seen=_seen(given.get("seen", "")),
             now=timezone.now(),
@@ -221,7 +223,8 @@ def _too_late(request: SeatedRequest, item_id: int, error: ConflictError) -> Htt
 def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", status: int = 200) -> HttpResponse:
     seat, decisions = request.seat, decisions_of(found)
     waits = pending(decisions, now=timezone.now())
-    is_open = found.status == InboxStatus.OPEN and waits is None
+    is_promised = found.status == InboxStatus.OPEN and is_promised_back(found)
+    is_open = found.status == InboxStatus.OPEN and waits is None and not is_promised
     acts = acts_of(found) if is_open else frozenset()
     text = request.GET.get("q", "")
     found_by_name = found_choices(seat, found, text) if text and is_open else []
@@ -239,6 +242,7 @@ def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", 
         "history": history(decisions),
         "failed": decisions[0] if decisions and decisions[0].failed_at else None,
         "is_open": is_open,
+        "is_promised": is_promised,
         "acts": acts,
         "seen": _newest(decisions),
         "searched": text,
@@ -288,7 +292,6 @@ def _decide_page(
         "act": act,
         "checkout": checkout,
         "confirmation": confirmation_of(found, act, checkout, accepts=accepts),
-        "refund_tx": given.get("refund_tx", ""),
         "error": error,
         # The newest decision on the page that the person decided on, not the current one.
         "seen": given.get("seen") or _newest(decisions),

@@ -14,7 +14,6 @@ from checkouts.errors import DecisionFailedError
 from checkouts.inbox.successors import PROMISED, accept_late, close_items, late_units, refuse_promised
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
 from checkouts.lifecycle.bells import ring_pages
-from checkouts.lifecycle.endings import refund_hash
 from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.moves import complete_short, recompute
 from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem
@@ -28,6 +27,7 @@ from wallets.states import TransferState
 from wallets.transfers.returns import returns_of
 from webhooks.outbox.events import publish
 
+# REFUNDED stands for a refund that may be asked for: the item is refunded once that is paid.
 _MONEY = frozenset({InboxAct.CREDIT, InboxAct.REFUNDED, InboxAct.DISMISS})
 _LATE = _MONEY | {InboxAct.ACCEPT_LATE}
 # The acts for each kind of item. Reversed money no longer exists, and a notice is about credited money: both can only be dismissed.
@@ -73,25 +73,21 @@ def decide_item(
     now: datetime,
     actor: Actor,
     checkout: Checkout | None = None,
-    refund_tx: str = "",
     accepted: Decimal | None = None,
     seen: int | None = None,
 ) -> InboxDecision:
     """Decide about an open item; it takes effect UNDO_SPAN later.
 
-    A credit names its `checkout`, a refund the transaction that sent the money back, in any spelling. `accepted` is
-    the sum in USD that the checkout will have: the actor accepts it as full payment, also if it is less than the price. An
-    expired checkout may be credited so: its successor gets the money. `seen` is the id of the newest decision
-    that the actor knew of, 0 for none. Raises InvalidRequestError where the act does not fit the
-    item, and ConflictError if another decision came first.
+    A credit names its `checkout`. `accepted` is the sum in USD that the checkout will have: the actor accepts it as full
+    payment, also if it is less than the price. An expired checkout may be credited so: its successor gets the money. `seen` is the
+    id of the newest decision that the actor knew of, 0 for none. Raises InvalidRequestError where the act does not fit the item, and
+    for REFUNDED, which no person says (`close_returned`); ConflictError if another decision came first, or a refund promises the
+    money back.
     """
     _refuse_misfit(item, act, checkout, accepted)
-    sent_back = ""
-    if act == InboxAct.REFUNDED:
-        sent_back = refund_hash(refund_tx, brought_by=[item.transfer])
     _hold_undecided(item, seen)
-    if act != InboxAct.REFUNDED and item.reason not in _NOTICES:
-        _refuse_promised(item)
+    if is_promised_back(item):
+        raise ConflictError(PROMISED)
     is_accepting = act in (InboxAct.ACCEPT_LATE, InboxAct.CREDIT)
     if is_accepting and accepted is not None:
         _refuse_changed(item, checkout or item.checkout, accepted)
@@ -103,7 +99,6 @@ def decide_item(
                 item=item,
                 act=act,
                 checkout=checkout if act == InboxAct.CREDIT else None,
-                refund_tx=sent_back,
                 accepted_amount=accepted if is_accepting else None,
                 # None for the system: a merchant's rule decided.
                 actor=actor.user,
@@ -223,6 +218,7 @@ def _dismiss(decision: InboxDecision, now: datetime) -> None:
 _EFFECTS: Mapping[InboxAct, Callable[[InboxDecision, datetime], None]] = {
     InboxAct.CREDIT: _credit,
     InboxAct.ACCEPT_LATE: _accept_late,
+    # Decided by a process of the release before.
     InboxAct.REFUNDED: _refunded,
     InboxAct.DISMISS: _dismiss,
 }
@@ -243,10 +239,10 @@ def _hold_undecided(item: InboxItem, seen: int | None) -> None:
         raise ConflictError(_who_was_faster(item))
 
 
-def _refuse_promised(item: InboxItem) -> None:
-    """Refuse to use or dismiss money that a refund promises back."""
-    if any(one.reserved for one in returns_of([item.transfer_id]).values()):
-        raise ConflictError(PROMISED)
+def is_promised_back(item: InboxItem) -> bool:
+    """Return whether a refund promises an item's money back, so that nothing else may use or dismiss it."""
+    is_money = item.reason not in _NOTICES
+    return is_money and any(one.reserved for one in returns_of([item.transfer_id]).values())
 
 
 def _refuse_twice(item: InboxItem) -> None:
@@ -272,7 +268,7 @@ def sum_with(item: InboxItem, checkout: Checkout) -> Decimal:
 
 
 def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None, accepted: Decimal | None) -> None:
-    if act not in acts_of(item):
+    if act not in acts_of(item) or act == InboxAct.REFUNDED:
         raise InvalidRequestError(f"This is not possible for an item with the reason {item.reason}.", param="act")
     if act == InboxAct.CREDIT:
         _refuse_checkout(item, checkout, accepted)

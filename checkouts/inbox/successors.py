@@ -25,6 +25,12 @@ from wallets.states import TransferState
 from wallets.transfers.returns import returns_of
 
 PROMISED: Final = "A refund of this money was asked for. Cancel that first."
+# Of a payment that a refund sends back in part, the successor would have more than is left: `refuse_promised` stops it.
+_STANDS: Final = (
+    Q(checkout__refund_note__isnull=True)
+    & ~Q(transfer__state=TransferState.ORPHANED)
+    & (Q(transfer__sent_back=None) | Q(transfer__sent_back__reserved__lt=F("transfer__units")))
+)
 LATE_KINDS: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
 # Copied from the expired checkout.
 _INHERITED: Final = (
@@ -88,8 +94,7 @@ def money_of_expired(checkout_ids: Collection[int]) -> dict[int, dict[int, int]]
     found: dict[int, dict[int, int]] = {pk: {} for pk in set(checkout_ids) - set(replaced)}
     if not found:
         return {}
-    paid = Payment.objects.filter(checkout__in=found, checkout__refund_note__isnull=True)
-    standing = paid.exclude(transfer__state=TransferState.ORPHANED)
+    standing = Payment.objects.filter(_STANDS, checkout__in=found)
     decided = InboxDecision.objects.filter(STANDING, item=OuterRef("pk"))
     unused = Q(transfer__claim=None) | Q(transfer__payment__checkout=F("checkout"))
     late = InboxItem.objects.filter(~Exists(decided), unused, checkout__in=found, reason__in=LATE_KINDS)
@@ -129,7 +134,7 @@ def _succeed_with(checkout_id: int, items: Sequence[InboxItem], least: Decimal |
     transfers = _lock_transfers(_transfer_ids(checkout_id, items))
     expired = _lock_expired(checkout_id)
     if _transfer_ids(checkout_id, items) != {transfer.pk for transfer in transfers}:
-        raise DecisionFailedError("Its first payment has been marked as refunded.")
+        raise DecisionFailedError("A refund of its first payment was asked for.")
     refuse_promised([transfer.pk for transfer in transfers])
     is_short = _refuse_unready(expired, transfers, least)
     successor = _succeed(expired, now)
@@ -167,9 +172,8 @@ def _hold_late_items(checkout_id: int, item_id: int | None) -> list[InboxItem]:
 
 
 def standing_payments(checkout_id: int) -> QuerySet[Payment]:
-    """Return a checkout's payments except those that a reorg removed and those that the merchant refunded."""
-    paid = Payment.objects.filter(checkout=checkout_id, checkout__refund_note__isnull=True)
-    return paid.exclude(transfer__state=TransferState.ORPHANED)
+    """Return a checkout's payments except those that a reorg removed and those that refunds send back as a whole."""
+    return Payment.objects.filter(_STANDS, checkout=checkout_id)
 
 
 def _transfer_ids(checkout_id: int, items: Sequence[InboxItem]) -> set[int]:

@@ -105,14 +105,6 @@ def confirmation_of(
         return _accept_short(item.transfer, checkout, money) if accepts else _credit(item.transfer, checkout, money)
     if act is InboxAct.ACCEPT_LATE:
         return _accept_late(item, money, item.checkout)
-    if act is InboxAct.REFUNDED:
-        return Confirmation(
-            f"Mark {money} as refunded?",
-            label_of(item),
-            item.checkout,
-            "No checkout changes. The item moves to Resolved, with the transaction that sent the money back.",
-            "Mark as refunded",
-        )
     return _dismiss(item, money)
 
 

@@ -1,7 +1,8 @@
-"""The form that asks for a refund of a checkout: how much, why, and where the link to the claim page goes."""
+"""The forms that ask for a refund of a checkout, or of money in the inbox, and that record one which was sent already."""
 
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
@@ -15,17 +16,23 @@ from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.dashboard.details import find_checkout
-from checkouts.models import Checkout
-from checkouts.states import CheckoutException
+from checkouts.inbox.queries import item_of
+from checkouts.inbox.service import acts_of
+from checkouts.states import CheckoutException, InboxAct
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError
-from gateway.core.money import TOKEN_DIGITS, from_units, readable
+from gateway.core.money import TOKEN_DIGITS, from_units, readable, readable_units
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
 from payouts.mails import mail_claim
 from payouts.models import REASON_LENGTH
+from payouts.sent import record_sent, sent_transfers
 from payouts.service import Requested, Terms, request_refund
 from payouts.sources import Source, rests_of, source_transfers
-from wallets.networks import chain_title
+from wallets.chains.base import TokenTransfer
+from wallets.networks import chain_title, decimals_of, shown_address
+
+_HASH_LENGTH: Final = 200
+_UNCHOSEN: Final = "Choose the payment that gave the money back."
 
 
 class RefundForm(forms.Form):
@@ -56,41 +63,134 @@ class RefundForm(forms.Form):
         return email
 
 
+class SentForm(forms.Form):
+    """The transaction of a refund that was sent already."""
+
+    tx_hash = forms.CharField(
+        label="Transaction that sent it back",
+        max_length=_HASH_LENGTH,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
+        help_text="Its hash, or an explorer link.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Refunded:
+    """What a form is about: its source, in words; where its forms and the page before are. `over` is what was overpaid, if known."""
+
+    source: Source
+    name: str
+    back: str
+    refund_url: str
+    sent_url: str
+    email: str = ""
+    over: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SentChoice:
+    """A payment of a looked up transaction; `value` is posted."""
+
+    value: str
+    amount: str
+    token: str
+    network: str
+    recipient: str
+
+
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def refund(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Ask for a refund of a checkout, and reserve its money."""
-    seat = request.seat
-    checkout = find_checkout(seat, checkout_id)
+    return _refund(request, _of_checkout(request, checkout_id))
+
+
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
+def refund_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
+    """Ask for a refund of money in the inbox, and reserve it."""
+    return _refund(request, _of_item(request, item_id))
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def sent(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Record a refund of a checkout that was sent already, by its transaction."""
+    return _sent(request, _of_checkout(request, checkout_id))
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def sent_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
+    """Record a refund of money in the inbox that was sent already, by its transaction."""
+    return _sent(request, _of_item(request, item_id))
+
+
+def _of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
+    seat, checkout = request.seat, find_checkout(request.seat, checkout_id)
     if checkout is None:
         raise Http404
-    source = Source(checkout=checkout_id)
+    is_over = checkout.exception == CheckoutException.OVERPAID
+    return Refunded(
+        source=Source(checkout=checkout_id),
+        name=f"Checkout of {readable(checkout.amount)} {checkout.currency}",
+        back=seat.url("dashboard_checkout", checkout_id=checkout_id),
+        refund_url=seat.url("dashboard_refund", checkout_id=checkout_id),
+        sent_url=seat.url("dashboard_sent_refund", checkout_id=checkout_id),
+        email=checkout.customer_email,
+        over=checkout.amount_received - checkout.amount if is_over else None,
+    )
+
+
+def _of_item(request: SeatedRequest, item_id: int) -> Refunded:
+    """Return an item's money. Raises Http404 for a notice about money that was credited, and for dust."""
+    seat, item = request.seat, item_of(request.seat, item_id)
+    if item is None or InboxAct.REFUNDED not in acts_of(item):
+        raise Http404
+    transfer = item.transfer
+    amount = readable_units(int(transfer.units), transfer.decimals)
+    return Refunded(
+        source=Source(chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position),
+        name=f"{amount} {transfer.token} on {chain_title(transfer.chain)}",
+        back=seat.url("dashboard_inbox_item", item_id=item_id),
+        refund_url=seat.url("dashboard_refund_item", item_id=item_id),
+        sent_url=seat.url("dashboard_sent_refund_item", item_id=item_id),
+        email=item.checkout.customer_email if item.checkout else "",
+    )
+
+
+def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
+    seat = request.seat
     try:
-        transfers = source_transfers(source, merchant_id=seat.merchant.pk, mode=Mode(seat.mode))
+        rest = _rest_of(request, refunded)
     except ConflictError as error:
-        return _back(request, checkout, error.message)
-    rest = sum(one.units for one in rests_of(transfers))
-    if not rest:
-        return _back(request, checkout, "All of this checkout's money is refunded already, or about to be.")
-    token, left = transfers[0].token, from_units(rest, transfers[0].decimals)
-    shown = {"token": token, "network": chain_title(transfers[0].chain), "rest": left}
+        return _back(request, refunded, error.message)
     if request.method != "POST":
-        initial = {"amount": _suggested(checkout, left), "email": checkout.customer_email}
-        form = RefundForm(initial=initial, token=token)
-        return _page(request, checkout, form, shown)
-    form = RefundForm(request.POST, token=token)
+        left: Decimal = rest["rest"]
+        amount = left if refunded.over is None else min(refunded.over, left)
+        initial = {"amount": f"{amount.normalize():f}", "email": refunded.email}
+        return _page(request, refunded, RefundForm(initial=initial, token=rest["token"]), rest)
+    form = RefundForm(request.POST, token=rest["token"])
     if not form.is_valid():
-        return _page(request, checkout, form, shown, status=422)
+        return _page(request, refunded, form, rest, status=422)
     try:
-        asked = _ask(request, source, form)
+        asked = _ask(request, refunded.source, form)
     except InvalidRequestError as error:
         add_refusal(form, error)
-        return _page(request, checkout, form, shown, status=422)
+        return _page(request, refunded, form, rest, status=422)
     except (ConflictError, RateLimitError) as error:
         form.add_error(None, error.message)
-        return _page(request, checkout, form, shown, status=error.status)
-    sent = f" The link is on its way to {asked.payout.email}." if asked.payout.email else " Pass its link on."
-    messages.success(request, f"Refund created.{sent}")
+        return _page(request, refunded, form, rest, status=error.status)
+    told = f" The link is on its way to {asked.payout.email}." if asked.payout.email else " Pass its link on."
+    messages.success(request, f"Refund created.{told}")
     return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=asked.payout.public_id))
+
+
+def _rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
+    """Return what can be refunded. Raises ConflictError where nothing can."""
+    seat = request.seat
+    transfers = source_transfers(refunded.source, merchant_id=seat.merchant.pk, mode=Mode(seat.mode))
+    rest = sum(one.units for one in rests_of(transfers))
+    if not rest:
+        raise ConflictError("All of this money is refunded already, or about to be.")
+    newest = transfers[0]
+    return {"token": newest.token, "network": chain_title(newest.chain), "rest": from_units(rest, newest.decimals)}
 
 
 @transaction.atomic
@@ -106,19 +206,77 @@ def _ask(request: SeatedRequest, source: Source, form: RefundForm) -> Requested:
     return asked
 
 
-def _suggested(checkout: Checkout, rest: Decimal) -> str:
-    """Return what was overpaid, or else all that is left, as a form writes it."""
-    over = checkout.amount_received - checkout.amount if checkout.exception == CheckoutException.OVERPAID else rest
-    return f"{min(over, rest).normalize():f}"
+def _sent(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
+    """Ask for a transaction, show what it sent, and record the payment that is chosen."""
+    seat = request.seat
+    if seat.mode != Mode.LIVE:
+        return _back(request, refunded, "In test mode no network has transactions.")
+    try:
+        _rest_of(request, refunded)
+    except ConflictError as error:
+        return _back(request, refunded, error.message)
+    if request.method != "POST":
+        return _sent_page(request, refunded, SentForm())
+    form = SentForm(request.POST)
+    if not form.is_valid():
+        return _sent_page(request, refunded, form, status=422)
+    try:
+        found = sent_transfers(
+            form.cleaned_data["tx_hash"], refunded.source, merchant=seat.merchant, mode=Mode(seat.mode)
+        )
+    except (InvalidRequestError, ConflictError) as error:
+        add_refusal(form, error)
+        return _sent_page(request, refunded, form, status=error.status if error.status != 400 else 422)
+    named = request.POST.get("choice", "")
+    if not named:
+        return _sent_page(request, refunded, form, found)
+    chosen = next((one for one in found if _name_of(one) == named), None)
+    if chosen is None:
+        form.add_error(None, _UNCHOSEN)
+        return _sent_page(request, refunded, form, found, status=422)
+    try:
+        payout = record_sent(
+            seat.merchant,
+            chosen,
+            mode=Mode(seat.mode),
+            source=refunded.source,
+            now=timezone.now(),
+            actor=actor_of(request),
+        )
+    except (InvalidRequestError, ConflictError) as error:
+        form.add_error(None, error.message)
+        return _sent_page(request, refunded, form, found, status=422)
+    messages.success(request, "Recorded. It is paid once the network has it for good.")
+    return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=payout.public_id))
 
 
-def _back(request: SeatedRequest, checkout: Checkout, why: str) -> HttpResponse:
+def _name_of(one: TokenTransfer) -> str:
+    return f"{one.chain}:{one.tx_hash}:{one.position}"
+
+
+def _choice(one: TokenTransfer) -> SentChoice:
+    amount = readable_units(one.units, decimals_of(one.chain, one.token))
+    return SentChoice(_name_of(one), amount, one.token, chain_title(one.chain), shown_address(one.recipient))
+
+
+def _back(request: SeatedRequest, refunded: Refunded, why: str) -> HttpResponse:
     messages.error(request, why)
-    return HttpResponseRedirect(request.seat.url("dashboard_checkout", checkout_id=checkout.public_id))
+    return HttpResponseRedirect(refunded.back)
 
 
 def _page(
-    request: SeatedRequest, checkout: Checkout, form: RefundForm, shown: dict[str, Any], status: int = 200
+    request: SeatedRequest, refunded: Refunded, form: RefundForm, rest: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    context = shown | {"form": form, "checkout": checkout, "price": readable(checkout.amount)}
+    context = rest | {"form": form, "refunded": refunded, "may_be_sent": request.seat.mode == Mode.LIVE}
     return render(request, "dashboard/payouts/refund.html", context, status=status)
+
+
+def _sent_page(
+    request: SeatedRequest,
+    refunded: Refunded,
+    form: SentForm,
+    found: list[TokenTransfer] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context = {"form": form, "refunded": refunded, "choices": [_choice(one) for one in found or ()]}
+    return render(request, "dashboard/payouts/sent.html", context, status=status)

@@ -23,5 +23,8 @@ urlpatterns = [
     path("approvals/", rules.rules, name="dashboard_approvals"),
     path("approvals/set/", rules.set_rules, name="dashboard_set_approvals"),
     path("approvals/keep/", rules.keep_rules, name="dashboard_keep_approvals"),
+    path("refunds/items/<int:item_id>/", refunds.refund_item, name="dashboard_refund_item"),
+    path("refunds/items/<int:item_id>/sent/", refunds.sent_item, name="dashboard_sent_refund_item"),
     path("refunds/<str:checkout_id>/", refunds.refund, name="dashboard_refund"),
+    path("refunds/<str:checkout_id>/sent/", refunds.sent, name="dashboard_sent_refund"),
 ]

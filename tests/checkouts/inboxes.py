@@ -7,14 +7,21 @@ from django.db import transaction
 
 from accounts.audit.actors import Actor
 from accounts.models import Merchant
+from accounts.states import Mode
 from checkouts.inbox.service import decide_item
 from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason
+from payouts.following import follow_movements
+from payouts.models import Payout
+from payouts.service import Terms, request_refund
+from payouts.sources import Source
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, pay
 from tests.factories import make_checkout, make_user
+from tests.payouts.factories import BUYER, approved, outflow_for
 from wallets.models import Transfer
+from wallets.transfers.movements import queue_movements
 
 LATER = SOON + timedelta(hours=1)
 DONE = LATER + UNDO_SPAN
@@ -60,3 +67,20 @@ def other_checkout(item: InboxItem, **overrides: Any) -> Checkout:
 def decide(item: InboxItem, act: InboxAct, *, actor: Actor | None = None, **more: Any) -> InboxDecision:
     """Decide at `LATER`, to take effect at `DONE`."""
     return decide_item(item, act=act, now=LATER, actor=actor or Actor(make_user()), **more)
+
+
+def ask_back(item: InboxItem, **terms: Any) -> Payout:
+    """Ask at `LATER` for a refund of an item's money, to the buyer's address."""
+    transfer = item.transfer
+    source = Source(chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position)
+    values = {"address": BUYER} | terms
+    return request_refund(item.merchant, mode=Mode(item.mode), source=source, terms=Terms(**values), now=LATER).payout
+
+
+def give_back(item: InboxItem) -> str:
+    """Send an item's money back, finally, at `DONE`; return the hash of the transaction that did."""
+    payout = approved(ask_back(item))
+    movement = outflow_for(payout, block_time=LATER)
+    queue_movements([movement.pk], now=DONE)
+    follow_movements(now=DONE)
+    return str(movement.tx_hash)

@@ -33,12 +33,15 @@ def make_paid(merchant: Merchant | None = None, units: int = 25 * DOLLAR) -> Che
 
 
 def refund_of(checkout: Checkout, units: int | None = None, **values: Any) -> Requested:
-    """Ask for a refund of a checkout, of all that is left of it by default."""
+    """Ask for a refund of a checkout, or of one `transfer`, of all that is left of it by default."""
     who: dict[str, Any] = {name: values.pop(name) for name in ("now", "actor") if name in values}
+    one = values.pop("transfer", None)
     return request_refund(
         checkout.merchant,
         mode=Mode(checkout.mode),
-        source=Source(checkout=checkout.public_id),
+        source=Source(chain=one.chain, tx_hash=one.tx_hash, position=one.position)
+        if one
+        else Source(checkout=checkout.public_id),
         amount=None if units is None else from_units(units),
         terms=Terms(**values),
         **({"now": NOON} | who),

@@ -18,7 +18,7 @@ from checkouts.rescue import service as rescue
 from checkouts.states import InboxAct
 from checkouts.testmode import play_due_steps
 from reports import transactions
-from tests.checkouts.inboxes import DONE, REFUND, decide, extra_item, late_item, other_checkout
+from tests.checkouts.inboxes import DONE, decide, extra_item, give_back, late_item, other_checkout
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute, pay
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_checkout, make_transfer
@@ -119,7 +119,7 @@ def test_each_decision_has_its_outcome(shop: ApiClient) -> None:
     late, other = late_item(merchant=shop.merchant), make_checkout(shop.merchant)
     assert late.checkout is not None
     decide(credited, InboxAct.CREDIT, checkout=other)
-    decide(refunded, InboxAct.REFUNDED, refund_tx=REFUND)
+    sent_back = give_back(refunded)
     decide(dismissed, InboxAct.DISMISS)
     decide(late, InboxAct.ACCEPT_LATE)
     apply_decisions(now=DONE)
@@ -127,7 +127,7 @@ def test_each_decision_has_its_outcome(shop: ApiClient) -> None:
     assert (movement["outcome"], movement["checkout_id"]) == ("credited", other.public_id)
     assert movement["explanation"] == "Credited: credited by a person."
     movement = told(shop, refunded.transfer)
-    assert (movement["outcome"], movement["refund_tx"]) == ("refunded", REFUND)
+    assert (movement["outcome"], movement["refund_tx"]) == ("refunded", sent_back)
     assert told(shop, dismissed.transfer)["outcome"] == "dismissed"
     movement = told(shop, late.transfer)
     assert (movement["outcome"], movement["replaces"]) == ("accepted_late", late.checkout.public_id)

@@ -14,14 +14,12 @@ from accounts.models import AuditEntry, FeeEntry
 from accounts.states import Mode
 from checkouts.inbox.acceptances import accept_as_paid, apply_acceptances, short_money, undo_acceptance
 from checkouts.inbox.service import apply_decisions
-from checkouts.lifecycle.endings import note_refund
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Acceptance, Checkout, DailyTotal
 from checkouts.rows import credited_transfers
 from checkouts.states import CheckoutStatus, InboxAct
 from gateway.core.api.errors import ConflictError
-from tests.checkouts.dashboard.opened import SENT_BACK
 from tests.checkouts.inboxes import DONE, LATER, decide, late_for, late_item
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import (
@@ -36,8 +34,8 @@ from tests.checkouts.watcher import (
     shown,
     status_of,
 )
-from tests.dashboard.people import make_member
 from tests.factories import checkout_counts, make_checkout, make_user
+from tests.payouts.factories import refund_of
 from tests.totals import differences
 from wallets.transfers.returns import ReturnChange, change_returns, reserve_returns
 
@@ -274,7 +272,7 @@ def test_a_reorg_after_it_reverses_it_and_its_return_restores_it() -> None:
 def test_what_was_refunded_is_not_accepted() -> None:
     checkout = expired()
     accept(checkout)
-    note_refund(checkout, SENT_BACK, actor=Actor(make_member(checkout.merchant)), now=LATER)
+    refund_of(checkout)
     assert apply_acceptances(now=DONE) == 0
     assert "that was accepted is gone" in failure(checkout)
     assert offered(checkout) is None

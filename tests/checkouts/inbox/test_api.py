@@ -14,7 +14,7 @@ from checkouts.inbox.service import apply_decisions, undo_decision
 from checkouts.models import InboxItem
 from checkouts.states import InboxAct, InboxReason
 from tests.checkouts.arrivals import Till
-from tests.checkouts.inboxes import DONE, LATER, REFUND, decide, extra_item, late_for, late_item, other_checkout
+from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, late_for, late_item, other_checkout
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute, pay
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, make_checkout, make_user
@@ -103,22 +103,22 @@ def test_candidates_say_what_they_still_need_and_why_they_were_not_credited(till
 
 def test_a_decision_is_told_before_it_takes_effect_and_after(shop: ApiClient) -> None:
     item = extra_item(merchant=shop.merchant)
-    decision = decide(item, InboxAct.REFUNDED, refund_tx=REFUND)
+    decision = decide(item, InboxAct.DISMISS)
     [waiting] = listed(shop, status="open")
     assert waiting["decision"] == {
-        "act": "refunded",
+        "act": "dismiss",
         "checkout_id": None,
-        "refund_tx": REFUND,
+        "refund_tx": None,
         "decided_at": "2026-11-20T13:01:00.000000Z",
         "takes_effect_at": "2026-11-20T13:01:30.000000Z",
         "took_effect_at": None,
     }
     undo_decision(decision, now=LATER, actor=Actor(make_user()))
     assert listed(shop)[0]["decision"] is None
-    decide(item, InboxAct.REFUNDED, refund_tx=REFUND)
+    decide(item, InboxAct.DISMISS)
     apply_decisions(now=DONE)
-    [closed] = listed(shop, status="refunded")
-    assert (closed["outcome"], closed["closed_at"]) == ("refunded", "2026-11-20T13:01:30.000000Z")
+    [closed] = listed(shop, status="dismissed")
+    assert (closed["outcome"], closed["closed_at"]) == ("dismissed", "2026-11-20T13:01:30.000000Z")
     assert closed["decision"]["took_effect_at"] == "2026-11-20T13:01:30.000000Z"
 
 

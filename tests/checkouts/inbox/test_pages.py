@@ -8,15 +8,19 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.inbox.queries import alarm_count, doing_count, open_count
+from checkouts.inbox.service import decide_item
 from checkouts.inbox.suggestions import confirmation_of
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
+from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.pagination import PAGE_ROWS
-from tests.checkouts.inboxes import REFUND, extra_item, late_for, late_item
+from payouts.service import cancel_payout
+from tests.checkouts.inboxes import LATER, ask_back, extra_item, late_for, late_item
 from tests.checkouts.watcher import DOLLAR, SOON, pay, status_of
 from tests.dashboard.inboxes import (
     DECIDE,
@@ -235,7 +239,7 @@ def test_what_has_taken_effect_is_not_undone(owner: Desk, item: InboxItem) -> No
 
 def test_the_second_of_two_people_is_told_who_was_faster(owner: Desk, admin: Desk, item: InboxItem) -> None:
     assert decide(owner, item, InboxAct.DISMISS, seen=0).status_code == 302
-    late = decide(admin, item, InboxAct.REFUNDED, seen=0, refund_tx=REFUND)
+    late = decide(admin, item, InboxAct.DISMISS, seen=0)
     assert late.status_code == 409
     assert f"{owner.user.email} decided about this before you: dismiss" in late.text
     assert "Being dismissed" in late.text
@@ -257,7 +261,7 @@ def test_a_decision_that_could_not_take_effect_opens_the_item_and_says_why(owner
     page = owner.get(ITEM, item_id=item.pk).text
     assert "could not take effect" in page
     assert "now completed" in page
-    assert "Mark as refunded" in page
+    assert owner.url("dashboard_refund_item", item_id=item.pk) in page
 
 
 def test_late_money_is_accepted_where_it_is_enough(owner: Desk) -> None:
@@ -291,14 +295,24 @@ def test_late_money_that_is_short_is_not_accepted_by_another_sum(accepted: str, 
     assert not Checkout.objects.filter(replaces__isnull=False).exists()
 
 
-def test_a_refund_needs_a_hash_and_keeps_it(owner: Desk, item: InboxItem) -> None:
-    wrong = decide(owner, item, InboxAct.REFUNDED, refund_tx="sent it")
-    assert wrong.status_code == 422
-    assert "look like a transaction hash" in wrong.text
-    assert 'value="sent it"' in wrong.text
-    right = f"https://basescan.org/tx/{REFUND}"
-    assert decide(owner, item, InboxAct.REFUNDED, refund_tx=right).status_code == 302
-    assert item.decisions.get().refund_tx == REFUND
+def test_nobody_says_that_it_was_refunded_and_a_page_of_before_leads_to_the_refund(
+    owner: Desk, item: InboxItem
+) -> None:
+    answer = decide(owner, item, InboxAct.REFUNDED)
+    assert (answer.status_code, answer["Location"]) == (302, owner.url("dashboard_refund_item", item_id=item.pk))
+    with pytest.raises(InvalidRequestError):
+        decide_item(item, act=InboxAct.REFUNDED, now=LATER, actor=Actor(owner.user))
+    assert not item.decisions.exists()
+
+
+def test_while_a_refund_is_on_its_way_the_page_says_so_and_offers_nothing_else(owner: Desk, item: InboxItem) -> None:
+    refund = ask_back(item)
+    page = owner.get(ITEM, item_id=item.pk).text
+    assert "A refund of this money was asked for." in page
+    assert "Dismiss" not in page
+    assert decide(owner, item, InboxAct.DISMISS).status_code == 409
+    cancel_payout(refund, now=LATER)
+    assert "Dismiss" in owner.get(ITEM, item_id=item.pk).text
 
 
 def test_nobody_is_asked_about_a_checkout_that_ended(owner: Desk, item: InboxItem) -> None:
@@ -372,9 +386,8 @@ def test_the_csv_holds_a_tab_and_no_formulas(owner: Desk) -> None:
     assert row["order_ref"] == "'=1+1"
     assert row["from"] == "'@SUM(A1)"
     assert (row["amount"], row["status"]) == ("25.00", "open")
-    decide(owner, item, InboxAct.REFUNDED, refund_tx=REFUND)
+    decide(owner, item, InboxAct.DISMISS)
     carry_out()
     assert list(csv.DictReader(io.StringIO(export(owner)))) == []
     [resolved] = csv.DictReader(io.StringIO(export(owner, "?tab=resolved")))
     assert resolved["decided_by"] == owner.user.email
-    assert resolved["refund_transaction"] == REFUND

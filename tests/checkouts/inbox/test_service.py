@@ -17,7 +17,18 @@ from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from tests.checkouts.inboxes import DONE, LATER, REFUND, decide, extra_item, late_for, late_item, other_checkout
+from payouts.service import cancel_payout
+from tests.checkouts.inboxes import (
+    DONE,
+    LATER,
+    ask_back,
+    decide,
+    extra_item,
+    give_back,
+    late_for,
+    late_item,
+    other_checkout,
+)
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import (
     DOLLAR,
@@ -226,7 +237,7 @@ def test_a_decision_can_be_undone_until_it_takes_effect_and_the_item_is_free_aga
     assert apply_decisions(now=DONE) == 0
     item.refresh_from_db()
     assert item.status == InboxStatus.OPEN
-    decide(item, InboxAct.REFUNDED, refund_tx=REFUND)
+    decide(item, InboxAct.DISMISS)
 
 
 def test_what_has_taken_effect_cannot_be_undone():
@@ -245,7 +256,7 @@ def test_the_second_of_two_people_is_told_who_was_first():
         decide(item, InboxAct.CREDIT, checkout=other_checkout(item))
     apply_decisions(now=DONE)
     with pytest.raises(ConflictError):
-        decide(item, InboxAct.REFUNDED, refund_tx=REFUND)
+        decide(item, InboxAct.DISMISS)
 
 
 def test_without_the_constraint_two_people_would_both_decide():
@@ -310,32 +321,32 @@ def test_what_does_not_fit_the_item_is_refused(act, more):
         decide(extra_item(), act, **more)
 
 
-def test_a_refund_keeps_its_transaction_and_moves_no_money():
+def test_money_that_a_refund_sent_back_is_refunded_and_moves_nothing():
     item = extra_item()
-    decide(item, InboxAct.REFUNDED, refund_tx=REFUND.upper().replace("X", "x"))
     payments = Payment.objects.count()
-    apply_decisions(now=DONE)
+    give_back(item)
     item.refresh_from_db()
-    assert item.status == InboxStatus.REFUNDED
-    assert item.decisions.get().refund_tx == REFUND
+    assert (item.status, item.resolved_at) == (InboxStatus.REFUNDED, DONE)
+    assert not item.decisions.exists()
     assert Payment.objects.count() == payments
 
 
-@pytest.mark.parametrize("text", ["", " ", "0xfeed", "sent it back", "x" * 2_000])
-def test_a_refund_names_a_transaction(text):
+@pytest.mark.parametrize("act", [InboxAct.CREDIT, InboxAct.DISMISS])
+def test_while_a_refund_promises_it_nothing_else_is_decided_and_once_that_ends_it_is_open_again(act):
     item = extra_item()
-    with pytest.raises(InvalidRequestError) as refused:
-        decide(item, InboxAct.REFUNDED, refund_tx=text)
-    assert refused.value.param == "refund_tx"
-    with pytest.raises(InvalidRequestError, match="brought the money"):
-        decide(item, InboxAct.REFUNDED, refund_tx=item.transfer.tx_hash)
+    more: dict[str, Any] = {"checkout": other_checkout(item)} if act == InboxAct.CREDIT else {}
+    refund = ask_back(item)
+    with pytest.raises(ConflictError, match="A refund of this money was asked for"):
+        decide(item, act, **more)
+    cancel_payout(refund, now=LATER)
+    decide(item, act, **more)
+    assert apply_decisions(now=DONE) == 1
 
 
 def test_what_belongs_to_another_act_is_not_kept():
     item = extra_item()
-    chosen = other_checkout(item)
-    decision = decide(item, InboxAct.DISMISS, checkout=chosen, refund_tx=REFUND)
-    assert (decision.checkout, decision.refund_tx) == (None, "")
+    decision = decide(item, InboxAct.DISMISS, checkout=other_checkout(item))
+    assert decision.checkout is None
 
 
 def test_whoever_looked_before_the_last_decision_is_told():

@@ -127,7 +127,6 @@ def test_each_confirmation_repeats_amount_checkout_and_consequence(owner: Desk) 
             "The checkout will have 25.00 of 30.00 USD. It stays open: 5.00 is missing.",
         ),
         "act=accept_late": ("L-1", "A new checkout with the same price and references receives 25.00 of 25.00 USD."),
-        "act=refunded": ("L-1", "No checkout changes."),
         "act=dismiss": ("L-1", "The money stays in your wallet."),
     }
     for query, (checkout, effect) in said.items():

@@ -20,7 +20,7 @@ from checkouts.rescue.answers import Outcome
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from tests.checkouts.arrivals import SUFFIX, TOKENS, Till, exact, memo, reference_of
 from tests.checkouts.factories import make_completed, make_expired, make_page_checkout
-from tests.checkouts.inboxes import DONE, LATER, REFUND, decide, extra_item, late_item, other_checkout
+from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, give_back, late_item, other_checkout
 from tests.checkouts.page.test_views import page_of, version_of, words_in
 from tests.checkouts.questions import ask, in_wallet, send, to_inbox
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute, inbox_of, pay, status_of
@@ -247,10 +247,7 @@ def test_cents_that_anybody_sends_fill_no_page(client: Client) -> None:
 def test_what_the_merchant_sent_back_is_told_as_what_they_say(client: Client) -> None:
     item = extra_item(22 * DOLLAR)
     assert item.checkout is not None
-    decide(item, InboxAct.REFUNDED, refund_tx=REFUND)
-    # It can still be undone.
-    assert WAITS in told(client, item.checkout)[0]
-    apply_decisions(now=DONE)
+    give_back(item)
     [words] = told(client, item.checkout)
     assert "Your money was sent back" in words
     assert "Halden Roasters says that your 22.00 USDC on Base was sent back." in words
@@ -346,9 +343,8 @@ def test_an_open_page_learns_of_late_money_and_of_what_was_decided(
     assert "css/answer" in seen.json()["panel"]
     held = {"If-None-Match": seen["ETag"]}
     assert client.get(path, headers=held).status_code == 304
-    item = InboxItem.objects.get(transfer=transfer)
-    decide(item, InboxAct.REFUNDED, refund_tx=REFUND)
-    apply_decisions(now=DONE)
+    Transfer.objects.filter(pk=transfer.pk).update(state=TransferState.CONFIRMED, confirmed_at=timezone.now())
+    give_back(InboxItem.objects.get(transfer=transfer))
     assert "was sent back" in client.get(path, headers=held).json()["panel"]
 
 

@@ -1,0 +1,152 @@
+"""Refunds that were sent before anybody asked for them here: a person names the transaction, and the chain says whether it paid."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import transaction
+
+from accounts.audit.actors import Actor
+from accounts.audit.service import record
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.money import from_units
+from payouts.following import EXPECTED_FOR, attach
+from payouts.models import Payout, PayoutSurplus
+from payouts.service import Terms, request_refund
+from payouts.sources import Source, is_usd, source_transfers
+from payouts.states import AddressBy
+from wallets.chains.base import TokenTransfer
+from wallets.lookup import look_up
+from wallets.models import Transfer, WatchedMovement
+from wallets.networks import chain_title, decimals_of
+from wallets.states import Direction, TransferState, WatchPurpose
+from wallets.transfers.hashes import UnreadableHashError
+from wallets.transfers.movements import NewMovement, ask_witness_of, queue_movements, record_movements
+from wallets.watched.service import expect_payouts, watch_recipient
+
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)
+
+_UNREADABLE: Final = "This doesn't look like a transaction hash. Copy it from your wallet or an explorer."
+_UNKNOWN: Final = "No network knows this transaction. Check the hash, or try again in a minute."
+_UNASKED: Final = "{chains} cannot be asked right now. Try again in a minute."
+_FAILED: Final = "This transaction failed: it sent nothing."
+_WAITING: Final = "This transaction waits for a block. Try again in a minute."
+_NOTHING: Final = "This transaction sends nothing that can give this payment back."
+_USED: Final = "This transaction already pays another refund or payout."
+
+
+def sent_transfers(text: str, source: Source, *, merchant: Merchant, mode: Mode) -> list[TokenTransfer]:
+    """Return what a transaction sent that may have given a source's money back, as chains report it. Nodes are asked.
+
+    Raises InvalidRequestError (param tx_hash) for a text that is no hash, and for a transaction that is unknown, failed, waits for a
+    block, or sent nothing that fits; and what `source_transfers` raises.
+    """
+    transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
+    try:
+        looked = look_up(text, asker=f"refunds:{merchant.pk}")
+    except UnreadableHashError as error:
+        raise _refused(_UNREADABLE) from error
+    if not looked.transactions:
+        chains = ", ".join(map(chain_title, looked.unasked))
+        raise _refused(_UNASKED.format(chains=chains) if chains else _UNKNOWN)
+    mined = [found for found in looked.transactions if found.succeeded]
+    if not mined:
+        raise _refused(_FAILED)
+    if all(found.block_height is None for found in mined):
+        raise _refused(_WAITING)
+    fitting = [one for found in mined for one in found.transfers if _may_give_back(one, transfers)]
+    if not fitting:
+        raise _refused(_NOTHING)
+    return fitting
+
+
+def _refused(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, param="tx_hash")
+
+
+def _may_give_back(sent: TokenTransfer, transfers: Sequence[Transfer]) -> bool:
+    """Whether a movement is worth what came, is not older, and is not what came."""
+    newest = transfers[0]
+    is_worth = (sent.chain, sent.token) == (newest.chain, newest.token) or (
+        is_usd(sent.chain, sent.token) and is_usd(newest.chain, newest.token)
+    )
+    is_later = sent.block_time >= min(one.block_time for one in transfers) - _CLOCKS_DIFFER
+    is_same = any((one.chain, one.tx_hash) == (sent.chain, sent.tx_hash) for one in transfers)
+    return is_worth and is_later and not is_same
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a movement is known: at a listed wallet that sent it, or at the recipient, which is watched for it."""
+
+    movement: WatchedMovement
+    is_own: bool
+
+
+@transaction.atomic
+def record_sent(
+    merchant: Merchant,
+    sent: TokenTransfer,
+    *,
+    mode: Mode,
+    source: Source,
+    reason: str = "",
+    now: datetime,
+    actor: Actor,
+) -> Payout:
+    """Record a refund that a looked up movement sent, and follow that: it is paid once the chain has it for good.
+
+    Nobody approves it, as nothing is left to be sent. Raises ConflictError if the movement pays something else already,
+    AmountNotRefundableError if it sent more than is left, and what `request_refund` raises.
+    """
+    if mode != Mode.LIVE:
+        raise ConflictError("In test mode no network has transactions.")
+    # Before the payout: it locks the merchant, so that two people who name one transaction wait here.
+    place = _place_of(merchant, sent, actor=actor, now=now)
+    _refuse_used(merchant, mode, sent)
+    terms = Terms(chain=sent.chain, token=sent.token, address=sent.recipient, address_by=AddressBy.CHAIN, reason=reason)
+    amount = from_units(sent.units, decimals_of(sent.chain, sent.token))
+    payout = request_refund(merchant, mode=mode, source=source, amount=amount, terms=terms, now=now, actor=actor).payout
+    # As after a restore: it waits for its outflow, and would need approvals to be sent.
+    Payout.objects.filter(pk=payout.pk).update(approved_at=now)
+    if not attach(payout.pk, place.movement.pk):
+        raise ConflictError(_USED)
+    if not place.is_own:
+        # One node told of it. The chain and a second node, if there is one, have to vouch for it in its block.
+        ask_witness_of(place.movement.pk, now=now)
+    queue_movements([place.movement.pk], now=now)
+    after = {"tx_hash": sent.tx_hash, "units": str(sent.units), "address": payout.address}
+    record(merchant, action="payout.sent_named", actor=actor, object_id=payout.public_id, after=after, now=now)
+    payout.refresh_from_db()
+    return payout
+
+
+def _place_of(merchant: Merchant, sent: TokenTransfer, *, actor: Actor, now: datetime) -> _Place:
+    until = now + EXPECTED_FOR
+    wallet = watch_recipient(
+        merchant, mode=Mode.LIVE, chain=sent.chain, address=sent.recipient, until=until, actor=actor, now=now
+    )
+    mine = WatchedMovement.objects.filter(merchant=merchant, mode=Mode.LIVE)
+    standing = mine.filter(**_same(sent)).exclude(state=TransferState.ORPHANED)
+    own = standing.filter(direction=Direction.OUT, wallet__purpose=WatchPurpose.LIST, counterparty=wallet.address)
+    if (movement := own.first()) is not None:
+        expect_payouts([movement.wallet_id], until=until)
+        return _Place(movement, is_own=True)
+    record_movements([NewMovement(wallet.pk, merchant.pk, Direction.IN, sent)], now=now)
+    return _Place(standing.get(wallet=wallet, direction=Direction.IN), is_own=False)
+
+
+def _refuse_used(merchant: Merchant, mode: Mode, sent: TokenTransfer) -> None:
+    """Refuse a movement that pays another payout, at the other side's wallet too: the same money gives back once."""
+    theirs: dict[str, Any] = {f"movement__{name}": value for name, value in _same(sent).items()}
+    mine = Payout.objects.of(merchant.pk, mode)
+    is_surplus = PayoutSurplus.objects.filter(payout__merchant=merchant, payout__mode=mode, **theirs).exists()
+    if is_surplus or mine.filter(**theirs).exists():
+        raise ConflictError(_USED)
+
+
+def _same(sent: TokenTransfer) -> dict[str, Any]:
+    return {"chain": sent.chain, "tx_hash": sent.tx_hash, "position": sent.position, "token": sent.token}

@@ -1,0 +1,202 @@
+"""The forms of refunds of money in the inbox, and of refunds that were sent before anybody asked for them here."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.states import Mode
+from checkouts.models import InboxItem
+from checkouts.states import InboxReason, InboxStatus
+from demo.nodes.factory import prepare_chain
+from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.tokens import token_address, transfer
+from payouts.following import follow_movements
+from payouts.models import Payout
+from payouts.states import AddressBy, PayoutStatus
+from tests.checkouts.inboxes import extra_item
+from tests.checkouts.watcher import DOLLAR
+from tests.dashboard.people import Desk
+from tests.payouts.factories import BUYER, promised
+from tests.reports.test_transactions_nodes import connect
+from tests.wallets.days import make_watched
+from wallets.models import Transfer, WatchedMovement, WatchedWallet
+from wallets.states import Direction, TransferState, WatchPurpose
+from wallets.transfers.movements import answer_for_movements
+
+pytestmark = pytest.mark.django_db
+
+REFUND, SENT = "dashboard_refund_item", "dashboard_sent_refund_item"
+UNKNOWN = "0x" + "5a" * 32
+
+
+@pytest.fixture(autouse=True)
+def _no_bells(settings: Any) -> None:
+    """The test follows by hand."""
+    settings.MOVEMENT_CONSUMERS = []
+
+
+@pytest.fixture
+def base(base_node: Anvil, settings: Any) -> Anvil:
+    """Base, with the tokens on it, as the only chain that can be asked."""
+    prepare_chain(base_node)
+    connect(settings, base=base_node.url)
+    return base_node
+
+
+@pytest.fixture
+def item(owner: Desk) -> InboxItem:
+    """Twenty-five dollars that came a minute ago for a checkout that was paid already."""
+    item = extra_item(merchant=owner.merchant)
+    Transfer.objects.filter(pk=item.transfer_id).update(block_time=timezone.now() - timedelta(minutes=1))
+    return item
+
+
+def pay(node: Anvil, units: int = 25 * DOLLAR, to: str = BUYER) -> str:
+    sent = transfer(node, payer(node), token_address("USDC"), to, units)
+    node.receipt(sent)
+    return sent
+
+
+def name(desk: Desk, item: InboxItem, tx_hash: str, **more: str) -> Any:
+    return desk.post(SENT, {"tx_hash": tx_hash, **more}, item_id=item.pk)
+
+
+def record(desk: Desk, item: InboxItem, tx_hash: str) -> Any:
+    """Name a transaction, and choose the one payment in it."""
+    page = name(desk, item, tx_hash)
+    assert page.status_code == 200, page.text
+    [choice] = page.context["choices"]
+    return name(desk, item, tx_hash, choice=choice.value)
+
+
+def status_of(item: InboxItem) -> str:
+    item.refresh_from_db()
+    return item.status
+
+
+def test_an_items_money_is_refunded_by_the_form_of_a_checkout(owner: Desk, item: InboxItem) -> None:
+    link = owner.url(REFUND, item_id=item.pk)
+    assert link in owner.get("dashboard_inbox_item", item_id=item.pk).text
+    page = owner.get(REFUND, item_id=item.pk)
+    assert page.context["form"].initial["amount"] == "25"
+    answer = owner.post(REFUND, {"amount": "25", "reason": "Paid twice", "email": ""}, item_id=item.pk)
+    payout = Payout.objects.get()
+    assert answer["Location"] == owner.url("dashboard_payout", payout_id=payout.public_id)
+    assert (payout.status, payout.units, payout.sources.get().transfer) == ("open", 25 * DOLLAR, item.transfer)
+    assert status_of(item) == InboxStatus.OPEN
+    again = owner.get(REFUND, item_id=item.pk)
+    assert (again.status_code, again["Location"]) == (302, owner.url("dashboard_inbox_item", item_id=item.pk))
+
+
+def test_a_notice_about_credited_money_has_no_refund(owner: Desk, item: InboxItem) -> None:
+    InboxItem.objects.update(reason=InboxReason.REVERSED)
+    for page in (REFUND, SENT):
+        assert owner.get(page, item_id=item.pk).status_code == 404
+
+
+@pytest.mark.parametrize("page", [REFUND, SENT])
+def test_a_viewer_and_another_merchant_have_no_form(page: str, viewer: Desk, stranger: Desk) -> None:
+    item = extra_item(merchant=viewer.merchant)
+    assert viewer.get(page, item_id=item.pk).status_code == 403
+    assert viewer.post(page, {}, item_id=item.pk).status_code == 403
+    assert stranger.get(page, item_id=item.pk).status_code == 404
+
+
+def test_what_was_sent_already_is_looked_up_chosen_and_paid_once_it_is_final(
+    base: Anvil, owner: Desk, item: InboxItem
+) -> None:
+    sent = pay(base)
+    answer = record(owner, item, f"https://basescan.org/tx/{sent}")
+    payout = Payout.objects.get()
+    assert answer["Location"] == owner.url("dashboard_payout", payout_id=payout.public_id)
+    assert (payout.status, payout.address, payout.address_by) == (PayoutStatus.SENDING, BUYER, AddressBy.CHAIN)
+    assert payout.movement is not None
+    assert (payout.movement.tx_hash, payout.movement.direction) == (sent, Direction.IN)
+    assert WatchedWallet.objects.get().purpose == WatchPurpose.PAYOUT
+    follow_movements(now=timezone.now())
+    # One node said so, and its block is not final yet.
+    assert (Payout.objects.get().status, status_of(item)) == (PayoutStatus.SENDING, InboxStatus.OPEN)
+    assert answer_for_movements([payout.movement], now=timezone.now()) == 1
+    follow_movements(now=timezone.now())
+    paid = Payout.objects.get()
+    assert (paid.status, paid.exception, status_of(item)) == (PayoutStatus.PAID, "", InboxStatus.REFUNDED)
+
+
+def test_one_that_a_watched_wallet_sent_is_its_outflow(base: Anvil, owner: Desk, item: InboxItem) -> None:
+    sent = pay(base)
+    wallet = make_watched(owner.merchant)
+    facts: dict[str, Any] = {"tx_hash": sent, "position": 0, "token": "USDC", "token_address": token_address("USDC")}
+    outflow = WatchedMovement.objects.create(
+        wallet=wallet,
+        merchant=owner.merchant,
+        mode=Mode.LIVE,
+        chain="base",
+        direction=Direction.OUT,
+        counterparty=BUYER,
+        units=25 * DOLLAR,
+        block_height=1,
+        block_hash="0x1",
+        block_time=timezone.now(),
+        state=TransferState.CONFIRMED,
+        detected_at=timezone.now(),
+        **facts,
+    )
+    record(owner, item, sent)
+    follow_movements(now=timezone.now())
+    payout = Payout.objects.get()
+    assert (payout.status, payout.movement) == (PayoutStatus.PAID, outflow)
+
+
+def test_a_transaction_gives_money_back_once(base: Anvil, owner: Desk, item: InboxItem) -> None:
+    sent = pay(base, 10 * DOLLAR)
+    record(owner, item, sent)
+    answer = record(owner, item, sent)
+    assert answer.status_code == 422
+    assert "already pays another refund" in answer.text
+    assert Payout.objects.count() == 1
+    # What it leaves can be sent back by another.
+    assert record(owner, item, pay(base, 15 * DOLLAR)).status_code == 302
+    assert Payout.objects.count() == 2
+
+
+def test_more_than_came_is_refused_and_leaves_nothing(base: Anvil, owner: Desk, item: InboxItem) -> None:
+    answer = record(owner, item, pay(base, 26 * DOLLAR))
+    assert answer.status_code == 422
+    assert not Payout.objects.exists()
+    assert not WatchedMovement.objects.exists()
+    assert item.checkout is not None
+    assert promised(item.checkout) == (0, 0)
+
+
+def test_what_cannot_have_given_it_back_is_not_offered(base: Anvil, owner: Desk, item: InboxItem) -> None:
+    def refusal(tx_hash: str) -> str:
+        answer = name(owner, item, tx_hash)
+        assert answer.status_code == 422
+        return str(answer.text)
+
+    assert "look like a transaction hash" in refusal("coffee")
+    assert "No network knows this transaction" in refusal(UNKNOWN)
+    older = pay(base)
+    Transfer.objects.filter(pk=item.transfer_id).update(block_time=timezone.now() + timedelta(hours=1))
+    assert "sends nothing that can give this payment back" in refusal(older)
+    assert name(owner, item, older, choice="base:0x1:0").status_code == 422
+    assert not Payout.objects.exists()
+
+
+def test_a_choice_of_ones_own_making_is_refused(base: Anvil, owner: Desk, item: InboxItem) -> None:
+    answer = name(owner, item, pay(base), choice=f"base:{UNKNOWN}:0")
+    assert answer.status_code == 422
+    assert "Choose the payment" in answer.text
+    assert not Payout.objects.exists()
+
+
+def test_the_merchants_own_wallets_are_nobody_that_money_is_given_back_to(
+    base: Anvil, owner: Desk, item: InboxItem
+) -> None:
+    assert item.checkout is not None
+    answer = record(owner, item, pay(base, to=str(item.checkout.offers["base"]["address"])))
+    assert answer.status_code == 422
+    assert not Payout.objects.exists()
