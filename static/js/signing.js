@@ -75,10 +75,14 @@ async function switchChain(provider, chain) {
   if (!(await isOn(provider, chain.chainId))) throw new SigningError("chain");
 }
 
-// `chain` has `chainId` in hex, and `chainName` and `rpcUrl` where the wallet may learn it. Returns the account's address.
+// `chain` has `chainId` in hex, and `chainName` and `rpcUrl` where the wallet may learn it; with `account`, no other account will
+// do. Returns the account's address.
 async function connect(provider, chain) {
-  const [from] = await ask(provider, "eth_requestAccounts");
-  if (!from) throw new SigningError("account");
+  const accounts = await ask(provider, "eth_requestAccounts");
+  if (!accounts.length) throw new SigningError("account");
+  const isWanted = (address) => !chain.account || address.toLowerCase() === chain.account.toLowerCase();
+  const from = accounts.find(isWanted);
+  if (!from) throw new SigningError("other");
   if (!(await isOn(provider, chain.chainId))) await switchChain(provider, chain);
   return from;
 }

@@ -3,16 +3,18 @@
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from eth_account import Account
 from eth_keys.datatypes import PrivateKey
 from playwright.sync_api import Page
 from solders.keypair import Keypair
 from solders.transaction import Transaction, VersionedTransaction
 
-from localnet.anvil import FundedAccount
+from localnet.anvil import Anvil, FundedAccount
 from localnet.solana.node import SolanaNode
+from localnet.tokens import deploy_code
 from localnet.tron.addresses import to_base58
 from tests.browser.conftest import StubWallet, WalletRefusalError
 
@@ -162,6 +164,78 @@ def tron_wallet(account: FundedAccount, chain_id: int, **options: Any) -> StubTr
     """TronLink with an account of the local node."""
     address = to_base58(account.address)
     return StubTronWallet(address, chain_id, tron_buyer(account), **options)
+
+
+# Makes the calls in its input, all or none: 32 bytes with a contract's address, then inputs of 68 bytes each. The wallet's own
+# account runs it (EIP-7702).
+#   loop: if i == calldatasize: stop; calldatacopy(0, i, 68); if not call(gas, calldataload(0), 0, 0, 68, 0, 0): revert; i += 68
+_CALL_ALL = bytes.fromhex(
+    "60205b803614602857604481600037600060006044600060006000355af115602a576044016002565b005b60006000fd"
+)
+_CALL_BYTES = 68
+_CALL_GAS = 70_000
+
+
+@dataclass
+class CallsWallet(StubWallet):
+    """A wallet that signs for its account and sends to a node: single transactions, and bundles of token transfers (EIP-5792)
+    that its account makes in one transaction (EIP-7702), as MetaMask's do. `sent` are the raw transactions.
+    """
+
+    node: Anvil | None = None
+    key: str = ""
+    bundles: bool = True
+    sent: list[str] = field(default_factory=list)
+
+    def _result(self, method: str, params: list[Any]) -> Any:
+        match method:
+            case "wallet_sendCalls" if self.bundles:
+                return {"id": self._send_all(params[0])}
+            case "wallet_sendCalls":
+                raise WalletRefusalError(4200, "not supported")
+            case "eth_sendTransaction":
+                return self._send({"to": params[0]["to"], "data": params[0]["data"], "gas": _CALL_GAS})
+        return super()._result(method, params)
+
+    def _send_all(self, bundle: dict[str, Any]) -> str:
+        assert (bundle["from"], bundle["atomicRequired"]) == (self.account, True)
+        calls = bundle["calls"]
+        [contract] = {call["to"] for call in calls}
+        inputs = [bytes.fromhex(call["data"][2:]) for call in calls]
+        assert {len(data) for data in inputs} == {_CALL_BYTES}
+        assert self.node is not None
+        code = deploy_code(self.node, _returning(_CALL_ALL))
+        # The transaction takes the account's next number, and what makes it a contract the one after.
+        grant = {"chainId": self.node.chain_id, "address": code, "nonce": self._number() + 1}
+        data = bytes.fromhex(contract[2:]).rjust(32, b"\0") + b"".join(inputs)
+        return self._send(
+            {
+                "to": self.account,
+                "data": data,
+                "gas": 200_000 + _CALL_GAS * len(calls),
+                "authorizationList": [Account.sign_authorization(grant, self.key)],
+            }
+        )
+
+    def _send(self, fields: dict[str, Any]) -> str:
+        assert self.node is not None
+        fee = 2 * int(self.node.block()["baseFeePerGas"], 16)
+        known = {"chainId": self.node.chain_id, "nonce": self._number(), "value": 0}
+        known |= {"maxFeePerGas": fee, "maxPriorityFeePerGas": 0}
+        raw = Account.sign_transaction(known | fields, self.key).raw_transaction.to_0x_hex()
+        sent: str = self.node.rpc("eth_sendRawTransaction", raw)
+        assert self.node.receipt(sent)["status"] == "0x1"
+        self.sent.append(raw)
+        return sent
+
+    def _number(self) -> int:
+        assert self.node is not None
+        return int(self.node.rpc("eth_getTransactionCount", self.account, "pending"), 16)
+
+
+def _returning(code: bytes) -> bytes:
+    """Creation code that leaves this code: codecopy(0, 12, n); return(0, n)."""
+    return bytes.fromhex(f"60{len(code):02x}600c60003960{len(code):02x}6000f3") + code
 
 
 def forget(complaints: list[str], status: str) -> None:

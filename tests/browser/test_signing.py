@@ -73,6 +73,19 @@ def test_a_wallet_that_cannot_bundle_is_asked_for_one_after_the_other(code: int,
     assert sent == [call | {"from": PAYER, "value": "0x0", "chainId": hex(BASE)} for call in CALLS]
 
 
+def test_only_the_account_that_is_asked_for_sends(ask: Ask) -> None:
+    wallet = wallet_that({})
+    assert ask(wallet, "sendCalls", ON_BASE | {"account": PAYER.lower()}, CALLS) == []
+    [[bundle]] = wallet.named("wallet_sendCalls")
+    assert bundle["from"] == PAYER
+
+
+def test_another_account_sends_nothing(ask: Ask) -> None:
+    wallet = wallet_that({})
+    assert ask(wallet, "sendCalls", ON_BASE | {"account": "0x" + "ab" * 20}, CALLS) == "other"
+    assert [method for method, _ in wallet.calls] == ["eth_requestAccounts"]
+
+
 def test_a_declined_bundle_is_not_asked_for_in_parts(ask: Ask) -> None:
     wallet = wallet_that({"wallet_sendCalls": 4001})
     assert ask(wallet, "sendCalls", ON_BASE, CALLS) == "rejected"
