@@ -1,6 +1,6 @@
 """Refunds that a wallet in the browser pays on a real chain, in one prompt, followed until they are paid, and through reorgs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -83,7 +83,7 @@ class Till:
 
 
 @pytest.fixture
-def till(base_node: Anvil, base_watcher: Any, settings: Any) -> Iterator[Till]:
+def till(base_node: Anvil, base_watcher: Any, settings: Any) -> Till:
     """The owner, who has nothing to pay yet."""
     return Till(base_node, base_watcher, settings)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from accounts.states import Mode
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import balance_of
@@ -45,7 +46,7 @@ class Life:
         self.item = extra_item(merchant=merchant)
         source = Source(chain="base", tx_hash=self.item.transfer.tx_hash)
         terms: Any = {"source": source, "amount": Decimal(5), "terms": Terms(), "now": timezone.now()}
-        self.payout = request_refund(merchant, mode=self.item.mode, **terms).payout
+        self.payout = request_refund(merchant, mode=Mode.LIVE, **terms).payout
         self.had = balance_of(node, USDC, RECIPIENT)
 
     def killed(self, *steps: str) -> None:
