@@ -5,10 +5,9 @@ A payout is in one batch at most. Nothing here sends money, and nothing here cal
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
-import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
@@ -23,20 +22,17 @@ from gateway.core.ids import new_id
 from gateway.core.money import from_units
 from payouts.approvals import recheck_approval
 from payouts.authorizations import Domain, domain_of, end_of, frozen
+from payouts.endings import is_over, read_until, wait_of
 from payouts.following import EXPECTED_FOR
 from payouts.instructions import SHOWN_DIGITS, Line, PayingOrder, order_of, read_line
 from payouts.lost_outflows import seem_paid, unread_since
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
-from wallets.browser_wallets import final_time
 from wallets.chains.base import ChainError
 from wallets.models import WatchedWallet
 from wallets.networks import chain_spec
-from wallets.selectors import chain_health
 from wallets.watched.service import expect_payouts, watch_wallet
-
-log = structlog.get_logger(__name__)
 
 _UNREAD: Final = (
     "A restore from backup lost what left this wallet since {since:%Y-%m-%d %H:%M} UTC. It is read from the network again: try "
@@ -44,7 +40,7 @@ _UNREAD: Final = (
 )
 MOST_IN_A_BATCH: Final = 500
 _BY_CALLS: Final = frozenset({Method.CALLS, Method.SAFE})
-METHODS: Final = (Method.AUTHORIZATION, Method.CALLS, Method.SAFE, Method.LIST)
+METHODS: Final = (Method.AUTHORIZATION, Method.TRANSACTION, Method.CALLS, Method.SAFE, Method.LIST)
 """The methods that a batch can be paid by here, the safest first."""
 
 
@@ -142,8 +138,7 @@ def cancel_batch(batch: PayoutBatch, *, actor: Actor, now: datetime) -> PayoutBa
     locked = PayoutBatch.objects.select_for_update(no_key=True).get(pk=batch.pk)
     if locked.status != BatchStatus.OPEN:
         raise ConflictError("This batch is already cancelled or paid.", code="state_conflict")
-    # What no deadline ends can be paid for ever: the wait is a guess, and the page says so.
-    cooling_until = locked.valid_until or now + timedelta(hours=settings.PAYOUT_COOLING_HOURS)
+    cooling_until = wait_of(locked, now=now)
     locked.status, locked.cancelled_at, locked.cooling_until = BatchStatus.CANCELLED, now, cooling_until
     locked.save(update_fields=["status", "cancelled_at", "cooling_until"])
     record(locked.merchant, action="payout_batch.cancelled", actor=actor, object_id=locked.public_id, now=now)
@@ -160,8 +155,8 @@ def close_batches(*, now: datetime) -> int:
     paid = list(unclosed.exclude(payouts__status=PayoutStatus.SENDING))
     over = Q(status=BatchStatus.CANCELLED, cooling_until__lte=now) | Q(status=BatchStatus.OPEN, valid_until__lte=now)
     waited = unclosed.filter(over, payouts__status=PayoutStatus.SENDING)
-    read = _read_until(now=now)
-    free = [batch for batch in waited.distinct() if _is_past(batch, read) and _has_ended(batch)]
+    read = read_until(now=now)
+    free = [batch for batch in waited.distinct() if is_over(batch, read.get(batch.chain))]
     closed = sum(_close(batch.pk, frees=False, now=now) for batch in paid)
     return closed + sum(_close(batch.pk, frees=True, now=now) for batch in free)
 
@@ -188,29 +183,6 @@ def _close(batch_id: int, *, frees: bool, now: datetime) -> bool:
     return True
 
 
-def _read_until(*, now: datetime) -> dict[str, datetime | None]:
-    return {health.chain: health.known_until for health in chain_health(now=now)}
-
-
-def _is_past(batch: PayoutBatch, read: dict[str, datetime | None]) -> bool:
-    """Whether whatever was paid before the wait ended has been seen."""
-    if batch.mode != Mode.LIVE:
-        return True
-    known, end = read.get(batch.chain), batch.cooling_until or batch.valid_until
-    return known is not None and end is not None and known >= end
-
-
-def _has_ended(batch: PayoutBatch) -> bool:
-    """Whether no block to come can pay what was handed out, as far as that can be known: without an end, the wait is a guess."""
-    if batch.mode != Mode.LIVE or batch.valid_until is None:
-        return True
-    try:
-        return final_time(chain_spec(batch.chain)) >= batch.valid_until
-    except ChainError as error:
-        log.warning("whether a batch has ended is not known", chain=batch.chain, error=str(error))
-        return False
-
-
 def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) -> None:
     if len({(payout.chain, payout.token) for payout in payouts}) > 1:
         raise InvalidRequestError("A batch has one network and one token.", param="payouts")
@@ -224,8 +196,11 @@ def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) ->
     if wallet.mode == Mode.LIVE and not spec.rpc_urls:
         raise ConflictError(f"Nobody would see it paid: {spec.title} is not read.", code="state_conflict")
     is_callable = _order("", wallet.chain, payouts[0].token, payouts).takes_calls
-    if method not in METHODS or (method in _BY_CALLS and not is_callable):
+    is_unknown = method == Method.TRANSACTION and not spec.family.prepares_payments(spec)
+    if method not in METHODS or (method in _BY_CALLS and not is_callable) or is_unknown:
         raise InvalidRequestError(f"Wallets of {spec.title} cannot be asked like that.", param="method")
+    if method == Method.TRANSACTION and not spec.family.can_sign(wallet.address):
+        raise InvalidRequestError("This address has no key that signs. Choose another paying wallet.", param="wallet")
 
 
 def _refuse_paid(payouts: Sequence[Payout], wallet: WatchedWallet, now: datetime) -> None:

@@ -21,6 +21,16 @@ def send_payment(spec: ChainSpec, raw: bytes, signature: bytes) -> None:
     _cashiers.of(spec).send(raw, signature)
 
 
+def ended_at(spec: ChainSpec, valid_until: datetime, last_height: int | None = None) -> datetime | None:
+    """Return when a payment had ended at the latest, as the chain's final blocks say; None while a block may take it.
+
+    What was paid until then is in the chain. Raises ChainError.
+    """
+    if last_height is not None:
+        return _cashiers.of(spec).passed(last_height)
+    return valid_until if final_time(spec) >= valid_until else None
+
+
 def final_time(spec: ChainSpec) -> datetime:
     """Return the time of a chain's newest final block, or of one shortly before it. Raises ChainError.
 

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.db.models import Q
+from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
@@ -27,6 +29,7 @@ from payouts.instructions import CSV_HEADER, SHOWN_DIGITS, PayingOrder
 from payouts.lost_outflows import unread_since
 from payouts.models import PayoutBatch, PayoutRequest
 from payouts.states import ENDING, BatchStatus, Method, PayoutStatus, Trouble
+from payouts.transactions import prepare_transaction, send_transaction
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, marked
@@ -42,6 +45,11 @@ METHODS: Final = (
         Method.AUTHORIZATION,
         "Sign, and we send",
         "Your wallet signs each payment, without gas; our gas account sends it. The token accepts each payout once.",
+    ),
+    (
+        Method.TRANSACTION,
+        "Sign one by one",
+        "Your wallet signs a transaction of ours for each payment. Each ends within minutes, and the next is written after that.",
     ),
     (Method.CALLS, "Sign in this browser", "Your wallet is asked once for all of them, or for one after the other."),
     (Method.SAFE, "Safe file", "For a Safe: open the file in its Transaction Builder. Signers compare the digest."),
@@ -122,6 +130,8 @@ def batch(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
         ]
     if found.method == Method.AUTHORIZATION and found.mode == Mode.LIVE:
         context |= _signing(found)
+    if found.method == Method.TRANSACTION and found.mode == Mode.LIVE:
+        context |= _handing(found, now=timezone.now())
     return render(request, "dashboard/payouts/batch.html", context)
 
 
@@ -164,17 +174,49 @@ def _own_gas(row: PayoutRequest) -> dict[str, str]:
     return {"to": call.to, "data": f"0x{call.data.hex()}", "id": f"{row.batch.public_id}/{row.payout.public_id}"}
 
 
+def _handing(found: PayoutBatch, *, now: datetime) -> dict[str, Any]:
+    """Return for which payouts of an open batch a transaction can be handed out, and how many are out."""
+    rows = found.requests.filter(payout__batch=found, payout__status=PayoutStatus.SENDING, payout__movement=None)
+    # Bytes of ours may be handed out again until they are signed; what a wallet may change, only after its end.
+    is_out = Q(valid_until__gt=now) & (Q(tx_hash="") | Q(signature__isnull=False))
+    free = rows.exclude(is_out).order_by("payout__public_id").values_list("payout__public_id", flat=True)
+    is_open = found.status == BatchStatus.OPEN
+    return {
+        "transactions": [{"payout": payout_id} for payout_id in free] if is_open else None,
+        "handed": rows.filter(is_out).count(),
+    }
+
+
+@seated(post=Act.REQUEST_PAYOUTS)
+def hand_out_transaction(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
+    """Write the transaction of one payout for the page's script."""
+    found, payout_id = _open(request.seat, batch_id), _payout_id(request)
+    try:
+        written = prepare_transaction(found, payout_id, now=timezone.now())
+    except GatewayError as error:
+        return JsonResponse(error.body(), status=error.status)
+    return JsonResponse({"transaction": written})
+
+
+def _payout_id(request: SeatedRequest) -> str:
+    text = request.POST.get("payout", "")
+    if "\x00" in text:  # PostgreSQL would refuse the statement
+        raise Http404
+    return text
+
+
 @seated(post=Act.REQUEST_PAYOUTS)
 def sign(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Take the paying wallet's signature of one payout, from the page's script."""
-    found = _open(request.seat, batch_id)
-    payout_id, signature = request.POST.get("payout", ""), request.POST.get("signature", "")
-    if "\x00" in payout_id:  # PostgreSQL would refuse the statement
-        raise Http404
+    found, payout_id = _open(request.seat, batch_id), _payout_id(request)
+    signature, now = request.POST.get("signature", ""), timezone.now()
     try:
-        take_signature(found, payout_id, signature, now=timezone.now())
+        if found.method == Method.TRANSACTION:
+            send_transaction(found, payout_id, signature, now=now)
+        else:
+            take_signature(found, payout_id, signature, now=now)
     except GatewayError as error:
-        return HttpResponse(error.message, status=error.status, content_type="text/plain; charset=utf-8")
+        return JsonResponse(error.body(), status=error.status)
     return HttpResponse(status=204)
 
 
@@ -252,6 +294,8 @@ def _methods_for(group: PayGroup) -> list[Offer]:
     without = set() if takes_calls else {*_BY_CALLS}
     if not _is_signed_for(spec, group.token):
         without.add(Method.AUTHORIZATION)
+    if takes_calls or not spec.family.prepares_payments(spec):
+        without.add(Method.TRANSACTION)
     return [offer for offer in METHODS if offer[0] not in without]
 
 
@@ -361,7 +405,7 @@ def _context(found: PayoutBatch, order: PayingOrder) -> dict[str, Any]:
         "total": readable_units(order.units, decimals),
         "total_plain": f"{from_units(order.units, decimals):f}",
         "chain": order.chain,
-        "chain_id": hex(order.chain.chain_id or 0),
+        "chain_id": order.chain.family.wallets_chain_id(order.chain) or hex(order.chain.chain_id or 0),
         "digest": digest,
         "digest_shown": digest[:SHOWN_DIGITS],
         "wallet": marked(found.wallet.address),
@@ -370,5 +414,5 @@ def _context(found: PayoutBatch, order: PayingOrder) -> dict[str, Any]:
         "takes_calls": order.takes_calls,
         "method": Method(found.method),
         "ends": found.method in ENDING,
-        "cancel_words": _CANCEL_SIGNED if found.valid_until else _CANCEL_LISTED,
+        "cancel_words": _CANCEL_SIGNED if found.method in ENDING else _CANCEL_LISTED,
     }

@@ -11,6 +11,11 @@ urlpatterns = [
     path("payouts/batches/<str:batch_id>/", paying.batch, name="dashboard_payout_batch"),
     path("payouts/batches/<str:batch_id>/cancel/", paying.cancel, name="dashboard_cancel_payout_batch"),
     path("payouts/batches/<str:batch_id>/signatures/", paying.sign, name="dashboard_sign_payout"),
+    path(
+        "payouts/batches/<str:batch_id>/transactions/",
+        paying.hand_out_transaction,
+        name="dashboard_hand_out_transaction",
+    ),
     path("payouts/batches/<str:batch_id>/list/", paying.csv_list, name="dashboard_payout_batch_csv"),
     path("payouts/batches/<str:batch_id>/safe/", paying.safe_file, name="dashboard_payout_batch_safe"),
     path("payouts/batches/<str:batch_id>/codes/", paying.codes, name="dashboard_payout_batch_codes"),

@@ -151,13 +151,17 @@ async function connectOnSolana(wallet, { chainId }) {
   return account;
 }
 
-async function payOnSolana(wallet, { chain, chainId }) {
+// `prepare` returns the transaction of an account, in base64.
+export async function sendOnSolana(wallet, { chainId }, prepare) {
   const account = await connectOnSolana(wallet, { chainId });
-  const question = { chain, account: account.address };
-  const { transaction } = await askServer("transaction", question, "unprepared");
+  const { transaction } = await prepare(account.address);
   const order = { account, chain: chainId, transaction: bytesOf(transaction) };
   await wallet.features[SIGN_AND_SEND].signAndSendTransaction(order);
 }
+
+const askFor = (chain) => (account) => askServer("transaction", { chain, account }, "unprepared");
+
+const payOnSolana = (wallet, request) => sendOnSolana(wallet, request, askFor(request.chain));
 
 // TIP-1193. A tronWeb would ask its node from this page, which the page's policy forbids: the wallet signs, and the server
 // writes the transaction and sends it. These are answers of wallets that are older than TIP-1193.
@@ -197,15 +201,20 @@ async function deliver(order, signed) {
   }
 }
 
-async function payOnTron(provider, { chain, chainId, to, units }) {
-  const order = `${to}:${units}`;
-  if (doubtful.has(order)) return deliver(order, doubtful.get(order));
+// `prepare` returns the transaction of an account, and what else the caller wants back with the signature.
+export async function signOnTron(provider, { chainId }, prepare) {
   const account = await connectOnTron(provider, { chainId });
   const { tronWeb } = provider;
   if (!tronWeb) throw new SigningError("account");
-  const { transaction, ticket } = await askServer("transaction", { chain, account }, "unprepared");
+  const { transaction, ...rest } = await prepare(account);
   const { signature } = await tronWeb.trx.sign(transaction);
-  await deliver(order, { ticket, signature: signature[0] });
+  return { ...rest, signature: signature[0] };
+}
+
+async function payOnTron(provider, request) {
+  const order = `${request.to}:${request.units}`;
+  if (doubtful.has(order)) return deliver(order, doubtful.get(order));
+  await deliver(order, await signOnTron(provider, request, askFor(request.chain)));
 }
 
 // How each family's wallet pays what a checkout's page asks for.

@@ -15,7 +15,10 @@ from solders.keypair import Keypair
 from accounts.audit.actors import Actor
 from accounts.states import Mode
 from localnet.anvil import Anvil
+from localnet.funding import payer
 from localnet.tokens import balance_of
+from localnet.tron import TRON_CHAIN_ID, USDT
+from localnet.tron.addresses import to_base58, to_hex
 from payouts.batches import Wanted
 from payouts.batches import make_batch as hand_out
 from payouts.claims import claim_code
@@ -25,7 +28,7 @@ from payouts.service import cancel_payout, conclude_payout, set_address
 from payouts.states import AddressBy, Method, PayoutStatus
 from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.browser.dashboard import look
-from tests.browser.injected import StubSolanaWallet, forget
+from tests.browser.injected import StubSolanaWallet, forget, solana_buyer, tron_wallet
 from tests.browser.test_links import CUT_OFF
 from tests.browser.test_screenshots import faults
 from tests.dashboard.people import Desk, make_desk
@@ -40,6 +43,8 @@ from tests.payouts.factories import (
     refund_of,
     status_of,
 )
+from wallets import browser_wallets
+from wallets.networks import chain_spec
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
@@ -200,8 +205,10 @@ def ready(desk: Desk, count: int = 2) -> list[Payout]:
     return [approved(payout, desk.user) for payout in made]
 
 
-def batch_of(desk: Desk, payouts: list[Payout], method: Method, now: datetime = NOON) -> PayoutBatch:
-    wanted = Wanted([payout.public_id for payout in payouts], WALLET, method)
+def batch_of(
+    desk: Desk, payouts: list[Payout], method: Method, now: datetime = NOON, wallet: str = WALLET
+) -> PayoutBatch:
+    wanted = Wanted([payout.public_id for payout in payouts], wallet, method)
     return hand_out(desk.merchant, Mode.LIVE, wanted, actor=Actor(desk.user), now=now)
 
 
@@ -335,3 +342,38 @@ def test_a_wallet_signs_each_payment_and_our_gas_account_sends_them(
     assert len(wallet.named("eth_signTypedData_v4")) == 3
     assert send_signed(now=now) == 2
     assert [balance_of(base_node, usdc, address) for address in (BUYER, OTHER_BUYER)] == [5_000_000, 5_000_001]
+
+
+@pytest.mark.parametrize("chain", ["solana", "tron"])
+def test_a_wallet_signs_our_transactions_one_by_one(
+    chain: str, request: pytest.FixtureRequest, open_desk: Callable[..., Page], owner: Desk, settings: Any
+) -> None:
+    node = request.getfixturevalue(f"{chain}_node")
+    settings.CHAIN_NETWORK = "local"
+    if chain == "solana":
+        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": node.url}
+        token, account, recipient = "USDC", str(node.payer.pubkey()), str(Keypair().pubkey())
+        wallet: StubWallet = StubSolanaWallet(account, 0, solana_buyer(node, node.payer))
+        # What an earlier test's chain had.
+        browser_wallets._cashiers.of(chain_spec("solana"))._blockhashes.clear()  # type: ignore[attr-defined]
+    else:
+        settings.CHAIN_SETTINGS = {"TRON_RPC_URLS": node.url, "TRON_GRID_URLS": node.grid_url}
+        token, account, recipient = "USDT", node.payer_address, to_base58(node.anvil.accounts[7].address)
+        wallet = tron_wallet(payer(node.anvil), TRON_CHAIN_ID)
+    made = [
+        approved(make_payout(owner.merchant, 5_000_000 + n, chain=chain, token=token, address=recipient), owner.user)
+        for n in range(2)
+    ]
+    batch = batch_of(owner, made, Method.TRANSACTION, wallet=account)
+    page = open_desk(owner, "dashboard_payout_batch", {"batch_id": batch.public_id})
+    wallet.install(page)
+    page.reload()
+    button = page.get_by_role("button", name="Sign with Test Wallet")
+    expect(button).to_be_visible()
+    assert look(page, f"dashboard-payout-sign-{chain}") == []
+    button.click()
+    expect(page.get_by_text("2 signed or handed out in the last minutes")).to_be_visible()
+    if chain == "solana":
+        assert node.balance(recipient) == 10_000_001
+    else:
+        assert balance_of(node.anvil, to_hex(USDT), to_hex(recipient)) == 10_000_001

@@ -398,11 +398,16 @@ class PaymentOrder:
 class PreparedPayment:
     """A payment for a wallet to sign, in the form that the chain's wallets accept.
 
-    `raw` are the bytes that we send with the signature; empty if the wallet sends the transaction itself.
+    `raw` are the bytes that we send with the signature; empty if the wallet sends the transaction itself, which it may change.
+    `tx_hash` is known where the bytes are final. From `valid_until` on no block takes it; where a block's number decides, that is
+    an estimate, and `last_height` is the last number that may have it.
     """
 
     transaction: Any
     raw: bytes = b""
+    tx_hash: str = ""
+    valid_until: datetime | None = None
+    last_height: int | None = None
 
 
 class Cashier(Protocol):
@@ -414,6 +419,10 @@ class Cashier(Protocol):
 
     def send(self, raw: bytes, signature: bytes) -> None:
         """Send a signed payment; sending it again does no harm. Raises ChainError, TransactionRefusedError."""
+        ...
+
+    def passed(self, last_height: int) -> datetime | None:
+        """Return the time of a final block above a `last_height`; None while there is none. Raises ChainError."""
         ...
 
 

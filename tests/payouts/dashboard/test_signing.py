@@ -1,6 +1,6 @@
 """The page on which a paying wallet signs payouts, and what it gives the server."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.utils import timezone
@@ -12,10 +12,15 @@ from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.relays import send_signed
 from payouts.states import Method, PayoutStatus, Trouble
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import WALLET
+from tests.factories import WALLET, make_live_chain
 from tests.payouts.factories import OTHER_BUYER, approved, make_payout, outflow_for
 
+if TYPE_CHECKING:
+    from localnet.tron import TronNode
+
 pytestmark = pytest.mark.django_db
+
+TRON_WALLET = "TBsWdmFEvuBLPsXyweB3mwF2yJ6Fvbp4C6"
 
 
 @pytest.fixture
@@ -68,7 +73,7 @@ def test_each_signature_is_taken_as_it_comes_and_the_rest_is_still_asked_for(
     batch = hand_out(owner, two)
     page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
     assert {one["payout"] for one in page.context["authorizations"]} == {payout.public_id for payout in two}
-    assert "js/authorizations.js" in page.text
+    assert "js/payouts.js" in page.text
     assert "0 signed, 2 to sign" in page.text
     assert give(owner, batch, two[0], signature_of(base_node, two[0])).status_code == 204
     page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
@@ -159,5 +164,55 @@ def test_a_cancelled_one_says_until_when_it_can_be_paid(owner: Desk, two: list[P
     owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
     page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
     assert "Until then, what was signed can still be sent." in page.text
-    assert "js/authorizations.js" not in page.text
+    assert "js/payouts.js" not in page.text
     assert set(Payout.objects.values_list("status", flat=True)) == {PayoutStatus.SENDING}
+
+
+@pytest.fixture
+def on_tron(owner: Desk, tron_node: "TronNode", settings: Any) -> list[Payout]:
+    """Two approved payouts of USDT on Tron."""
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"TRON_RPC_URLS": tron_node.url, "TRON_GRID_URLS": tron_node.grid_url}
+    make_live_chain("tron")
+    sent: dict[str, Any] = {"chain": "tron", "token": "USDT", "address": TRON_WALLET}
+    return [approved(make_payout(owner.merchant, 5_000_000 + n, **sent), owner.user) for n in range(2)]
+
+
+def hand_out_on_tron(desk: Desk, payouts: list[Payout], node: "TronNode") -> PayoutBatch:
+    pay(desk, payouts, wallet=node.payer_address, method=Method.TRANSACTION)
+    return PayoutBatch.objects.get()
+
+
+def ask(desk: Desk, batch: PayoutBatch, payout: Payout) -> Any:
+    return desk.post("dashboard_hand_out_transaction", {"payout": payout.public_id}, batch_id=batch.public_id)
+
+
+def test_where_we_write_transactions_each_is_handed_out_for_its_payout(
+    owner: Desk, on_tron: list[Payout], tron_node: "TronNode"
+) -> None:
+    assert [method for method, _, _ in pay(owner, on_tron).context["methods"]] == [Method.TRANSACTION, Method.LIST]
+    batch = hand_out_on_tron(owner, on_tron, tron_node)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert {one["payout"] for one in page.context["transactions"]} == {payout.public_id for payout in on_tron}
+    assert "js/payouts.js" in page.text
+    assert "CSV list" not in page.text
+    written = ask(owner, batch, on_tron[0]).json()["transaction"]
+    assert written["txID"] == PayoutRequest.objects.get(payout=on_tron[0]).tx_hash
+    assert give(owner, batch, on_tron[0], "11" * 65).status_code == 400
+    # Signed, it is not asked for again until its end.
+    PayoutRequest.objects.filter(payout=on_tron[0]).update(signature=b"\x01" * 65)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [one["payout"] for one in page.context["transactions"]] == [on_tron[1].public_id]
+    assert "1 signed or handed out in the last minutes" in page.text
+
+
+def test_a_transaction_is_handed_out_to_those_who_may_pay_alone(
+    owner: Desk, viewer: Desk, on_tron: list[Payout], tron_node: "TronNode"
+) -> None:
+    batch = hand_out_on_tron(owner, on_tron, tron_node)
+    assert ask(viewer, batch, on_tron[0]).status_code == 403
+    assert ask(make_desk(), batch, on_tron[0]).status_code == 404
+    assert ask(owner, batch, make_payout(owner.merchant)).status_code == 409
+    owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
+    assert ask(owner, batch, on_tron[0]).status_code == 404
+    assert not PayoutRequest.objects.exclude(valid_until=None).exists()

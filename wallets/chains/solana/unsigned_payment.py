@@ -4,7 +4,7 @@ import base64
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from cachetools import TTLCache, cachedmethod
@@ -27,6 +27,10 @@ _ACCOUNT_UNITS: Final = 60_000
 
 BLOCKHASH_SECONDS: Final = 5.0
 """How long a blockhash is reused: a transaction must land within about a minute of it."""
+FORGOTTEN_AFTER: Final = timedelta(seconds=90)
+"""About how long the network takes a transaction: 150 blocks, most of which take less than half a second."""
+
+_MOST_HEIGHT: Final = 2**63 - 1
 # Short, because a buyer waits for the answer.
 _ANSWER_SECONDS: Final = 4.0
 # A token account begins with its mint, its owner and its balance, in eight bytes.
@@ -124,10 +128,14 @@ class SolanaCashier:
     def __init__(self, pool: RpcPool, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._pool = pool
         self._programs: dict[str, str] = {}
-        self._blockhashes: TTLCache[object, str] = TTLCache(1, BLOCKHASH_SECONDS, clock)
+        self._blockhashes: TTLCache[object, _Recent] = TTLCache(1, BLOCKHASH_SECONDS, clock)
 
     def prepare(self, order: PaymentOrder) -> bytes:
         """Return the transaction for the payer to sign. Raises ChainError, and NotEnoughError."""
+        return self._prepared(order)[0]
+
+    def _prepared(self, order: PaymentOrder) -> tuple[bytes, int]:
+        """Return the transaction, and the last block height that takes it."""
         mint = order.token.address
         program = self._program(mint)
         accounts = [token_account(owner, mint=mint, program=program) for owner in (order.payer, order.recipient)]
@@ -143,15 +151,23 @@ class SolanaCashier:
             units=order.units,
             reference=order.reference,
         )
-        return unsigned_payment(payment, blockhash=self._recent(), makes_account=received is None)
+        recent = self._recent()
+        return unsigned_payment(payment, blockhash=recent.blockhash, makes_account=received is None), recent.last_height
 
     def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
         """Return the transaction in base64; the network forgets it within about a minute."""
-        return PreparedPayment(base64.b64encode(self.prepare(order)).decode())
+        transaction, last_height = self._prepared(order)
+        return PreparedPayment(
+            base64.b64encode(transaction).decode(), valid_until=now + FORGOTTEN_AFTER, last_height=last_height
+        )
 
     def send(self, raw: bytes, signature: bytes) -> None:
         """Raise TransactionRefusedError: wallets on Solana send their own transactions."""
         raise TransactionRefusedError("the wallet sends it")
+
+    def passed(self, last_height: int) -> datetime | None:
+        """Return the time of the newest final block if it is above a height; else None. Raises ChainError."""
+        return self._pool.run(lambda node: _final_above(node, last_height))
 
     def _program(self, mint: str) -> str:
         if mint not in self._programs:
@@ -160,7 +176,7 @@ class SolanaCashier:
         return self._programs[mint]
 
     @cachedmethod(lambda self: self._blockhashes)
-    def _recent(self) -> str:
+    def _recent(self) -> "_Recent":
         return self._pool.run(_blockhash)
 
 
@@ -189,6 +205,26 @@ def _owner(account: Any) -> str:
     return decode.key(decode.field(account, "owner"))
 
 
-def _blockhash(node: Node) -> str:
+@dataclass(frozen=True, slots=True)
+class _Recent:
+    """A recent blockhash, and the last block height that takes a transaction with it."""
+
+    blockhash: str
+    last_height: int
+
+
+def _blockhash(node: Node) -> _Recent:
     answer = node.call("getLatestBlockhash", [{"commitment": "confirmed"}], seconds=_ANSWER_SECONDS)
-    return decode.key(decode.field(decode.in_context(answer)[1], "blockhash"))
+    told = decode.in_context(answer)[1]
+    last_height = decode.integer(decode.field(told, "lastValidBlockHeight"), most=_MOST_HEIGHT)
+    return _Recent(decode.key(decode.field(told, "blockhash")), last_height)
+
+
+def _final_above(node: Node, last_height: int) -> datetime | None:
+    info = node.call("getEpochInfo", [{"commitment": "finalized"}], seconds=_ANSWER_SECONDS)
+    height, slot = (
+        decode.integer(decode.field(info, name), most=_MOST_HEIGHT) for name in ("blockHeight", "absoluteSlot")
+    )
+    if height <= last_height:
+        return None
+    return decode.time(node.call("getBlockTime", [slot], seconds=_ANSWER_SECONDS))

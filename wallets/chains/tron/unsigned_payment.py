@@ -3,7 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
@@ -162,7 +162,9 @@ class TronCashier:
     def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
         """Return the call in tronWeb's form, and its bytes. Raises what `prepare` does."""
         call = self.prepare(order, now=now, until=until)
-        return PreparedPayment(call.document(), call.raw())
+        document = call.document()
+        valid_until = datetime.fromtimestamp(call.expiration / 1000, UTC)
+        return PreparedPayment(document, call.raw(), tx_hash=document["txID"], valid_until=valid_until)
 
     def send(self, raw: bytes, signature: bytes) -> None:
         """Send a transaction's raw bytes with a signature (65 bytes); sending it again does no harm.
@@ -172,6 +174,10 @@ class TronCashier:
         code = self._grid.run(lambda node: _broadcast(node, signed(raw, signature)))
         if code not in _SENT:
             raise TransactionRefusedError(code)
+
+    def passed(self, last_height: int) -> datetime | None:
+        """Raise NotImplementedError: its payments end by the blocks' time."""
+        raise NotImplementedError
 
 
 def _anchor_and_balance(node: Node, order: PaymentOrder) -> tuple[Anchor, int]:

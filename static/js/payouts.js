@@ -1,0 +1,70 @@
+// Has the paying wallet sign each payment of a batch. What it signs, and the signature as it comes, go by the server.
+import { findWallets } from "./discovery.js";
+import { SigningError, fits, reasonOf, sendOnSolana, showButtons, signOnTron, signTypedData, tell } from "./signing.js";
+
+const area = document.getElementById("wallets");
+const form = document.getElementById("signature");
+const left = JSON.parse(document.getElementById("asked").textContent);
+const { family, wallet } = area.dataset;
+const REASONS = { not_ended: "wait", funds_insufficient: "funds" };
+
+async function ask(address, payout, signature = "") {
+  form.elements.payout.value = payout;
+  form.elements.signature.value = signature;
+  const answer = await fetch(address, { method: "POST", body: new FormData(form) }).catch(() => null);
+  if (!answer || answer.status >= 500) throw new SigningError("unsure");
+  if (answer.ok) return answer;
+  const { error } = await answer.json().catch(() => ({}));
+  throw new SigningError(REASONS[error?.code] ?? "refused");
+}
+
+const give = (payout, signature) => ask(form.action, payout, signature);
+
+// Solana's and Tron's addresses have one spelling, EVM's several.
+const isPaying = (account) =>
+  family === "evm" ? account.toLowerCase() === wallet.toLowerCase() : account === wallet;
+
+function expectPaying(account) {
+  if (!isPaying(account)) throw new SigningError("account");
+}
+
+const prepareFor = (payout) => async (account) => {
+  expectPaying(account);
+  return (await ask(form.dataset.transactions, payout)).json();
+};
+
+const SIGNING = {
+  async evm(provider, { payout, typed }) {
+    const { from, signature } = await signTypedData(provider, area.dataset, typed);
+    expectPaying(from);
+    await give(payout, signature);
+  },
+  solana: (provider, { payout }) => sendOnSolana(provider, area.dataset, prepareFor(payout)),
+  async tron(provider, { payout }) {
+    const { signature } = await signOnTron(provider, area.dataset, prepareFor(payout));
+    await give(payout, signature);
+  },
+};
+
+async function sign(provider) {
+  tell(area, "confirm", true);
+  try {
+    while (left.length) {
+      await SIGNING[family](provider, left[0]);
+      left.shift();
+    }
+    tell(area, "sent", true);
+    location.reload();
+  } catch (error) {
+    tell(area, reasonOf(error), false);
+  }
+}
+
+// Called for each wallet that is found, for some before `findWallets` has come back.
+function offer() {
+  const wallets = [...findWallets(family, offer).values()];
+  const usable = wallets.filter(({ provider }) => fits(provider, area.dataset));
+  showButtons(area, usable, sign);
+}
+
+offer();

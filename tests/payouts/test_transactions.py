@@ -1,0 +1,369 @@
+"""Payouts by transactions of ours on local nodes of Solana and Tron: the wallet signs one at a time, and each ends."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.audit.actors import Actor
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
+from localnet.errors import NodeError
+from payouts import transactions
+from payouts.batches import Wanted, cancel_batch, close_batches, make_batch
+from payouts.following import follow_movements
+from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.states import Method, PayoutStatus
+from payouts.transactions import prepare_transaction, send_transaction
+from tests.factories import make_live_chain
+from tests.payouts.factories import approved, make_approver, make_payout, status_of
+from tests.waiting import wait_until
+from tests.wallets.factories import read_all
+from wallets import browser_wallets, selectors
+from wallets.chains.registry import open_pool
+from wallets.models import ChainCursor
+from wallets.networks import chain_spec
+from wallets.watcher_process import open_watcher
+
+if TYPE_CHECKING:
+    from localnet.solana.node import SolanaNode
+    from localnet.tron import TronNode
+
+pytestmark = pytest.mark.django_db
+
+UNITS = 5_000_000
+APPROVED, SENDING, PAID = PayoutStatus.APPROVED, PayoutStatus.SENDING, PayoutStatus.PAID
+
+
+class Till:
+    """A merchant whose wallet signs on a chain; each family's own part is below."""
+
+    chain: str
+    token: str
+    wallet: str
+
+    def __init__(self, merchant: Merchant) -> None:
+        self.merchant = merchant
+        self.person = make_approver(merchant)
+        self.recipient = self.new_address()
+        ChainCursor.objects.all().delete()
+        make_live_chain(self.chain, height=None, head=None)
+        self.read()
+
+    def payout(self, units: int = UNITS, **values: Any) -> Payout:
+        """An approved payout."""
+        made = make_payout(self.merchant, units, chain=self.chain, token=self.token, address=self.recipient, **values)
+        return approved(made, self.person)
+
+    def hand_out(self, *payouts: Payout) -> PayoutBatch:
+        """A batch of approved payouts."""
+        wanted = Wanted([one.public_id for one in payouts], self.wallet, Method.TRANSACTION)
+        return make_batch(self.merchant, Mode.LIVE, wanted, actor=Actor(self.person), now=timezone.now())
+
+    def read(self, when: datetime | None = None) -> None:
+        """The chain was read up to a moment."""
+        moment = when or timezone.now() + timedelta(hours=1)
+        ChainCursor.objects.filter(chain=self.chain).update(
+            height=1, head=1, head_at=moment, head_time=moment, read_through_at=moment
+        )
+        selectors.forget()
+
+    def ask(self, batch: PayoutBatch, payout: Payout, now: datetime | None = None) -> Any:
+        """What the wallet is given for a payout."""
+        return prepare_transaction(batch, payout.public_id, now=now or timezone.now())
+
+    def new_address(self) -> str:
+        raise NotImplementedError
+
+    def send(self, batch: PayoutBatch, payout: Payout, written: Any) -> None:
+        """Sign what the wallet was given, and send it."""
+        raise NotImplementedError
+
+    def received(self) -> int:
+        raise NotImplementedError
+
+    def end(self, request: PayoutRequest, *, final: bool) -> datetime:
+        """Let the newest block pass the end of what is out, and the final one with `final`; return a time after that."""
+        raise NotImplementedError
+
+
+class SolanaTill(Till):
+    chain, token = "solana", "USDC"
+
+    def __init__(self, node: "SolanaNode", merchant: Merchant) -> None:
+        self.node, self.wallet = node, str(node.payer.pubkey())
+        super().__init__(merchant)
+        self.forget()
+
+    def forget(self) -> None:
+        """Ask for a new blockhash, as after some seconds; the last test's chain is another one."""
+        browser_wallets._cashiers.of(chain_spec("solana"))._blockhashes.clear()  # type: ignore[attr-defined]
+
+    def new_address(self) -> str:
+        from solders.keypair import Keypair
+
+        return str(Keypair().pubkey())
+
+    def sign(self, written: str) -> Any:
+        from solders.transaction import Transaction, VersionedTransaction
+
+        unsigned = Transaction.from_bytes(base64.b64decode(written))
+        return VersionedTransaction(unsigned.message, [self.node.payer])
+
+    def send(self, batch: PayoutBatch, payout: Payout, written: Any) -> None:
+        self.node.submit(self.sign(written))
+        self.node.advance()
+
+    def received(self) -> int:
+        return self.node.balance(self.recipient)
+
+    def end(self, request: PayoutRequest, *, final: bool) -> datetime:
+        from payouts.endings import last_height_of
+
+        last = last_height_of(request)
+        assert last is not None
+        self.node.advance(max(0, last + 1 - self.node.slot("processed")))
+        if final:
+            self.node.finalize()
+        return timezone.now() + timedelta(minutes=10)
+
+
+class TronTill(Till):
+    chain, token = "tron", "USDT"
+
+    def __init__(self, node: "TronNode", merchant: Merchant) -> None:
+        self.node, self.wallet = node, node.payer_address
+        super().__init__(merchant)
+
+    def new_address(self) -> str:
+        from localnet.tron.addresses import to_base58
+
+        return to_base58(self.node.anvil.accounts[7].address)
+
+    def sign(self, written: Any) -> str:
+        from eth_keys.datatypes import PrivateKey
+
+        from localnet.tron.addresses import to_base58
+
+        accounts = {to_base58(one.address): one for one in self.node.anvil.accounts}
+        key = PrivateKey(bytes.fromhex(accounts[self.wallet].key.removeprefix("0x")))
+        tx_id = hashlib.sha256(bytes.fromhex(written["raw_data_hex"])).digest()
+        return key.sign_msg_hash(tx_id).to_bytes().hex()
+
+    def send(self, batch: PayoutBatch, payout: Payout, written: Any) -> None:
+        send_transaction(batch, payout.public_id, self.sign(written), now=timezone.now())
+
+    def received(self) -> int:
+        from localnet.tokens import balance_of
+        from localnet.tron import USDT
+        from localnet.tron.addresses import to_hex
+
+        return balance_of(self.node.anvil, to_hex(USDT), to_hex(self.recipient))
+
+    def end(self, request: PayoutRequest, *, final: bool) -> datetime:
+        assert request.valid_until is not None
+        self.node.anvil.set_next_timestamp(int(request.valid_until.timestamp()) + 1)
+        self.node.anvil.mine(chain_spec("tron").confirmations if final else 1)
+        return request.valid_until + timedelta(minutes=1)
+
+
+@pytest.fixture
+def solana_till(solana_node: "SolanaNode", merchant: Merchant, settings: Any) -> SolanaTill:
+    """The merchant on Solana."""
+    settings.MOVEMENT_CONSUMERS = []
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": solana_node.url}
+    return SolanaTill(solana_node, merchant)
+
+
+@pytest.fixture
+def tron_till(tron_node: "TronNode", merchant: Merchant, settings: Any) -> TronTill:
+    """The merchant on Tron."""
+    settings.MOVEMENT_CONSUMERS = []
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"TRON_RPC_URLS": tron_node.url, "TRON_GRID_URLS": tron_node.grid_url}
+    return TronTill(tron_node, merchant)
+
+
+@pytest.fixture(params=["solana", "tron"])
+def till(request: pytest.FixtureRequest) -> Till:
+    """The merchant on each of them in turn."""
+    found: Till = request.getfixturevalue(f"{request.param}_till")
+    return found
+
+
+def out(payout: Payout) -> PayoutRequest:
+    return PayoutRequest.objects.select_related("batch").get(payout=payout)
+
+
+def test_what_the_wallet_signs_pays_the_payout_that_it_names(till: Till) -> None:
+    """On Solana of two of the same amount to one recipient, where the order would choose the other one.
+
+    On Tron the hash names it, which the stand-in makes in its own way.
+    """
+    first, second = till.payout(UNITS + isinstance(till, TronTill)), till.payout()
+    Payout.objects.update(created_at=timezone.now() - timedelta(days=365))
+    batch = till.hand_out(first, second)
+    spec = chain_spec(till.chain)
+    ChainCursor.objects.all().delete()
+    watcher = open_watcher(spec, open_pool(spec), owner="one")
+    read_all(watcher)
+    till.send(batch, second, till.ask(batch, second))
+    assert till.received() == UNITS
+
+    def is_paid() -> bool:
+        till.node.advance(40) if isinstance(till, SolanaTill) else till.node.anvil.mine(20)  # type: ignore[attr-defined]
+        read_all(watcher)
+        follow_movements(now=timezone.now())
+        return status_of(second) == PAID
+
+    wait_until(is_paid)
+    watcher.close()
+    assert status_of(first) == SENDING
+    raw = json.loads(bytes(out(second).raw))["raw"]
+    assert out(second).tx_hash == (hashlib.sha256(bytes.fromhex(raw)).hexdigest() if raw else "")
+
+
+def test_the_next_one_is_written_only_once_the_final_blocks_passed_the_end(till: Till) -> None:
+    payout = till.payout()
+    batch = till.hand_out(payout)
+    first = till.ask(batch, payout)
+    late = till.end(out(payout), final=False)
+    with pytest.raises(ConflictError) as refused:
+        till.ask(batch, payout, now=late)
+    assert refused.value.code == "not_ended"
+    till.end(out(payout), final=True) if isinstance(till, SolanaTill) else till.node.anvil.mine(20)  # type: ignore[attr-defined]
+    # What was paid meanwhile may not have been seen.
+    till.read(timezone.now() - timedelta(days=1))
+    with pytest.raises(ConflictError):
+        till.ask(batch, payout, now=late)
+    till.read(late)
+    if isinstance(till, SolanaTill):
+        till.forget()
+    second = till.ask(batch, payout, now=late)
+    assert second != first
+    # The first is worth nothing any more, to whoever has it.
+    if isinstance(till, SolanaTill):
+        with pytest.raises(NodeError):
+            till.node.submit(till.sign(first))
+    else:
+        with pytest.raises(InvalidRequestError):
+            till.send(batch, payout, first)
+    assert till.received() == 0
+
+
+def test_while_it_may_be_paid_a_wallet_that_may_change_it_gets_none(solana_till: SolanaTill) -> None:
+    payout = solana_till.payout()
+    batch = solana_till.hand_out(payout)
+    first = solana_till.ask(batch, payout)
+    with pytest.raises(ConflictError):
+        solana_till.ask(batch, payout)
+    solana_till.send(batch, payout, first)
+    with pytest.raises(ConflictError):
+        solana_till.ask(batch, payout)
+    assert solana_till.received() == UNITS
+
+
+def test_without_the_wait_that_would_pay_twice(solana_till: SolanaTill, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "have_ended", lambda *_: True)
+    payout = solana_till.payout()
+    batch = solana_till.hand_out(payout)
+    first = solana_till.ask(batch, payout)
+    solana_till.node.advance(2)
+    solana_till.forget()
+    second = solana_till.ask(batch, payout)
+    solana_till.send(batch, payout, first)
+    solana_till.send(batch, payout, second)
+    assert solana_till.received() == 2 * UNITS
+
+
+def test_our_own_bytes_are_handed_out_again_and_paid_once(tron_till: TronTill) -> None:
+    payout = tron_till.payout()
+    batch = tron_till.hand_out(payout)
+    first = tron_till.ask(batch, payout)
+    assert tron_till.ask(batch, payout) == first
+    tron_till.send(batch, payout, first)
+    tron_till.send(batch, payout, first)
+    assert tron_till.received() == UNITS
+    assert out(payout).tx_hash == first["txID"]
+
+
+def test_only_the_paying_wallets_signature_of_what_is_out_is_sent(tron_till: TronTill) -> None:
+    payout, other = tron_till.payout(), tron_till.payout()
+    batch = tron_till.hand_out(payout, other)
+    now = timezone.now()
+    with pytest.raises(ConflictError):
+        send_transaction(batch, payout.public_id, "11" * 65, now=now)
+    written, elses = tron_till.ask(batch, payout), tron_till.ask(batch, other)
+    for signature in ("", "11" * 65, tron_till.sign(elses), tron_till.sign(written)[:-2]):
+        with pytest.raises(InvalidRequestError):
+            send_transaction(batch, payout.public_id, signature, now=now)
+    with pytest.raises(ConflictError):
+        send_transaction(batch, payout.public_id, tron_till.sign(written), now=now + timedelta(minutes=10))
+    assert tron_till.received() == 0
+
+
+def test_of_two_windows_that_ask_at_once_one_is_handed_a_transaction(
+    till: Till, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payout = till.payout()
+    batch = till.hand_out(payout)
+    prepare: Callable[..., Any] = browser_wallets.prepare_payment
+    handed = []
+
+    def both(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(transactions, "prepare_payment", prepare)
+        handed.append(till.ask(batch, payout))
+        return prepare(*args, **options)
+
+    monkeypatch.setattr(transactions, "prepare_payment", both)
+    with pytest.raises(ConflictError):
+        till.ask(batch, payout)
+    assert len(handed) == 1
+
+
+def test_a_cancelled_batch_is_free_after_the_end_of_what_is_out_and_hands_out_nothing(till: Till) -> None:
+    payout, never_asked = till.payout(), till.payout(UNITS + 1)
+    batch = till.hand_out(payout, never_asked)
+    till.ask(batch, payout)
+    batch = cancel_batch(batch, actor=Actor(till.person), now=timezone.now())
+    assert batch.cooling_until == out(payout).valid_until
+    with pytest.raises(ConflictError):
+        till.ask(batch, never_asked)
+    late = till.end(out(payout), final=False)
+    till.read(late)
+    assert close_batches(now=late) == 0
+    till.end(out(payout), final=True) if isinstance(till, SolanaTill) else till.node.anvil.mine(20)  # type: ignore[attr-defined]
+    assert close_batches(now=late) == 1
+    assert [status_of(one) for one in (payout, never_asked)] == [APPROVED] * 2
+
+
+def test_what_was_never_handed_out_is_free_at_once(till: Till) -> None:
+    payout = till.payout()
+    batch = cancel_batch(till.hand_out(payout), actor=Actor(till.person), now=timezone.now())
+    assert close_batches(now=batch.cooling_until or timezone.now()) == 1
+    assert status_of(payout) == APPROVED
+
+
+def test_a_wallet_with_too_little_is_told_so_and_nothing_is_out(till: Till) -> None:
+    payout = till.payout(10**15)
+    batch = till.hand_out(payout)
+    with pytest.raises(ConflictError) as refused:
+        till.ask(batch, payout)
+    assert refused.value.code == "funds_insufficient"
+    assert out(payout).valid_until is None
+
+
+def test_where_no_node_answers_nothing_is_out(till: Till, settings: Any) -> None:
+    payout = till.payout()
+    batch = till.hand_out(payout)
+    settings.CHAIN_SETTINGS = dict.fromkeys(settings.CHAIN_SETTINGS, "http://127.0.0.1:9")
+    with pytest.raises(UnavailableError):
+        till.ask(batch, payout)
+    assert out(payout).valid_until is None
