@@ -66,6 +66,18 @@ COLUMNS = """
 """
 
 
+class Refund(NamedTuple):
+    """A refund of a checkout's money, for its timeline. One that is noted has no other time than when it was."""
+
+    public_id: str
+    amount: str
+    note: str
+    is_noted: bool
+    asked_at: datetime
+    paid_at: datetime | None
+    ended_at: datetime | None
+
+
 class TransferRow(NamedTuple):
     """A credited transfer. `head` is the chain's last seen height, for counting confirmations."""
 

@@ -329,6 +329,8 @@ WEBHOOK_EVENTS_IMPLIED = {"checkout.completed": ["checkout.reversed", "checkout.
 WEBHOOK_SAMPLE = "checkouts.payloads.sample_payload"
 # Reads the objects of inbox events by their keys; what opens and closes items does not know the API.
 INBOX_OBJECTS = "checkouts.inbox.serializers.objects_by_key"
+# Returns the refunds of transfers by their keys, for the timeline of a checkout, which does not know payouts.
+CHECKOUT_REFUNDS = "payouts.selectors.refunds_of"
 # Reads the object of a refund's or payout's event, by its key.
 PAYOUT_OBJECT = "payouts.selectors.event_object"
 

@@ -149,7 +149,7 @@ class Payout(models.Model):
                 name="payout_paid_has_time",
             ),
             models.CheckConstraint(
-                condition=~Q(address="") | Q(status__in=[str(status) for status in ADDRESSLESS]),
+                condition=~Q(address="") | Q(status__in=[str(status) for status in ADDRESSLESS]) | ~Q(imported_tx=""),
                 name="payout_has_an_address",
             ),
             models.UniqueConstraint(

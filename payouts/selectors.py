@@ -10,14 +10,17 @@ from django.db.models import Prefetch, Q, QuerySet
 from accounts.models import Membership
 from accounts.states import Mode
 from checkouts.models import InboxItem
+from checkouts.rows import Refund
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page, parse_text, parse_time
+from gateway.core.money import readable_units
 from payouts import serializers
 from payouts.approvals import approver_roles, needed_approvals
 from payouts.claims import claim_code, claim_url
 from payouts.models import Payout, PayoutApproval, PayoutSource
 from payouts.states import PayoutKind, PayoutStatus
 from wallets.models import ChainCursor
+from wallets.networks import decimals_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,27 @@ def payout_objects(payouts: Sequence[Payout], *, shows_claims: bool, code: str =
         )
         for payout in payouts
     ]
+
+
+def refunds_of(transfer_ids: Sequence[int]) -> list[Refund]:
+    """Return the refunds of transfers, oldest first, for the timeline of the checkout that they paid."""
+    sources = PayoutSource.objects.filter(transfer__in=transfer_ids)
+    found = Payout.objects.filter(pk__in=sources.values("payout")).select_related("movement").order_by("pk")
+    return [_refund(payout) for payout in found]
+
+
+def _refund(payout: Payout) -> Refund:
+    units = int(payout.movement.units if payout.movement and payout.paid_at else payout.units)
+    tx_hash = payout.movement.tx_hash if payout.movement else payout.imported_tx
+    return Refund(
+        public_id=payout.public_id,
+        amount=f"{readable_units(units, decimals_of(payout.chain, payout.token))} {payout.token}",
+        note=f"{tx_hash}, noted by a person" if payout.imported_tx else tx_hash,
+        is_noted=bool(payout.imported_tx),
+        asked_at=payout.created_at,
+        paid_at=payout.paid_at,
+        ended_at=payout.ended_at,
+    )
 
 
 def event_object(key: int) -> dict[str, Any]:

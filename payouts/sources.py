@@ -7,7 +7,7 @@ from typing import Final
 from django.db.models import Exists, OuterRef, Q
 
 from accounts.states import Mode
-from checkouts.models import Checkout, InboxDecision, InboxItem, RefundNote
+from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import TOKEN_DECIMALS, format_units
@@ -144,8 +144,6 @@ def held_transfers(ids: Collection[int]) -> list[Transfer]:
 
 def _refuse_unready(ids: set[int]) -> None:
     """Refuse money that is neither credited nor in the inbox, and money about which something else is decided."""
-    if RefundNote.objects.filter(checkout__payments__transfer__in=ids).exists():
-        raise ConflictError(_NOTED, param="source")
     items = InboxItem.objects.filter(transfer__in=ids).exclude(reason__in=_NOTICES)
     if items.filter(status=InboxStatus.REFUNDED).exclude(_BY_A_PAYOUT).exists():
         raise ConflictError(_NOTED, param="source")

@@ -7,6 +7,7 @@ from accounts.merchants.payout_rules import apply_payout_rules
 from payouts.batches import close_batches
 from payouts.check import check_payouts
 from payouts.following import follow_movements, recheck_payouts
+from payouts.noted import import_notes
 from payouts.relays import send_signed
 from payouts.service import cancel_sourceless, expire_claims
 from payouts.testmode import play_outflows
@@ -39,7 +40,8 @@ def apply_rules_task() -> int:
 
 @shared_task(name="payouts.check")
 def check_payouts_task() -> int:
-    """Compare refunds with their sources, and with what is kept of them; log each difference as an error."""
+    """Take over what the release before noted, then compare refunds with their sources; log each difference as an error."""
+    import_notes()
     return check_payouts()
 
 

@@ -16,7 +16,7 @@ from accounts.keys.authentication import Principal
 from accounts.states import Mode
 from checkouts.inbox.queries import with_rows
 from checkouts.inbox.rows import item_row, sentence
-from checkouts.models import InboxItem, RefundNote
+from checkouts.models import InboxItem
 from checkouts.rescue.service import Books, look_up_in_turn, matched_rows
 from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import InvalidRequestError, NotFoundError, RateLimitError, UnavailableError
@@ -228,7 +228,7 @@ def _transaction(mode: Mode, chain: str, tx_hash: str, movements: Sequence[Movem
 
 
 def _of_transfers(found: QuerySet[Transfer]) -> list[Movement]:
-    related = ("payment__checkout__replaces", "payment__checkout__refund_note", "x402_payment")
+    related = ("payment__checkout__replaces", "x402_payment")
     paid = PayoutSource.objects.filter(payout__status=PayoutStatus.PAID).select_related("payout__movement")
     sent_back = Prefetch("payout_sources", paid.order_by("-pk"), to_attr="sent_back_by")
     rows = list(found.select_related(*related).prefetch_related(sent_back).order_by("pk")[:MOST_MOVEMENTS])
@@ -266,7 +266,7 @@ def _of_transfer(row: Transfer, items: Sequence[InboxItem]) -> Movement:
         checkout_id=checkout.public_id if checkout else None,
         replaces=checkout.replaces.public_id if checkout and checkout.replaces else None,
         x402_payment_id=machine.public_id if machine else None,
-        refund_tx=_refund_of(row, waiting),
+        refund_tx=_refund_of(row),
         inbox_items=items,
     )
 
@@ -304,16 +304,13 @@ def _explanation(outcome: TransactionOutcome, row: Transfer, item: InboxItem | N
     return _SENTENCES[outcome]
 
 
-def _refund_of(row: Transfer, item: InboxItem | None) -> str | None:
+def _refund_of(row: Transfer) -> str | None:
     """Return the newest transaction that sent money of it back; one of before refunds is as a person noted it."""
-    for source in getattr(row, "sent_back_by", ()):
-        payout = source.payout
-        return payout.movement.tx_hash if payout.movement else payout.imported_tx or None
-    if item is not None and item.status == InboxStatus.REFUNDED:
-        return next((one.refund_tx for one in getattr(item, "standing", ())), None) or None
-    payment = getattr(row, "payment", None)
-    note: RefundNote | None = getattr(payment.checkout, "refund_note", None) if payment else None
-    return note.tx_hash if note else None
+    sources: Sequence[PayoutSource] = getattr(row, "sent_back_by", ())
+    payout = next((source.payout for source in sources), None)
+    if payout is None:
+        return None
+    return payout.movement.tx_hash if payout.movement else payout.imported_tx
 
 
 def _of_machine(payment: X402Payment) -> Movement:

@@ -48,6 +48,8 @@ DELIBERATE: Final = {
     # A status, a day's place and milliseconds fit, and the table has a row for each request.
     "accounts.0003_api_requests": ("prefer-bigint-over-smallint", "prefer-bigint-over-int"),
     "accounts.0005_idempotency_keys": ("prefer-bigint-over-smallint",),  # An HTTP status.
+    # The table is new in this release: it has no row but those of an upgrade that was begun.
+    "payouts.0006_noted_refunds": ("constraint-missing-not-valid", "ban-drop-constraint"),
     "accounts.0006_payout_approvals": (
         "prefer-bigint-over-smallint",
         "constraint-missing-not-valid",

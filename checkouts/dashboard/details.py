@@ -50,7 +50,7 @@ _PRICE: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?", re.ASCII)
 
 _MOST_SHOWN: Final = 5
 # Crediting needs a choice of another checkout, which the item's own page offers.
-_LABELS: Final = ((InboxAct.REFUNDED, "Mark as refunded…"), (InboxAct.DISMISS, "Dismiss…"))
+_LABELS: Final = ((InboxAct.REFUNDED, "Refund…"), (InboxAct.DISMISS, "Dismiss…"))
 
 _PAUSE = 2
 _PAUSE_AFTER_END = 10
@@ -321,7 +321,7 @@ def find_checkout(seat: Seat, public_id: str) -> Checkout | None:
     if "\x00" in public_id:
         return None
     mine = Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
-    related = mine.select_related("replaces", "replaced_by", "refund_note__author")
+    related = mine.select_related("replaces", "replaced_by")
     return related.filter(public_id=public_id).first()
 
 
@@ -334,9 +334,8 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
     replaces = checkout.replaces.public_id if checkout.replaces else ""
     successor = getattr(checkout, "replaced_by", None)
     received = checkout.amount_received
-    refund = getattr(checkout, "refund_note", None)
     newest = newest_acceptance(checkout)
-    history = History(checkout, seat, rows, reports, successor, deliveries, escrow, refund, newest)
+    history = History(checkout, seat, rows, reports, successor, deliveries, escrow, newest)
     return Detail(
         public_id=checkout.public_id,
         status=checkout.status,
@@ -368,7 +367,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         expires_at=checkout.expires_at,
         is_cancellable=not checkout.is_final and not reason_against_cancelling(checkout),
         is_receipt_mailable=not reason_against_receipt(checkout, rows),
-        is_refundable=refund is None and _has_rest(checkout),
+        is_refundable=_has_rest(checkout),
     )
 
 

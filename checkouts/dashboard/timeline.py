@@ -1,20 +1,22 @@
 """A checkout's history, assembled from the rows of each step, with its webhook deliveries and its escrow."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from django.conf import settings
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.utils.module_loading import import_string
 
 from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.dashboard.words import HELD
 from checkouts.inbox.rows import REASONS, VERDICTS, named, outcome_of
 from checkouts.lifecycle.receipts import reason_against_receipt
-from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxItem, Payment, RefundNote
+from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxItem, Payment
 from checkouts.payloads import checkout_url, status_text
-from checkouts.rows import TransferRow
+from checkouts.rows import Refund, TransferRow
 from checkouts.states import FINAL, CheckoutStatus, InboxReason, RescueVerdict
 from gateway.core.money import from_units, readable, readable_units
 from gateway.core.web.badges import Badge
@@ -158,7 +160,6 @@ class History:
     successor: Checkout | None
     deliveries: Sequence[ShownDelivery]
     escrow: ShownEscrow | None
-    refund: RefundNote | None
     acceptance: Acceptance | None
 
 
@@ -174,7 +175,7 @@ def timeline_of(history: History) -> tuple[Step, ...]:
         *_webhooks(history),
         *_escrow(history.escrow),
         *_continued(history),
-        *_refund(history.refund),
+        *_refunds(history),
         *_accepted(history),
     ]
     # A step without duration comes after its cause.
@@ -284,11 +285,17 @@ def _escrow(escrow: ShownEscrow | None) -> Iterator[Step]:
         yield Step(escrow.released_at, escrow.badge.label, note, "ok")
 
 
-def _refund(refund: RefundNote | None) -> Iterator[Step]:
-    if refund is not None:
-        author = refund.author
-        note = f"{refund.tx_hash}, noted by {author.name or author.email}"
-        yield Step(refund.noted_at, "Refunded", note)
+def _refunds(history: History) -> Iterator[Step]:
+    """Return the refunds of its payments: when each was asked for, and paid or ended."""
+    refunds_of: Callable[[Sequence[int]], Sequence[Refund]] = import_string(settings.CHECKOUT_REFUNDS)
+    for refund in refunds_of([row.transfer_id for row in history.transfers]):
+        link = Link("Refund", history.seat.url("dashboard_payout", payout_id=refund.public_id))
+        if not refund.is_noted:
+            yield Step(refund.asked_at, f"Refund of {refund.amount} asked for", "", "info", link)
+        if refund.paid_at is not None:
+            yield Step(refund.paid_at, f"{refund.amount} refunded", refund.note, "", link)
+        if refund.ended_at is not None:
+            yield Step(refund.ended_at, f"Refund of {refund.amount} ended", "", "", link)
 
 
 def _accepted(history: History) -> Iterator[Step]:

@@ -18,7 +18,7 @@ from checkouts.errors import DecisionFailedError
 from checkouts.inbox.successors import LATE_KINDS, accept_expired, refuse_promised
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
 from checkouts.lifecycle.moves import complete_short, received, unvouched_parts
-from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem, RefundNote
+from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import CheckoutStatus, InboxAct, InboxStatus
 from gateway.core.api.errors import ConflictError
@@ -63,13 +63,9 @@ def short_money(checkout: Checkout, transfers: Sequence[TransferRow]) -> ShortMo
 
 
 def _is_settled_otherwise(expired: Checkout) -> bool:
-    """Return whether an expired checkout's money was refunded, paid a successor, or waits in the inbox with late money."""
+    """Return whether an expired checkout's money paid a successor, or waits in the inbox with late money."""
     waiting = InboxItem.objects.filter(checkout=expired, reason__in=LATE_KINDS, status=InboxStatus.OPEN)
-    return (
-        Checkout.objects.filter(replaces=expired).exists()
-        or RefundNote.objects.filter(checkout=expired).exists()
-        or waiting.exists()
-    )
+    return Checkout.objects.filter(replaces=expired).exists() or waiting.exists()
 
 
 @transaction.atomic

@@ -26,10 +26,8 @@ from wallets.transfers.returns import returns_of
 
 PROMISED: Final = "A refund of this money was asked for. Cancel that first."
 # Of a payment that a refund sends back in part, the successor would have more than is left: `refuse_promised` stops it.
-_STANDS: Final = (
-    Q(checkout__refund_note__isnull=True)
-    & ~Q(transfer__state=TransferState.ORPHANED)
-    & (Q(transfer__sent_back=None) | Q(transfer__sent_back__reserved__lt=F("transfer__units")))
+_STANDS: Final = ~Q(transfer__state=TransferState.ORPHANED) & (
+    Q(transfer__sent_back=None) | Q(transfer__sent_back__reserved__lt=F("transfer__units"))
 )
 LATE_KINDS: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
 # Copied from the expired checkout.

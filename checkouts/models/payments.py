@@ -29,9 +29,9 @@ class Payment(models.Model):
 
 
 class RefundNote(models.Model):
-    """A note that the merchant refunded an overpaid part, or money from before expiry. At most one per checkout.
+    """A note of the release before that the merchant refunded an overpaid part, or money from before expiry.
 
-    Florin sends no refund, so the note changes no status, sum or event.
+    Nothing reads it but `payouts.noted`, which makes a refund of it: it goes once no process writes it.
     """
 
     checkout = models.OneToOneField(Checkout, models.PROTECT, related_name="refund_note", primary_key=True)

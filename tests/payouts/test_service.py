@@ -12,7 +12,7 @@ from accounts.audit.actors import Actor
 from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.inbox.service import decide_item
-from checkouts.models import InboxItem, RefundNote
+from checkouts.models import InboxItem
 from checkouts.states import InboxAct, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import from_units
@@ -225,13 +225,6 @@ def test_money_that_nobody_has_looked_at_is_not_sent_back() -> None:
     confirm(transfer)
     with pytest.raises(ConflictError, match="not processed yet"):
         of(Source(chain="base", tx_hash=transfer.tx_hash), transfer)
-
-
-def test_a_refund_that_was_noted_by_hand_is_not_made_again() -> None:
-    checkout = make_paid(units=30 * DOLLAR)
-    RefundNote.objects.create(checkout=checkout, tx_hash="0x1", author=make_user(), noted_at=NOON)
-    with pytest.raises(ConflictError, match="already recorded"):
-        refund_of(checkout)
 
 
 def test_a_checkout_without_money_has_no_refund() -> None:
