@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from gateway.core.exports import csv_pieces
 from gateway.core.money import from_units
+from payouts.matching import reference_of
 from wallets.chains.family import ChainSpec, PaymentRequest, TokenSpec
 from wallets.forwarders.addresses import keccak
 from wallets.networks import shown_address
@@ -89,11 +90,21 @@ class PayingOrder:
         return [{"to": self.token.address, "data": f"0x{data.hex()}"} for data in found]
 
     def code(self, line: Line) -> str:
-        """Return what a wallet scans to pay a line: a payment link, or the address where wallets misread links."""
+        """Return what a wallet scans to pay a line: a payment link, or the address where wallets misread links.
+
+        A link carries what names the payout, where the chain's wallets send that along: its reference, or its id as text.
+        """
         address = shown_address(line.address)
         if self.chain.family.qr_is_address:
             return address
-        asked = PaymentRequest(self.chain, self.token.symbol, line.address, line.units)
+        asked = PaymentRequest(
+            self.chain,
+            self.token.symbol,
+            line.address,
+            line.units,
+            reference=reference_of(line.payout_id),
+            memo=line.payout_id,
+        )
         return self.chain.family.payment_uri(asked) or address
 
     def safe_file(self, safe: str, *, at: datetime) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.utils import timezone
@@ -10,10 +11,11 @@ from django.utils import timezone
 from accounts.states import Mode
 from localnet.anvil import Anvil
 from payouts.following import follow_movements
+from payouts.instructions import Line, order_of
 from payouts.models import Payout
 from payouts.states import PayoutException, PayoutStatus
 from tests.factories import make_merchant
-from tests.payouts.factories import approved, make_payout
+from tests.payouts.factories import approved, make_payout, status_of
 from tests.waiting import wait_until
 from tests.wallets.contract.evmlabs import EvmLab
 from tests.wallets.contract.labs import Lab
@@ -26,6 +28,7 @@ from wallets.watcher_process import open_watcher
 from wallets.watchers.ingest import resume
 
 if TYPE_CHECKING:
+    from localnet.ton.node import TonNode
     from wallets.chains.base import BlockRef
 
 pytestmark = pytest.mark.django_db
@@ -152,3 +155,23 @@ def test_several_payouts_in_one_transaction_are_each_paid(street: Street) -> Non
     wait_until(lambda: street.is_now(PAID))
     found = Payout.objects.filter(pk__in=[one.pk for one in payouts], status=PAID)
     assert found.values("movement").distinct().count() == len(others)
+
+
+def test_on_ton_the_text_says_which_of_two_equal_payouts_is_paid(ton_node: "TonNode", settings: Any) -> None:
+    """As wallets write it that scan the payout's code."""
+    from localnet.ton.messages import Payment
+    from tests.wallets.contract.accountlabs import TonLab
+
+    street = Street(TonLab(ton_node), settings)
+    younger = approved(
+        make_payout(street.merchant, UNITS, chain="ton", token=street.payout.token, address=street.recipient.address)
+    )
+    Payout.objects.filter(pk=younger.pk).update(created_at=timezone.now() - timedelta(days=1))
+    line = Line(younger.public_id, younger.address, UNITS)
+    code = order_of("", street.spec, younger.token, [line]).code(line)
+    [text] = parse_qs(urlsplit(code).query)["text"]
+    ton_node.send([Payment(street.recipient.address, UNITS, comment=text)])
+    street.lab.wait(40)
+    street.follow()
+    street.watcher.close()
+    assert (status_of(younger), status_of(street.payout)) == (PAID, PayoutStatus.APPROVED)

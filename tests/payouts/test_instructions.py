@@ -4,16 +4,19 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from payouts.instructions import Line, PayingOrder, order_of, read_line, safe_checksum
+from payouts.matching import names_of
 from tests.factories import USDC_ON_BASE
 from tests.payouts.factories import BUYER, OTHER_BUYER
 from wallets.networks import chains
 
 SAFE = "0x10A19e7eE7d7F8a52822f6817de8ea18204F2e4f"
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TON_WALLET = "0:" + "1A" * 32
 SOLANA_WALLET = "7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU"
 
 # Published by others: BalancerMaxis/multisig-ops, BIPs/2024-W16/BIP-518-5.json; 5afe/safe-cli-nodejs,
@@ -126,6 +129,17 @@ def test_a_code_is_a_payment_link_or_the_address_where_wallets_misread_links() -
     code = paid.code(paid.lines[0])
     assert code.startswith(f"solana:{SOLANA_WALLET}?")
     assert "amount=1.25" in code
+
+
+@pytest.mark.parametrize(
+    ("chain", "token", "wallet", "name"),
+    [("solana", "USDC", SOLANA_WALLET, "reference"), ("ton", "USDT", TON_WALLET, "text")],
+)
+def test_a_link_carries_what_names_its_payout(chain: str, token: str, wallet: str, name: str) -> None:
+    paid = order(chain, token, lines=[Line("po_live_a", wallet, 1_250_000)])
+    [told] = parse_qs(urlsplit(paid.code(paid.lines[0])).query)[name]
+    assert told in names_of("po_live_a")
+    assert told not in names_of("po_live_b")
 
 
 def test_a_line_is_read_as_it_was_stored() -> None:
