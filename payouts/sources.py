@@ -12,6 +12,7 @@ from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import TOKEN_DECIMALS, format_units
 from payouts.errors import AmountNotRefundableError
+from settlements.sweeps.escrow import holds_of
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import is_accepted
 from wallets.states import TransferState
@@ -29,6 +30,9 @@ _GONE: Final = "The network reversed this payment, so there is nothing to send b
 _UNFINAL: Final = "This payment is not final yet. Wait until it is."
 _UNUSED: Final = "This payment is not processed yet. Try again in a minute."
 _DECIDED: Final = "Somebody has just decided about this money in the inbox. Try again in a minute."
+_HELD: Final = (
+    "This money is held in escrow. Release it first: it then goes to your wallet, and you send it back from there."
+)
 _NOTED: Final = "A refund of this money is already recorded."
 _MOVED: Final = "This checkout has no money. What came late for it is with the checkout that replaced it."
 
@@ -59,7 +63,7 @@ def source_transfers(source: Source, *, merchant_id: int, mode: Mode) -> list[Tr
     """Return the transfers of a merchant's source, newest first: those worth the same, so that their units add up.
 
     Raises NotFoundError for what this merchant does not have in this mode, and ConflictError where no money is there yet, any
-    more or any longer.
+    more or any longer, and while escrow holds it.
     """
     own = Transfer.objects.filter(merchant=merchant_id, mode=mode)
     if source.checkout:
@@ -75,6 +79,9 @@ def source_transfers(source: Source, *, merchant_id: int, mode: Mode) -> list[Tr
             raise InvalidRequestError(
                 "This transaction paid you several times: give the position.", param="source", code="parameter_missing"
             )
+    if _is_held({transfer.pk for transfer in found}):
+        # For good: what was released is never held again.
+        raise ConflictError(_HELD, param="source")
     return _worth_the_same(sorted(found, key=lambda transfer: (transfer.block_time, transfer.pk), reverse=True))
 
 
@@ -153,6 +160,14 @@ def _refuse_unready(ids: set[int]) -> None:
     credited = set(TransferClaim.objects.filter(transfer__in=ids).values_list("transfer_id", flat=True))
     if ids - credited - set(items.values_list("transfer_id", flat=True)):
         raise ConflictError(_UNUSED, param="source")
+
+
+def _is_held(ids: Collection[int]) -> bool:
+    """Return whether escrow holds one of these transfers."""
+    brought = Q(payments__transfer__in=ids) | Q(inbox_items__transfer__in=ids)
+    checkouts = Checkout.objects.filter(brought, escrow=True).select_related("replaces")
+    holds = holds_of([checkout.hold_subject for checkout in checkouts])
+    return any(hold.released_at is None for hold in holds.values())
 
 
 def rests_of(transfers: Sequence[Transfer]) -> list[Rest]:

@@ -367,7 +367,8 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         expires_at=checkout.expires_at,
         is_cancellable=not checkout.is_final and not reason_against_cancelling(checkout),
         is_receipt_mailable=not reason_against_receipt(checkout, rows),
-        is_refundable=_has_rest(checkout),
+        # What escrow holds is released first: a deposit address pays nobody but the merchant.
+        is_refundable=_has_rest(checkout) and not (escrow and escrow.released_at is None),
     )
 
 

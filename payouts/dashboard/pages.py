@@ -17,6 +17,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, RoleErro
 from gateway.core.api.pagination import keyset_page
 from gateway.core.web.form_errors import add_refusal
 from payouts.approvals import approve_payout
+from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
 from payouts.dashboard.second_factor import refuse_without_factor
 from payouts.following import accept_amount, accept_lost_outflow, wrong_amounts
@@ -62,7 +63,7 @@ def payouts(request: SeatedRequest) -> HttpResponse:
     }
     found = filters.filter(mine(seat))
     if filters.current_tab == "pay":
-        context["groups"] = pay_groups(list(found.order_by("pk")[:MOST_TO_PAY]))
+        context["groups"] = with_funds(seat, pay_groups(list(found.order_by("pk")[:MOST_TO_PAY])))
     else:
         if filters.current_tab == "sent" and seat.can(Act.REQUEST_PAYOUTS):
             context["batches"] = unclosed_batches(seat)

@@ -24,6 +24,7 @@ from gateway.core.money import from_units, readable_units
 from gateway.core.web.form_errors import add_refusal
 from payouts.authorizations import authorization_of, domain_of, take_signature
 from payouts.batches import MOST_IN_A_BATCH, Wanted, batch_order, cancel_batch, make_batch
+from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
 from payouts.instructions import CSV_HEADER, SHOWN_DIGITS, PayingOrder
 from payouts.lost_outflows import unread_since
@@ -33,8 +34,7 @@ from payouts.transactions import prepare_transaction, send_transaction
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, marked
-from wallets.models import WatchedBalance
-from wallets.networks import chain_spec, decimals_of, shown_address
+from wallets.networks import chain_spec, shown_address
 from wallets.selectors import receiving_wallets
 
 _LONGEST_ID: Final = 40
@@ -309,24 +309,9 @@ def _is_signed_for(spec: ChainSpec, token: str) -> bool:
 def _pay_page(
     request: SeatedRequest, group: PayGroup, form: PayForm, offered: list[Offer], status: int = 200
 ) -> HttpResponse:
-    context = {"group": group, "form": form, "methods": offered, "short": _short(request.seat, group)}
+    [shown] = with_funds(request.seat, [group])
+    context = {"group": shown, "form": form, "methods": offered}
     return render(request, "dashboard/payouts/pay.html", context, status=status)
-
-
-def _short(seat: Seat, group: PayGroup) -> str:
-    """Return how much the watched receiving wallet lacks, for people; empty if it has enough, or nobody read its balance."""
-    held = WatchedBalance.objects.filter(
-        wallet__merchant=seat.merchant,
-        wallet__mode=seat.mode,
-        wallet__removed_at=None,
-        wallet__chain=group.chain,
-        wallet__address=receiving_wallets(seat.merchant.pk).get(group.chain, ""),
-        token=group.token,
-    ).first()
-    if held is None:
-        return ""
-    lacks = group.units - int(held.units)
-    return readable_units(lacks, decimals_of(group.chain, group.token)) if lacks > 0 else ""
 
 
 def _found(seat: Seat, batch_id: str) -> PayoutBatch:

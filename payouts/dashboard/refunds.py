@@ -110,13 +110,13 @@ def refund_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     return _refund(request, _of_item(request, item_id))
 
 
-@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def sent(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Record a refund of a checkout that was sent already, by its transaction."""
     return _sent(request, _of_checkout(request, checkout_id))
 
 
-@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def sent_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     """Record a refund of money in the inbox that was sent already, by its transaction."""
     return _sent(request, _of_item(request, item_id))

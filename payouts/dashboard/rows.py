@@ -137,6 +137,18 @@ def _row(payout: Payout) -> PayoutRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Funds:
+    """The receiving wallet's balance of a token, what it lacks for payouts, and what waits to be settled to it; for people.
+
+    `balance` is empty if nobody read it: the wallet is not watched. `short` and `waiting` are empty if they are nothing.
+    """
+
+    balance: str
+    short: str
+    waiting: str
+
+
+@dataclass(frozen=True, slots=True)
 class PayGroup:
     """Approved payouts of one chain and token, which one wallet can pay together. `total` is `units` for people."""
 
@@ -146,6 +158,7 @@ class PayGroup:
     units: int
     total: str
     rows: list[PayoutRow]
+    funds: Funds | None = None
 
 
 def pay_groups(payouts: Sequence[Payout]) -> list[PayGroup]:
@@ -236,13 +249,17 @@ def _seen_step(payout: Payout) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """Money that a refund sends back. `checkout_url` leads to the checkout that it paid, if it paid one."""
+    """Money that a refund sends back. `checkout_url` leads to the checkout that it paid, if it paid one.
+
+    It `is_gone` if a reorg removed it.
+    """
 
     amount: str
     token: str
     network: str
     tx_hash: str
     checkout_url: str
+    is_gone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +304,12 @@ class PayoutDetail:
     def is_approvable(self) -> bool:
         """Whether it waits for approval."""
         return self.payout.status == PayoutStatus.REQUESTED
+
+    @property
+    def lost_its_source(self) -> bool:
+        """Whether a reorg removed money that it sends back, or sent back already."""
+        is_out = self.payout.status in (PayoutStatus.SENDING, PayoutStatus.PAID)
+        return is_out and any(source.is_gone for source in self.sources)
 
     @property
     def is_unsent(self) -> bool:
@@ -334,6 +357,7 @@ def sources_of(payout: Payout, seat: Seat) -> list[SourceRow]:
                 network=chain_title(transfer.chain),
                 tx_hash=transfer.tx_hash,
                 checkout_url=seat.url("dashboard_checkout", checkout_id=payment.checkout.public_id) if payment else "",
+                is_gone=transfer.state == TransferState.ORPHANED,
             )
         )
     return found

@@ -45,11 +45,31 @@ def figures_of(merchant_id: int, *, purpose: ClaimKind | None = None) -> Sequenc
 
 def held_units(merchant_id: int) -> int:
     """Return the amount in forwarders that is held in escrow."""
+    return sum(_held(merchant_id).values())
+
+
+def _held(merchant_id: int) -> dict[tuple[str, str], int]:
+    """Return what is held in escrow, in base units by chain and token."""
     nonces = Hold.objects.filter(merchant=merchant_id, released_at=None).values("nonce")
     rows = DepositBalance.objects.filter(merchant=merchant_id, deposit__nonce__in=nonces).values_list(
         "chain", "token", "received", "flushed"
     )
-    return sum(max(int(received - flushed), 0) for chain, token, received, flushed in rows if is_accepted(chain, token))
+    held: dict[tuple[str, str], int] = {}
+    for chain, token, received, flushed in rows:
+        if is_accepted(chain, token):
+            held[chain, token] = held.get((chain, token), 0) + max(int(received - flushed), 0)
+    return held
+
+
+def settleable_units(merchant_id: int) -> dict[tuple[str, str], int]:
+    """Return what waits in forwarders and can be settled, in base units by chain and token: all but what escrow holds."""
+    waiting: dict[tuple[str, str], int] = {}
+    for figures in figures_of(merchant_id):
+        place = (figures.chain, figures.token)
+        waiting[place] = waiting.get(place, 0) + figures.in_forwarders
+    for place, held in _held(merchant_id).items():
+        waiting[place] = max(waiting.get(place, 0) - held, 0)
+    return waiting
 
 
 @dataclass(frozen=True, slots=True)
