@@ -124,6 +124,7 @@ class RefundViewSet(_PayoutsViewSet):
                 mode=principal.mode,
                 source=values.pop("source"),
                 amount=values.pop("amount"),
+                currency=values.pop("currency"),
                 terms=_terms(principal, values),
                 now=now,
                 actor=actor_of(request),

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
 from accounts.states import Mode
+from checkouts.serializers import Currency
 from gateway.core import json
 from gateway.core.api.fields import missing, refuse, text_in, text_of
 from gateway.core.api.openapi import paginated
@@ -16,7 +17,7 @@ from gateway.core.api.serializers import Answer, ApiField, Body, Count, LiveMode
 from gateway.core.money import format_units
 from mails.addresses import writable
 from payouts import models
-from payouts.service import CLAIM_SPAN, LONGEST_CLAIM, SHORTEST_CLAIM
+from payouts.service import CLAIM_SPAN, LONGEST_CLAIM, MOST_CHOICES, SHORTEST_CLAIM
 from payouts.sources import Source
 from payouts.states import PayoutException, PayoutKind, PayoutStatus
 from wallets.models import WatchedMovement
@@ -120,6 +121,34 @@ class SourceField(ApiField, s.DictField):
         return Source(chain=chain, tx_hash=tx_hash, position=position)
 
 
+class PayoutChoice(s.Serializer[None]):
+    """A chain and a token that the recipient may choose."""
+
+    chain = s.CharField()
+    token = s.CharField()
+
+
+@extend_schema_field(PayoutChoice(many=True))
+class ChoicesField(ApiField, s.ListField):
+    """What the recipient may choose from, beside `chain` and `token`."""
+
+    absent = ()
+
+    def to_internal_value(self, value: Any) -> list[tuple[str, str]]:
+        """Return the pairs. Raises InvalidRequestError; which chains and tokens there are is checked later."""
+        if not isinstance(value, list) or len(value) > MOST_CHOICES:
+            raise refuse(self.name, f"{self.name} must be a list of at most {MOST_CHOICES} objects.")
+        return [self._pair(one) for one in value]
+
+    def _pair(self, value: Any) -> tuple[str, str]:
+        if not isinstance(value, dict):
+            raise refuse(self.name, f"{self.name} must have objects with chain and token.")
+        chain, token = text_in(value, "chain", _CHAIN_LENGTH), text_in(value, "token", _TOKEN_LENGTH)
+        if not (chain and token):
+            raise refuse(self.name, f"Each of {self.name} needs chain and token.", "parameter_missing")
+        return chain, token
+
+
 class PayoutTransfer(Answer):
     """A transfer that came in, and how much of it is sent back."""
 
@@ -181,6 +210,11 @@ class Payout(Answer):
     amount = s.CharField(read_only=True, help_text="In the token, with all its decimals.")
     token = s.CharField(read_only=True)
     chain = s.CharField(read_only=True)
+    choices = PayoutChoice(
+        many=True,
+        read_only=True,
+        help_text="What the recipient may choose from while the address is not known; the first is `chain` and `token` then.",
+    )
     address = Text(read_only=True, allow_null=True)
     address_proved = s.BooleanField(read_only=True, help_text="Whether the recipient signed with the address's key.")
     reason = Text(read_only=True, allow_null=True)
@@ -215,6 +249,10 @@ class Payout(Answer):
         """Return none."""
         return None
 
+    def get_choices(self, payout: models.Payout) -> list[dict[str, str]]:
+        """Return the pairs of chain and token."""
+        return [{"chain": chain, "token": token} for chain, token in payout.choices]
+
     def get_exception(self, payout: models.Payout) -> str | None:
         """Return the exception, or None."""
         return payout.exception or None
@@ -239,6 +277,11 @@ class _Terms(Body):
         allow_null=True,
         max_length=_ADDRESS_LENGTH,
         body_help="Where the money goes. Absent: the recipient gives it at `claim_url`.",
+    )
+    choices = ChoicesField(
+        required=False,
+        allow_null=True,
+        body_help="Further chains and tokens that the recipient may choose at `claim_url`, worth the same.",
     )
     email = Email(
         required=False,
@@ -266,11 +309,17 @@ class _Terms(Body):
 class NewRefund(_Terms):
     """Body of `POST /refunds`."""
 
-    first = ("source", "amount", "chain", "token")
+    first = ("source", "amount", "currency", "chain", "token")
 
     source_ = SourceField(required=True)
     amount = TokenAmount(
         required=False, allow_null=True, body_help="In the source's token. Absent: all that is left of it."
+    )
+    currency = Currency(
+        absent="",
+        required=False,
+        allow_null=True,
+        body_help="That `amount` is in, the checkout's own: it is converted at the checkout's quote.",
     )
     chain = Text(
         required=False, allow_null=True, max_length=_CHAIN_LENGTH, body_help="Absent: the chain that the money came on."

@@ -40,6 +40,7 @@ MOST: Final = Decimal(10**15)
 MOST_CHOICES: Final = 20
 """How many pairs of chain and token a recipient may choose from."""
 _AT_ONCE: Final = 200
+_UNQUOTED: Final = "{1} on {0} was never quoted in {2}. Leave currency out: amount is in {1} then."
 _ADDRESSED: Final = (
     "status",
     "chain",
@@ -95,14 +96,16 @@ def request_refund(
     mode: Mode,
     source: Source,
     amount: Decimal | None = None,
+    currency: str = "",
     terms: Terms,
     now: datetime,
     actor: Actor = SYSTEM,
 ) -> Requested:
     """Ask for a refund of an amount in the source's token, or of all that is left of it; return it with its claim code.
 
-    The amount is reserved at once: no other refund can promise it. Raises what `source_transfers` and `held_transfers` raise,
-    AmountNotRefundableError, InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden,
+    The amount is reserved at once: no other refund can promise it. It is in `currency` if there is one, the checkout's own: prices
+    are in USD, and quoted as one token for a dollar. Raises what `source_transfers` and `held_transfers` raise,
+    InvalidRequestError (currency_unsupported) for money that had no quote, AmountNotRefundableError, InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden,
     amount_invalid, amount_out_of_range, expires_in_out_of_range), and ConflictError (duplicate) where the reference names another
     amount or a payout.
     """
@@ -111,6 +114,8 @@ def request_refund(
     transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
     rests = rests_of(transfers)
     newest = (transfers[0].chain, transfers[0].token)
+    if currency and not is_usd(*newest):
+        raise InvalidRequestError(_UNQUOTED.format(*newest, currency), param="currency", code="currency_unsupported")
     asked = sum(rest.units for rest in rests) if amount is None else _units_of(amount, *newest)
     if not asked:
         raise AmountNotRefundableError(refundable_amount(rests))

@@ -12,15 +12,16 @@ from gateway.core.api.scopes import Scope
 from mails.models import OutgoingMail
 from payouts.claims import claimed_payout
 from payouts.models import Payout
-from payouts.service import conclude_payout
-from payouts.states import PayoutStatus
+from payouts.service import conclude_payout, set_address
+from payouts.states import AddressBy, PayoutStatus
+from tests.checkouts.inboxes import extra_item
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import pay
 from tests.contract.refunding import BUYER, PAYOUT, paid
 from tests.factories import NOON, make_key
-from tests.payouts.factories import OTHER_BUYER, approved, make_approver, outflow_for
+from tests.payouts.factories import OTHER_BUYER, approved, make_approver, make_paid, outflow_for, promised
 from tests.routes import operations
-from wallets.models import ChainCursor
+from wallets.models import ChainCursor, Transfer
 
 pytestmark = pytest.mark.django_db
 
@@ -281,3 +282,51 @@ def test_a_transfer_of_several_is_named_by_its_position(seller: ApiClient) -> No
     body = seller.post("/refunds", {"source": {"transfer": hash_of}, "address": BUYER})
     assert (body.status, body.body["source"]["transfers"][0]["id"]) == (201, transfer.public_id)
     assert Payout.objects.count() == first + 1
+
+
+def test_the_recipient_chooses_from_chains_and_tokens_that_are_worth_the_same(shop: ApiClient) -> None:
+    checkout = make_paid(shop.merchant)
+    pairs = [{"chain": "polygon", "token": "USDT"}, {"chain": "base", "token": "USDC"}]
+    body = {"source": {"checkout": checkout.public_id}, "amount": "5.00", "choices": pairs}
+    made = shop.post("/refunds", body)
+    assert made.status == 201, made.body
+    # Its own chain and token come first, once.
+    assert made.body["choices"] == [pairs[1], pairs[0]]
+    payout = Payout.objects.get()
+    set_address(payout, address=BUYER, chain="polygon", token="USDT", by=AddressBy.CLAIM, now=NOON)
+    shown = shop.get(f"/refunds/{made.body['id']}").body
+    assert (shown["chain"], shown["token"], shown["amount"]) == ("polygon", "USDT", "5.000000")
+
+
+@pytest.mark.parametrize(
+    ("choices", "code"),
+    [
+        ("polygon", "parameter_invalid"),
+        ([[]], "parameter_invalid"),
+        ([{"chain": "polygon"}], "parameter_missing"),
+        ([{"chain": "polygon", "token": "DAI"}], "token_unsupported"),
+        ([{"chain": "nowhere", "token": "USDC"}], "chain_unsupported"),
+        ([{"chain": "polygon", "token": "USDC"}] * 21, "parameter_invalid"),
+    ],
+)
+def test_what_is_no_choice_is_refused_and_reserves_nothing(choices: Any, code: str, shop: ApiClient) -> None:
+    checkout = make_paid(shop.merchant)
+    answer = shop.post("/refunds", {"source": {"checkout": checkout.public_id}, "choices": choices})
+    assert (answer.status, answer.body["error"]["code"]) == (400, code)
+    assert promised(checkout) == (0, 0)
+
+
+def test_an_amount_may_be_in_the_checkouts_currency(shop: ApiClient) -> None:
+    checkout = make_paid(shop.merchant)
+    body = {"source": {"checkout": checkout.public_id}, "amount": "5.25", "currency": "USD"}
+    assert shop.post("/refunds", body).body["amount"] == "5.250000"
+    refused = shop.post("/refunds", body | {"currency": "EUR"})
+    assert (refused.status, refused.body["error"]["code"]) == (400, "currency_unsupported")
+
+
+def test_money_that_was_never_quoted_has_no_currency(shop: ApiClient) -> None:
+    transfer = extra_item(merchant=shop.merchant).transfer
+    Transfer.objects.filter(pk=transfer.pk).update(token="DAI")
+    source = {"transfer": {"chain": transfer.chain, "tx_hash": transfer.tx_hash}}
+    refused = shop.post("/refunds", {"source": source, "amount": "1", "currency": "USD"})
+    assert (refused.status, refused.body["error"]["code"]) == (400, "currency_unsupported")
