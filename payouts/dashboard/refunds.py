@@ -1,4 +1,5 @@
-"""The forms that ask for a refund of a checkout, or of money in the inbox, and that record one which was sent already."""
+"""The forms that ask for a refund of a checkout, of money in the inbox or of a machine's payment, and that record one which was sent
+already."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -30,6 +31,7 @@ from payouts.service import Requested, Terms, request_refund
 from payouts.sources import Source, rests_of, source_transfers
 from wallets.chains.base import TokenTransfer
 from wallets.networks import chain_title, decimals_of, shown_address
+from x402.models import X402Payment
 
 _HASH_LENGTH: Final = 200
 _UNCHOSEN: Final = "Choose the payment that gave the money back."
@@ -111,6 +113,12 @@ def refund_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
 
 
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
+def refund_machine(request: SeatedRequest, *, payment_id: str) -> HttpResponse:
+    """Ask for a refund of a machine's payment, and reserve its money."""
+    return _refund(request, _of_machine(request, payment_id))
+
+
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def sent(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Record a refund of a checkout that was sent already, by its transaction."""
     return _sent(request, _of_checkout(request, checkout_id))
@@ -120,6 +128,12 @@ def sent(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 def sent_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     """Record a refund of money in the inbox that was sent already, by its transaction."""
     return _sent(request, _of_item(request, item_id))
+
+
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
+def sent_machine(request: SeatedRequest, *, payment_id: str) -> HttpResponse:
+    """Record a refund of a machine's payment that was sent already, by its transaction."""
+    return _sent(request, _of_machine(request, payment_id))
 
 
 def _of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
@@ -152,6 +166,22 @@ def _of_item(request: SeatedRequest, item_id: int) -> Refunded:
         refund_url=seat.url("dashboard_refund_item", item_id=item_id),
         sent_url=seat.url("dashboard_sent_refund_item", item_id=item_id),
         email=item.checkout.customer_email if item.checkout else "",
+    )
+
+
+def _of_machine(request: SeatedRequest, payment_id: str) -> Refunded:
+    """Return a machine's payment. Raises Http404."""
+    seat = request.seat
+    paid = X402Payment.objects.filter(merchant=seat.merchant, mode=seat.mode, public_id=payment_id).first()
+    if paid is None:
+        raise Http404
+    amount = readable_units(int(paid.units), decimals_of(paid.chain, paid.token))
+    return Refunded(
+        source=Source(x402_payment=payment_id),
+        name=f"{amount} {paid.token} from a machine",
+        back=seat.url("dashboard_x402"),
+        refund_url=seat.url("dashboard_refund_machine", payment_id=payment_id),
+        sent_url=seat.url("dashboard_sent_refund_machine", payment_id=payment_id),
     )
 
 

@@ -30,6 +30,8 @@ urlpatterns = [
     path("approvals/keep/", rules.keep_rules, name="dashboard_keep_approvals"),
     path("refunds/items/<int:item_id>/", refunds.refund_item, name="dashboard_refund_item"),
     path("refunds/items/<int:item_id>/sent/", refunds.sent_item, name="dashboard_sent_refund_item"),
+    path("refunds/machines/<str:payment_id>/", refunds.refund_machine, name="dashboard_refund_machine"),
+    path("refunds/machines/<str:payment_id>/sent/", refunds.sent_machine, name="dashboard_sent_refund_machine"),
     path("refunds/<str:checkout_id>/", refunds.refund, name="dashboard_refund"),
     path("refunds/<str:checkout_id>/sent/", refunds.sent, name="dashboard_sent_refund"),
 ]

@@ -18,7 +18,7 @@ from settlements.states import Sender, SettlementStatus
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import DOLLAR, pay
 from tests.dashboard.inboxes import decide, make_report
-from tests.dashboard.machines import make_settlement
+from tests.dashboard.machines import make_machine_payment, make_settlement
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, WALLET, make_checkout, make_key
 from tests.links.factories import make_link, make_template
@@ -82,6 +82,7 @@ def objects_of(owner: Desk) -> dict[str, Any]:
         "batch": settlement.batch,
         "acceptance_id": accepted.pk,
         "payout_id": make_payout(merchant).public_id,
+        "payment_id": make_machine_payment(merchant).public_id,
         "batch_id": make_batch(merchant).public_id,
         "wallet_id": watched.public_id,
     }

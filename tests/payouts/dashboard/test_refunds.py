@@ -10,6 +10,7 @@ from accounts.states import Mode
 from checkouts.models import InboxItem
 from checkouts.states import InboxReason, InboxStatus
 from demo.nodes.factory import prepare_chain
+from gateway.core.money import from_units
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import token_address, transfer
@@ -18,10 +19,12 @@ from payouts.models import Payout
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import DOLLAR
+from tests.dashboard.machines import make_machine_payment, of_transfer
 from tests.dashboard.people import Desk
 from tests.payouts.factories import BUYER, promised
 from tests.reports.test_transactions_nodes import connect
 from tests.wallets.days import make_watched
+from tests.x402.recorded import make_machine_transfer, make_seller
 from wallets.models import Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState, WatchPurpose
 from wallets.transfers.movements import answer_for_movements
@@ -200,3 +203,25 @@ def test_the_merchants_own_wallets_are_nobody_that_money_is_given_back_to(
     answer = record(owner, item, pay(base, to=str(item.checkout.offers["base"]["address"])))
     assert answer.status_code == 422
     assert not Payout.objects.exists()
+
+
+def test_a_machines_payment_is_refunded_from_the_list_of_payments(owner: Desk, settings: Any) -> None:
+    transfer = make_machine_transfer(owner.merchant, make_seller(owner.merchant, settings))
+    paid = of_transfer(transfer, resource="a report")
+    link = owner.url("dashboard_refund_machine", payment_id=paid.public_id)
+    assert link in owner.get("dashboard_x402").text
+    Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=transfer.detected_at)
+    page = owner.get("dashboard_refund_machine", payment_id=paid.public_id)
+    assert page.context["rest"] == from_units(int(transfer.units))
+    answer = owner.post("dashboard_refund_machine", {"amount": page.context["rest"]}, payment_id=paid.public_id)
+    payout = Payout.objects.get()
+    assert answer["Location"] == owner.url("dashboard_payout", payout_id=payout.public_id)
+    assert payout.sources.get().transfer_id == transfer.pk
+
+
+def test_a_payment_that_no_watcher_recorded_says_why_it_is_not_refunded(owner: Desk) -> None:
+    paid = make_machine_payment(owner.merchant)
+    assert "Refund…" not in owner.get("dashboard_x402").text
+    answer = owner.get("dashboard_refund_machine", payment_id=paid.public_id)
+    assert answer["Location"] == owner.url("dashboard_x402")
+    assert "No watcher has recorded this payment yet." in owner.client.get(answer["Location"]).text
