@@ -31,6 +31,14 @@ from accounts.states import Mode, Preset  # noqa: E402
 from checkouts.creation.service import create_checkout  # noqa: E402
 from checkouts.inputs import NewCheckout  # noqa: E402
 from checkouts.states import TestScenario  # noqa: E402
+from gateway.core.api.errors import ConflictError  # noqa: E402
+from payouts.approvals import approve_payout  # noqa: E402
+from payouts.batches import Wanted, make_batch  # noqa: E402
+from payouts.following import accept_lost_outflow  # noqa: E402
+from payouts.lost_outflows import lost_outflows  # noqa: E402
+from payouts.models import Payout  # noqa: E402
+from payouts.service import Terms, request_payout  # noqa: E402
+from payouts.states import Method  # noqa: E402
 from wallets.receiving.service import set_receiving_wallet  # noqa: E402
 from wallets.selectors import forget, offerable_chains  # noqa: E402
 from webhooks.endpoints.secrets import ensure_secret  # noqa: E402
@@ -107,19 +115,58 @@ def resume_chain(*, chain: str, height: int) -> None:
     call_command("resume_chain", chain, height, stdout=io.StringIO())
 
 
-def after_restore(*, lost_from: str, checkouts: str) -> str:
+def after_restore(*, lost_from: str, checkouts: str = "") -> str:
     """Tell the gateway that it lost time, and the ids of lost checkouts, a line each in a file; answers what was said."""
-    merchant = Merchant.objects.get()
-    said = io.StringIO()
-    call_command(
-        "after_restore", lost_from=lost_from, merchant=merchant.public_id, checkouts=Path(checkouts), stdout=said
-    )
+    said, lost = io.StringIO(), {}
+    if checkouts:
+        lost = {"merchant": Merchant.objects.get().public_id, "checkouts": Path(checkouts)}
+    call_command("after_restore", lost_from=lost_from, stdout=said, **lost)
     return said.getvalue()
 
 
 def revoke_key(*, public_id: str) -> None:
     """Revoke an API key."""
     revoke_api_key(ApiKey.objects.get(public_id=public_id), now=timezone.now())
+
+
+def request_payout_of(*, amount: str, address: str, reference: str) -> str:
+    """Ask for a payout of USDC on Base; answers its public id."""
+    terms = Terms(chain="base", token="USDC", address=address, reference=reference)
+    merchant = Merchant.objects.get()
+    asked = request_payout(merchant, mode=Mode.LIVE, amount=Decimal(amount), terms=terms, now=timezone.now())
+    return asked.payout.public_id
+
+
+def approve(*, payout: str) -> str:
+    """Approve a payout as the owner; answers why not, or nothing."""
+    found = Payout.objects.get(public_id=payout)
+    try:
+        approve_payout(found, revision=found.revision, actor=_owner(), now=timezone.now())
+    except ConflictError as error:
+        return error.message
+    return ""
+
+
+def hand_out(*, payout: str, wallet: str) -> str:
+    """Make a batch of one payout, which a wallet pays from a list; answers why not, or nothing."""
+    wanted = Wanted([payout], wallet, Method.LIST)
+    try:
+        make_batch(Merchant.objects.get(), Mode.LIVE, wanted, actor=_owner(), now=timezone.now())
+    except ConflictError as error:
+        return error.message
+    return ""
+
+
+def take_lost_outflow(*, payout: str) -> str:
+    """Say as the owner that an outflow of a lost time paid a payout; answers its transaction."""
+    found = Payout.objects.get(public_id=payout)
+    [outflow] = lost_outflows(found)
+    accept_lost_outflow(found, outflow, actor=_owner(), now=timezone.now())
+    return outflow.tx_hash
+
+
+def _owner() -> Actor:
+    return Actor(User.objects.get())
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -131,6 +178,10 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "resume_chain": resume_chain,
     "after_restore": after_restore,
     "revoke_key": revoke_key,
+    "request_payout": request_payout_of,
+    "approve": approve,
+    "hand_out": hand_out,
+    "take_lost_outflow": take_lost_outflow,
 }
 
 

@@ -1,5 +1,6 @@
 """The database is destroyed and comes back from a backup: nothing is credited twice, nothing is lost, revoked keys are named."""
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,9 +9,11 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from localnet.funding import payer
+from localnet.tokens import balance_of, token_address, transfer
 from tests.faults.conftest import Lender
 from tests.faults.oracle import last_words, settle
-from tests.installation import Installation
+from tests.installation import DOLLAR, Installation
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("faults")]
@@ -89,6 +92,86 @@ def test_after_a_restore_nothing_is_credited_twice_or_lost_and_the_revoked_key_i
     assert credited == {paid.public_id: 1, waiting.public_id: 1}
     assert installation.database.rows(IN_INBOX) == [(strayed, "unmatched")]
     wait_until(lambda: installation.database.value(TOLD) == 1)
+
+
+class Till:
+    """The merchant's wallet on Base, which pays what the installation owes."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+        self._node = installation.nodes["base"]
+        self.wallet = payer(self._node).address
+
+    def owe(self, reference: str, recipient: str) -> str:
+        """Ask for a payout of 5 USDC; return its public id."""
+        asked = {"amount": "5.00", "address": recipient, "reference": reference}
+        return str(self._installation.clerk.ask("request_payout", **asked))
+
+    def approve(self, payout: str) -> str:
+        return str(self._installation.clerk.ask("approve", payout=payout))
+
+    def hand_out(self, payout: str) -> str:
+        """Make a batch of a payout; return why not. A chain stands still unless blocks are mined."""
+        self._installation.finalize()
+        return str(self._installation.clerk.ask("hand_out", payout=payout, wallet=self.wallet))
+
+    def send(self, recipient: str) -> str:
+        """Pay 5 USDC on the chain; return the transaction."""
+        return transfer(self._node, payer(self._node), token_address("USDC"), recipient, 5 * DOLLAR)
+
+    def is_paid(self, *payouts: str) -> bool:
+        """Whether all of them are paid, once what is on the chain is final."""
+        self._installation.finalize()
+        rows = self._installation.database.rows("SELECT public_id FROM payouts_payout WHERE status = 'paid'")
+        return {*payouts} <= {public_id for (public_id,) in rows}
+
+    def ask_later(self, payout: str) -> None:
+        """Let a payout be asked for two minutes later: a real restore takes longer than clocks may differ by."""
+        later = "UPDATE payouts_payout SET created_at = created_at + interval '2 minutes' WHERE public_id = %s"
+        self._installation.database.rows(later, payout)
+
+    def received(self, recipient: str) -> int:
+        return balance_of(self._node, token_address("USDC"), recipient)
+
+
+def test_a_restore_with_payouts_in_flight_pays_none_twice_and_loses_none(installation: Installation) -> None:
+    till, people = Till(installation), [f"0x{secrets.token_hex(20)}" for _ in range(4)]
+    handed, ready, waiting = (till.owe(f"wage-{place}", people[place]) for place in range(3))
+    assert [till.approve(payout) for payout in (handed, ready)] == ["", ""]
+    assert till.hand_out(handed) == ""
+    with stopped(installation) as server:
+        server.execute("CREATE DATABASE backup TEMPLATE florin")
+        lost_from = server.execute("SELECT clock_timestamp()").fetchone()[0]
+    # The lost time: one that was handed out is paid, one that was approved, and one that nobody will know of.
+    lost = till.owe("wage-3", people[3])
+    assert till.approve(lost) == ""
+    sent = [till.send(people[0])]
+    for payout, recipient in ((ready, people[1]), (lost, people[3])):
+        assert till.hand_out(payout) == ""
+        sent.append(till.send(recipient))
+    wait_until(lambda: till.is_paid(handed, ready, lost))
+    with stopped(installation) as server:
+        server.execute("DROP DATABASE florin WITH (FORCE)")
+        server.execute("CREATE DATABASE florin TEMPLATE backup")
+        server.execute("DROP DATABASE backup")
+        said = installation.clerk.ask("after_restore", lost_from=lost_from.isoformat())
+    assert f"{handed} 5.000000 USDC base" in said
+    # What was sent is found on the chain, whoever had approved it.
+    wait_until(lambda: till.is_paid(handed, ready))
+    again = till.owe("wage-3", people[3])
+    assert again != lost
+    till.ask_later(again)
+    wait_until(lambda: "may have paid this already" in till.approve(again))
+    assert till.approve(waiting) == ""
+    assert installation.clerk.ask("take_lost_outflow", payout=again) == sent[2]
+    wait_until(lambda: till.hand_out(waiting) == "")
+    last = till.send(people[2])
+    wait_until(lambda: till.is_paid(again, waiting))
+    assert [till.received(recipient) for recipient in people] == [5 * DOLLAR] * 4
+    table = installation.clerk.ask("after_restore", lost_from=lost_from.isoformat())
+    for payout, tx_hash in zip((handed, ready, again, waiting), (*sent, last), strict=True):
+        [line] = [line for line in table.splitlines() if payout in line]
+        assert f"paid, found as {tx_hash}" in line
 
 
 def _what_became_of(installation: Installation) -> tuple[Any, ...]:
