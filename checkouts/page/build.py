@@ -65,7 +65,6 @@ def build_page(
     """Build the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage, networks = _stage(checkout, now), _networks(checkout, conditions, choice, standing)
-    target = _target(checkout, conditions, networks, choice, standing) if stage == Stage.PAY else None
     unit, received, news = _unit(standing), checkout.amount_received, conditions.news
     return CheckoutPage(
         stage=stage,
@@ -80,13 +79,14 @@ def build_page(
         description=checkout.description,
         accepted_tokens=_accepted_tokens(checkout),
         networks=networks,
-        target=target,
+        target=_target(checkout, conditions, networks, choice, standing) if stage == Stage.PAY else None,
         is_part_paid=received > 0 and stage in {Stage.PAY, Stage.EXPIRED},
         total=readable(checkout.amount),
         received=f"{readable(received)} {unit}",
         received_number=typed_amount(received),
         remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
+        refunded=_refunded(standing, unit),
         is_accepted=checkout.accepted_amount is not None,
         is_reversed=checkout.exception == CheckoutException.REVERSED,
         is_doubted=any(row.is_doubted for row in standing),
@@ -265,6 +265,11 @@ def _excess(checkout: Checkout, unit: str) -> str:
     if checkout.exception != CheckoutException.OVERPAID:
         return ""
     return f"{readable(checkout.amount_received - checkout.amount)} {unit}"
+
+
+def _refunded(standing: Sequence[TransferRow], unit: str) -> str:
+    returned = sum(row.returned for row in standing)
+    return f"{readable_units(returned)} {unit}" if returned else ""
 
 
 def _confirmations(standing: Sequence[TransferRow]) -> Confirmations | None:

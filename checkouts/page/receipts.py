@@ -84,6 +84,7 @@ def _lines(page: CheckoutPage) -> list[Line]:
         Line(gettext("For"), " ".join(page.description.split())),
         Line(gettext("Price"), f"${page.price} {page.currency}"),
         Line(gettext("Overpaid"), page.excess),
+        Line(gettext("Refunded"), page.refunded),
         Line(
             gettext("Held"),
             gettext("until %(merchant)s releases it") % {"merchant": page.merchant_name} if page.is_held else "",

@@ -232,6 +232,8 @@ class CheckoutPage:
     received_number: str
     remaining: str
     excess: str
+    # What refunds have sent back of its payments; empty for nothing.
+    refunded: str
     # The merchant took less than the price as full payment.
     is_accepted: bool
     is_reversed: bool

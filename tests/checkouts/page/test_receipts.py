@@ -8,6 +8,7 @@ from django.test import Client
 
 from accounts.states import Mode
 from checkouts.models import Checkout, Payment
+from checkouts.page.receipts import receipt_words
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.factories import (
     make_closed,
@@ -21,7 +22,9 @@ from tests.checkouts.factories import (
     pay,
 )
 from tests.checkouts.page.test_views import page_of
+from tests.checkouts.watcher import DOLLAR
 from tests.factories import make_live_chain
+from wallets.transfers.returns import ReturnChange, change_returns, reserve_returns
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
@@ -98,6 +101,18 @@ def test_too_much_and_taken_back_are_on_the_receipt(client: Client) -> None:
     assert "/receipt" not in page_of(client, checkout)
     move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.NONE)
     assert "withdrawn" not in receipt_of(client, checkout)
+
+
+def test_what_was_sent_back_is_on_the_receipt(client: Client) -> None:
+    checkout = make_completed()
+    transfer = Payment.objects.get().transfer
+    reserve_returns({transfer.pk: 5 * DOLLAR})
+    assert "Refunded" not in receipt_of(client, checkout)
+    change_returns([ReturnChange(transfer.pk, returned=5 * DOLLAR)])
+    assert re.search(r"Refunded</dt>\s*<dd[^>]*>\s*<bdi>5.00 USDC</bdi>", receipt_of(client, checkout))
+    mail = receipt_words(checkout.public_id)
+    assert mail is not None
+    assert "Refunded" in mail.text
 
 
 def test_nothing_is_called_confirmed_while_its_network_contradicts_itself(client: Client) -> None:
