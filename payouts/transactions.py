@@ -1,7 +1,7 @@
 """Transactions that pay payouts, written here and signed by the paying wallet: one is out for a payout at a time.
 
 A chain forgets each after some minutes. The next one is written only once the final blocks have passed that end, so that at most
-one of them is ever in the chain. Where a wallet may change what it signs (Solana), none is handed out a second time before.
+one of them is ever in the chain. Where a wallet may change what it signs (Solana, TON), none is handed out a second time before.
 """
 
 import hashlib
@@ -52,6 +52,7 @@ def prepare_transaction(batch: PayoutBatch, payout_id: str, *, now: datetime) ->
         token=spec.tokens[batch.token],
         units=line.units,
         reference=reference_of(payout_id),
+        memo=payout_id,
     )
     try:
         prepared = prepare_payment(spec, order, now=now, until=now + _LONGEST)

@@ -114,7 +114,8 @@ def _salt(checkout: Checkout) -> str:
 
 def _spec(checkout: Checkout, chain: str) -> ChainSpec:
     spec = chains().get(chain) if chain in checkout.offers else None
-    if spec is None or not spec.family.prepares_payments(spec):
+    is_payable = spec is not None and spec.family.prepares_payments(spec) and spec.family.wallets_chain_id(spec)
+    if spec is None or not is_payable:
         raise InvalidRequestError("No transaction is prepared for this chain.", param="chain", code="chain_unsupported")
     return spec
 

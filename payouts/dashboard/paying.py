@@ -6,11 +6,13 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.audit.actors import actor_of
@@ -184,6 +186,7 @@ def _handing(found: PayoutBatch, *, now: datetime) -> dict[str, Any]:
     return {
         "transactions": [{"payout": payout_id} for payout_id in free] if is_open else None,
         "handed": rows.filter(is_out).count(),
+        "manifest": f"{settings.BASE_URL}{reverse('wallet_manifest')}",
     }
 
 

@@ -2,10 +2,12 @@
 
 from typing import Final
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.templatetags.static import static
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.brand.facts import with_brand
 from gateway.core.api import errors
@@ -87,3 +89,14 @@ def _show(request: HttpRequest, payout: Payout, problem: Problem = Problem.NONE,
         "typed_address": request.POST.get("address", "")[:LONGEST_ADDRESS],
     }
     return uncached(render(request, "payouts/claim.html", context, status=status))
+
+
+@require_safe
+def wallet_manifest(request: HttpRequest) -> HttpResponse:
+    """Tell TON's wallets who asks them (TON Connect's manifest). A wallet in the browser reads it from its own origin."""
+    told = {
+        "url": settings.BASE_URL,
+        "name": "Florin",
+        "iconUrl": f"{settings.BASE_URL}{static('images/florin-180.png')}",
+    }
+    return JsonResponse(told, headers={"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"})

@@ -1,11 +1,23 @@
 // Has the paying wallet sign each payment of a batch. What it signs, and the signature as it comes, go by the server.
 import { findWallets } from "./discovery.js";
-import { SigningError, fits, reasonOf, sendOnSolana, showButtons, signOnTron, signTypedData, tell } from "./signing.js";
+import {
+  SigningError,
+  fits,
+  reasonOf,
+  sendOnSolana,
+  sendOnTon,
+  showButtons,
+  signOnTron,
+  signTypedData,
+  tell,
+} from "./signing.js";
 
 const area = document.getElementById("wallets");
 const form = document.getElementById("signature");
 const left = JSON.parse(document.getElementById("asked").textContent);
 const { family, wallet } = area.dataset;
+// Some wallets come after the page.
+const LATE_MS = 300;
 const REASONS = { not_ended: "wait", funds_insufficient: "funds" };
 
 async function ask(address, payout, signature = "") {
@@ -20,12 +32,20 @@ async function ask(address, payout, signature = "") {
 
 const give = (payout, signature) => ask(form.action, payout, signature);
 
-// Solana's and Tron's addresses have one spelling, EVM's several.
-const isPaying = (account) =>
-  family === "evm" ? account.toLowerCase() === wallet.toLowerCase() : account === wallet;
+// TON's raw form, which its wallets tell: after a byte of flags the workchain, the account, and a checksum.
+function rawOfTon(address) {
+  const [, workchain, ...rest] = atob(address.replaceAll("-", "+").replaceAll("_", "/"));
+  const account = rest.slice(0, 32).map((byte) => byte.charCodeAt(0).toString(16).padStart(2, "0"));
+  return `${(workchain.charCodeAt(0) << 24) >> 24}:${account.join("")}`;
+}
+
+// Solana's and Tron's addresses have one spelling.
+const SPELLING = { evm: (text) => text.toLowerCase(), ton: (text) => text.toLowerCase() };
 
 function expectPaying(account) {
-  if (!isPaying(account)) throw new SigningError("account");
+  const expected = family === "ton" ? rawOfTon(wallet) : wallet;
+  const spelled = SPELLING[family] ?? String;
+  if (spelled(account) !== spelled(expected)) throw new SigningError("account");
 }
 
 const prepareFor = (payout) => async (account) => {
@@ -40,6 +60,7 @@ const SIGNING = {
     await give(payout, signature);
   },
   solana: (provider, { payout }) => sendOnSolana(provider, area.dataset, prepareFor(payout)),
+  ton: (provider, { payout }) => sendOnTon(provider, form.dataset.manifest, prepareFor(payout)),
   async tron(provider, { payout }) {
     const { signature } = await signOnTron(provider, area.dataset, prepareFor(payout));
     await give(payout, signature);
@@ -60,11 +81,26 @@ async function sign(provider) {
   }
 }
 
+// TON Connect: each wallet leaves a bridge in the window, under a name of its own.
+function tonWallets() {
+  const found = [];
+  for (const name of Object.getOwnPropertyNames(window)) {
+    try {
+      const provider = window[name]?.tonconnect;
+      if (provider?.walletInfo) found.push({ name: provider.walletInfo.name, provider });
+    } catch {
+      // A frame of another site says nothing of itself.
+    }
+  }
+  return found;
+}
+
 // Called for each wallet that is found, for some before `findWallets` has come back.
 function offer() {
-  const wallets = [...findWallets(family, offer).values()];
+  const wallets = family === "ton" ? tonWallets() : [...findWallets(family, offer).values()];
   const usable = wallets.filter(({ provider }) => fits(provider, area.dataset));
   showButtons(area, usable, sign);
 }
 
 offer();
+if (family === "ton") setTimeout(offer, LATE_MS);

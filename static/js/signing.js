@@ -217,6 +217,21 @@ async function payOnTron(provider, request) {
   await deliver(order, await signOnTron(provider, request, askFor(request.chain)));
 }
 
+// TON Connect's bridge in the page, its answers, and its protocol's version.
+const TON_REASONS = { 300: "rejected" };
+const TON_CONNECT = 2;
+
+// `prepare` returns the request of an account, whose address is raw.
+export async function sendOnTon(bridge, manifestUrl, prepare) {
+  const { payload } = await bridge.connect(TON_CONNECT, { manifestUrl, items: [{ name: "ton_addr" }] });
+  const account = payload?.items?.find(({ name }) => name === "ton_addr");
+  if (!account) throw new SigningError(TON_REASONS[payload?.code] ?? "account");
+  const { transaction } = await prepare(account.address);
+  const order = { method: "sendTransaction", params: [JSON.stringify(transaction)], id: String(Date.now()) };
+  const { error } = await bridge.send(order);
+  if (error) throw new SigningError(TON_REASONS[error.code] ?? "failed");
+}
+
 // How each family's wallet pays what a checkout's page asks for.
 export const PAYING = { evm: payOnEvm, solana: payOnSolana, tron: payOnTron };
 

@@ -11,12 +11,15 @@ from eth_keys.datatypes import PrivateKey
 from playwright.sync_api import Page
 from solders.keypair import Keypair
 from solders.transaction import Transaction, VersionedTransaction
+from tonsdk.utils import Address
 
 from localnet.anvil import Anvil, FundedAccount
 from localnet.solana.node import SolanaNode
 from localnet.tokens import deploy_code
+from localnet.ton.node import TonNode
 from localnet.tron.addresses import to_base58
 from tests.browser.conftest import StubWallet, WalletRefusalError
+from tests.wallets.tonconnect import carry_out
 
 ASK_PYTHON = """
   const ask = async (method, ...params) => {
@@ -236,6 +239,49 @@ class CallsWallet(StubWallet):
 def _returning(code: bytes) -> bytes:
     """Creation code that leaves this code: codecopy(0, 12, n); return(0, n)."""
     return bytes.fromhex(f"60{len(code):02x}600c60003960{len(code):02x}6000f3") + code
+
+
+# As a wallet of TON Connect leaves its bridge in the window.
+LEAVE_TON_BRIDGE = """
+(() => {
+  ASK
+  window.testWallet = { tonconnect: {
+    protocolVersion: 2,
+    walletInfo: { name: NAME },
+    connect: (version, { manifestUrl }) => ask("connect", version, manifestUrl),
+    send: ({ method, params }) => ask(method, ...params),
+  } };
+})();
+"""
+
+
+class StubTonWallet(StubWallet):
+    """A wallet of TON Connect. Calls are `connect` with the manifest's address, and `sendTransaction` with the request."""
+
+    def install(self, page: Page) -> None:
+        """Leave the bridge on every page loaded from now on."""
+        page.expose_function("__wallet", self._call)
+        page.add_init_script(LEAVE_TON_BRIDGE.replace("ASK", ASK_PYTHON).replace("NAME", json.dumps(self.name)))
+
+    def _result(self, method: str, params: list[Any]) -> Any:
+        return self.answer(method, params)
+
+
+def ton_buyer(node: TonNode) -> Any:
+    """The owner of the node's payer: declines the first request, and says yes to all others."""
+    raw = Address(node.payer.address).to_string(is_user_friendly=False)
+    declined: list[Any] = []
+
+    def answer(method: str, params: list[Any]) -> Any:
+        if method == "connect":
+            return {"event": "connect", "id": 1, "payload": {"items": [{"name": "ton_addr", "address": raw}]}}
+        if not declined:
+            declined.append(params)
+            return {"id": "1", "error": {"code": 300, "message": "User declined the transaction"}}
+        carry_out(node, json.loads(params[0]))
+        return {"id": "2", "result": "te6ccg"}
+
+    return answer
 
 
 def forget(complaints: list[str], status: str) -> None:

@@ -17,6 +17,7 @@ from accounts.states import Mode
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import balance_of
+from localnet.ton.node import TonNode
 from localnet.tron import TRON_CHAIN_ID, USDT
 from localnet.tron.addresses import to_base58, to_hex
 from payouts.batches import Wanted
@@ -28,7 +29,7 @@ from payouts.service import cancel_payout, conclude_payout, set_address
 from payouts.states import AddressBy, Method, PayoutStatus
 from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.browser.dashboard import look
-from tests.browser.injected import StubSolanaWallet, forget, solana_buyer, tron_wallet
+from tests.browser.injected import StubSolanaWallet, StubTonWallet, forget, solana_buyer, ton_buyer, tron_wallet
 from tests.browser.test_links import CUT_OFF
 from tests.browser.test_screenshots import faults
 from tests.dashboard.people import Desk, make_desk
@@ -377,3 +378,32 @@ def test_a_wallet_signs_our_transactions_one_by_one(
         assert node.balance(recipient) == 10_000_001
     else:
         assert balance_of(node.anvil, to_hex(USDT), to_hex(recipient)) == 10_000_001
+
+
+def test_a_wallet_of_ton_connect_signs_and_what_it_declined_is_not_asked_for_before_its_end(
+    open_desk: Callable[..., Page], owner: Desk, ton_node: TonNode, settings: Any, complaints: list[str]
+) -> None:
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"TON_RPC_URLS": ton_node.url, "TON_TOKEN_USDT": ton_node.usdt}
+    recipient = ton_node.create_wallet().address
+    sent: dict[str, Any] = {"chain": "ton", "token": "USDT", "address": recipient}
+    made = [approved(make_payout(owner.merchant, 5_000_000 + n, **sent), owner.user) for n in range(2)]
+    batch = batch_of(owner, made, Method.TRANSACTION, wallet=ton_node.payer.address)
+    wallet = StubTonWallet(ton_node.payer.address, 0, ton_buyer(ton_node))
+    page = open_desk(owner, "dashboard_payout_batch", {"batch_id": batch.public_id})
+    wallet.install(page)
+    page.reload()
+    button = page.get_by_role("button", name="Sign with Test Wallet")
+    button.click()
+    expect(page.get_by_text("You declined it in your wallet.")).to_be_visible()
+    [[version, manifest]] = wallet.named("connect")
+    assert version == 2
+    assert manifest.endswith("/tonconnect-manifest.json")
+    button.click()
+    expect(page.get_by_text("What your wallet was given before may still be paid.")).to_be_visible()
+    forget(complaints, "409")
+    page.reload()
+    expect(page.get_by_text("1 signed or handed out in the last minutes")).to_be_visible()
+    button.click()
+    expect(page.get_by_text("2 signed or handed out in the last minutes")).to_be_visible()
+    assert ton_node.balance(recipient) in (5_000_000, 5_000_001)

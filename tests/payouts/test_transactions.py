@@ -1,4 +1,4 @@
-"""Payouts by transactions of ours on local nodes of Solana and Tron: the wallet signs one at a time, and each ends."""
+"""Payouts by transactions of ours on local nodes of Solana, Tron and TON: the wallet signs one at a time, and each ends."""
 
 import base64
 import hashlib
@@ -33,6 +33,7 @@ from wallets.watcher_process import open_watcher
 
 if TYPE_CHECKING:
     from localnet.solana.node import SolanaNode
+    from localnet.ton.node import TonNode
     from localnet.tron import TronNode
 
 pytestmark = pytest.mark.django_db
@@ -171,6 +172,89 @@ class TronTill(Till):
         self.node.anvil.set_next_timestamp(int(request.valid_until.timestamp()) + 1)
         self.node.anvil.mine(chain_spec("tron").confirmations if final else 1)
         return request.valid_until + timedelta(minutes=1)
+
+
+class TonTill(Till):
+    chain, token = "ton", "USDT"
+
+    def __init__(self, node: "TonNode", merchant: Merchant) -> None:
+        self.node, self.wallet = node, node.payer.address
+        super().__init__(merchant)
+
+    def new_address(self) -> str:
+        return self.node.create_wallet().address
+
+    def send(self, batch: PayoutBatch, payout: Payout, written: Any) -> None:
+        from tests.wallets.tonconnect import carry_out
+
+        carry_out(self.node, written)
+
+    def received(self) -> int:
+        return self.node.balance(self.recipient)
+
+    def end(self, request: PayoutRequest, *, final: bool) -> datetime:
+        assert request.valid_until is not None
+        if final:
+            self.node.elapse(301)
+            self.node.advance()
+        return request.valid_until + timedelta(minutes=1)
+
+
+@pytest.fixture
+def ton_till(ton_node: "TonNode", merchant: Merchant, settings: Any) -> TonTill:
+    """The merchant on TON."""
+    settings.MOVEMENT_CONSUMERS = []
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"TON_RPC_URLS": ton_node.url, "TON_TOKEN_USDT": ton_node.usdt}
+    return TonTill(ton_node, merchant)
+
+
+def test_on_ton_the_message_names_its_payout_and_is_handed_out_once(ton_till: TonTill) -> None:
+    first, second = ton_till.payout(), ton_till.payout()
+    Payout.objects.update(created_at=timezone.now() - timedelta(days=365))
+    batch = ton_till.hand_out(first, second)
+    spec = chain_spec("ton")
+    ChainCursor.objects.all().delete()
+    watcher = open_watcher(spec, open_pool(spec), owner="one")
+    read_all(watcher)
+    written = ton_till.ask(batch, second)
+    assert written["valid_until"] == int((out(second).valid_until or timezone.now()).timestamp())
+    assert written["valid_until"] - timezone.now().timestamp() <= 300
+    with pytest.raises(ConflictError):
+        ton_till.ask(batch, second)
+    ton_till.send(batch, second, written)
+    assert ton_till.received() == UNITS
+
+    def is_paid() -> bool:
+        ton_till.node.advance(10)
+        read_all(watcher)
+        follow_movements(now=timezone.now())
+        return status_of(second) == PAID
+
+    wait_until(is_paid)
+    watcher.close()
+    assert status_of(first) == SENDING
+
+
+def test_on_ton_the_next_one_waits_for_the_chains_own_clock(ton_till: TonTill) -> None:
+    payout = ton_till.payout()
+    batch = ton_till.hand_out(payout)
+    first = ton_till.ask(batch, payout)
+    late = ton_till.end(out(payout), final=False)
+    ton_till.read(late)
+    with pytest.raises(ConflictError):
+        ton_till.ask(batch, payout, now=late)
+    ton_till.end(out(payout), final=True)
+    assert ton_till.ask(batch, payout, now=late)["valid_until"] > first["valid_until"]
+
+
+def test_on_ton_a_wallet_that_never_held_the_token_is_told_so(ton_till: TonTill) -> None:
+    ton_till.wallet = ton_till.node.create_wallet().address
+    payout = ton_till.payout()
+    batch = ton_till.hand_out(payout)
+    with pytest.raises(ConflictError) as refused:
+        ton_till.ask(batch, payout)
+    assert refused.value.code == "funds_insufficient"
 
 
 @pytest.fixture

@@ -384,7 +384,7 @@ class TransactionRefusedError(Exception):
 class PaymentOrder:
     """Pay `units` base units of a token, from a payer to a recipient; both in the chain's canonical form.
 
-    `reference` are the 32 bytes by which Solana Pay names a payment.
+    `reference` are the 32 bytes by which Solana Pay names a payment, `memo` the text that names it on TON: at most 100 bytes.
     """
 
     payer: str
@@ -392,6 +392,7 @@ class PaymentOrder:
     token: TokenSpec
     units: int
     reference: bytes = b""
+    memo: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,3 +198,14 @@ def test_it_speaks_the_readers_language_and_keeps_it(language: str, claimed: Pay
     assert f'lang="{language}"' in answer.text
     given = Client().post(path_of(claimed) + f"?lang={language}", {"address": BUYER})
     assert given["Location"] == path_of(claimed) + f"?lang={language}"
+
+
+def test_wallets_of_ton_read_who_asks_them(client: Client, settings: Any) -> None:
+    answer = client.get("/tonconnect-manifest.json")
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    told = answer.json()
+    assert told["url"] == settings.BASE_URL
+    # The protocol takes no SVG.
+    assert told["iconUrl"].endswith(".png")
+    assert told["iconUrl"].startswith(settings.BASE_URL)
+    assert client.post("/tonconnect-manifest.json").status_code == 405

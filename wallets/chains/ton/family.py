@@ -33,6 +33,7 @@ from wallets.chains.ton.questions import (
     seconds,
     written_address,
 )
+from wallets.chains.ton.unsigned_payment import TonCashier
 
 _WALLETS_PATH: Final = "jetton/wallets"
 
@@ -382,6 +383,14 @@ class TonFamily(ChainFamily):
     def ask_newest(self, pool: RpcPool) -> object:
         """Ask for the block."""
         return pool.run(ask_head)
+
+    def prepares_payments(self, spec: ChainSpec) -> bool:
+        """Whether the chain has a node."""
+        return bool(spec.rpc_urls)
+
+    def open_cashier(self, spec: ChainSpec, pool: RpcPool) -> TonCashier:
+        """Return the cashier that prepares jetton transfers."""
+        return TonCashier(spec, pool)
 
     def payment_uri(self, request: PaymentRequest) -> str | None:
         """Return the link that TON's wallets share."""

@@ -1,0 +1,117 @@
+"""Builds the message that pays on TON, a jetton transfer (TEP-74), for the payer's wallet to sign by TON Connect."""
+
+import base64
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from wallets.chains.base import MalformedAnswerError
+from wallets.chains.family import (
+    ChainSpec,
+    Network,
+    NotEnoughError,
+    PaymentOrder,
+    PreparedPayment,
+    TransactionRefusedError,
+)
+from wallets.chains.rpc.client import Node
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.ton import decode
+from wallets.chains.ton.address import address_key
+from wallets.chains.ton.questions import written_address
+
+if TYPE_CHECKING:
+    from tonsdk.boc import Cell
+
+VALID_FOR: Final = timedelta(minutes=5)
+"""How long a payer has to sign, and a wallet's contract takes the message."""
+
+ATTACHED_NANOTONS: Final = 50_000_000
+"""Coin that goes with the message: a transfer to an owner without a jetton wallet costs less, and the rest comes back."""
+
+_WALLETS_PATH: Final = "jetton/wallets"
+_OP_TRANSFER: Final = 0x0F8A7EA5
+_OP_TEXT: Final = bytes(4)
+# The recipient's wallet is notified, so that it lists the text.
+_FORWARD_NANOTONS: Final = 1
+# As TON Connect names the networks; a local chain passes for the test network.
+_NETWORKS: Final = {Network.MAINNET: "-239", Network.TESTNET: "-3", Network.LOCAL: "-3"}
+
+
+class TonCashier:
+    """Prepares payments. Not thread-safe. Each costs one request."""
+
+    def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
+        self._network = _NETWORKS[spec.network]
+        self._is_testnet = spec.network is Network.TESTNET
+        self._pool = pool
+
+    def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
+        """Return TON Connect's request with one message, valid for five minutes and not past `until`.
+
+        Raises ChainError, and NotEnoughError.
+        """
+        owner = address_key(order.payer)
+        wallet, held = self._pool.run(lambda node: _jetton_wallet(node, owner, address_key(order.token.address)))
+        if held < order.units:
+            raise NotEnoughError
+        ends = min(until, now + VALID_FOR).replace(microsecond=0)
+        payload = bytes(transfer_body(order).to_boc(False))
+        message = {
+            "address": written_address(wallet, is_testnet=self._is_testnet),
+            "amount": str(ATTACHED_NANOTONS),
+            "payload": base64.b64encode(payload).decode(),
+        }
+        request = {
+            "valid_until": int(ends.timestamp()),
+            "network": self._network,
+            "from": _raw(owner),
+            "messages": [message],
+        }
+        return PreparedPayment(request, valid_until=ends)
+
+    def send(self, raw: bytes, signature: bytes) -> None:
+        """Raise TransactionRefusedError: wallets on TON send their own messages."""
+        raise TransactionRefusedError("the wallet sends it")
+
+    def passed(self, last_height: int) -> datetime | None:
+        """Raise NotImplementedError: its payments end by the blocks' time."""
+        raise NotImplementedError
+
+
+def transfer_body(order: PaymentOrder) -> "Cell":
+    """Return the body of a transfer whose text is the order's memo; what coin is left returns to the payer."""
+    # Slow to import, and needed only when a person presses a button.
+    from tonsdk.boc import Cell
+    from tonsdk.utils import Address
+
+    payer, recipient = Address(order.payer), Address(order.recipient)
+    text = Cell()
+    text.bits.write_bytes(_OP_TEXT + order.memo.encode())
+    body = Cell()
+    body.bits.write_uint(_OP_TRANSFER, 32)
+    body.bits.write_uint(0, 64)
+    body.bits.write_grams(order.units)
+    body.bits.write_address(recipient)
+    body.bits.write_address(payer)
+    body.bits.write_bit(0)
+    body.bits.write_grams(_FORWARD_NANOTONS)
+    body.bits.write_bit(1)
+    body.refs.append(text)
+    return body
+
+
+def _jetton_wallet(node: Node, owner: bytes, master: bytes) -> tuple[bytes, int]:
+    """Return an owner's jetton wallet and its balance. Raises NotEnoughError if there is none."""
+    query = [("owner_address", written_address(owner)), ("jetton_address", written_address(master)), ("limit", "2")]
+    rows = decode.rows(node.get(_WALLETS_PATH, query), "jetton_wallets")
+    if not rows:
+        raise NotEnoughError
+    [row] = rows[:1]
+    wallet, its_owner, its_master = decode.jetton_wallet(row)
+    if (its_owner, its_master) != (owner, master) or len(rows) > 1:
+        raise MalformedAnswerError(f"{node.label} lists a stranger's wallet, or two of one owner")
+    return wallet, decode.amount(decode.mapping(row).get("balance"))
+
+
+def _raw(key: bytes) -> str:
+    return f"{int.from_bytes(key[:1], signed=True)}:{key[1:].hex()}"
