@@ -1,0 +1,251 @@
+"""Money that goes back or out in everyday situations, and how many clicks it takes from the first page after the login.
+
+Clicks or taps, and after a plus sign what is typed or chosen. Each is followed until the network has paid it: asked for, approved,
+frozen and sent from a wallet in the browser. The recipient gives an address meanwhile, on the claim page.
+
+| situation                                             | ask   | approve | pay | in all  |
+|-------------------------------------------------------|-------|---------|-----|---------|
+| a sale is returned, all of it                         | 3     | 3       | 6   | 12      |
+| a part of it                                          | 3 + 1 | 3       | 6   | 12 + 1  |
+| a buyer paid too much: the form suggests the rest     | 3     | 3       | 6   | 12      |
+| money came too late                                   | 4     | 3       | 6   | 13      |
+| money for another shop came here                      | 4     | 3       | 6   | 13      |
+| a machine paid (x402)                                 | 4     | 3       | 6   | 13      |
+| wages of fifty people, from a CSV file                | 4 + 1 | 150     | 6   | 160 + 1 |
+| a customer of an exchange, who gets the link by mail  | 3 + 1 | 3       | 6   | 12 + 1  |
+
+An approval is of one address that a person has opened, so fifty of them are 150 clicks. Before, a machine's payment had no door.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from checkouts.models import InboxItem
+from checkouts.states import InboxReason
+from payouts.models import Payout, PayoutBatch
+from payouts.service import conclude_payout, set_address
+from payouts.states import AddressBy, PayoutStatus
+from tests.browser.conftest import StubWallet
+from tests.browser.test_five_tasks import Hand, log_in_hand
+from tests.checkouts.inboxes import extra_item, late_item
+from tests.checkouts.watcher import DOLLAR, pay
+from tests.dashboard.machines import of_transfer
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import NOON, WALLET, make_checkout, make_wallet
+from tests.payouts.factories import BUYER, outflow_for
+from tests.x402.recorded import make_machine_transfer, make_seller
+from wallets.models import Transfer
+from wallets.states import TransferState
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
+
+BASE = 8453
+WORKERS = 50
+# Clicks for each payout, and for each batch.
+APPROVING, PAYING = 3, 6
+
+
+@pytest.fixture(autouse=True)
+def _now(time_machine: Any) -> None:
+    """The clock of the factories."""
+    time_machine.move_to(NOON, tick=True)
+
+
+@pytest.fixture
+def owner(db: None) -> Desk:
+    """An owner with a second factor."""
+    return make_desk(factor=True)
+
+
+def paid_checkout(owner: Desk, units: int = 25 * DOLLAR) -> None:
+    make_wallet(owner.merchant)
+    pay(make_checkout(owner.merchant, order_ref="HR-20481"), units)
+
+
+def of_checkout(hand: Hand, amount: str = "") -> None:
+    """Ask for a refund of the checkout, of what the form suggests by default."""
+    hand.follow("HR-20481")
+    hand.follow("Refund…")
+    create(hand, amount)
+
+
+def of_item(owner: Desk, hand: Hand) -> Decimal:
+    hand.follow("Open the inbox")
+    hand.follow("25.00 USDC")
+    hand.follow("Refund…")
+    create(hand)
+    return Decimal(25)
+
+
+def create(hand: Hand, amount: str = "") -> None:
+    if amount:
+        hand.fill(hand.page.get_by_label("Amount in USDC"), amount)
+    hand.press("Create refund")
+    expect(hand.page.get_by_text("Refund created")).to_be_visible()
+
+
+def in_full(owner: Desk, hand: Hand) -> Decimal:
+    of_checkout(hand)
+    return Decimal(25)
+
+
+def the_rest(owner: Desk, hand: Hand) -> Decimal:
+    """The form suggests what was overpaid."""
+    of_checkout(hand)
+    return Decimal(5)
+
+
+def in_part(owner: Desk, hand: Hand) -> Decimal:
+    of_checkout(hand, "5")
+    return Decimal(5)
+
+
+def of_machine(owner: Desk, hand: Hand) -> Decimal:
+    hand.go("Developers", "x402")
+    hand.follow("Refund…")
+    create(hand)
+    return Decimal(1)
+
+
+def to_exchange(owner: Desk, hand: Hand) -> Decimal:
+    """A buyer who paid from an exchange gets a link by mail, whose page warns of the exchange's address."""
+    hand.follow("HR-20481")
+    hand.follow("Refund…")
+    hand.fill(hand.page.get_by_label("Send the link to"), "ann@buyer.example")
+    create(hand)
+    return Decimal(25)
+
+
+def machine(owner: Desk, settings: Any) -> None:
+    to = make_seller(owner.merchant, settings)
+    of_transfer(make_machine_transfer(owner.merchant, to, DOLLAR), resource="a report")
+    Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=NOON)
+
+
+def late(owner: Desk, settings: Any) -> None:
+    del settings
+    make_wallet(owner.merchant)
+    late_item(merchant=owner.merchant)
+
+
+def stray(owner: Desk, settings: Any) -> None:
+    """Money that a buyer meant for another shop: no checkout of this one fits."""
+    del settings
+    make_wallet(owner.merchant)
+    item = extra_item(merchant=owner.merchant)
+    InboxItem.objects.filter(pk=item.pk).update(reason=InboxReason.UNMATCHED, checkout=None)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What was there before, what is asked for and of how much, and in how many clicks and fields that is asked for."""
+
+    prepare: Callable[[Desk, Any], object]
+    ask: Callable[[Desk, Hand], Decimal]
+    clicks: int
+    fields: int = 0
+
+
+SITUATIONS = {
+    "full": Situation(lambda owner, _: paid_checkout(owner), in_full, 3),
+    "part": Situation(lambda owner, _: paid_checkout(owner), in_part, 3, 1),
+    "overpaid": Situation(lambda owner, _: paid_checkout(owner, 30 * DOLLAR), the_rest, 3),
+    "late": Situation(late, of_item, 4),
+    "wrong shop": Situation(stray, of_item, 4),
+    "x402": Situation(machine, of_machine, 4),
+    "exchange": Situation(lambda owner, _: paid_checkout(owner), to_exchange, 3, 1),
+}
+
+
+def approve(hand: Hand) -> None:
+    """Open what waits, compare the address, and approve it."""
+    # Until the page is whole its sidebar is hidden.
+    hand.page.wait_for_load_state()
+    hand.go("Money", "Payouts")
+    hand.click(hand.page.get_by_role("main").locator("tbody").get_by_role("link").first)
+    hand.press("Approve")
+    expect(hand.page.get_by_text("Approved.")).to_be_visible()
+
+
+def send(hand: Hand) -> None:
+    """Freeze everything that is approved, and send it from the wallet in the browser."""
+    hand.page.wait_for_load_state()
+    hand.go("Money", "Payouts")
+    hand.follow("To pay")
+    hand.press("Pay the selected")
+    hand.click(hand.page.get_by_label("Sign in this browser"))
+    hand.press("Freeze the list")
+    hand.press("Send with Test Wallet")
+    expect(hand.page.get_by_text("Sent. The payouts are paid once")).to_be_visible()
+
+
+def settle(wallet: StubWallet, hand: Hand) -> None:
+    """The network pays what the wallet was asked for."""
+    for payout in Payout.objects.filter(status=PayoutStatus.SENDING):
+        conclude_payout(payout, outflow_for(payout), now=NOON)
+    hand.page.reload()
+    assert not Payout.objects.exclude(status=PayoutStatus.PAID).exists()
+    assert len(wallet.named("wallet_sendCalls") + wallet.named("eth_sendTransaction")) == 1
+
+
+def seated(open_desk: Callable[..., Page], owner: Desk) -> tuple[Hand, StubWallet]:
+    """A hand at the first page after the login, with a wallet in the browser."""
+    hand = log_in_hand(open_desk, owner, "desk")
+    wallet = StubWallet(WALLET, BASE, lambda method, params: {"id": "0xb1"} if method == "wallet_sendCalls" else "0x1")
+    wallet.install(hand.page)
+    hand.page.reload()
+    return hand, wallet
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_money_goes_back_in_an_everyday_situation(
+    name: str, owner: Desk, open_desk: Callable[..., Page], settings: Any
+) -> None:
+    situation = SITUATIONS[name]
+    situation.prepare(owner, settings)
+    hand, wallet = seated(open_desk, owner)
+    amount = situation.ask(owner, hand)
+    asked, payout = (hand.clicks, hand.fields), Payout.objects.get()
+    assert payout.units == amount * DOLLAR
+    set_address(payout, address=BUYER, by=AddressBy.CLAIM, now=NOON)
+    before = hand.clicks
+    approve(hand)
+    approved = hand.clicks
+    send(hand)
+    settle(wallet, hand)
+    assert (asked, approved - before, hand.clicks - approved) == (
+        (situation.clicks, situation.fields),
+        APPROVING,
+        PAYING,
+    )
+
+
+def test_fifty_people_are_paid_their_wages(owner: Desk, open_desk: Callable[..., Page]) -> None:
+    make_wallet(owner.merchant)
+    hand, wallet = seated(open_desk, owner)
+    people = [f"0x{sha256(str(number).encode()).hexdigest()[:40]}" for number in range(WORKERS)]
+    rows = [f"{address},{100 + number},USDC,base,pay-{number}" for number, address in enumerate(people)]
+    text = "\n".join(["address,amount,token,chain,reference", *rows])
+    hand.go("Money", "Payouts")
+    hand.follow("Import CSV")
+    hand.fields += 1
+    hand.page.get_by_label("CSV file").set_input_files(
+        {"name": "wages.csv", "mimeType": "text/csv", "buffer": text.encode()}
+    )
+    hand.press("Import")
+    expect(hand.page.get_by_role("status").filter(has_text=str(WORKERS))).to_be_visible()
+    asked = hand.clicks
+    assert Payout.objects.filter(status=PayoutStatus.REQUESTED).count() == WORKERS
+    for _ in range(WORKERS):
+        approve(hand)
+    approved = hand.clicks
+    send(hand)
+    settle(wallet, hand)
+    assert PayoutBatch.objects.count() == 1
+    assert ((asked, hand.fields), approved - asked, hand.clicks - approved) == ((4, 1), APPROVING * WORKERS, PAYING)
