@@ -37,6 +37,7 @@ from tests.links.factories import make_subscriber, make_subscription_link, make_
 from tests.payouts.factories import approved, make_payout
 from tests.reports.takings import copy, earn
 from tests.routes import dashboard_routes
+from wallets.models import Transfer
 
 # Acts are what a person clicks; of a field in a label the label counts, for all of it takes the tap.
 _FUNCTIONS = """
@@ -198,6 +199,8 @@ def steps_of(desk: Desk) -> list[str]:
     machines = desk.post("dashboard_set_x402_wallet", asked, chain="solana")
     owed = {"purpose": "checkout", "chain": "polygon", "token": "USDT"}
     batch = desk.post("dashboard_settle_by_wallet", owed)
+    final = Transfer.objects.get(payment__checkout__public_id=overpaid)
+    machine = make_machine_payment(desk.merchant, transfer=final).public_id
     return [
         f"{desk.url('dashboard_payouts')}?status=sent",
         f"{desk.url('dashboard_search')}?q=HR-20399",
@@ -206,6 +209,8 @@ def steps_of(desk: Desk) -> list[str]:
         desk.url("dashboard_sent_refund_item", item_id=late.pk),
         f"{desk.url('dashboard_inbox_decide_many')}?act=dismiss&item={late.pk}",
         desk.url("dashboard_refund", checkout_id=overpaid),
+        desk.url("dashboard_refund_machine", payment_id=machine),
+        desk.url("dashboard_sent_refund_machine", payment_id=machine),
         proof["Location"],
         machines["Location"],
         batch["Location"],
