@@ -14,6 +14,7 @@ from accounts.states import Mode
 from checkouts.models import Payment
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.pagination import CHUNK_ROWS, Page, chunks_by_key
+from payouts.models import Payout, PayoutSource
 from reports.inputs import ReportFilter
 from reports.selectors import movements_wanted, transfers_wanted
 from reports.totals import ReportTotals
@@ -38,6 +39,9 @@ class RowKind(StrEnum):
     # The same, of a token that no checkout accepts.
     OTHER_TOKEN = "other_token"  # noqa: S105 - a kind of money
     WATCHED = "watched"
+    # What left a watched wallet and pays one of these.
+    REFUND = "refund"
+    PAYOUT = "payout"
 
 
 class ReportRow(NamedTuple):
@@ -45,7 +49,8 @@ class ReportRow(NamedTuple):
 
     `checkout` and `order_ref` are None if it paid no checkout, `wallet` is the watched wallet's public id. `machine` is the
     x402 payment's public id and `resource` what it paid for. `fee` is what was charged for its payment, less refunds, in
-    USD; None where a payment has none.
+    USD; None where a payment has none. `payout` is the public id of the refund or payout that a movement pays, `checkout` then what it
+    gives back, if it is one. `returned` is what refunds gave back of a transfer, in base units; None for a movement.
     """
 
     id: str
@@ -68,10 +73,15 @@ class ReportRow(NamedTuple):
     resource: str | None = None
     fee: Decimal | None = None
     is_live: bool = True
+    payout: str | None = None
+    payout_kind: str | None = None
+    returned: Decimal | None = None
 
     @property
     def kind(self) -> str:
         """Return what it is: the kind of payment, or why it is none."""
+        if self.payout_kind is not None:
+            return RowKind(self.payout_kind)
         if self.wallet is not None:
             return RowKind.WATCHED
         if self.checkout is not None:
@@ -165,12 +175,13 @@ def _transfers(keys: Sequence[int]) -> dict[int, ReportRow]:
         return {}
     paid = ("payment__checkout__public_id", "payment__checkout__order_ref")
     machine = ("x402_payment__public_id", "x402_payment__resource")
-    columns = ("pk", "mode", "public_id", *machine, *_COLUMNS, *paid)
+    columns = ("pk", "mode", "sent_back__returned", "public_id", *machine, *_COLUMNS, *paid)
     rows = Transfer.objects.filter(pk__in=keys).values_list(*columns)
     found = {}
-    for key, mode, public_id, payment, resource, *told in rows:
+    for key, mode, returned, public_id, payment, resource, *told in rows:
         row = ReportRow(public_id, Direction.IN.value, *told)
-        found[key] = row._replace(machine=payment, resource=resource, is_live=mode == Mode.LIVE)
+        is_live, returned = mode == Mode.LIVE, returned or Decimal(0)
+        found[key] = row._replace(machine=payment, resource=resource, is_live=is_live, returned=returned)
     return _with_fees(found)
 
 
@@ -202,6 +213,19 @@ def _movements(keys: Sequence[int]) -> dict[int, ReportRow]:
         if direction == Direction.OUT:
             row = row._replace(sender=row.recipient, recipient=row.sender)
         found[key] = row
+    return _with_payouts(found)
+
+
+def _with_payouts(found: dict[int, ReportRow]) -> dict[int, ReportRow]:
+    """Add the refunds and payouts that movements pay, and the checkouts that these refunds give back."""
+    paying = Payout.objects.filter(movement__in=list(found))
+    for key, payout, kind in paying.values_list("movement", "public_id", "kind"):
+        found[key] = found[key]._replace(payout=payout, payout_kind=kind)
+    of_checkouts = PayoutSource.objects.filter(payout__in=paying.values("pk"), transfer__payment__isnull=False)
+    checkout = "transfer__payment__checkout"
+    named = of_checkouts.values_list("payout__movement", f"{checkout}__public_id", f"{checkout}__order_ref")
+    for key, public_id, order_ref in named.order_by("transfer"):
+        found[key] = found[key]._replace(checkout=public_id, order_ref=order_ref)
     return found
 
 

@@ -48,10 +48,10 @@ SETTLEMENT_PARAMETERS = [*SUMMARY_PARAMETERS[:3], OpenApiParameter("format", str
 
 CSV_HEADER: Final = """
     id direction block_time chain token amount tx_hash position sender_address recipient_address status confirmed_at
-    checkout_id order_ref wallet_id kind x402_payment_id resource fee usd_value explorer_url
+    checkout_id order_ref wallet_id kind x402_payment_id resource fee usd_value explorer_url payout_id amount_refunded
 """.split()
 
-_NUMBERS: Final = ("amount", "fee", "usd_value")
+_NUMBERS: Final = ("amount", "fee", "usd_value", "amount_refunded")
 
 
 def _flows(part: str = "") -> tuple[Units, ...]:
@@ -162,13 +162,15 @@ class ReportTransaction(Answer):
     block_time = Moment()
     detected_at = Moment()
     confirmed_at = Moment(allow_null=True)
-    checkout_id = s.CharField(source="checkout", allow_null=True)
+    checkout_id = s.CharField(
+        source="checkout", allow_null=True, help_text="The checkout that it paid, or that a refund gives back."
+    )
     order_ref = Text(allow_null=True)
     wallet_id = s.CharField(source="wallet", allow_null=True)
     kind = s.ChoiceField(
         choices=[kind.value for kind in RowKind],
         help_text="`checkout` and `x402` paid for one. `uncredited` and `other_token`, which no checkout accepts, reached an address of "
-        "yours and paid for nothing. `watched` is a movement of a watched wallet.",
+        "yours and paid for nothing. `watched` is a movement of a watched wallet. `refund` and `payout` left one, and pay `payout_id`.",
     )
     x402_payment_id = s.CharField(source="machine", allow_null=True)
     resource = Text(allow_null=True, help_text="What the machine of an x402 payment paid for.")
@@ -178,6 +180,12 @@ class ReportTransaction(Answer):
     )
     usd_value = s.CharField(allow_null=True, help_text="Null for a token that no checkout accepts.")
     explorer_url = s.CharField(allow_null=True, help_text="Null in test mode and on local networks.")
+    payout_id = s.CharField(source="payout", allow_null=True, help_text="The refund or payout that it pays.")
+    amount_refunded = s.CharField(allow_null=True, help_text="What refunds gave back of it. Null for a movement.")
+
+    def get_amount_refunded(self, row: ReportRow) -> str | None:
+        """Return what was given back, with all decimals of its token."""
+        return None if row.returned is None else format_units(row.returned, decimals_of(row.chain, row.token))
 
     def get_amount(self, row: ReportRow) -> str:
         """Return the amount with all decimals of its token."""

@@ -132,6 +132,8 @@ def test_a_line_tells_the_transfer_and_the_checkout_it_paid(shop: ApiClient) -> 
         "fee": None,
         "usd_value": "24.999999",
         "explorer_url": f"https://basescan.org/tx/{transfer.tx_hash}",
+        "payout_id": None,
+        "amount_refunded": "0.000000",
     }
 
 

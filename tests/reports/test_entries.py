@@ -12,9 +12,12 @@ import pytest
 
 from accounts.states import Mode
 from gateway.core.daily_totals import fold_all
+from payouts.models import Payout
+from payouts.service import conclude_payout
 from reports import entries
 from tests.contract.client import ApiClient
 from tests.factories import NOON, make_checkout, make_transfer
+from tests.payouts.factories import BUYER, approved, make_paid, make_payout, outflow_for, refund_of
 from tests.reports.answers import listed, named, summary
 from tests.reports.takings import days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
@@ -203,3 +206,20 @@ def test_another_merchants_movement_is_no_place_to_start(shop: ApiClient) -> Non
     [theirs] = named(make_movement(make_watched()))
     answer = shop.get("/reports/transactions", {"starting_after": theirs})
     assert answer.refusal == (400, "parameter_invalid", "starting_after")
+
+
+def test_what_pays_a_refund_names_it_and_what_it_gives_back(shop: ApiClient) -> None:
+    checkout = make_paid(shop.merchant)
+    refund = approved(refund_of(checkout, 5_000_000, address=BUYER).payout)
+    outflow, other = outflow_for(refund), outflow_for(approved(make_payout(shop.merchant)))
+    conclude_payout(refund, outflow, now=NOON)
+    payout = Payout.objects.exclude(pk=refund.pk).get()
+    conclude_payout(payout, other, now=NOON)
+    rows = {row["id"]: row for row in shop.get("/reports/transactions").body["data"]}
+    told = rows[outflow.public_id]
+    assert (told["kind"], told["payout_id"], told["checkout_id"]) == ("refund", refund.public_id, checkout.public_id)
+    assert (told["direction"], told["amount"], told["amount_refunded"]) == ("out", "5.000000", None)
+    told = rows[other.public_id]
+    assert (told["kind"], told["payout_id"], told["checkout_id"]) == ("payout", payout.public_id, None)
+    came = rows[checkout.payments.get().transfer.public_id]
+    assert (came["kind"], came["amount_refunded"], came["payout_id"]) == ("checkout", "5.000000", None)
