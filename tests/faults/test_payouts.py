@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from accounts.models import Merchant
 from accounts.states import Mode
 from localnet.anvil import Anvil
 from localnet.funding import payer
@@ -15,11 +16,13 @@ from payouts.models import Payout, PayoutBatch
 from payouts.service import Terms, request_refund, set_address
 from payouts.sources import Source
 from payouts.states import AddressBy, BatchStatus, PayoutStatus
+from settlements.models import GasTransaction
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import DOLLAR
 from tests.factories import make_merchant
 from tests.payouts.factories import approved, make_approver
 from tests.payouts.processes import RECIPIENT, TORN, killed_throughout
+from tests.payouts.test_authorizations import Desk
 from tests.settlements.chain import USDC
 from tests.wallets import paying
 
@@ -120,3 +123,22 @@ def test_without_transactions_a_killed_step_would_leave_half_of_itself(life: Lif
     life.chain[TORN] = "1"
     with pytest.raises(AssertionError, match="after moment"):
         life.killed("hand_out")
+
+
+@pytest.fixture
+def desk(base_node: Anvil, usdc: str, merchant: Merchant, settings: Any) -> Desk:
+    """A merchant whose wallet signs and whose gas account sends."""
+    settings.MOVEMENT_CONSUMERS = []
+    return Desk(base_node, usdc, merchant)
+
+
+def test_killed_at_every_moment_of_sending_what_was_signed_it_is_sent_once(desk: Desk, settings: Any) -> None:
+    payout = desk.payout()
+    desk.sign(desk.hand_out(payout), payout)
+    chain = {f"CHAIN_{name}": str(value) for name, value in settings.CHAIN_SETTINGS.items()}
+    chain |= {"GAS_KEYS": desk.node.accounts[3].key, "GAS_COIN_USD": "base=10"}
+    had = desk.received()
+    [deaths] = killed_throughout("relay", payout_id=payout.public_id, chain=chain)
+    assert deaths > 10
+    assert GasTransaction.objects.get().succeeded
+    assert desk.received() - had == UNITS

@@ -1,6 +1,6 @@
 """A program that takes steps of a payout's life, and is killed at every moment of each.
 
-    python -m tests.payouts.processes PAYOUT claim|approve|hand_out|read|follow|recheck|close ...
+    python -m tests.payouts.processes PAYOUT claim|approve|hand_out|relay|read|follow|recheck|close ...
 
 It begins a step in a child that kills itself before its first statement, then in one that gets a moment further, and so on, until
 one gets to the end: each goes on from what the last one left, and from its first moment again if that was more than before. A
@@ -169,6 +169,23 @@ def recheck(payout: "Payout") -> None:
     follow(payout)
 
 
+def relay(payout: "Payout") -> None:
+    """The gas account sends what the wallet signed, and looks at what it sent."""
+    del payout
+    from django.utils import timezone
+
+    from gateway.core.leases import EPOCH, Lease
+    from payouts.relays import send_signed
+    from settlements.gas.node import gas_node
+    from settlements.gas.upkeep import tend
+
+    # What the dead held is free within a minute, which nobody waits for here.
+    Lease.objects.update(lease_until=EPOCH)
+    send_signed(now=timezone.now())
+    with gas_node("base") as node:
+        tend("base", node=node, now=timezone.now())
+
+
 def close(payout: "Payout") -> None:
     """A worker closes what is paid."""
     del payout
@@ -179,7 +196,7 @@ def close(payout: "Payout") -> None:
     close_batches(now=timezone.now())
 
 
-STEPS: Final = {step.__name__: step for step in (claim, approve, hand_out, read, follow, recheck, close)}
+STEPS: Final = {step.__name__: step for step in (claim, approve, hand_out, relay, read, follow, recheck, close)}
 
 
 def faults() -> Iterator[str]:
@@ -187,7 +204,8 @@ def faults() -> Iterator[str]:
     from checkouts.models import InboxItem
     from payouts.check import check_payouts
     from payouts.models import Payout, PayoutBatch, PayoutSurplus
-    from payouts.states import PayoutStatus
+    from payouts.states import PayoutKind, PayoutStatus
+    from settlements.models import GasTransaction
     from wallets.models import TransferReturn
 
     payout = Payout.objects.select_related("movement").get()
@@ -201,14 +219,18 @@ def faults() -> Iterator[str]:
         yield f"handed out, and {payout.status}"
     if PayoutSurplus.objects.exists() or payout.exception:
         yield "a second outflow"
-    [kept], [item] = TransferReturn.objects.all(), InboxItem.objects.all()
+    if GasTransaction.objects.count() > 1:
+        yield "the gas account sent it twice"
     is_paid = payout.status == PayoutStatus.PAID
+    if is_paid and (payout.movement is None or payout.movement.state != "confirmed"):
+        yield "paid without a final outflow"
+    if payout.kind != PayoutKind.REFUND:
+        return
+    [kept], [item] = TransferReturn.objects.all(), InboxItem.objects.all()
     if kept.reserved != payout.units or kept.returned != (payout.units if is_paid else 0):
         yield f"{kept.reserved} reserved and {kept.returned} returned, and {payout.status}"
     if item.status == "refunded" and not is_paid:
         yield "the inbox says that it was sent back, and it was not"
-    if is_paid and (payout.movement is None or payout.movement.state != "confirmed"):
-        yield "paid without a final outflow"
 
 
 def main() -> None:
@@ -263,6 +285,7 @@ def _left() -> list[Any]:
     from accounts.models import AuditEntry
     from checkouts.models import InboxItem
     from payouts.models import Payout, PayoutApproval, PayoutBatch, PayoutRequest
+    from settlements.models import GasTransaction
     from wallets.models import TransferReturn, WatchedMovement, WatchedWallet
 
     counted = (AuditEntry, PayoutApproval, PayoutRequest, WatchedWallet)
@@ -272,6 +295,8 @@ def _left() -> list[Any]:
         *WatchedMovement.objects.order_by("pk").values_list("state", "queued_at"),
         *InboxItem.objects.values_list("status"),
         *TransferReturn.objects.values_list("reserved", "returned"),
+        *GasTransaction.objects.values_list("state"),
+        *PayoutRequest.objects.values_list("gas_transaction", "tx_hash"),
         *(model._default_manager.count() for model in counted),
     ]
 
