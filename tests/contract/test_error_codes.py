@@ -71,6 +71,7 @@ ELSEWHERE = {
     "logo_invalid": "the branding form and its command",
     "proof_required": "the dashboard's page of receiving wallets: no key sets them",
     "locked": "the login form",
+    "not_ended": "the page that has payouts signed by a wallet of Solana, Tron or TON",
 }
 
 
