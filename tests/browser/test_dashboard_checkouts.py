@@ -94,7 +94,8 @@ def test_money_in_escrow_is_released_on_screen(open_desk: Callable[..., Page]) -
     held = make_completed(merchant=desk.merchant, escrow=True)
     arguments = {"checkout_id": held.public_id}
     page = open_desk(desk, "dashboard_checkout", arguments, device_scale_factor=2)
-    expect(page.get_by_text("Held in escrow", exact=True)).to_be_visible()
+    escrow = page.get_by_role("region", name="Escrow")
+    expect(escrow.get_by_text("Held in escrow", exact=True)).to_be_visible()
     assert look(page, "dashboard-escrow-held") == []
     page.get_by_role("button", name="Release…").click()
     dialog = page.get_by_role("dialog", name="Release this money?")
