@@ -288,4 +288,4 @@ def test_what_is_open_is_found_without_reading_what_is_resolved(tab: Tab, owner:
     plan = items_in(seat, tab).order_by("-pk")[:PAGE_ROWS].explain()
     assert "inbox_open" in plan
     assert "Seq Scan on checkouts_inboxitem" not in plan
-    assert "Seq Scan on wallets_transfer" not in plan
+    assert "Seq Scan on wallets_transfer " not in plan
