@@ -27,7 +27,7 @@ from payouts.following import EXPECTED_FOR
 from payouts.instructions import SHOWN_DIGITS, Line, PayingOrder, order_of, read_line
 from payouts.lost_outflows import seem_paid, unread_since
 from payouts.models import Payout, PayoutBatch, PayoutRequest
-from payouts.states import BatchStatus, Method, PayoutStatus
+from payouts.states import BY_CALLS, BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
 from wallets.chains.base import ChainError
 from wallets.models import WatchedWallet
@@ -39,7 +39,6 @@ _UNREAD: Final = (
     "later, or pay from a wallet that was watched before."
 )
 MOST_IN_A_BATCH: Final = 500
-_BY_CALLS: Final = frozenset({Method.CALLS, Method.SAFE})
 METHODS: Final = (Method.AUTHORIZATION, Method.TRANSACTION, Method.CALLS, Method.SAFE, Method.LIST)
 """The methods that a batch can be paid by here, the safest first."""
 
@@ -197,7 +196,7 @@ def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) ->
         raise ConflictError(f"Nobody would see it paid: {spec.title} is not read.", code="state_conflict")
     is_callable = _order("", wallet.chain, payouts[0].token, payouts).takes_calls
     is_unknown = method == Method.TRANSACTION and not spec.family.prepares_payments(spec)
-    if method not in METHODS or (method in _BY_CALLS and not is_callable) or is_unknown:
+    if method not in METHODS or (method in BY_CALLS and not is_callable) or is_unknown:
         raise InvalidRequestError(f"Wallets of {spec.title} cannot be asked like that.", param="method")
     if method == Method.TRANSACTION and not spec.family.can_sign(wallet.address):
         raise InvalidRequestError("This address has no key that signs. Choose another paying wallet.", param="wallet")

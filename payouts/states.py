@@ -65,6 +65,9 @@ class Method(TextChoices):
 ENDING: Final = frozenset({Method.AUTHORIZATION, Method.TRANSACTION, Method.MESSAGES})
 """The methods whose requests end by themselves, as the chain can show."""
 
+BY_CALLS: Final = frozenset({Method.CALLS, Method.SAFE})
+"""The methods that ask a wallet for calls of the token."""
+
 
 class Trouble(TextChoices):
     """Why the gas account has not sent what a paying wallet signed."""

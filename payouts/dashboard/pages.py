@@ -1,5 +1,6 @@
 """The list of payouts, and the page of one, where people approve it, change its address or cancel it."""
 
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from django import forms
@@ -25,6 +26,7 @@ from payouts.lost_outflows import lost_outflows
 from payouts.models import Payout
 from payouts.service import cancel_payout, set_address
 from payouts.states import UNSENT, AddressBy, PayoutStatus
+from wallets.models import WatchedMovement
 from wallets.networks import chain_title
 
 MOST_TO_PAY: Final = 500
@@ -110,40 +112,37 @@ def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
 @seated(post=Act.APPROVE_PAYOUTS, fresh=True)
 def accept_lost(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Say that an outflow of a time that a restore lost is a payout's. The network still has to confirm it."""
-    found = find_payout(request.seat, payout_id)
-    if refusal := _refuse_decision(request):
-        return refusal
-    named = request.POST.get("movement", "")
-    movement = next((one for one in lost_outflows(found) if one.public_id == named), None)
-    if movement is None:
-        messages.error(request, "This payment no longer waits for a decision.")
-        return to_payout(request.seat, payout_id)
-    try:
-        accept_lost_outflow(found, movement, actor=actor_of(request), now=timezone.now())
-    except (ConflictError, RoleError) as error:
-        messages.error(request, error.message)
-    else:
-        messages.success(request, "Noted. The payout is paid once the network has confirmed this payment.")
-    return to_payout(request.seat, payout_id)
+    return _accept_outflow(request, payout_id, lost_outflows, accept_lost_outflow, "Noted.")
 
 
 @seated(post=Act.APPROVE_PAYOUTS, fresh=True)
 def accept(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Accept an outflow of another amount as a payout's. The network still has to confirm it."""
+    return _accept_outflow(request, payout_id, wrong_amounts, accept_amount, "Accepted.")
+
+
+def _accept_outflow(
+    request: SeatedRequest,
+    payout_id: str,
+    waiting: Callable[[Payout], Iterable[WatchedMovement]],
+    accept_as: Callable[..., Payout],
+    said: str,
+) -> HttpResponse:
+    """Accept the outflow that the form names, if it is one of those `waiting` for a decision about the payout."""
     found = find_payout(request.seat, payout_id)
     if refusal := _refuse_decision(request):
         return refusal
     named = request.POST.get("movement", "")
-    movement = next((one for one in wrong_amounts(found) if one.public_id == named), None)
+    movement = next((one for one in waiting(found) if one.public_id == named), None)
     if movement is None:
         messages.error(request, "This payment no longer waits for a decision.")
         return to_payout(request.seat, payout_id)
     try:
-        accept_amount(found, movement, actor=actor_of(request), now=timezone.now())
+        accept_as(found, movement, actor=actor_of(request), now=timezone.now())
     except (ConflictError, RoleError) as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "Accepted. The payout is paid once the network has confirmed this payment.")
+        messages.success(request, f"{said} The payout is paid once the network has confirmed this payment.")
     return to_payout(request.seat, payout_id)
 
 

@@ -31,7 +31,7 @@ from payouts.dashboard.rows import PayGroup, mine, pay_groups
 from payouts.instructions import CSV_HEADER, SHOWN_DIGITS, PayingOrder
 from payouts.lost_outflows import unread_since
 from payouts.models import PayoutBatch, PayoutRequest
-from payouts.states import ENDING, BatchStatus, Method, PayoutStatus, Trouble
+from payouts.states import BY_CALLS, ENDING, BatchStatus, Method, PayoutStatus, Trouble
 from payouts.transactions import prepare_transaction, send_transaction
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
@@ -57,7 +57,6 @@ METHODS: Final = (
     (Method.SAFE, "Safe file", "For a Safe: open the file in its Transaction Builder. Signers compare the digest."),
     (Method.LIST, "List and QR codes", "For an exchange, a hardware wallet or a phone: a CSV file and codes to scan."),
 )
-_BY_CALLS: Final = frozenset({Method.CALLS, Method.SAFE})
 
 
 class PayForm(forms.Form):
@@ -294,7 +293,7 @@ def _methods_for(group: PayGroup) -> list[Offer]:
     """Return the methods that can pay a chain's token."""
     spec = chain_spec(group.chain)
     takes_calls = spec.family.transfer_data(spec.family.nobody, 1) is not None
-    without = set() if takes_calls else {*_BY_CALLS}
+    without = set() if takes_calls else {*BY_CALLS}
     if not _is_signed_for(spec, group.token):
         without.add(Method.AUTHORIZATION)
     if takes_calls or not spec.family.prepares_payments(spec):
