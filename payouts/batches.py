@@ -21,7 +21,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, Unavaila
 from gateway.core.ids import new_id
 from gateway.core.money import from_units
 from payouts.approvals import recheck_approval
-from payouts.authorizations import Domain, domain_of, end_of, frozen
+from payouts.authorizations import domain_of, end_of, frozen
 from payouts.endings import is_over, read_until, wait_of
 from payouts.following import EXPECTED_FOR
 from payouts.instructions import SHOWN_DIGITS, Line, PayingOrder, order_of, read_line
@@ -30,6 +30,7 @@ from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import BY_CALLS, BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
 from wallets.chains.base import ChainError
+from wallets.chains.family import TokenDomain
 from wallets.models import WatchedWallet
 from wallets.networks import chain_spec
 from wallets.watched.service import expect_payouts, watch_wallet
@@ -87,7 +88,7 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
         raise
 
 
-def _domain(payout: Payout) -> Domain:
+def _domain(payout: Payout) -> TokenDomain:
     """Return how the payout's token is signed for. Raises InvalidRequestError, UnavailableError."""
     spec = chain_spec(payout.chain)
     try:
@@ -101,7 +102,7 @@ def _domain(payout: Payout) -> Domain:
 
 @transaction.atomic
 def _make(
-    chosen: Sequence[Payout], wanted: Wanted, domain: Domain | None, *, actor: Actor, now: datetime
+    chosen: Sequence[Payout], wanted: Wanted, domain: TokenDomain | None, *, actor: Actor, now: datetime
 ) -> PayoutBatch:
     merchant, mode, chain = chosen[0].merchant, Mode(chosen[0].mode), chosen[0].chain
     # Before the payouts: it locks the merchant.
@@ -214,7 +215,7 @@ def _write(
     payouts: Sequence[Payout],
     wallet: WatchedWallet,
     method: Method,
-    domain: Domain | None,
+    domain: TokenDomain | None,
     *,
     actor: Actor,
     now: datetime,
@@ -251,7 +252,7 @@ def _write(
     return batch
 
 
-def _raw(payout: Payout, line: Line, domain: Domain | None, valid_until: datetime | None) -> bytes:
+def _raw(payout: Payout, line: Line, domain: TokenDomain | None, valid_until: datetime | None) -> bytes:
     if domain is None or valid_until is None:
         return line.raw()
     return frozen(payout, line, domain, valid_until=valid_until)

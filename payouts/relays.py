@@ -22,18 +22,18 @@ from settlements.gas.balances import expect_gas
 from settlements.gas.fees import gas_policy
 from settlements.gas.ledger import GasCall, find, intend
 from settlements.gas.node import GasNode, note_answer
+from settlements.gas.relay import gas_for
 from settlements.gas.upkeep import send_first
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from settlements.sweeps.plan import alone
 from wallets.chains.base import ChainError
+from wallets.chains.evm.authorizations.contracts import RevertedError
+from wallets.chains.evm.authorizations.eip3009 import reason_of
+from wallets.chains.evm.authorizations.terms import Refusal
 from wallets.chains.registry import open_pool
 from wallets.chains.rpc.pool import RpcPool
 from wallets.networks import chain_spec
-from x402.exact import reasons
-from x402.exact.errors import RevertedError
-from x402.exact.evm import contracts
-from x402.exact.evm.eip3009 import reason_of
 
 log = structlog.get_logger(__name__)
 
@@ -44,7 +44,7 @@ MERCHANTS_PART: Final = 4
 _AGAIN: Final = "again"
 _DAY: Final = timedelta(days=1)
 _BATCH: Final = 200
-_TROUBLES: Final = {reasons.INSUFFICIENT_BALANCE: Trouble.FUNDS, reasons.ALREADY_USED: Trouble.USED}
+_TROUBLES: Final = {Refusal.FUNDS: Trouble.FUNDS, Refusal.USED: Trouble.USED}
 
 
 def send_signed(*, now: datetime) -> int:
@@ -111,8 +111,8 @@ def _relay(row: PayoutRequest, reference: str, pool: RpcPool, *, now: datetime) 
     made = find(Purpose.RELAY, reference)
     is_new = made is None
     if made is None:
-        call = authorization_of(row).call(bytes(row.signature or b""))
-        gas = contracts.gas_for(pool, call)
+        call = authorization_of(row).call()
+        gas = gas_for(pool, call)
         _refuse_greedy(row, now=now)
         expect_gas(chain, gas, node=node, now=now)
         made = intend(

@@ -171,7 +171,7 @@ def _signing(found: PayoutBatch) -> dict[str, Any]:
 
 
 def _own_gas(row: PayoutRequest) -> dict[str, str]:
-    call = authorization_of(row).call(bytes(row.signature or b""))
+    call = authorization_of(row).call()
     return {"to": call.to, "data": f"0x{call.data.hex()}", "id": f"{row.batch.public_id}/{row.payout.public_id}"}
 
 

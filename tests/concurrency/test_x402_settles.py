@@ -9,15 +9,17 @@ import pytest
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from localnet.tokens import balance_of
+from settlements.gas import relay
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, together
 from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
+from wallets.chains.evm.authorizations.contracts import Call
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import authorizations, facilitator, waiting
-from x402.exact.evm import broadcast, contracts, rail
+from x402.exact.evm import broadcast, rail
 from x402.exact.inputs import StandardRequest
 from x402.models import Authorization, X402Payment
 from x402.payments.claims import Caller
@@ -86,16 +88,16 @@ def all_claim(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
     """No lease lasts, and nothing is sent before `FEW` requests have claimed the authorisation and are about to send it."""
     about_to_send = Event()
     gathered = Barrier(FEW, action=about_to_send.set)
-    gas_for = contracts.gas_for
+    gas_for = relay.gas_for
 
-    def gather(pool: RpcPool, call: contracts.Call) -> int:
+    def gather(pool: RpcPool, call: Call) -> int:
         gas = gas_for(pool, call)
         if not about_to_send.is_set():
             gathered.wait(SECONDS)
         return gas
 
     monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
-    monkeypatch.setattr(contracts, "gas_for", gather)
+    monkeypatch.setattr(relay, "gas_for", gather)
 
 
 @pytest.mark.usefixtures("all_claim")

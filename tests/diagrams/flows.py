@@ -102,7 +102,7 @@ SIGNED: Final = Flow(
         Step("web", "web", "refuse what is late or not for us", "x402.exact.checks:refuse_new"),
         Step("web", "node", "check again", "x402.exact.evm.eip3009:refusal"),
         Step("web", "db", "claim the authorisation", "x402.exact.authorizations:claim"),
-        Step("web", "node", "estimate gas", "x402.exact.evm.contracts:gas_for"),
+        Step("web", "node", "estimate gas", "settlements.gas.relay:gas_for"),
         Step("web", "db", "next nonce and signed bytes, one transaction", "settlements.gas.ledger:intend"),
         Step("web", "node", "send the bytes", "settlements.gas.node:GasNode.send_first"),
         Step("web", "node", "look for the receipt", "x402.exact.evm.broadcast:look_at_once"),

@@ -138,7 +138,7 @@ def pay_twice(desk: Desk) -> Trouble:
     assert desk.received() == UNITS
     second = forgotten(desk, first)
     request = desk.pay(second)
-    call = authorization_of(request).call(bytes(request.signature or b""))
+    call = authorization_of(request).call()
     if desk.received(OTHER_BUYER) == 0:
         desk.node.send(desk.node.accounts[5], to=call.to, data=call.data, gas=300_000)
     return Trouble(request.trouble)
@@ -150,7 +150,7 @@ def test_a_nonce_pays_a_payout_once(desk: Desk) -> None:
     assert trouble == Trouble.USED
     # The token's own words, to whoever sends it.
     request = PayoutRequest.objects.latest("pk")
-    call = authorization_of(request).call(bytes(request.signature or b""))
+    call = authorization_of(request).call()
     with pytest.raises(NodeError, match="authorization is used"):
         desk.node.rpc("eth_call", {"to": call.to, "data": "0x" + call.data.hex()}, "latest")
 
@@ -271,7 +271,7 @@ def test_payouts_are_free_once_the_final_head_passed_the_end_and_no_sooner(desk:
     assert (status_of(payout), batch.status) == (APPROVED, BatchStatus.CLOSED)
     # What was signed is worth nothing any more.
     request = PayoutRequest.objects.get(payout=payout)
-    call = authorization_of(request).call(bytes.fromhex(desk.signature(payout)[2:]))
+    call = authorization_of(request).signed_by(bytes.fromhex(desk.signature(payout)[2:])).call()
     with pytest.raises(NodeError, match="authorization is expired"):
         desk.node.rpc("eth_call", {"to": call.to, "data": "0x" + call.data.hex()}, "latest")
 

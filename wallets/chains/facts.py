@@ -13,6 +13,11 @@ from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.chains.ton.family import TON_FAMILY
 from wallets.chains.tron.family import TRON_FAMILY
 
+# How Circle's USDC (FiatTokenV2_2) names itself in signatures: on Base and Polygon as npm x402 lists it, on Ethereum as on
+# Base. Before one is used, it is compared with the token's own DOMAIN_SEPARATOR.
+_CIRCLE: Final = ("USD Coin", "2")
+_CIRCLE_TEST: Final = ("USDC", "2")
+
 BASE: Final = ChainFacts(
     name="base",
     has_logo=True,
@@ -50,6 +55,7 @@ BASE: Final = ChainFacts(
             "crvUSD": "0x417Ac0e078398C154EdFadD9Ef675d30Be60Af93",
         },
         decimals={"DAI": 18, "USDS": 18, "USDe": 18, "GHO": 18, "LUSD": 18, "FRAX": 18, "crvUSD": 18},
+        domains={"USDC": _CIRCLE},
         explorer_tx="https://basescan.org/tx/{tx}",
         explorer_address="https://basescan.org/address/{address}",
     ),
@@ -57,6 +63,7 @@ BASE: Final = ChainFacts(
         chain_id=84532,
         x402_name="base-sepolia",
         tokens={"USDC": "0x036CbD53842c5426634e7929541eC2318f3dCF7e"},
+        domains={"USDC": _CIRCLE_TEST},
         explorer_tx="https://sepolia.basescan.org/tx/{tx}",
         explorer_address="https://sepolia.basescan.org/address/{address}",
     ),
@@ -100,6 +107,7 @@ POLYGON: Final = ChainFacts(
             "crvUSD": "0xc4Ce1D6F5D98D65eE25Cf85e9F2E9DcFEe6Cb5d6",
         },
         decimals={"DAI": 18, "TUSD": 18, "BUSD": 18, "FRAX": 18, "LUSD": 18, "crvUSD": 18},
+        domains={"USDC": _CIRCLE},
         explorer_tx="https://polygonscan.com/tx/{tx}",
         explorer_address="https://polygonscan.com/address/{address}",
     ),
@@ -107,6 +115,7 @@ POLYGON: Final = ChainFacts(
         chain_id=80002,
         x402_name="polygon-amoy",
         tokens={"USDC": "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582"},
+        domains={"USDC": _CIRCLE_TEST},
         explorer_tx="https://amoy.polygonscan.com/tx/{tx}",
         explorer_address="https://amoy.polygonscan.com/address/{address}",
     ),
@@ -184,12 +193,14 @@ ETHEREUM: Final = ChainFacts(
             "sUSD": 18,
             "USDtb": 18,
         },
+        domains={"USDC": _CIRCLE},
         explorer_tx="https://etherscan.io/tx/{tx}",
         explorer_address="https://etherscan.io/address/{address}",
     ),
     testnet=NetworkFacts(
         chain_id=11155111,
         tokens={"USDC": "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"},
+        domains={"USDC": _CIRCLE_TEST},
         explorer_tx="https://sepolia.etherscan.io/tx/{tx}",
         explorer_address="https://sepolia.etherscan.io/address/{address}",
     ),

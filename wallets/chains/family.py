@@ -198,6 +198,8 @@ class NetworkFacts:
     wrong_tokens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # Of those among them that have not six.
     decimals: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    # Name and version under which accepted tokens sign (EIP-712), of those that take authorisations (EIP-3009).
+    domains: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     x402_name: str | None = None
     is_x402_known: bool = True
     caip2: str | None = None
@@ -251,13 +253,25 @@ class ChainFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenDomain:
+    """How a token names itself in what is signed for it (EIP-712)."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
 class TokenSpec:
-    """A token contract that is watched; only accepted ones can pay a checkout."""
+    """A token contract that is watched; only accepted ones can pay a checkout.
+
+    `domain` is what its issuer says it signs under; None where nothing is published, or it takes no authorisations.
+    """
 
     symbol: str
     address: str
     decimals: int
     accepted: bool
+    domain: TokenDomain | None = None
 
 
 @dataclass(frozen=True, slots=True)

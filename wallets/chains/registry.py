@@ -27,7 +27,16 @@ from urllib.parse import urlsplit
 
 from wallets.chains.base import AddressError
 from wallets.chains.facts import CHAINS as PUBLISHED
-from wallets.chains.family import TOKEN_DECIMALS, ChainFacts, ChainFamily, ChainSpec, Network, NetworkFacts, TokenSpec
+from wallets.chains.family import (
+    TOKEN_DECIMALS,
+    ChainFacts,
+    ChainFamily,
+    ChainSpec,
+    Network,
+    NetworkFacts,
+    TokenDomain,
+    TokenSpec,
+)
 from wallets.chains.rpc.pool import RpcPool
 
 CHAINS: tuple[ChainFacts, ...] = tuple(sorted(PUBLISHED, key=lambda facts: facts.priority))
@@ -268,7 +277,8 @@ class _Reader:
             if address:
                 # The main network's, whose token a local one stands in for.
                 decimals = self._facts.mainnet.decimals.get(symbol, TOKEN_DECIMALS)
-                yield TokenSpec(symbol, address, decimals, accepted)
+                domain = published.domains.get(symbol)
+                yield TokenSpec(symbol, address, decimals, accepted, domain and TokenDomain(*domain))
 
     def _address(self, text: str, *, key: str, is_testnet: bool) -> str:
         try:

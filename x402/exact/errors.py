@@ -23,13 +23,5 @@ class BalanceUnknownError(Exception):
     """A payer has other payments in progress, and its balance was not read."""
 
 
-class RevertedError(Exception):
-    """A contract reverts a call; the message is its own."""
-
-
 class ReceiptMissingError(Exception):
     """A transaction was sent, and is not in a block yet."""
-
-
-class TooMuchGasError(RevertedError):
-    """A call takes more gas than is paid for here."""

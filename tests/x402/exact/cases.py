@@ -12,7 +12,7 @@ from localnet.funding import payer
 from localnet.permit2 import PERMIT2, allow, permit
 from localnet.smart_wallet import by_wallet, deploy_wallet
 from localnet.tokens import execute, mint
-from x402.exact.evm import contracts
+from x402.exact.evm import permit2
 
 UNITS: Final = 10_000
 ERC6492: Final = "6492" * 16
@@ -191,4 +191,4 @@ def take_back(case: Case, told: Any) -> None:
 
 def take_proxy_away(case: Case, told: Any) -> None:
     del told
-    case.node.rpc("anvil_setCode", contracts.PROXY, "0x")
+    case.node.rpc("anvil_setCode", permit2.PROXY, "0x")

@@ -9,6 +9,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
+from settlements.gas import relay
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from tests.contract.client import ApiClient
@@ -17,7 +18,6 @@ from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
 from x402.exact import facilitator
 from x402.exact.authorizations import LEASE
-from x402.exact.evm import contracts
 from x402.exact.evm.broadcast import reference_of
 from x402.exact.facilitator import settle_standard
 from x402.models import Authorization, X402Payment
@@ -94,13 +94,13 @@ def test_an_authorisation_whose_time_ran_out_while_nodes_were_asked_is_not_sent(
     end = int(now.timestamp()) + 60
     told = authorize(base_node, pay_to_of(exact_seller), UNITS, valid_before=end)
     late = [False]
-    ask = contracts.gas_for
+    ask = relay.gas_for
 
     def ask_slowly(*arguments: Any) -> int:
         late[0] = True
         return ask(*arguments)
 
-    monkeypatch.setattr(contracts, "gas_for", ask_slowly)
+    monkeypatch.setattr(relay, "gas_for", ask_slowly)
     assert exact_seller.merchant is not None
     answer = settle_standard(
         Caller(exact_seller.merchant.pk, Mode.LIVE),

@@ -13,7 +13,8 @@ from tests.x402.exact.calls import verify
 from tests.x402.exact.cases import Case
 from tests.x402.exact.library import Library, check_same
 from tests.x402.exact.permits import permit_body
-from x402.exact.evm import contracts
+from wallets.chains.evm.authorizations import contracts
+from x402.exact.evm import permit2
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -55,11 +56,7 @@ def test_a_signature_that_was_turned_over_is_refused_without_asking_the_token(
 
 
 def test_the_contracts_are_those_of_the_standard(library: Library) -> None:
-    assert library.contracts == {
-        "permit2": contracts.PERMIT2,
-        "proxy": contracts.PROXY,
-        "multicall": contracts.MULTICALL,
-    }
+    assert library.contracts == {"permit2": permit2.PERMIT2, "proxy": permit2.PROXY, "multicall": contracts.MULTICALL}
 
 
 @pytest.mark.parametrize("version", [1, 2])

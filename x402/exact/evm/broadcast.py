@@ -9,6 +9,7 @@ from typing import Final
 from cachetools import TTLCache, cachedmethod
 from django.db import transaction
 
+from settlements.gas import relay
 from settlements.gas.balances import expect_gas
 from settlements.gas.fees import Prices, first_fees, gas_policy
 from settlements.gas.ledger import GasCall, intend
@@ -17,14 +18,14 @@ from settlements.gas.upkeep import empty, has_expired, note_refusal, send_first
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
 from wallets.chains.base import ChainError
+from wallets.chains.evm.authorizations import contracts
+from wallets.chains.evm.authorizations.contracts import Call
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import KeptPerThread, open_pool
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact.authorizations import adopt, disown
 from x402.exact.checks import refuse_late
 from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
-from x402.exact.evm import contracts
-from x402.exact.evm.contracts import Call
 from x402.exact.evm.evidence import funder_of
 from x402.exact.inputs import Clock, StandardRequest
 from x402.exact.quotas import Balance, Stranger, must_ask_balance, refuse_greedy, refuse_overdrawn
@@ -76,7 +77,7 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
     NoGasError, ChainError: then nothing was sent. NoGasError too if the nodes refuse it for want of coin or fee.
     """
     spec = request.spec
-    gas = contracts.gas_for(pool_of(spec), call)
+    gas = relay.gas_for(pool_of(spec), call)
     node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas)
     # Asked for here, so that the ledger's transaction below waits for no node.
     fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)

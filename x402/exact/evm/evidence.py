@@ -9,12 +9,12 @@ from accounts.states import Mode
 from settlements.gas.node import GasNode, GasReceipt
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
 from wallets.chains.evm import decode as evm_decode
+from wallets.chains.evm.authorizations import contracts
 from wallets.chains.rpc.client import RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import checksum, keccak
-from x402.exact.evm import contracts, eip3009, permit2
-from x402.exact.evm.contracts import PERMIT2, PROXY
-from x402.exact.evm.permit2 import SETTLE, is_used, number_of
+from x402.exact.evm import eip3009, permit2
+from x402.exact.evm.permit2 import PERMIT2, PROXY, SETTLE, is_used, number_of
 from x402.exact.inputs import Executed, StandardRequest
 from x402.models import X402Payment
 

@@ -12,7 +12,7 @@ from wallets.chains.base import AddressError
 from wallets.chains.evm.family import EVM_FAMILY
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
-from x402.exact.evm.contracts import PROXY
+from x402.exact.evm.permit2 import PROXY
 from x402.exact.inputs import PERMIT2_PREFIX, Body, SignedPayment
 
 _UINT256: Final = re.compile(r"[0-9]{1,78}", re.ASCII)

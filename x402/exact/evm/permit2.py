@@ -7,13 +7,20 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
+from settlements.gas import relay
+from wallets.chains.evm.authorizations import contracts
+from wallets.chains.evm.authorizations.contracts import BALANCE_OF, Call, Function, RevertedError, TooMuchGasError
 from wallets.chains.evm.proofs import Types, typed_digest
+from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import reasons
-from x402.exact.errors import RevertedError, TooMuchGasError
-from x402.exact.evm import contracts
-from x402.exact.evm.contracts import BALANCE_OF, PERMIT2, PROXY, Call, Function
 from x402.exact.inputs import PERMIT2_PREFIX, StandardRequest
+
+PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
+"""Moves tokens by its owner's signature. Source: Uniswap/permit2, PyPI x402 2.25."""
+
+PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
+"""x402ExactPermit2Proxy: payers allow it to move their tokens to the recipient they signed. Source: PyPI x402 2.25."""
 
 SETTLE: Final = Function("settle", ("((address,uint256),uint256,uint256)", "address", "(address,uint256)", "bytes"))
 """The proxy's function: permit with nonce and deadline, owner, recipient and start, and the signature."""
@@ -103,14 +110,25 @@ def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
     """Return the standard's reason why the payment fails if tried now; "" if it succeeds. Raises ChainError."""
     call = call_of(request)
     try:
-        contracts.expect_ours(pool, request.spec, call)
-        contracts.gas_for(pool, call)
+        expect_ours(pool, request.spec, call)
+        relay.gas_for(pool, call)
     except TooMuchGasError:
         return reasons.UNEXPECTED_VERIFY
     except RevertedError:
         used = is_used(pool, request)
         return reasons.PERMIT2_NONCE if used else reasons.SIMULATION_FAILED
     return ""
+
+
+def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
+    """Refuse calls of anything but our tokens and the standard's proxy. Raises RevertedError, ChainError.
+
+    A call to an address without code would succeed, move nothing, and cost gas.
+    """
+    if call.to not in {PROXY, *(token.address for token in spec.accepted_tokens)}:
+        raise RevertedError("reverted: this contract is none of ours")
+    if call.to == PROXY and not contracts.code_of(pool, PROXY):
+        raise RevertedError("reverted: there is no such contract")
 
 
 def call_of(request: StandardRequest) -> Call:

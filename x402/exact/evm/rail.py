@@ -16,6 +16,8 @@ from settlements.gas.node import GasReceipt, find_receipt
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from wallets.chains.base import ChainError, MalformedAnswerError
+from wallets.chains.evm.authorizations import contracts
+from wallets.chains.evm.authorizations.contracts import Call, RevertedError
 from wallets.chains.evm.family import EVM_FAMILY
 from wallets.chains.evm.proofs import typed_digest
 from wallets.chains.family import ChainFamily
@@ -23,10 +25,9 @@ from wallets.chains.rpc.pool import RpcPool
 from x402.exact import answers, reasons
 from x402.exact.authorizations import adopt, release
 from x402.exact.checks import refuse_late
-from x402.exact.errors import OverdrawnError, ReceiptMissingError, RefusedPaymentError, RevertedError
-from x402.exact.evm import contracts, eip3009, permit2
+from x402.exact.errors import OverdrawnError, ReceiptMissingError, RefusedPaymentError
+from x402.exact.evm import eip3009, permit2
 from x402.exact.evm.broadcast import expect_gas_for, gas_node_of, look, look_at_once, pool_of, push, reference_of, send
-from x402.exact.evm.contracts import Call
 from x402.exact.evm.evidence import Evidence, find_used, transfer_in
 from x402.exact.evm.payloads import read_domain, read_signed
 from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
@@ -187,7 +188,7 @@ class EvmRail:
             if reason:
                 return answers.failed(request, reason)
             call = kind.call_of(request)
-            contracts.expect_ours(pool, request.spec, call)
+            permit2.expect_ours(pool, request.spec, call)
         except RevertedError as error:
             return answers.failed(request, kind.reason_of(error))
         except ChainError:

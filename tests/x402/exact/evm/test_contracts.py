@@ -21,8 +21,8 @@ from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.cases import wrapped
 from tests.x402.exact.permits import permit_body
 from tests.x402.payers import pay_to_of
+from wallets.chains.evm.authorizations import contracts
 from x402.exact import waiting
-from x402.exact.evm import contracts
 from x402.models import Authorization, X402Payment
 from x402.tasks import finish_authorizations_task
 

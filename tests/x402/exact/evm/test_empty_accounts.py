@@ -20,9 +20,10 @@ from tests.wallets.factories import local_spec
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
+from wallets.chains.evm.authorizations.terms import BY_KEY, BY_WALLET
 from x402.exact import facilitator
 from x402.exact.authorizations import LEASE
-from x402.exact.evm import eip3009, permit2
+from x402.exact.evm import permit2
 from x402.models import Authorization
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient")]
@@ -226,8 +227,8 @@ TERMS = (AT, AT, 1, 0, 7_000, b"\x01" * 32)
 @pytest.mark.parametrize(
     "call",
     [
-        eip3009.BY_KEY.call(*TERMS, 27, b"\x02" * 32, b"\x03" * 32),
-        eip3009._BY_WALLET.call(*TERMS, b"\x04" * 700),
+        BY_KEY.call(*TERMS, 27, b"\x02" * 32, b"\x03" * 32),
+        BY_WALLET.call(*TERMS, b"\x04" * 700),
         permit2.SETTLE.call(((AT, 1), 5, 7_000), AT, (AT, 0), b"\x04" * 65),
     ],
 )

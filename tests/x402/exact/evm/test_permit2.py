@@ -23,10 +23,11 @@ from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.permits import Stall, first_of, open_stall, permit_body
 from tests.x402.payers import pay_to_of
 from wallets.chains.base import ChainUnavailableError
+from wallets.chains.evm.authorizations import contracts
+from wallets.chains.evm.authorizations.contracts import RevertedError
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import chain_spec
-from x402.exact.errors import RevertedError
-from x402.exact.evm import contracts, evidence, permit2
+from x402.exact.evm import evidence, permit2
 from x402.exact.evm.broadcast import pool_of
 from x402.exact.evm.evidence import find_used
 from x402.exact.forms import parse_standard
@@ -150,7 +151,7 @@ def test_the_standards_first_version_has_no_permits(stall: Stall) -> None:
 def test_nothing_is_called_but_our_tokens_and_the_proxy(stall: Stall) -> None:
     spec = chain_spec("ethereum")
     with pytest.raises(RevertedError):
-        contracts.expect_ours(pool_of(spec), spec, contracts.Call(PERMIT2, b"settle"))
+        permit2.expect_ours(pool_of(spec), spec, contracts.Call(PERMIT2, b"settle"))
 
 
 def test_a_node_without_old_states_is_no_witness_for_a_contracts_call(stall: Stall, settings: Any) -> None:

@@ -1,13 +1,9 @@
-"""Calls contracts through nodes, names those with the same address on all chains, and verifies keys' signatures as they do.
-
-Our gas account may call our tokens and the standard's proxy only, with a gas limit.
-"""
+"""Calls contracts through nodes, estimates what a call takes, and verifies keys' signatures as contracts do."""
 
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from settlements.gas.keys import gas_keys
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.evm.balances import MULTICALL
 from wallets.chains.evm.proofs import Signature, is_vouched_for, signer_of, unwrapped
@@ -15,7 +11,6 @@ from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import keccak
-from x402.exact.errors import RevertedError, TooMuchGasError
 
 if TYPE_CHECKING:
     from eth_abi.codec import ABICodec
@@ -25,12 +20,6 @@ __all__ = ["MULTICALL", "Signature", "is_vouched_for", "unwrapped"]
 
 KEY_BYTES: Final = 65
 """The length of a key's signature: r, s and v."""
-
-PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
-"""Moves tokens by its owner's signature. Source: Uniswap/permit2, PyPI x402 2.25."""
-
-PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
-"""x402ExactPermit2Proxy: payers allow it to move their tokens to the recipient they signed. Source: PyPI x402 2.25."""
 
 _REVERT: Final = "revert"
 _MOST_BYTES: Final = 8_192
@@ -46,6 +35,14 @@ _LEAST_GAS: Final = 21_000
 _SPARE_GAS: Final = 1.25
 # By node: deployed code stays.
 _deployed: set[tuple[tuple[str, ...], str]] = set()
+
+
+class RevertedError(Exception):
+    """A contract reverts a call; the message is its own."""
+
+
+class TooMuchGasError(RevertedError):
+    """A call takes more gas than is paid for here."""
 
 
 def is_of_key(payer: str, signed: bytes, signature: bytes) -> bool:
@@ -167,20 +164,8 @@ def has_code(pool: RpcPool, spec: ChainSpec, address: str) -> bool:
     return place in _deployed
 
 
-def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
-    """Refuse calls of anything but our tokens and the standard's proxy. Raises RevertedError, ChainError.
-
-    A call to an address without code would succeed, move nothing, and cost gas.
-    """
-    if call.to not in {PROXY, *(token.address for token in spec.accepted_tokens)}:
-        raise RevertedError("reverted: this contract is none of ours")
-    if call.to == PROXY and not code_of(pool, PROXY):
-        raise RevertedError("reverted: there is no such contract")
-
-
-def gas_for(pool: RpcPool, call: Call) -> int:
-    """Return a call's gas limit. Raises RevertedError if the maximum is not enough, ChainError."""
-    sender = next(iter(gas_keys()), call.to)
+def gas_for(pool: RpcPool, call: Call, *, sender: str) -> int:
+    """Return the gas limit of a call by this account. Raises RevertedError if the maximum is not enough, ChainError."""
     gas = estimate(pool, call.to, call.data, sender=sender)
     if gas < _LEAST_GAS:
         raise MalformedAnswerError("an estimate is less than any call takes")

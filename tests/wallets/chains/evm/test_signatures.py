@@ -4,7 +4,7 @@ import pytest
 from eth_abi.abi import encode
 from eth_keys.datatypes import PrivateKey
 
-from x402.exact.evm.contracts import is_of_key, unwrapped
+from wallets.chains.evm.authorizations.contracts import is_of_key, unwrapped
 
 KEY = PrivateKey(b"\x07" * 32)
 MESSAGE = b"\x11" * 32
