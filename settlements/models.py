@@ -16,7 +16,7 @@ from accounts.states import Mode
 from gateway.core.daily_totals import SumTable
 from gateway.core.ids import new_id
 from gateway.core.money import TOKEN_DIGITS
-from settlements.states import Purpose, ReleasedBy, Sender, SettlementStatus, TransactionState
+from settlements.states import Outcome, Purpose, ReleasedBy, Sender, SettlementStatus, TransactionState
 from wallets.models import DepositAddress, DepositOutflow
 from wallets.states import ClaimKind
 
@@ -57,6 +57,10 @@ class GasTransaction(models.Model):
     purpose = models.CharField(max_length=8, choices=Purpose)
     # Its purpose, unique: a second request for the same thing finds this row.
     reference = models.CharField(max_length=120)
+    # For whose business it is, and who signed what it carries out (EIP-55); empty for sweeps, and for old rows.
+    merchant = models.ForeignKey(Merchant, models.PROTECT, null=True, related_name="+", db_index=False)
+    payer = models.CharField(max_length=42, blank=True, db_default="", default="")
+    outcome = models.CharField(max_length=8, choices=Outcome, db_default=Outcome.OPEN, default=Outcome.OPEN)
     to = models.CharField(max_length=42)
     data = models.BinaryField()
     gas_limit = models.PositiveBigIntegerField()
@@ -95,6 +99,20 @@ class GasTransaction(models.Model):
             ),
             # Spending within a part of a span.
             models.Index(fields=["account", "created_at"], name="gas_transaction_day"),
+            # A merchant's part of a day's gas, and what of it failed or may fail: few rows of many.
+            models.Index(
+                fields=["merchant", "created_at"], condition=Q(merchant__isnull=False), name="gas_transaction_share"
+            ),
+            models.Index(
+                fields=["merchant", "created_at"],
+                condition=Q(merchant__isnull=False) & ~Q(outcome=Outcome.DONE),
+                name="gas_transaction_failures",
+            ),
+            models.Index(
+                fields=["payer", "created_at"],
+                condition=~Q(payer="") & ~Q(outcome=Outcome.DONE),
+                name="gas_transaction_by_payer",
+            ),
         ]
 
     def __str__(self) -> str:

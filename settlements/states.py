@@ -14,7 +14,7 @@ class Purpose(TextChoices):
     SWEEP = "sweep"
     # Carries out a payer's signed authorisation.
     X402 = "x402"
-    # Carries out the authorisation of a paying wallet, which pays a payout.
+    # Carries out the authorisation of a wallet, which pays a payout or a checkout.
     RELAY = "relay"
     # Empty: fills a gap in the nonces.
     CANCEL = "cancel"
@@ -31,6 +31,17 @@ class TransactionState(TextChoices):
     MINED = "mined"
     # Its nonce was used by something else; it can never be mined.
     DROPPED = "dropped"
+
+
+class Outcome(TextChoices):
+    """What a transaction came to for those whose authorisation it carries out, as whoever asked for it judges."""
+
+    # Not known yet, or nobody judges.
+    OPEN = "open"
+    # The money moved, perhaps by a third party's transaction.
+    DONE = "done"
+    # Nothing moved, at our cost.
+    FAILED = "failed"
 
 
 ON_THEIR_WAY: Final = (TransactionState.INTENDED, TransactionState.SENT)

@@ -50,6 +50,8 @@ DELIBERATE: Final = {
     "accounts.0005_idempotency_keys": ("prefer-bigint-over-smallint",),  # An HTTP status.
     # The table is new in this release: it has no row but those of an upgrade that was begun.
     "payouts.0006_noted_refunds": ("constraint-missing-not-valid", "ban-drop-constraint"),
+    # Dropped only where an attempt was broken off.
+    "settlements.0005_shares": ("ban-drop-constraint",),
     "accounts.0006_payout_approvals": (
         "prefer-bigint-over-smallint",
         "constraint-missing-not-valid",

@@ -46,6 +46,14 @@ class GasCall:
     gas_limit: int
 
 
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Who authorised a call (EIP-55), and the merchant whose business it is."""
+
+    merchant_id: int
+    payer: str
+
+
 def intend(
     chain: str,
     call: GasCall,
@@ -55,8 +63,11 @@ def intend(
     node: GasNode,
     now: datetime,
     expires_at: datetime | None = None,
+    signed_by: Signer | None = None,
 ) -> GasTransaction:
     """Assign a nonce to a call, sign it and store it; nothing is sent. From `expires_at` on the call would revert.
+
+    `signed_by` is who authorised the call, and for which merchant: its cost counts as theirs.
 
     Idempotent by purpose and `reference`, until the transaction is dropped. Raises NoGasError, and ChainError if no node
     reports gas prices, for a known reference too.
@@ -76,7 +87,7 @@ def intend(
         cost = call.gas_limit * fees.max_fee
         _refuse_overspending(chain, cost, policy, now)
         account = _payer(accounts, cost)
-        made = _Made(purpose, reference, expires_at)
+        made = _Made(purpose, reference, expires_at, signed_by)
         return _write(account, call, fees, made, now)
 
 
@@ -233,6 +244,7 @@ class _Made:
     purpose: Purpose
     reference: str
     expires_at: datetime | None
+    signed_by: Signer | None
 
 
 def _write(account: GasAccount, call: GasCall, fees: Fees, what: _Made, now: datetime) -> GasTransaction:
@@ -245,6 +257,8 @@ def _write(account: GasAccount, call: GasCall, fees: Fees, what: _Made, now: dat
         purpose=what.purpose,
         reference=what.reference,
         expires_at=what.expires_at,
+        merchant_id=what.signed_by.merchant_id if what.signed_by else None,
+        payer=what.signed_by.payer if what.signed_by else "",
         to=call.to,
         data=call.data,
         gas_limit=call.gas_limit,

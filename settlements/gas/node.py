@@ -17,7 +17,7 @@ from django.db import transaction
 
 from settlements.gas.fees import Prices
 from settlements.models import GasAttempt, GasTransaction
-from settlements.states import ON_THEIR_WAY, TransactionState
+from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
 from wallets.chains.base import ChainError, MalformedAnswerError
 from wallets.chains.registry import open_pool
 from wallets.chains.rpc.client import Call, Node, RefusedError, ask_in_parts
@@ -318,7 +318,7 @@ def find_receipt(gas_transaction: GasTransaction, *, node: GasNode) -> GasReceip
 
 def note_receipt(gas_transaction: GasTransaction, receipt: GasReceipt, *, is_final: bool, now: datetime) -> None:
     """Record which block a transaction is in; once that is final, its nonce is used for good."""
-    changed = {
+    changed: dict[str, Any] = {
         "state": TransactionState.MINED if is_final else TransactionState.SENT,
         "tx_hash": receipt.tx_hash,
         "block_height": receipt.height,
@@ -328,4 +328,12 @@ def note_receipt(gas_transaction: GasTransaction, receipt: GasReceipt, *, is_fin
         "cost_wei": receipt.cost,
         "mined_at": now if is_final else None,
     }
+    if gas_transaction.purpose == Purpose.RELAY:
+        # Nobody else judges these.
+        changed["outcome"] = Outcome.DONE if receipt.succeeded else Outcome.FAILED
     GasTransaction.objects.filter(pk=gas_transaction.pk, state__in=ON_THEIR_WAY).update(**changed)
+
+
+def note_outcome(pk: int, outcome: Outcome) -> None:
+    """Record what a transaction came to, by whoever asked for it and judges."""
+    GasTransaction.objects.filter(pk=pk).exclude(outcome=outcome).update(outcome=outcome)

@@ -1,14 +1,145 @@
-"""What a call that others sign for may take, when our gas account sends it."""
+"""Sends what others signed for by our gas account: judged, limited, stored in the ledger, then pushed; once for each reference.
 
+The token accepts an authorisation once, so whoever else sends it takes nothing from anyone: it costs us a reverted transaction.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from django.db import connection, transaction
+
+from settlements.errors import NoGasError
+from settlements.gas.balances import expect_gas
+from settlements.gas.fees import Prices, first_fees, gas_policy
 from settlements.gas.keys import gas_keys
+from settlements.gas.ledger import GasCall, Signer, find, intend, open_accounts
+from settlements.gas.node import GasNode, note_answer
+from settlements.gas.shares import has_open, refuse_failing, refuse_greedy
+from settlements.gas.upkeep import send_first
+from settlements.models import GasTransaction
+from settlements.states import Purpose
 from wallets.chains.evm.authorizations import contracts
-from wallets.chains.evm.authorizations.contracts import Call
+from wallets.chains.evm.authorizations.contracts import Call, RevertedError
+from wallets.chains.evm.authorizations.terms import TransferAuthorization
 from wallets.chains.rpc.pool import RpcPool
+
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 402))"
+
+
+class BusyPayerError(NoGasError):
+    """Something else that this payer signed is on its way: its balance may not cover both."""
+
+
+class _OneAnswer(GasNode):
+    """Nodes that are asked for gas prices once."""
+
+    def __init__(self, pool: RpcPool) -> None:
+        super().__init__(pool)
+        self._prices: Prices | None = None
+
+    def prices(self) -> Prices:
+        """Return the gas prices that were told first."""
+        if self._prices is None:
+            self._prices = super().prices()
+        return self._prices
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """What a transfer is sent for: the ledger's `reference`, and the merchant in whose part of the gas it counts.
+
+    With `is_alone` nothing is sent while another one of the payer is on its way, nor just after several failed: for payers
+    whom nobody knows. `keep` stores the transaction with the caller's row, and `withdrawn` that nothing was sent after all.
+    """
+
+    merchant_id: int
+    reference: str
+    keep: Callable[[GasTransaction], object] = lambda _: None
+    withdrawn: Callable[[], object] = lambda: None
+    is_alone: bool = False
+
+
+def relay(signed: TransferAuthorization, cause: Relay, *, pool: RpcPool, now: datetime) -> GasTransaction:
+    """Rehearse, store and send a signed transfer of one of our tokens; return its transaction. Idempotent by reference.
+
+    Raises RevertedError if it would fail, NoGasError if our gas is not spent on it now, and ChainError. Then nothing was sent; if
+    a node may have it all the same, it is stored, and `tend` resends it.
+    """
+    chain, node = signed.spec.name, _OneAnswer(pool)
+    made = find(Purpose.RELAY, cause.reference)
+    if made is not None:
+        cause.keep(made)
+        return made
+    call = signed.call()
+    refuse_strange(signed, call)
+    if cause.is_alone:
+        refuse_failing(chain, signed.payer, now=now)
+    gas = gas_for(pool, call)
+    refuse_greedy(cause.merchant_id, chain, payment=most_cost(chain, gas, node=node), now=now)
+    expect_gas(chain, gas, node=node, now=now)
+    made, is_new = _store(signed, cause, GasCall(call.to, call.data, gas), node=node, now=now)
+    cause.keep(made)
+    if is_new:
+        attempt = made.attempts.order_by("-number")[0]
+        note_answer(attempt, send_first(attempt, node=node, withdrawn=cause.withdrawn, now=now), now=now)
+    return made
+
+
+def _store(
+    signed: TransferAuthorization, cause: Relay, call: GasCall, *, node: GasNode, now: datetime
+) -> tuple[GasTransaction, bool]:
+    """Store the transaction; return whether it is new. Raises BusyPayerError, NoGasError, ChainError."""
+    chain = signed.spec.name
+    # Here, so that the database transaction below waits for no node.
+    open_accounts(chain, node=node)
+    with transaction.atomic():
+        if cause.is_alone:
+            lock_payer(chain, signed.token, signed.payer)
+            # Another request may have sent the same one meanwhile.
+            if made := find(Purpose.RELAY, cause.reference):
+                return made, False
+            if has_open(chain, signed.payer):
+                raise BusyPayerError(f"another payment of this payer is on its way on {chain}")
+        made = intend(
+            chain,
+            call,
+            purpose=Purpose.RELAY,
+            reference=cause.reference,
+            node=node,
+            now=now,
+            expires_at=datetime.fromtimestamp(signed.valid_before, UTC),
+            signed_by=Signer(cause.merchant_id, signed.payer),
+        )
+    return made, True
+
+
+def lock_payer(chain: str, token: str, payer: str) -> None:
+    """Let one request at a time decide about a payer's money in a token, until the end of this database transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, [f"{chain}:{token}:{payer}"])
+
+
+def refuse_strange(signed: TransferAuthorization, call: Call) -> None:
+    """Refuse calls of anything but our tokens: one to an address without code would succeed, and move nothing.
+
+    Raises RevertedError.
+    """
+    if call.to not in {token.address for token in signed.spec.accepted_tokens}:
+        raise RevertedError("reverted: this contract is none of ours")
 
 
 def gas_for(pool: RpcPool, call: Call) -> int:
-    """Return a call's gas limit. Raises RevertedError if the maximum is not enough, ChainError."""
+    """Return a call's gas limit. Raises RevertedError if it fails or the maximum is not enough, ChainError."""
     return contracts.gas_for(pool, call, sender=estimating_account(call.to))
+
+
+def most_cost(chain: str, gas: int, *, node: GasNode) -> int:
+    """Return what a transaction with so much gas costs at most, in wei; 0 if gas is too dear for any. Raises ChainError."""
+    fees = first_fees(node.prices(), most=gas_policy(chain).max_fee)
+    # The ledger refuses if gas is too expensive for any payment.
+    return gas * fees.max_fee if fees else 0
 
 
 def estimating_account(otherwise: str) -> str:

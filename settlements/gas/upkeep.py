@@ -130,6 +130,9 @@ def _withdraw(attempt: GasAttempt, answer: Sending, prices: Prices | None, now: 
     if not (is_new and is_untouched):
         return False
     GasAttempt.objects.filter(pk=attempt.pk).update(error=answer.value)
+    # What our own account lacks is no merchant's or payer's fault.
+    made.merchant_id, made.payer = None, ""
+    made.save(update_fields=["merchant", "payer"])
     # Coin that is missing for these fees is missing for higher ones too.
     _empty(made, newest, prices if answer is Sending.UNDERPRICED else None, now)
     return True

@@ -10,16 +10,26 @@ from decimal import Decimal
 from threading import Lock
 from typing import Any, Final
 
-from cachetools import TTLCache, cached
-from django.conf import settings
+from cachetools import TTLCache
 from django.db import connection
 from django.db.models import Q
 
 from accounts.states import Mode
 from gateway.core.api.rate_limits import Limit, hit
 from settlements.errors import NoGasError
-from settlements.gas.fees import gas_policy
+from settlements.gas import shares
 from settlements.gas.ledger import COSTS
+from settlements.gas.relay import lock_payer
+from settlements.gas.shares import (
+    DAY,
+    DEAR_PART,
+    HOUR,
+    MOST_COUNTED,
+    WINDOW,
+    FailedCosts,
+    StrangersFailedError,
+    minutes_to_wait,
+)
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
 from x402.exact import reasons
@@ -30,7 +40,6 @@ from x402.states import AuthorizationState, PaymentStatus
 
 # Older settlements are included in every node's balance.
 _FRESH: Final = timedelta(minutes=1)
-_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 402))"
 # The payer's sent payments in the same token that its balance may not include yet, and what those above a height take.
 # Those in no block are above any. In two parts, each with its index: a machine may have paid a million times.
 _OTHERS: Final = """
@@ -46,24 +55,6 @@ _OTHERS: Final = """
     WHERE other.id <> %(own)s
 """
 
-FREE_FAILURES: Final = 1
-"""How many of a payer's authorisations may fail on the chain per hour, at our cost, before the payer has to wait."""
-
-LONGEST_WAIT: Final = timedelta(minutes=15)
-"""The maximum wait: it is a minute after the first failure above the limit, and doubles with each further one."""
-
-WINDOW: Final = timedelta(minutes=10)
-FAILED_PART: Final = 300
-"""Failures of one merchant's payers within WINDOW may cost at most this fraction of its share of a day's gas."""
-
-FAILED_LEAST: Final = 4
-"""If gas is expensive, failures may cost this many payments, while the day's cost at most DEAR_PART of the share."""
-
-DEAR_PART: Final = 4
-
-OPEN_PART: Final = 4
-"""Payments in progress of one merchant's payers may cost at most this fraction of its share: all of them may fail."""
-
 VERIFYING: Final = 4
 """One of this many requests to a chain's nodes may begin a verification, which sends two to five, like a look-up."""
 
@@ -74,11 +65,6 @@ Settlements that start late in one minute are counted with those of the next.
 """
 
 _LEAST_A_MINUTE: Final = 6
-_DAY: Final = timedelta(days=1)
-_HOUR: Final = timedelta(hours=1)
-_MOST_COUNTED: Final = 10
-
-_Asked = tuple[str, datetime]
 
 FundedBy = Callable[[str], str]
 """Returns the account that last sent a payer the token, within about an hour; "" if none did. Raises ChainError."""
@@ -123,8 +109,7 @@ def refuse_overdrawn(row: Authorization, balance: Balance | None, *, now: dateti
 
 
 def _lock(row: Authorization) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK, [f"{row.chain}:{row.token}:{row.payer}"])
+    lock_payer(row.chain, row.token, row.payer)
 
 
 def _others(row: Authorization, now: datetime, height: int) -> tuple[int, int]:
@@ -143,21 +128,18 @@ def _others(row: Authorization, now: datetime, height: int) -> tuple[int, int]:
     return number, int(promised)
 
 
-_COST_OF: Final = f"""
+# Of payers who had paid the merchant before.
+_KNOWN_FAILED: Final = f"""
     SELECT {COSTS}
     FROM settlements_gastransaction t JOIN x402_authorization z ON z.transaction_id = t.id
     JOIN settlements_gasaccount g ON g.id = t.account_id
     WHERE z.merchant_id = %s AND g.chain = %s AND t.created_at >= %s::timestamptz AND t.state <> 'dropped'
+      AND z.state = 'failed' AND EXISTS (
+        SELECT 1 FROM x402_payment p
+        WHERE p.mode = 'live' AND p.payer = z.payer AND p.merchant_id = z.merchant_id AND p.chain = z.chain
+          AND p.verified_at < z.created_at
+    )
 """  # noqa: S608 - only our own text is put in
-_GOOD: Final = f"{_COST_OF} AND z.state <> 'failed'"
-_FAILED: Final = f"{_COST_OF} AND z.state = 'failed'"
-_OPEN: Final = f"{_COST_OF} AND z.state = 'sent'"
-# Of payers who had paid the merchant before.
-_KNOWN_FAILED: Final = f"""{_FAILED} AND EXISTS (
-    SELECT 1 FROM x402_payment p
-    WHERE p.mode = 'live' AND p.payer = z.payer AND p.merchant_id = z.merchant_id AND p.chain = z.chain
-      AND p.verified_at < z.created_at
-)"""  # noqa: S608 - only our own text is put in
 # Dropped and cancelled transactions were not the payer's fault.
 _FAILED_AT: Final = """
     SELECT z.created_at
@@ -171,28 +153,27 @@ _FAILED_AT: Final = """
 
 
 def refuse_greedy(stranger: "Stranger", *, payment: int, now: datetime) -> None:
-    """Raise NoGasError if a merchant used up its share of a day's gas (GAS_MERCHANT_SHARE), or its payers just failed.
+    """Raise NoGasError as `shares.refuse_greedy`, except for payers who paid before or have nothing to do with the failed ones.
 
-    `payment` is the maximum cost of this one, in wei. Failures are limited separately, by `refuse_failed`.
+    `payment` is the maximum cost of this one, in wei.
     """
     merchant_id, chain = stranger.merchant_id, stranger.request.spec.name
-    share = Decimal(settings.GAS_MERCHANT_SHARE) * gas_policy(chain).daily
-    good, failed = _of_a_day(merchant_id, chain, now)
-    if good > share:
-        raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
-    # The sweep finishes open payments that are older.
-    asked = ((_FAILED, now - WINDOW), (_OPEN, now - _DAY))
-    lately, open_now = _sums(merchant_id, chain, asked)
-    costs = FailedCosts(day=max(failed, lately), lately=lately, open=open_now, payment=payment)
     try:
-        refuse_failed(costs, share, chain)
-    except StrangersFailedError:
+        shares.refuse_greedy(merchant_id, chain, payment=payment, now=now)
+    except StrangersFailedError as error:
+        if error.costs is None or error.share is None:
+            raise
         if not is_known_payer(stranger, now=now):
-            stranger.refuse_related(costs, share, now=now)
+            stranger.refuse_related(error.costs, error.share, now=now)
             return
-        asked = ((_KNOWN_FAILED, now - _DAY), (_KNOWN_FAILED, now - WINDOW))
-        known, _ = _sums(merchant_id, chain, asked)
-        refuse_known(known, share, chain)
+        refuse_known(_known_failed(merchant_id, chain, now - DAY), error.share, chain)
+
+
+def _known_failed(merchant_id: int, chain: str, since: datetime) -> int:
+    """Return what payments of payers who had paid before cost that failed since then, in wei."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN_FAILED, [merchant_id, chain, since])
+        return int(cursor.fetchone()[0])
 
 
 def is_known_payer(payer: "Stranger", *, now: datetime) -> bool:
@@ -211,48 +192,6 @@ def refuse_known(failed: int, share: Decimal, chain: str) -> None:
     """Raise NoGasError if failures of payers who had paid before cost a quarter of the merchant's share in a day."""
     if failed * DEAR_PART > share:
         raise NoGasError(f"too many payments of known payers failed on {chain}")
-
-
-class StrangersFailedError(NoGasError):
-    """Payments of a merchant's payers failed just now, so that nothing is sent for a payer who did not pay before."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedCosts:
-    """The cost of a merchant's failed payments within a day and within WINDOW, and the maximum cost of open ones.
-
-    `payment` is the maximum cost of the one to send.
-    """
-
-    day: int
-    lately: int
-    open: int
-    payment: int
-
-
-def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
-    """Raise NoGasError if a merchant's payers failed too much recently, or have too much in progress.
-
-    The limits of one merchant, as parts of its share of a day's gas:
-
-    - Open payments cost at most a quarter (OPEN_PART): all of them may fail, as a first wave.
-    - Failures within WINDOW cost at most a 300th (FAILED_PART). After failures of that cost, open payments count as failed for
-      a day, so that ten minutes cost a 300th or one payment, and the day half a share.
-    - Where gas is expensive, a few payments cost more than a 300th. They may fail (FAILED_LEAST payments) until the day's
-      failures cost a quarter (DEAR_PART).
-
-    So one merchant's failures cost at most three quarters of its share a day, or the quarter and one payment in ten minutes,
-    except for payments judged at the same moment. Once the chain's gas of the day (GAS_DAILY_COINS) is spent, nothing is sent at
-    all. Honest payers wait for minutes, never for a day.
-    """
-    part = share / FAILED_PART
-    few = min(Decimal(FAILED_LEAST * costs.payment), share / DEAR_PART - costs.day)
-    most = max(part, few)
-    doubted = costs.open if costs.day > part else 0
-    if costs.lately + doubted > most:
-        raise StrangersFailedError(f"too many payments of the merchant failed on {chain} just now")
-    if costs.open * OPEN_PART > share:
-        raise NoGasError(f"too many payments of the merchant are on their way on {chain}")
 
 
 def may_ask(share: int, merchant_id: int, spec: ChainSpec, *, now: datetime) -> bool:
@@ -277,38 +216,14 @@ def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
     """
     payer = (request.spec.name, request.token, request.signed.payer)
     with connection.cursor() as cursor:
-        cursor.execute(_FAILED_AT, [*payer, now - _HOUR, _MOST_COUNTED])
+        cursor.execute(_FAILED_AT, [*payer, now - HOUR, MOST_COUNTED])
         times = [moment for (moment,) in cursor]
-    if len(times) <= FREE_FAILURES:
-        return
-    wait = min(timedelta(minutes=2 ** (len(times) - FREE_FAILURES - 1)), LONGEST_WAIT)
-    left = times[0] + wait - now
-    if left > timedelta():
-        minutes = -(-left // timedelta(minutes=1))
+    if minutes := minutes_to_wait(times, now=now):
         raise RefusedPaymentError(
             reasons.TRANSACTION_FAILED,
             f"Payments of this payer failed on the chain. Try again in {minutes} minutes.",
             payer=request.signed.payer,
         )
-
-
-@cached(TTLCache(maxsize=10_000, ttl=10.0), key=lambda merchant_id, chain, now: (merchant_id, chain), lock=Lock())
-def _of_a_day(merchant_id: int, chain: str, now: datetime) -> tuple[int, int]:
-    """Return the cost in wei of a merchant's successful and failed transactions of the last day.
-
-    Cached: summing it up for each settlement is too slow.
-    """
-    return _sums(merchant_id, chain, ((_GOOD, now - _DAY), (_FAILED, now - _DAY)))
-
-
-def _sums(merchant_id: int, chain: str, asked: tuple[_Asked, _Asked]) -> tuple[int, int]:
-    """Return two sums of costs in one statement: each has its own condition and begins at its own moment."""
-    (first, begins), (second, since) = asked
-    parameters: list[Any] = [merchant_id, chain, begins, merchant_id, chain, since]
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT ({first}), ({second})", parameters)
-        one, other = cursor.fetchone()
-    return int(one), int(other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +267,7 @@ def _failed_payers(merchant_id: int, request: StandardRequest, now: datetime) ->
         merchant=merchant_id,
         chain=request.spec.name,
         state=AuthorizationState.FAILED,
-        created_at__gt=now - _HOUR,
+        created_at__gt=now - HOUR,
     )
     payers = rows.order_by("-created_at").values_list("payer", flat=True)[:_MOST_READ]
     return list(dict.fromkeys(payers))[:_MOST_COMPARED]

@@ -9,6 +9,8 @@ from django.db import IntegrityError, transaction
 from accounts.fees.service import CompletedPayment, charge
 from accounts.states import FeeKind, Mode
 from gateway.core.money import from_units
+from settlements.gas.node import note_outcome
+from settlements.states import Outcome
 from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind, TransferState
 from x402.exact import answers
@@ -38,22 +40,36 @@ def settle_row(row: Authorization, request: StandardRequest, executed: Executed,
     with transaction.atomic():
         reversed_ = _lock_reversed(row)
         locked = Authorization.objects.select_for_update(no_key=True).get(pk=row.pk)
-        if reversed_ is not None and locked.state != AuthorizationState.SETTLED:
-            _return_payment(locked, reversed_, request, executed, now)
-            return _answer_to(locked, row, request)
-        # Settled by others, and possibly removed by a reorg meanwhile: then the next look finds that.
-        if locked.payment_id is not None:
-            return _answer_to(locked, row, request)
-        # By now another request may have it, for another resource.
-        bought = replace(request, resource=locked.resource)
-        payer = Payer(locked.merchant_id, Mode.LIVE, bought)
-        payment = record(payer, executed, now=now)
-        if payment is None:
-            # Its money was already used by transaction hash.
-            return _end(locked, answers.used(request, tx_hash=executed.tx_hash))
-        locked.payment = payment
-        _settle(locked, request, executed)
+        answer = _settle_locked(locked, row, request, executed, reversed_, now=now)
+    _note_outcome(locked)
+    return answer
+
+
+def _settle_locked(
+    locked: Authorization,
+    row: Authorization,
+    request: StandardRequest,
+    executed: Executed,
+    reversed_: X402Payment | None,
+    *,
+    now: datetime,
+) -> dict[str, Any]:
+    if reversed_ is not None and locked.state != AuthorizationState.SETTLED:
+        _return_payment(locked, reversed_, request, executed, now)
         return _answer_to(locked, row, request)
+    # Settled by others, and possibly removed by a reorg meanwhile: then the next look finds that.
+    if locked.payment_id is not None:
+        return _answer_to(locked, row, request)
+    # By now another request may have it, for another resource.
+    bought = replace(request, resource=locked.resource)
+    payer = Payer(locked.merchant_id, Mode.LIVE, bought)
+    payment = record(payer, executed, now=now)
+    if payment is None:
+        # Its money was already used by transaction hash.
+        return _end(locked, answers.used(request, tx_hash=executed.tx_hash))
+    locked.payment = payment
+    _settle(locked, request, executed)
+    return _answer_to(locked, row, request)
 
 
 def fail_row(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +83,19 @@ def fail_row(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:
         is_settled = locked.state == AuthorizationState.SETTLED
         if is_settled or locked.tx_hash != row.tx_hash:
             raise TakenElsewhereError
-        return _end(locked, answer)
+        ended = _end(locked, answer)
+    _note_outcome(locked)
+    return ended
+
+
+def _note_outcome(row: Authorization) -> None:
+    """Tell the ledger what its transaction came to, after the row is written: it locks in another order."""
+    if row.transaction_id is None:
+        return
+    if row.state == AuthorizationState.SETTLED:
+        note_outcome(row.transaction_id, Outcome.DONE)
+    elif row.state == AuthorizationState.FAILED:
+        note_outcome(row.transaction_id, Outcome.FAILED)
 
 
 def record(payer: Payer, executed: Executed, *, now: datetime) -> X402Payment | None:

@@ -15,7 +15,9 @@ from localnet.anvil import Anvil, FundedAccount
 from localnet.authorizations import authorize
 from localnet.solana.node import Payment
 from localnet.tokens import mint, transfer
+from settlements.gas import shares
 from settlements.models import GasTransaction
+from settlements.states import Outcome
 from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import NAMES, body_of
 from tests.x402.exact.calls import settle, verify
@@ -144,7 +146,8 @@ def fail(rail: Rail, *failing: Any, settings: Any, monkeypatch: pytest.MonkeyPat
     for payer in failing:
         assert rail.settle(rail.body(payer))
     Authorization.objects.update(state=AuthorizationState.FAILED)
-    monkeypatch.setattr(quotas, "_of_a_day", quotas._of_a_day.__wrapped__)
+    GasTransaction.objects.update(outcome=Outcome.FAILED)
+    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
     quotas._funders.clear()
     share = 100 * rail.cost()
     settings.GAS_MERCHANT_SHARE = "0.1"
@@ -159,7 +162,7 @@ def test_failures_stop_their_payers_and_whom_the_same_account_funded(
     failing = [rail.payer(attacker)] * FAILURES if is_one_payer else [rail.payer(attacker) for _ in range(FAILURES)]
     known = rail.payer(attacker)
     assert pay(rail, known)
-    X402Payment.objects.update(verified_at=timezone.now() - quotas.WINDOW - timedelta(seconds=1))
+    X402Payment.objects.update(verified_at=timezone.now() - shares.WINDOW - timedelta(seconds=1))
     fail(rail, *failing, settings=settings, monkeypatch=monkeypatch)
     assert not pay(rail, failing[0])
     assert not pay(rail, rail.payer(attacker))
@@ -170,5 +173,7 @@ def test_failures_stop_their_payers_and_whom_the_same_account_funded(
     # Failures of such payers are bounded too.
     settings.GAS_MERCHANT_SHARE = "0.006"
     failed = Authorization.objects.filter(payer=Authorization.objects.latest("pk").payer)
+    made = list(failed.values_list("transaction", flat=True))
+    GasTransaction.objects.filter(pk__in=made).update(outcome=Outcome.FAILED)
     failed.update(state=AuthorizationState.FAILED, created_at=timezone.now() - timedelta(minutes=5))
     assert not pay(rail, known)

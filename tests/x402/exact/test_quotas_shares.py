@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.states import Mode
@@ -15,8 +16,9 @@ from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from localnet.tokens import mint
 from settlements.errors import NoGasError
+from settlements.gas import shares
 from settlements.models import GasTransaction
-from settlements.states import Purpose, TransactionState
+from settlements.states import Outcome, Purpose, TransactionState
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_wallet
 from tests.x402.exact.bodies import body_of
@@ -45,7 +47,7 @@ def pay(node: Anvil, client: ApiClient, usdc: str) -> dict[str, Any]:
 def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
     base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quotas, "_of_a_day", quotas._of_a_day.__wrapped__)
+    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
     assert pay(base_node, exact_seller, usdc)["success"]
     settings.GAS_MERCHANT_SHARE = "0"
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
@@ -103,14 +105,14 @@ def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once
     base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One payer's failure may be anybody's: the merchant's others are not to pay for many.
-    failures = quotas.FAILED_LEAST + 1
+    failures = shares.FAILED_LEAST + 1
     cost = attack(base_node, exact_seller, usdc, payers=failures)
-    share = cost * failures * quotas.FAILED_PART
+    share = cost * failures * shares.FAILED_PART
     give(settings, monkeypatch, share=share * 9 // 10)
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert GasTransaction.objects.count() == failures
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
-    GasTransaction.objects.update(created_at=timezone.now() - quotas.WINDOW)
+    GasTransaction.objects.update(created_at=timezone.now() - shares.WINDOW)
     assert pay(base_node, exact_seller, usdc)["success"]
 
 
@@ -119,11 +121,10 @@ def test_where_gas_is_dear_one_failed_payment_stops_no_other_and_leaves_no_queue
 ) -> None:
     """On Ethereum one payment may cost more than a 300th of a merchant's share."""
     cost = attack(base_node, exact_seller, usdc, payers=1)
-    give(settings, monkeypatch, share=cost * quotas.FAILED_PART // 2)
+    give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
     for _ in range(3):
         assert pay(base_node, exact_seller, usdc)["success"]
-        on_their_way = Authorization.objects.exclude(state=AuthorizationState.FAILED)
-        on_their_way.update(state=AuthorizationState.SENT)
+        turn(AuthorizationState.SENT, Authorization.objects.exclude(state=AuthorizationState.FAILED))
 
 
 def attack(node: Anvil, client: ApiClient, usdc: str, *, payers: int) -> int:
@@ -133,15 +134,32 @@ def attack(node: Anvil, client: ApiClient, usdc: str, *, payers: int) -> int:
         mint(node, usdc, other.address, UNITS)
         told = authorize(node, pay_to_of(client), UNITS, account=other)
         assert settle(client, body_of(told, usdc))["success"]
-    Authorization.objects.update(state=AuthorizationState.FAILED)
+    turn(AuthorizationState.FAILED, Authorization.objects.all())
     cost = int(GasTransaction.objects.latest("id").most_wei)
     GasTransaction.objects.update(cost_wei=cost)
     return cost
 
 
+OUTCOMES = {
+    AuthorizationState.SENT: Outcome.OPEN,
+    AuthorizationState.SETTLED: Outcome.DONE,
+    AuthorizationState.FAILED: Outcome.FAILED,
+}
+
+
+def turn(state: AuthorizationState, rows: QuerySet[Authorization]) -> None:
+    """Pretend that payments came to something else, as the ledger is told of it too."""
+    pks = list(rows.values_list("pk", flat=True))
+    chosen = Authorization.objects.filter(pk__in=pks)
+    GasTransaction.objects.filter(pk__in=list(chosen.values_list("transaction", flat=True))).update(
+        outcome=OUTCOMES[state]
+    )
+    chosen.update(state=state)
+
+
 def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     """Let the merchant spend so many wei a day."""
-    monkeypatch.setattr(quotas, "_of_a_day", quotas._of_a_day.__wrapped__)
+    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
     settings.GAS_MERCHANT_SHARE = "0.5"
     coins = Decimal(share * 2) / 10**18
     settings.GAS_DAILY_COINS = settings.GAS_DAILY_COINS | {"base": f"{coins:f}"}
@@ -154,7 +172,7 @@ def test_after_an_attack_of_failing_payers_an_honest_one_is_served_minutes_later
     cost = attack(base_node, exact_seller, usdc, payers=5)
     give(settings, monkeypatch, share=4 * cost)
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
-    long_ago = timezone.now() - quotas.WINDOW - timedelta(seconds=1)
+    long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
     GasTransaction.objects.update(created_at=long_ago)
     assert pay(base_node, exact_seller, usdc)["success"]
     assert pay(base_node, exact_seller, usdc)["success"]
@@ -165,15 +183,14 @@ def test_what_is_on_its_way_after_an_attack_counts_as_failed_until_it_did_not(
 ) -> None:
     """Else each wave could be as large as the first."""
     cost = attack(base_node, exact_seller, usdc, payers=3)
-    long_ago = timezone.now() - quotas.WINDOW - timedelta(seconds=1)
+    long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
     GasTransaction.objects.update(created_at=long_ago)
-    give(settings, monkeypatch, share=cost * quotas.FAILED_PART // 2)
-    for _ in range(quotas.FAILED_LEAST + 1):
+    give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
+    for _ in range(shares.FAILED_LEAST + 1):
         assert pay(base_node, exact_seller, usdc)["success"]
-    open_ones = Authorization.objects.filter(state=AuthorizationState.SETTLED)
-    open_ones.update(state=AuthorizationState.SENT)
+    turn(AuthorizationState.SENT, Authorization.objects.filter(state=AuthorizationState.SETTLED))
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
-    Authorization.objects.filter(state=AuthorizationState.SENT).update(state=AuthorizationState.SETTLED)
+    turn(AuthorizationState.SETTLED, Authorization.objects.filter(state=AuthorizationState.SENT))
     assert pay(base_node, exact_seller, usdc)["success"]
 
 
@@ -183,11 +200,11 @@ def test_only_a_quarter_of_the_share_is_on_its_way_at_once(
     assert pay(base_node, exact_seller, usdc)["success"]
     cost = int(GasTransaction.objects.get().most_wei)
     GasTransaction.objects.update(cost_wei=cost)
-    give(settings, monkeypatch, share=cost * quotas.OPEN_PART - 1)
-    Authorization.objects.update(state=AuthorizationState.SENT)
+    give(settings, monkeypatch, share=cost * shares.OPEN_PART - 1)
+    turn(AuthorizationState.SENT, Authorization.objects.all())
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
-    Authorization.objects.update(state=AuthorizationState.SETTLED)
+    turn(AuthorizationState.SETTLED, Authorization.objects.all())
     assert pay(base_node, exact_seller, usdc)["success"]
 
 
@@ -199,8 +216,8 @@ def failed_in_a_day(payment: int) -> int:
     failed: list[tuple[int, int]] = []
     for minute in range(24 * 60):
         spent = 0
-        window = minute - int(quotas.WINDOW / timedelta(minutes=1))
-        costs = quotas.FailedCosts(
+        window = minute - int(shares.WINDOW / timedelta(minutes=1))
+        costs = shares.FailedCosts(
             day=sum(cost for _, cost in failed),
             lately=sum(cost for at, cost in failed if at > window),
             open=0,
@@ -208,7 +225,7 @@ def failed_in_a_day(payment: int) -> int:
         )
         with suppress(NoGasError):
             while True:
-                quotas.refuse_failed(replace(costs, open=spent), SHARE, "base")
+                shares.refuse_failed(replace(costs, open=spent), SHARE, "base")
                 spent += payment
         failed.append((minute, spent))
     return sum(cost for _, cost in failed)
@@ -221,8 +238,8 @@ def test_failures_of_a_whole_day_cost_three_quarters_of_the_share_at_most() -> N
 @pytest.mark.parametrize("part", [50, 100, 300, 1_000])
 def test_where_gas_is_dear_they_cost_a_quarter_and_one_payment_in_ten_minutes(part: int) -> None:
     payment = int(SHARE) // part
-    windows = int(timedelta(days=1) / quotas.WINDOW)
-    in_ten_minutes = SHARE / quotas.FAILED_PART + payment
+    windows = int(timedelta(days=1) / shares.WINDOW)
+    in_ten_minutes = SHARE / shares.FAILED_PART + payment
     most = SHARE / 4 + payment + windows * in_ten_minutes
     assert failed_in_a_day(payment) <= most
 

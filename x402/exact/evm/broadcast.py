@@ -11,8 +11,8 @@ from django.db import transaction
 
 from settlements.gas import relay
 from settlements.gas.balances import expect_gas
-from settlements.gas.fees import Prices, first_fees, gas_policy
-from settlements.gas.ledger import GasCall, intend
+from settlements.gas.fees import Prices
+from settlements.gas.ledger import GasCall, Signer, intend
 from settlements.gas.node import UNPAYABLE, GasNode, GasReceipt, broadcast, find_receipt
 from settlements.gas.upkeep import empty, has_expired, note_refusal, send_first
 from settlements.models import GasAttempt, GasTransaction
@@ -80,9 +80,7 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
     gas = relay.gas_for(pool_of(spec), call)
     node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas)
     # Asked for here, so that the ledger's transaction below waits for no node.
-    fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
-    # The ledger refuses if gas is too expensive for any payment.
-    most_wei = gas * fees.max_fee if fees else 0
+    most_wei = relay.most_cost(spec.name, gas, node=node)
     stranger = _stranger(row.merchant_id, request)
     refuse_greedy(stranger, payment=most_wei, now=clock())
     must_ask = must_ask_balance(row, now=clock())
@@ -106,8 +104,7 @@ def expect_gas_for(merchant_id: int, request: StandardRequest, *, now: datetime)
     """Raise NoGasError if `send` would refuse a payment of this merchant for its gas. Raises ChainError."""
     spec, node = request.spec, gas_node_of(request.spec)
     expect_gas(spec.name, contracts.USUAL_GAS, node=node, now=now)
-    fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
-    most_wei = contracts.USUAL_GAS * fees.max_fee if fees else 0
+    most_wei = relay.most_cost(spec.name, contracts.USUAL_GAS, node=node)
     refuse_greedy(_stranger(merchant_id, request), payment=most_wei, now=now)
 
 
@@ -131,6 +128,7 @@ def _write(
             node=gas_node_of(request.spec),
             now=now,
             expires_at=_end_of(request),
+            signed_by=Signer(row.merchant_id, row.payer),
         )
         return adopt(row, made, now=now)
 

@@ -18,6 +18,7 @@ from accounts.states import Mode
 from settlements.errors import NoGasError
 from settlements.gas.fees import daily_coins
 from settlements.gas.keys import solana_gas_keys
+from settlements.gas.shares import WINDOW, FailedCosts, StrangersFailedError, refuse_failed
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.family import ChainFamily
 from wallets.chains.solana.family import SOLANA_FAMILY
@@ -27,18 +28,7 @@ from x402.exact import reasons as common
 from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
 from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
-from x402.exact.quotas import (
-    WINDOW,
-    Balance,
-    FailedCosts,
-    Stranger,
-    StrangersFailedError,
-    is_known_payer,
-    must_ask_balance,
-    refuse_failed,
-    refuse_known,
-    refuse_overdrawn,
-)
+from x402.exact.quotas import Balance, Stranger, is_known_payer, must_ask_balance, refuse_known, refuse_overdrawn
 from x402.exact.records import fail_row, settle_row
 from x402.exact.solana import reasons, transfers
 from x402.exact.solana.nodes import SolanaNodes, nodes_of

@@ -1,0 +1,153 @@
+"""Signed transfers are sent once each, within the merchant's part of the gas, and one of an unknown payer at a time."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import Merchant
+from localnet.anvil import Anvil
+from localnet.tokens import balance_of
+from settlements.errors import NoGasError
+from settlements.gas import shares
+from settlements.gas.node import gas_node
+from settlements.gas.relay import BusyPayerError, Relay
+from settlements.gas.shares import (
+    FREE_FAILURES,
+    LONGEST_WAIT,
+    PayerFailedError,
+    has_open,
+    minutes_to_wait,
+    refuse_failing,
+    refuse_greedy,
+)
+from settlements.gas.upkeep import tend
+from settlements.models import GasTransaction
+from settlements.states import Outcome, Purpose, TransactionState
+from tests.factories import make_merchant
+from tests.settlements.gas.relays import elsewhere, send, signed_transfer
+from wallets.chains.evm.authorizations.contracts import RevertedError
+
+pytestmark = pytest.mark.django_db
+
+UNITS = 10_000
+SHOP = "0x" + "41" * 20
+
+
+def tend_all() -> None:
+    with gas_node("base") as node:
+        tend("base", node=node, now=timezone.now())
+
+
+@pytest.fixture
+def counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sum of a day is remembered."""
+    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
+
+
+def test_what_was_signed_is_sent_once_and_the_ledger_knows_for_whom(
+    base_node: Anvil, usdc: str, merchant: Merchant
+) -> None:
+    signed = signed_transfer(base_node, SHOP, UNITS)
+    kept: list[int] = []
+    cause = Relay(merchant.pk, "one", keep=lambda made: kept.append(made.pk))
+    made = send(signed, cause)
+    assert send(signed, cause).pk == made.pk
+    assert kept == [made.pk, made.pk]
+    assert balance_of(base_node, usdc, SHOP) == UNITS
+    assert (made.merchant_id, made.payer, made.purpose) == (merchant.pk, signed.payer, Purpose.RELAY)
+    assert made.expires_at == datetime.fromtimestamp(signed.valid_before, UTC)
+    assert made.outcome == Outcome.OPEN
+    tend_all()
+    made.refresh_from_db()
+    assert (made.outcome, made.succeeded) == (Outcome.DONE, True)
+
+
+def test_no_other_contract_than_our_tokens_is_called(base_node: Anvil, usdc: str, merchant: Merchant) -> None:
+    signed = elsewhere(signed_transfer(base_node, SHOP, UNITS), "0x" + "42" * 20)
+    with pytest.raises(RevertedError, match="none of ours"):
+        send(signed, Relay(merchant.pk, "one"))
+    assert not GasTransaction.objects.exists()
+
+
+def test_what_the_token_refuses_costs_nothing(base_node: Anvil, usdc: str, merchant: Merchant) -> None:
+    signed = signed_transfer(base_node, SHOP, UNITS, account=base_node.accounts[8])
+    with pytest.raises(RevertedError):
+        send(signed, Relay(merchant.pk, "one"))
+    assert not GasTransaction.objects.exists()
+
+
+def test_an_unknown_payer_has_one_on_its_way(base_node: Anvil, usdc: str, merchant: Merchant) -> None:
+    base_node.set_automine(False)
+    first, second = (signed_transfer(base_node, SHOP, UNITS) for _ in range(2))
+    send(first, Relay(merchant.pk, "one", is_alone=True))
+    assert has_open("base", first.payer)
+    with pytest.raises(BusyPayerError):
+        send(second, Relay(merchant.pk, "two", is_alone=True))
+    # The same one, and one of a merchant's own wallet, are no question of trust.
+    send(first, Relay(merchant.pk, "one", is_alone=True))
+    assert GasTransaction.objects.count() == 1
+    base_node.set_automine(True)
+    base_node.mine()
+    tend_all()
+    assert not has_open("base", first.payer)
+    send(second, Relay(merchant.pk, "two", is_alone=True))
+    assert balance_of(base_node, usdc, SHOP) == 2 * UNITS
+
+
+def test_a_payer_whose_transfers_failed_waits(base_node: Anvil, usdc: str, merchant: Merchant) -> None:
+    now = timezone.now()
+    for number in range(FREE_FAILURES + 1):
+        signed = signed_transfer(base_node, SHOP, UNITS)
+        send(signed, Relay(merchant.pk, f"failed-{number}"))
+    refuse_failing("base", signed.payer, now=now)
+    GasTransaction.objects.update(outcome=Outcome.FAILED, created_at=now)
+    with pytest.raises(PayerFailedError) as caught:
+        send(signed_transfer(base_node, SHOP, UNITS), Relay(merchant.pk, "next", is_alone=True), now=now)
+    assert caught.value.minutes == 1
+    # Neither what nobody mined nor what was emptied was the payer's fault.
+    for changed in ({"state": TransactionState.DROPPED}, {"purpose": Purpose.CANCEL}):
+        first = GasTransaction.objects.order_by("pk")[:1]
+        before = GasTransaction.objects.filter(pk__in=first).values(*changed).get()
+        GasTransaction.objects.filter(pk__in=first).update(**changed)
+        refuse_failing("base", signed.payer, now=now)
+        GasTransaction.objects.filter(pk__in=first).update(**before)
+    refuse_failing("base", signed.payer, now=now + timedelta(minutes=1, seconds=1))
+
+
+@pytest.mark.parametrize(("failures", "minutes"), [(0, 0), (1, 0), (2, 1), (3, 2), (5, 8), (9, 15)])
+def test_each_further_failure_doubles_the_wait(failures: int, minutes: int) -> None:
+    now = timezone.now()
+    assert minutes_to_wait([now] * failures, now=now) == minutes
+    assert minutes_to_wait([now] * failures, now=now + LONGEST_WAIT) == 0
+
+
+@pytest.mark.usefixtures("counted_anew")
+def test_a_merchants_share_counts_whatever_was_sent_for_it(
+    base_node: Anvil, usdc: str, merchant: Merchant, settings: Any
+) -> None:
+    made = send(signed_transfer(base_node, SHOP, UNITS), Relay(merchant.pk, "one"))
+    GasTransaction.objects.update(outcome=Outcome.DONE)
+    settings.GAS_MERCHANT_SHARE = "0.5"
+    settings.GAS_DAILY_COINS = {"base": f"{Decimal(int(made.most_wei)) * 2 / 10**18 - Decimal(1) / 10**18:f}"}
+    now, other = timezone.now(), make_merchant("Other")
+    for purpose in (Purpose.RELAY, Purpose.X402):
+        GasTransaction.objects.update(purpose=purpose)
+        with pytest.raises(NoGasError, match="share"):
+            refuse_greedy(merchant.pk, "base", payment=1, now=now)
+    refuse_greedy(other.pk, "base", payment=1, now=now)
+    refuse_greedy(merchant.pk, "base", payment=1, now=now + timedelta(days=1, seconds=1))
+
+
+@pytest.mark.usefixtures("counted_anew")
+def test_what_our_own_account_lacked_is_nobodys_failure(base_node: Anvil, usdc: str, merchant: Merchant) -> None:
+    signed = signed_transfer(base_node, SHOP, UNITS)
+    holder = base_node.accounts[3]
+    send(signed, Relay(merchant.pk, "one"))
+    base_node.rpc("anvil_setBalance", holder.address, "0x1")
+    with pytest.raises(NoGasError):
+        send(signed_transfer(base_node, SHOP, UNITS), Relay(merchant.pk, "two"))
+    empty = GasTransaction.objects.filter(purpose=Purpose.CANCEL)
+    assert {(one.merchant_id, one.payer) for one in empty} <= {(None, "")}
