@@ -15,9 +15,12 @@ from checkouts import schemas
 from checkouts.creation.forms import notices_of, parse_choice, parse_create
 from checkouts.creation.references import METADATA_KEYS
 from checkouts.creation.service import create_checkout
+from checkouts.gas_free.rules import takes_free
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.escrow import release_escrow
+from checkouts.models import Checkout
 from checkouts.options import available_chains, check_choice, chosen_option
+from checkouts.page.transactions import parse_signed, prepare_transaction, send_signed
 from checkouts.reservations import choose_exact_amount
 from checkouts.selectors import (
     checkout_object,
@@ -43,6 +46,7 @@ LIST = Limit("checkouts.list", 30)
 CHOOSE = Limit("checkouts.options", 60)
 CANCEL = Limit("checkouts.cancel", 60)
 RELEASE = Limit("checkouts.release", 60)
+AUTHORIZE = Limit("checkouts.authorization", 60)
 ADVANCE = Limit("checkouts.advance", 60)
 
 
@@ -57,6 +61,7 @@ class CheckoutViewSet(ApiViewSet):
         "cancel": Scope.CHECKOUTS_WRITE,
         "release": Scope.ESCROW_RELEASE,
         "choose": Scope.CHECKOUTS_WRITE,
+        "authorization": Scope.CHECKOUTS_WRITE,
     }
     limits: ClassVar = {
         "create": CREATE,
@@ -65,6 +70,7 @@ class CheckoutViewSet(ApiViewSet):
         "cancel": CANCEL,
         "release": RELEASE,
         "choose": CHOOSE,
+        "authorization": AUTHORIZE,
     }
 
     @extend_schema(
@@ -95,7 +101,9 @@ class CheckoutViewSet(ApiViewSet):
         body = checkout_object(created.row)
         # Creation reserves nothing, but a repeated request may find an exact amount reserved since the first.
         reserved = None if created.is_new else reserved_amount(created.row, now=now)
-        body["available_chains"] = available_chains(created.row, reserved=reserved, now=now)
+        body["available_chains"] = available_chains(
+            created.row, reserved=reserved, now=now, takes_free=takes_free(principal.merchant_id)
+        )
         body["notices"] = notices_of(sent, wanted)
         return Response(body, status=201 if created.is_new else 200)
 
@@ -197,7 +205,33 @@ class CheckoutViewSet(ApiViewSet):
         now = timezone.now()
         needs_amount = check_choice(row, choice, now=now)
         reserved = choose_exact_amount(row.id, now=now) if needs_amount else None
-        return Response(chosen_option(row, choice, reserved=reserved))
+        is_free = takes_free(principal.merchant_id)
+        return Response(chosen_option(row, choice, reserved=reserved, takes_free=is_free))
+
+    @extend_schema(
+        operation_id="authorizePayment",
+        tags=["Checkouts"],
+        request=schemas.PaymentAuthorization,
+        responses={200: schemas.AuthorizedPayment, **schemas.errors(400, 401, 404, 409, 413, 415, 429)},
+    )
+    @action(detail=True, methods=["post"])
+    def authorization(self, request: Request, checkout_id: str) -> Response:
+        """Pay without a network fee.
+
+        For your own payment page, where an option says `gasFree`. Send `{chain, account}`: the answer is what the payer's wallet
+        signs, and a ticket. Send `{ticket, signature}`: Florin sends the transfer to the checkout's own address, and pays the network.
+        A repeat answers the same transaction. The checkout is paid as by any transfer, once the network shows it.
+
+        409 `gas_free_unavailable`: let the payer send the option's payment. `payment_pending`: one is on its way; wait for the
+        checkout. `funds_insufficient`: the account holds less. With test keys nothing is sent, and the scenario goes on.
+        """
+        principal, sent = principal_of_request(request), json_body(request)
+        row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        checkout = Checkout.objects.select_related("merchant").get(pk=row.id)
+        now = timezone.now()
+        if "ticket" in sent or "signature" in sent:
+            return Response(send_signed(checkout, parse_signed(sent), now=now))
+        return Response(prepare_transaction(checkout, {**sent, "free": True}, now=now))
 
 
 class TestClockViewSet(ApiViewSet):

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from checkouts.amounts import exact_units
+from checkouts.gas_free.rules import may_be_free
 from checkouts.inputs import OptionChoice
 from checkouts.models import AmountReservation, Checkout
 from checkouts.payloads import remaining_units, status_text
@@ -19,15 +20,20 @@ from wallets.networks import chain_spec
 
 
 def available_chains(
-    checkout: AnyCheckout, *, reserved: AmountReservation | None, now: datetime
+    checkout: AnyCheckout, *, reserved: AmountReservation | None, now: datetime, takes_free: bool = False
 ) -> list[dict[str, Any]]:
     """Return every option offered, sorted by priority; each shows its first token's payment.
 
+    With `takes_free` options say where the buyer's network fee is paid.
     `reserved` is the exact amount held for what is due. Once the checkout takes no more money, no address is shown.
     """
     specs = sorted((chain_spec(name) for name in checkout.offers), key=lambda spec: spec.priority)
     shown = takes_money(checkout, now=now)
-    return [option(checkout, spec, token=None, reserved=reserved, is_payable=shown) for spec in specs]
+    told = [option(checkout, spec, token=None, reserved=reserved, is_payable=shown) for spec in specs]
+    if takes_free and shown:
+        for spec, one in zip(specs, told, strict=True):
+            _mark_free(one, checkout, spec, token=None, reserved=reserved)
+    return told
 
 
 def takes_money(checkout: AnyCheckout, *, now: datetime) -> bool:
@@ -90,6 +96,21 @@ def option(
     }
 
 
+def _mark_free(
+    told: dict[str, Any],
+    checkout: AnyCheckout,
+    spec: ChainSpec,
+    *,
+    token: str | None,
+    reserved: AmountReservation | None,
+) -> None:
+    """Say in an option that its payment may be sent for the payer. Elsewhere the field is absent, as in the specification."""
+    offer = checkout.offers[spec.name]
+    request = payment_request(checkout, spec, token or offer["tokens"][0], reserved=reserved)
+    if request is not None and may_be_free(request, is_allowed=True):
+        told["gasFree"] = True
+
+
 def payment_request(
     checkout: AnyCheckout, spec: ChainSpec, token: str, *, reserved: AmountReservation | None
 ) -> PaymentRequest | None:
@@ -136,6 +157,12 @@ def refuse_payment(checkout: AnyCheckout) -> NoReturn:
     raise ConflictError(f"The checkout is {status_text(checkout)} and takes no payment.")
 
 
-def chosen_option(checkout: AnyCheckout, choice: OptionChoice, *, reserved: AmountReservation | None) -> dict[str, Any]:
+def chosen_option(
+    checkout: AnyCheckout, choice: OptionChoice, *, reserved: AmountReservation | None, takes_free: bool = False
+) -> dict[str, Any]:
     """Return the filled option of a checked choice; an exact amount it needs is reserved already."""
-    return option(checkout, chain_spec(choice.chain), token=choice.token, reserved=reserved, is_payable=True)
+    spec = chain_spec(choice.chain)
+    told = option(checkout, spec, token=choice.token, reserved=reserved, is_payable=True)
+    if takes_free:
+        _mark_free(told, checkout, spec, token=choice.token, reserved=reserved)
+    return told

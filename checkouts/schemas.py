@@ -12,12 +12,14 @@ from wallets.states import TransferState
 __all__ = [
     "PAGE_PARAMETERS",
     "STATUSES",
+    "AuthorizedPayment",
     "ChainOption",
     "Checkout",
     "CheckoutList",
     "CreatedCheckout",
     "NewCheckout",
     "OptionChoice",
+    "PaymentAuthorization",
     "errors",
 ]
 
@@ -168,6 +170,31 @@ class ChainOption(s.Serializer[None]):
         allow_null=True,
         help_text="ERC-681, Solana Pay or ton:// link with token and amount. Null on Tron, which has no such standard.",
     )
+    gasFree = s.BooleanField(
+        required=False,
+        help_text="True where the payer may sign the transfer and Florin sends it, without a network fee for the payer:"
+        " `POST /checkouts/{id}/authorization`. Absent elsewhere.",
+    )
+
+
+class PaymentAuthorization(s.Serializer[None]):
+    """Body of `POST /checkouts/{id}/authorization`: `chain` and `account` first, then `ticket` and `signature`."""
+
+    chain = s.CharField(required=False, help_text="An offered chain with `gasFree`. Its first token is paid.")
+    account = s.CharField(required=False, help_text="The payer's address on it.")
+    ticket = s.CharField(required=False, help_text="As it was answered.")
+    signature = s.CharField(
+        required=False,
+        help_text="Of `typed_data` (`eth_signTypedData_v4`), in hexadecimal: 65 bytes, or what a contract wallet gives.",
+    )
+
+
+class AuthorizedPayment(s.Serializer[None]):
+    """What the payer signs, with its ticket; once it is signed, the transaction that was sent."""
+
+    typed_data = s.DictField(required=False, help_text="The object to sign (EIP-712).")
+    ticket = s.CharField(required=False, help_text="Send it back with the signature, within ten minutes.")
+    tx_hash = s.CharField(required=False, help_text="Empty with test keys, which send nothing.")
 
 
 class Notice(s.Serializer[None]):

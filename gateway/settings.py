@@ -386,8 +386,12 @@ GAS_KEYS_SOLANA = env.list("GAS_KEYS_SOLANA", default=[])
 GAS_MAX_GWEI = env.dict("GAS_MAX_GWEI", default={})
 GAS_DAILY_COINS = env.dict("GAS_DAILY_COINS", default={})
 GAS_LOW_COINS = env.dict("GAS_LOW_COINS", default={})
-# The share of a chain's daily gas that one merchant's signed payments (x402) may use.
+# The share of a chain's daily gas that may be used for what others signed for one merchant.
 GAS_MERCHANT_SHARE = env.str("GAS_MERCHANT_SHARE", default="0.5")
+# Chains on which buyers' payments are sent by our gas accounts, so that buyers pay no network fee; and by chain the lowest price
+# in USD for which that is done. The chain's facts give the defaults.
+GAS_FREE = env.list("GAS_FREE", default=[])
+GAS_FREE_LEAST_USD = env.dict("GAS_FREE_LEAST_USD", default={})
 
 # The assumed price of a coin in USD, to compare gas with the moved amount: no price feed is used.
 GAS_COIN_USD = env.dict("GAS_COIN_USD", default={})

@@ -7,8 +7,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from settlements.gas.keys import GasKeyError, gas_keys, solana_gas_keys
+from wallets.chains.registry import CHAINS
 
-_BY_CHAIN: Final = ("GAS_MAX_GWEI", "GAS_DAILY_COINS", "GAS_LOW_COINS", "GAS_COIN_USD")
+_BY_CHAIN: Final = ("GAS_MAX_GWEI", "GAS_DAILY_COINS", "GAS_LOW_COINS", "GAS_COIN_USD", "GAS_FREE_LEAST_USD")
 
 
 @register()
@@ -57,6 +58,21 @@ def limits_of_gas_are_amounts(**_: Any) -> list[CheckMessage]:
         )
         for name, amount in given
         if not _is_amount(amount)
+    ]
+
+
+@register()
+def free_chains_take_relays(**_: Any) -> list[CheckMessage]:
+    """Check that payments without a network fee are wanted only where that is possible; a misspelt chain would do nothing."""
+    possible = [facts.name for facts in CHAINS if facts.family.signs_transfers and facts.gas is not None]
+    return [
+        Error(
+            f"GAS_FREE: on {chain} no payment can be sent for its payer.",
+            hint=f"Write some of {', '.join(possible)}, with commas.",
+            id="settlements.E004",
+        )
+        for chain in settings.GAS_FREE
+        if chain not in possible
     ]
 
 

@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from settlements.gas.fees import COIN, gas_policy
 from settlements.models import BookCheck, GasAccount, GasTransaction, TroubledForwarder
-from settlements.states import ON_THEIR_WAY
+from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
+
+_MOST_LISTED: Final = 100
+_COST: Final = Coalesce("cost_wei", "most_wei")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,57 @@ def gas_health() -> list[GasHealth]:
         )
         for row in rows.order_by("chain", "address")
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class GasSpent:
+    """What transactions of one purpose cost on a chain, for one merchant; "" for several, or none."""
+
+    chain: str
+    purpose: Purpose
+    merchant: str
+    count: int
+    failed: int
+    coins: Decimal
+
+
+def gas_spent(*, since: datetime) -> list[GasSpent]:
+    """Return what was spent since then by chain, purpose and merchant, the most first; pending ones count with their maximum."""
+    failed = Q(succeeded=False) | Q(outcome=Outcome.FAILED)
+    rows = (
+        _sent(since)
+        .values("account__chain", "purpose", "merchant__name")
+        .annotate(count=Count("pk"), failed=Count("pk", filter=failed), wei=Sum(_COST))
+        .order_by("account__chain", "-wei")
+    )
+    return [
+        GasSpent(
+            chain=row["account__chain"],
+            purpose=Purpose(row["purpose"]),
+            merchant=row["merchant__name"] or "",
+            count=row["count"],
+            failed=row["failed"],
+            coins=row["wei"] / COIN,
+        )
+        for row in rows[:_MOST_LISTED]
+    ]
+
+
+def gas_costs(*, since: datetime) -> list[tuple[str, str, Decimal]]:
+    """Return what was spent since then by chain and purpose, in the chains' coins."""
+    rows = _sent(since).values_list("account__chain", "purpose").annotate(wei=Sum(_COST))
+    return [(chain, purpose, wei / COIN) for chain, purpose, wei in rows.order_by("account__chain", "purpose")]
+
+
+def _sent(since: datetime) -> QuerySet[GasTransaction]:
+    return GasTransaction.objects.filter(created_at__gte=since).exclude(state=TransactionState.DROPPED)
+
+
+def relays(*, since: datetime) -> list[tuple[str, str, int]]:
+    """Return how many signed transfers were sent since then, by chain and outcome."""
+    rows = GasTransaction.objects.filter(purpose=Purpose.RELAY, created_at__gte=since)
+    counted = rows.values_list("account__chain", "outcome").annotate(Count("pk"))
+    return list(counted.order_by("account__chain", "outcome"))
 
 
 def troubled_forwarders() -> dict[str, int]:

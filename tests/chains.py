@@ -429,6 +429,21 @@ def usdc(base_node: Anvil, settings: Any) -> str:
 
 
 @pytest.fixture
+def free_shop(base_node: Anvil, usdc: str, settings: Any) -> Iterator["Shop"]:
+    """A shop that is paid on Base, where the operator pays buyers' network fees."""
+    from checkouts.gas_free import rules
+    from wallets.chains.evm.authorizations import domains
+
+    del usdc
+    settings.GAS_FREE = ["base"]
+    # A local node's gas is dear.
+    settings.GAS_COIN_USD = {"base": "0.1"}
+    domains._domains.clear()
+    rules._allows.cache.clear()
+    yield from _watched_shop("base", base_node.accounts[7].address)
+
+
+@pytest.fixture
 def exact_seller(usdc: str) -> ApiClient:
     """A live key of a merchant with a wallet on Base, whose machines sign for `usdc`."""
     from tests.x402.exact.shop import open_shop

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,7 +16,7 @@ from accounts.audit.actors import actor_of
 from accounts.brand.colours import DARK, LIGHT, Scheme, is_colour, palette
 from accounts.brand.facts import Brand, brand_of, properties, stylesheet, stylesheet_version
 from accounts.brand.service import MAX_UPLOAD_BYTES, BrandingChanges, change_branding
-from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, ROUND_PRICE_RIVALS, turn
+from accounts.merchants.service import BUYERS_MAY_RETRY, IS_GAS_FREE, MAILS_RECEIPTS, ROUND_PRICE_RIVALS, turn
 from accounts.models import Branding
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -101,6 +102,11 @@ class CheckoutPageForm(forms.Form):
         label="Review round payments when another checkout of the same price has just expired",
         help_text="On exact-amount networks, such a payment may come from the buyer who was late. It waits in your inbox"
         " and does not complete the open checkout.",
+        required=False,
+    )
+    is_gas_free = forms.BooleanField(
+        label="Buyers with a browser wallet pay no network fee where we can pay it",
+        help_text="Their wallet signs, and we send the payment to the same address. Elsewhere they pay as always.",
         required=False,
     )
 
@@ -196,7 +202,9 @@ def checkout_page(request: SeatedRequest) -> HttpResponse:
     form = CheckoutPageForm(request.POST)
     form.is_valid()
     now, actor = timezone.now(), actor_of(request)
-    for switch in (BUYERS_MAY_RETRY, MAILS_RECEIPTS, ROUND_PRICE_RIVALS):
+    # Shown only where the operator pays such fees.
+    free = (IS_GAS_FREE,) if settings.GAS_FREE else ()
+    for switch in (BUYERS_MAY_RETRY, MAILS_RECEIPTS, ROUND_PRICE_RIVALS, *free):
         turn(request.seat.merchant, switch, to=form.cleaned_data[switch.field], now=now, actor=actor)
     messages.success(request, "Saved.")
     return _back(request)
@@ -255,6 +263,7 @@ def _page(request: SeatedRequest, form: BrandingForm, status: int = 200) -> Http
         "buyers_may_retry": merchant.buyers_may_retry,
         "mails_receipts": merchant.mails_receipts,
         "round_price_rivals": merchant.round_price_rivals,
+        "is_gas_free": merchant.is_gas_free,
     }
     context = {
         "form": form,
@@ -262,5 +271,6 @@ def _page(request: SeatedRequest, form: BrandingForm, status: int = 200) -> Http
         "accent": accent,
         "notes": preview_notes(accent),
         "switches": CheckoutPageForm(initial=switches),
+        "has_gas_free": bool(settings.GAS_FREE),
     }
     return render(request, "dashboard/accounts/branding.html", context, status=status)

@@ -49,6 +49,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "merchant.plan_set": "Plan set by the operator",
         "merchant.receipts_switched": "E-mail receipts switched on or off",
         "merchant.round_price_rivals_switched": "Review of round payments switched on or off",
+        "merchant.gas_free_switched": "Payments without a network fee switched on or off",
         "merchant.inbox_rule_switched": "Rule of the inbox switched on or off",
         "merchant.data_exported": "All data exported",
         "merchant.closed": "Account closed",

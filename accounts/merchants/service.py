@@ -48,6 +48,9 @@ MAILS_RECEIPTS: Final = Switch("mails_receipts", "merchant.receipts_switched")
 ROUND_PRICE_RIVALS: Final = Switch("round_price_rivals", "merchant.round_price_rivals_switched")
 """A payment of a round price waits for review while another checkout of that price has just expired."""
 
+IS_GAS_FREE: Final = Switch("is_gas_free", "merchant.gas_free_switched")
+"""Buyers may pay without a network fee, where the operator pays it."""
+
 DECIDES_CERTAIN: Final = Switch("decides_certain", "merchant.inbox_rule_switched")
 """Money in the inbox that is certain is decided by itself."""
 

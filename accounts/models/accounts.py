@@ -37,6 +37,8 @@ class Merchant(models.Model):
     round_price_rivals = models.BooleanField(default=False, db_default=False)
     # Whether money in the inbox that is certain is decided by itself. Off: what happens to money is a person's to say.
     decides_certain = models.BooleanField(default=False, db_default=False)
+    # Whether our gas accounts may send buyers' payments, where the operator pays for that.
+    is_gas_free = models.BooleanField(default=True, db_default=True)
     # How long a new receiving wallet waits before it gets money. Shortening the wait is delayed too, against thieves.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)

@@ -9,6 +9,7 @@ from urllib.parse import unquote_plus, urlencode, urlsplit, urlunsplit
 
 from accounts.brand.facts import brand_of
 from accounts.states import Mode
+from checkouts.gas_free.rules import may_be_free
 from checkouts.models import AmountReservation, Checkout
 from checkouts.options import again_url, may_begin_again, payment_request
 from checkouts.page.state import (
@@ -224,7 +225,7 @@ def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) 
         memo=request.memo if request.spec.family.carries_memo else "",
         has_reference=request.spec.family.carries_reference,
         links=wallet_links(request, page_url=page_url) if is_real else (),
-        wallet=_wallet_request(request) if is_real else None,
+        wallet=_wallet_request(checkout, request) if is_real else None,
     )
 
 
@@ -232,7 +233,7 @@ def _decimals(amount: str) -> int:
     return len(amount.partition(".")[2])
 
 
-def _wallet_request(request: PaymentRequest) -> WalletRequest | None:
+def _wallet_request(checkout: Checkout, request: PaymentRequest) -> WalletRequest | None:
     spec = request.spec
     chain_id = spec.family.wallets_chain_id(spec)
     if chain_id is None or request.token not in spec.tokens:
@@ -246,6 +247,7 @@ def _wallet_request(request: PaymentRequest) -> WalletRequest | None:
         token_contract=spec.tokens[request.token].address,
         to=request.address,
         units=request.units,
+        is_free=may_be_free(request, is_allowed=checkout.merchant.is_gas_free),
         rpc_url=spec.rpc_urls[0] if is_own_chain else "",
     )
 

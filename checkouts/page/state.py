@@ -94,6 +94,8 @@ class WalletRequest:
     token_contract: str
     to: str
     units: int
+    # Whether we may send it, so that the payer pays no network fee.
+    is_free: bool
     # For adding a developer's own chain. Our URLs of public chains may contain a provider's key and stay secret.
     rpc_url: str
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.core import signing
 
 from accounts.states import Mode
+from checkouts.gas_free.authorized import FREE_TICKET, accept, offer, read_ticket, sent_already
 from checkouts.models import Checkout
 from checkouts.options import payment_request, refuse_payment, takes_money
 from checkouts.selectors import reserved_amount
@@ -27,12 +28,14 @@ from wallets.states import ChainStatus
 
 # Longer than a transaction stays valid on the network.
 _TICKET_SECONDS: Final = 600
-_SIGNATURE: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{130})", re.ASCII)
+# A key's has 65 bytes; a wallet that is a contract may write more, for payments without a fee.
+_SIGNATURE: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2}){65,1400})", re.ASCII)
+_KEY_BYTES: Final = 65
 
 
 @dataclass(frozen=True, slots=True)
 class SignedTransaction:
-    """A wallet's answer: the transaction's ticket, and 65 bytes of signature."""
+    """A wallet's answer: the transaction's ticket, and the signature: 65 bytes of a key, more of a contract."""
 
     ticket: str
     signature: bytes
@@ -40,31 +43,36 @@ class SignedTransaction:
 
 def parse_signed(body: Mapping[str, Any]) -> SignedTransaction:
     """Read `{ticket, signature}`. Raises InvalidRequestError."""
-    signature = _SIGNATURE.fullmatch(_text(body, "signature"))
-    if signature is None:
+    signature, ticket = _SIGNATURE.fullmatch(_text(body, "signature")), _text(body, "ticket")
+    signed = bytes.fromhex(signature[1]) if signature else b""
+    if not signed or (len(signed) != _KEY_BYTES and not ticket.startswith(FREE_TICKET)):
         raise InvalidRequestError("signature must be 65 bytes in hexadecimal.", param="signature")
-    return SignedTransaction(_text(body, "ticket"), bytes.fromhex(signature[1]))
+    return SignedTransaction(ticket, signed)
 
 
 def prepare_transaction(checkout: Checkout, body: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """Return what the wallet `{chain, account}` is to sign: `{transaction}`, and on Tron a `ticket` to send it with.
 
-    The checkout's merchant is loaded. Raises InvalidRequestError, ConflictError (state_conflict, amount_not_reserved,
+    With `free: true` it is `{typed_data, ticket}`: our gas account sends it, and pays the network. Then ConflictError may also be
+    gas_free_unavailable, for which the payer's own transaction is the way, and payment_pending. The checkout's merchant is loaded. Raises InvalidRequestError, ConflictError (state_conflict, amount_not_reserved,
     funds_insufficient), RateLimitError if all buyers together exceed the limit of the chain's nodes, and UnavailableError
     if none of our nodes can answer.
     """
-    spec = _spec(checkout, _text(body, "chain"))
-    request = _due(checkout, spec, now)
+    is_free = _is_free(body)
+    spec = _spec(checkout, _text(body, "chain"), is_free=is_free)
+    request, payer = _due(checkout, spec, now, in_tests=is_free), _account(body, spec)
+    drawn = draw_look_up(spec)
+    if drawn.exceeded:
+        raise RateLimitError(max(1, drawn.reset - int(now.timestamp())))
+    if is_free:
+        return _offered(checkout, request, payer, now)
     order = PaymentOrder(
-        payer=_account(body, spec),
+        payer=payer,
         recipient=request.address,
         token=spec.tokens[request.token],
         units=request.units,
         reference=request.reference,
     )
-    drawn = draw_look_up(spec)
-    if drawn.exceeded:
-        raise RateLimitError(max(1, drawn.reset - int(now.timestamp())))
     try:
         return _prepared(checkout, spec, order, now)
     except NotEnoughError:
@@ -73,12 +81,14 @@ def prepare_transaction(checkout: Checkout, body: Mapping[str, Any], *, now: dat
         raise _unavailable(spec) from error
 
 
-def send_signed(checkout: Checkout, signed: SignedTransaction, *, now: datetime) -> None:
-    """Send our transaction that the buyer's wallet signed; safe to repeat.
+def send_signed(checkout: Checkout, signed: SignedTransaction, *, now: datetime) -> dict[str, Any]:
+    """Send our transaction that the buyer's wallet signed; return its `{tx_hash}` where we know it. Safe to repeat.
 
     Raises InvalidRequestError for a ticket that is not ours or too old, ConflictError (state_conflict, transaction_refused)
     if nothing was sent, and UnavailableError if it is unknown whether it was.
     """
+    if signed.ticket.startswith(FREE_TICKET):
+        return _sent_free(checkout, signed, now)
     spec, raw, units = _opened(checkout, signed.ticket)
     if _due(checkout, spec, now).units != units:
         raise ConflictError("The amount due has changed.")
@@ -88,6 +98,24 @@ def send_signed(checkout: Checkout, signed: SignedTransaction, *, now: datetime)
         raise ConflictError(f"{spec.title} refuses the transaction: {error}", code="transaction_refused") from None
     except ChainError as error:
         raise _unavailable(spec) from error
+    return {}
+
+
+def _offered(checkout: Checkout, request: PaymentRequest, payer: str, now: datetime) -> dict[str, Any]:
+    try:
+        return offer(checkout, request, payer, now=now)
+    except ChainError as error:
+        raise _unavailable(request.spec) from error
+
+
+def _sent_free(checkout: Checkout, signed: SignedTransaction, now: datetime) -> dict[str, Any]:
+    chain = read_ticket(checkout, signed.ticket)["chain"]
+    spec = _spec(checkout, chain, is_free=True)
+    tx_hash = sent_already(checkout, signed.ticket)
+    if not tx_hash:
+        due = _due(checkout, spec, now, in_tests=True)
+        tx_hash = accept(checkout, signed.ticket, signed.signature, due, now=now)
+    return {"tx_hash": tx_hash}
 
 
 def _prepared(checkout: Checkout, spec: ChainSpec, order: PaymentOrder, now: datetime) -> dict[str, Any]:
@@ -104,7 +132,7 @@ def _opened(checkout: Checkout, ticket: str) -> tuple[ChainSpec, bytes, int]:
         content = signing.loads(ticket, salt=_salt(checkout), max_age=_TICKET_SECONDS)
     except signing.BadSignature:
         raise InvalidRequestError("ticket belongs to another checkout, or is too old.", param="ticket") from None
-    spec = _spec(checkout, content["chain"])
+    spec = _spec(checkout, content["chain"], is_free=False)
     return spec, bytes.fromhex(content["raw"]), content["units"]
 
 
@@ -112,19 +140,28 @@ def _salt(checkout: Checkout) -> str:
     return f"checkouts.transactions.{checkout.public_id}"
 
 
-def _spec(checkout: Checkout, chain: str) -> ChainSpec:
+def _is_free(body: Mapping[str, Any]) -> bool:
+    value = body.get("free", False)
+    if not isinstance(value, bool):
+        raise InvalidRequestError("free must be true or false.", param="free")
+    return value
+
+
+def _spec(checkout: Checkout, chain: str, *, is_free: bool) -> ChainSpec:
     spec = chains().get(chain) if chain in checkout.offers else None
-    is_payable = spec is not None and spec.family.prepares_payments(spec) and spec.family.wallets_chain_id(spec)
+    is_written = spec is not None and (spec.family.signs_transfers if is_free else spec.family.prepares_payments(spec))
+    is_payable = spec is not None and is_written and spec.family.wallets_chain_id(spec)
     if spec is None or not is_payable:
         raise InvalidRequestError("No transaction is prepared for this chain.", param="chain", code="chain_unsupported")
     return spec
 
 
-def _due(checkout: Checkout, spec: ChainSpec, now: datetime) -> PaymentRequest:
+def _due(checkout: Checkout, spec: ChainSpec, now: datetime, *, in_tests: bool = False) -> PaymentRequest:
     """Return the payment shown on the page now. Raises ConflictError, UnavailableError."""
-    if checkout.mode != Mode.LIVE or not takes_money(checkout, now=now):
+    is_live = checkout.mode == Mode.LIVE
+    if not (is_live or in_tests) or not takes_money(checkout, now=now):
         refuse_payment(checkout)
-    if chain_statuses(now=now)[spec.name] == ChainStatus.DOWN:
+    if is_live and chain_statuses(now=now)[spec.name] == ChainStatus.DOWN:
         raise _unavailable(spec)
     reserved = reserved_amount(checkout, now=now)
     token = checkout.offers[spec.name]["tokens"][0]

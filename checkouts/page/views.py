@@ -53,6 +53,10 @@ WALLETS = Limit("checkout.wallets", 60)
 TRANSACTION = Limit("checkout.transaction", 10)
 TRANSACTION_ANYWHERE = Limit("checkout.transaction.anywhere", 30)
 
+# Each may cost our gas account a transaction.
+FREE = Limit("checkout.free", 5)
+FREE_IN_AN_HOUR = Limit("checkout.free.hour", 30, seconds=3_600)
+
 _MOST_BYTES = 4096
 
 PageView = Callable[[HttpRequest, str], HttpResponse]
@@ -166,8 +170,11 @@ def _answers_json(view: Callable[[HttpRequest, str], dict[str, Any]]) -> PageVie
 
 @_answers_json
 def transaction(request: HttpRequest, code: str) -> dict[str, Any]:
-    """Prepare the payment of `{chain, account}` for the buyer's wallet to sign."""
+    """Prepare the payment of `{chain, account}` for the buyer's wallet to sign, with `free: true` for us to send."""
     checkout, body = find_checkout(code), _body(request)
+    if body.get("free"):
+        count_visit(request, FREE, "")
+        count_visit(request, FREE_IN_AN_HOUR, "")
     return prepare_transaction(checkout, body, now=timezone.now())
 
 
@@ -175,8 +182,7 @@ def transaction(request: HttpRequest, code: str) -> dict[str, Any]:
 def signed_transaction(request: HttpRequest, code: str) -> dict[str, Any]:
     """Send the transaction that the buyer's wallet signed, from `{ticket, signature}`."""
     checkout, signed = find_checkout(code), parse_signed(_body(request))
-    send_signed(checkout, signed, now=timezone.now())
-    return {}
+    return send_signed(checkout, signed, now=timezone.now())
 
 
 def _count(request: HttpRequest, code: str) -> None:

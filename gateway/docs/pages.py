@@ -22,6 +22,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/idempotency.md",
         "docs/guide/webhooks.md",
         "docs/guide/escrow.md",
+        "docs/guide/gas-free.md",
         "docs/guide/payouts.md",
         "docs/guide/refunds.md",
         "docs/guide/x402-clients.md",

@@ -1,7 +1,7 @@
 """The health page: metrics, the chains' status, and failing endpoints."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django import forms
@@ -21,7 +21,7 @@ from checkouts.states import InboxStatus
 from gateway.pages.health import valkey_answers
 from gateway.pages.metrics import mails_given_up, oldest_waiting
 from mails.models import OutgoingMail
-from settlements.selectors import book_checks, gas_health, troubled_forwarders
+from settlements.selectors import book_checks, gas_health, gas_spent, troubled_forwarders
 from wallets.models import ChainCursor, Transfer
 from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.report import report_chains
@@ -33,6 +33,7 @@ from webhooks.states import DeliveryStatus
 _MOST_ENDPOINTS: Final = 50
 # Counting stops here: an endpoint that fails for weeks may have a million waiting deliveries.
 _MOST_FAILED: Final = 1000
+_GAS_PERIOD = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ def health_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         "halts": _halts(),
         "chains": report_chains(watched_chains(), now=now),
         "gas_accounts": gas_health(),
+        "gas_spent": gas_spent(since=now - _GAS_PERIOD),
         "troubled": troubled_forwarders(),
         "book_checks": book_checks(),
         "endpoints": _failing_endpoints(),

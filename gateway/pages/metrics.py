@@ -19,13 +19,14 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from gateway.core.postgres.replica import replica
-from settlements.selectors import book_checks, gas_health, troubled_forwarders
+from settlements.selectors import book_checks, gas_costs, gas_health, relays, troubled_forwarders
 from wallets.states import DifferenceKind
 from wallets.watchers.demand import account_ages
 
 STAGES: Final = ("seen", "final", "credited", "webhook")
 BUCKETS: Final = (1, 2, 5, 10, 30, 60, 120, 300, 900, 1800, 3600)
 PERIOD: Final = timedelta(hours=1)
+_DAY: Final = timedelta(days=1)
 _MOST: Final = 1000
 # The index of a chain's blocks gives its newest transfers, so a scrape costs the same however many there are. The
 # webhook is the checkout's first event since the credit that an endpoint answered with 2xx, of those that need no choice.
@@ -120,6 +121,7 @@ def measure(*, now: datetime) -> bytes:
         cursor.execute(_RECONCILED)
         _measure_agreement(registry, cursor.fetchall(), now)
     _measure_gas(registry, now)
+    _measure_relays(registry, now)
     _measure_books(registry)
     _measure_replica(registry)
     _measure_backups(registry, now)
@@ -256,6 +258,25 @@ def _measure_gas(registry: CollectorRegistry, now: datetime) -> None:
         doubted.labels(account.chain, account.address).set(int(account.is_doubtful))
         if account.coins is not None:
             coins.labels(account.chain, account.address).set(float(account.coins))
+
+
+def _measure_relays(registry: CollectorRegistry, now: datetime) -> None:
+    sent = Gauge(
+        "florin_relays_day",
+        "Signed transfers that were sent in the last 24 hours, by what came of them.",
+        ["chain", "outcome"],
+        registry=registry,
+    )
+    for chain, outcome, count in relays(since=now - _DAY):
+        sent.labels(chain, outcome).set(count)
+    spent = Gauge(
+        "florin_gas_spent_day_coins",
+        "What transactions of the last 24 hours cost, in the chain's coin.",
+        ["chain", "purpose"],
+        registry=registry,
+    )
+    for chain, purpose, coins in gas_costs(since=now - _DAY):
+        spent.labels(chain, purpose).set(float(coins))
 
 
 def _measure_books(registry: CollectorRegistry) -> None:

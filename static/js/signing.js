@@ -120,9 +120,33 @@ export async function sendCalls(provider, chain, calls, onSent = () => {}) {
 const word = (hex) => hex.replace(/^0x/, "").toLowerCase().padStart(64, "0");
 
 async function payOnEvm(provider, request) {
+  if (request.free) return payFreely(provider, request);
   const data = `0x${TRANSFER_SELECTOR}${word(request.to)}${word(BigInt(request.units).toString(16))}`;
   await sendCalls(provider, request, [{ to: request.token, data }]);
 }
+
+// The wallet signs the token's own transfer, and the server sends it and pays the network. `unfree`: only the payer's own
+// transaction will do. Whoever signed it already is asked no second time.
+async function payFreely(provider, request) {
+  const order = `${request.to}:${request.units}`;
+  if (doubtful.has(order)) return deliver(order, doubtful.get(order));
+  const account = await connect(provider, request);
+  const question = { chain: request.chain, account, free: true };
+  const { typed_data: typed, ticket } = await askServer("transaction", question, "unprepared");
+  await deliver(order, { ticket, signature: await signFreely(provider, account, typed) });
+}
+
+async function signFreely(provider, account, typed) {
+  try {
+    return await ask(provider, "eth_signTypedData_v4", account, JSON.stringify(typed));
+  } catch (error) {
+    // Some wallets and devices sign no typed data.
+    const isUnable = [UNSUPPORTED_METHOD, -32601].includes(error?.code) || /not support|unsupported/i.test(error?.message);
+    throw isUnable ? new SigningError("unfree") : error;
+  }
+}
+
+const SERVERS_REASONS = { funds_insufficient: "funds", gas_free_unavailable: "unfree", payment_pending: "sent" };
 
 // What a page cannot do, the server does. `reason` is what to say if there is no answer, or none that says more.
 async function askServer(action, question, reason) {
@@ -134,7 +158,7 @@ async function askServer(action, question, reason) {
   if (answer?.ok) return answer.json();
   if (!answer || answer.status >= 500) throw new SigningError(reason);
   const { error } = await answer.json();
-  throw new SigningError(error.code === "funds_insufficient" ? "funds" : "unprepared");
+  throw new SigningError(SERVERS_REASONS[error.code] ?? "unprepared");
 }
 
 // The Wallet Standard: the server writes the transaction, the wallet shows, signs and sends it.

@@ -30,6 +30,13 @@ function remember(request) {
 // The page may be drawn anew while the wallet is open, so the area is looked up again each time.
 const currentArea = () => document.getElementById("wallets");
 
+function chargeFee(request) {
+  request.free = "";
+  const area = currentArea();
+  if (area) delete area.dataset.free;
+  for (const note of area?.querySelectorAll("[data-free-note]") ?? []) note.remove();
+}
+
 async function pay(provider, request) {
   if (isPaying) return;
   if (wasSent(request)) {
@@ -43,7 +50,11 @@ async function pay(provider, request) {
     remember(request);
     tell(currentArea(), "sent", true);
   } catch (error) {
-    tell(currentArea(), reasonOf(error), false);
+    const reason = reasonOf(error);
+    // Then each wallet pays by a transaction of its own.
+    if (reason === "unfree") chargeFee(request);
+    if (reason === "sent") remember(request);
+    tell(currentArea(), reason, reason === "sent");
   } finally {
     isPaying = false;
   }

@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from tests.contract.authorizing import AUTHORIZATIONS
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.examples import check_example
 from tests.contract.hooking import HOOKS
@@ -358,6 +359,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("get", "/events", 429): limited("GET", "/events", 60),
     ("get", "/events/{event_id}", 200): event_of_a_payment,
     **refusals("GET", "/events/x", "/events/{event_id}", 60),
+    **AUTHORIZATIONS,
     **LINKS,
     **WAITLISTS,
     **REPORTS,

@@ -78,6 +78,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("GET", "checkouts"): (none_of_theirs, None),
     ("GET", "checkouts/<str:checkout_id>"): (not_found, None),
     ("POST", "checkouts/<str:checkout_id>/options"): (not_found, {"chain": "base", "token": "USDC"}),
+    ("POST", "checkouts/<str:checkout_id>/authorization"): (not_found, {"chain": "base", "account": WATCHED}),
     ("POST", "checkouts/<str:checkout_id>/cancel"): (not_found, None),
     ("POST", "checkouts/<str:checkout_id>/release"): (not_found, None),
     ("POST", "test/checkouts/<str:checkout_id>/advance"): (not_found, None),

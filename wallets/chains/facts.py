@@ -135,7 +135,7 @@ ETHEREUM: Final = ChainFacts(
     priority=5,
     badge="High gas",
     coin="ETH",
-    gas=GasFacts(most_gwei="100", daily_coins="0.2", low_coins="0.05", coin_usd="4000"),
+    gas=GasFacts(most_gwei="100", daily_coins="0.2", low_coins="0.05", coin_usd="4000", free_least_usd="50"),
     slip44=60,
     mainnet=NetworkFacts(
         chain_id=1,

@@ -56,6 +56,9 @@ class ChainFamily(Protocol):
     has_contract_wallets: bool = False
     """Whether an address may be a contract that verifies its own signatures."""
 
+    signs_transfers: bool = False
+    """Whether tokens on its chains may take transfers that their holder signs and anybody sends (EIP-3009)."""
+
     signs_typed_data: bool = False
     """Whether its wallets sign typed data (EIP-712) as well."""
 
@@ -211,13 +214,15 @@ class GasFacts:
 
     `most_gwei` is the most that one gas may cost; `daily_coins` the daily limit, and `low_coins` the balance
     below which operators are alerted, in the chain's own coin; `coin_usd` the assumed price of a coin.
-    `most_gwei` and `coin_usd` are None where gas has no price in wei, as on Solana.
+    `most_gwei` and `coin_usd` are None where gas has no price in wei, as on Solana. `free_least_usd` is the lowest price for which
+    a buyer's network fee is paid, if the operator pays it at all.
     """
 
     daily_coins: str
     low_coins: str
     most_gwei: str | None = None
     coin_usd: str | None = None
+    free_least_usd: str = "2"
 
 
 @dataclass(frozen=True, slots=True)

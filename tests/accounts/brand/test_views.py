@@ -129,6 +129,17 @@ def test_the_checkout_pages_switches_are_saved_and_audited(admin: Desk) -> None:
     assert [entry.address for entry in entries] == ["127.0.0.1"] * 2
 
 
+def test_payments_without_a_fee_are_switched_only_where_the_operator_pays_them(admin: Desk, settings: Any) -> None:
+    admin.post("dashboard_checkout_page")
+    admin.merchant.refresh_from_db()
+    assert admin.merchant.is_gas_free
+    settings.GAS_FREE = ["base"]
+    admin.post("dashboard_checkout_page")
+    admin.merchant.refresh_from_db()
+    assert not admin.merchant.is_gas_free
+    assert AuditEntry.objects.filter(action="merchant.gas_free_switched").count() == 1
+
+
 def test_a_name_that_is_a_script_is_only_a_name(admin: Desk) -> None:
     name = "<script>alert(1)</script>"
     save(admin, display_name=name, return_label="<img src=x>")

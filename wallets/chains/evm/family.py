@@ -177,6 +177,7 @@ class EvmFamily(ChainFamily):
     has_contract_wallets = True
     has_forwarders = True
     keys_name_contracts = True
+    signs_transfers = True
     signs_typed_data = True
     qr_is_address = True
     wallets_add_chains = True

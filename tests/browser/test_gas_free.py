@@ -1,0 +1,119 @@
+"""Paying without a coin from a wallet in the browser: it signs, we send, and where that cannot be the button asks for its fee."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from eth_account import Account
+from playwright.sync_api import Locator, Page, expect
+
+from checkouts.models import Checkout
+from checkouts.states import CheckoutStatus
+from localnet.anvil import Anvil
+from localnet.tokens import balance_of
+from settlements.models import GasTransaction
+from tests.browser.conftest import StubWallet, WalletRefusalError
+from tests.checkouts.gas_free.payers import PRICE, Payer, new_payer
+from tests.checkouts.shop import Shop
+from wallets.networks import chain_spec
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SENT = "Sent. Waiting for the network…"
+UNFREE = "We cannot pay the network fee of this payment."
+
+
+@pytest.fixture
+def buyer(base_node: Anvil, usdc: str) -> Payer:
+    """Somebody with the price and not one wei."""
+    return new_payer(base_node, usdc)
+
+
+@pytest.fixture
+def open_with(page: Page, live_server: Any, free_shop: Shop) -> Callable[..., Locator]:
+    """Open a checkout in a browser with a wallet, and find the wallet's button."""
+
+    def open_one(wallet: StubWallet, checkout: Checkout) -> Locator:
+        wallet.install(page)
+        page.goto(f"{live_server.url}/c/{checkout.code}?chain=base")
+        return page.get_by_role("button", name="Pay with Test Wallet")
+
+    return open_one
+
+
+def signing(buyer: Payer) -> Callable[[str, list[Any]], Any]:
+    """A wallet that signs typed data, and has no coin for anything else."""
+
+    def answer(method: str, params: list[Any]) -> Any:
+        if method != "eth_signTypedData_v4":
+            raise WalletRefusalError(-32000, "insufficient funds for gas * price + value")
+        assert params[0] == buyer.address
+        typed = json.loads(params[1])
+        return "0x" + bytes(Account.sign_typed_data(buyer.key, full_message=typed).signature).hex()
+
+    return answer
+
+
+def test_a_buyer_without_a_coin_signs_and_the_checkout_completes(
+    open_with: Callable[..., Locator], free_shop: Shop, base_node: Anvil, usdc: str, buyer: Payer
+) -> None:
+    checkout, wallet = free_shop.checkout(), StubWallet(buyer.address, base_node.chain_id, signing(buyer))
+    button = open_with(wallet, checkout)
+    expect(button).to_contain_text("No network fee")
+    button.click()
+    expect(button.page.get_by_text(SENT)).to_be_visible()
+    assert wallet.named("eth_sendTransaction") == []
+    assert len(wallet.named("eth_signTypedData_v4")) == 1
+    assert balance_of(base_node, usdc, checkout.offers["base"]["address"]) == PRICE
+    base_node.mine(chain_spec("base").confirmations)
+    free_shop.watch()
+    checkout.refresh_from_db()
+    assert checkout.status == CheckoutStatus.COMPLETED
+
+
+def test_where_it_cannot_be_free_the_same_button_asks_for_the_wallets_own_transaction(
+    open_with: Callable[..., Locator], free_shop: Shop, base_node: Anvil, buyer: Payer, settings: Any
+) -> None:
+    def accept(method: str, params: list[Any]) -> str:
+        return "0x" + "ab" * 32
+
+    wallet = StubWallet(buyer.address, base_node.chain_id, accept)
+    button = open_with(wallet, free_shop.checkout())
+    expect(button).to_contain_text("No network fee")
+    settings.GAS_DAILY_COINS = {"base": "0"}
+    button.click()
+    expect(button.page.get_by_text(UNFREE)).to_be_visible()
+    expect(button).not_to_contain_text("No network fee")
+    assert wallet.named("eth_sendTransaction") == []
+    button.click()
+    expect(button.page.get_by_text(SENT)).to_be_visible()
+    assert len(wallet.named("eth_sendTransaction")) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(4001, "You cancelled in the wallet. Nothing was sent."), (4200, UNFREE), (-32601, UNFREE)]
+)
+def test_a_wallet_that_does_not_sign_is_told_in_words(
+    open_with: Callable[..., Locator], free_shop: Shop, base_node: Anvil, buyer: Payer, code: int, words: str
+) -> None:
+    def refuse(method: str, params: list[Any]) -> Any:
+        raise WalletRefusalError(code, "no")
+
+    wallet = StubWallet(buyer.address, base_node.chain_id, refuse)
+    button = open_with(wallet, free_shop.checkout())
+    button.click()
+    expect(button.page.get_by_text(words)).to_be_visible()
+    expect(button).to_be_enabled()
+    assert not GasTransaction.objects.exists()
+
+
+def test_a_signature_that_is_the_wrong_one_pays_nothing(
+    open_with: Callable[..., Locator], free_shop: Shop, base_node: Anvil, buyer: Payer
+) -> None:
+    thief = Payer(buyer.address, base_node.accounts[8].key)
+    wallet = StubWallet(buyer.address, base_node.chain_id, signing(thief))
+    button = open_with(wallet, free_shop.checkout())
+    button.click()
+    expect(button.page.get_by_text("We cannot prepare this payment right now. Nothing was sent.")).to_be_visible()
+    assert not GasTransaction.objects.exists()
