@@ -193,7 +193,12 @@ class AuthorizedPayment(s.Serializer[None]):
     """What the payer signs, with its ticket; once it is signed, the transaction that was sent."""
 
     typed_data = s.DictField(required=False, help_text="The object to sign (EIP-712).")
-    ticket = s.CharField(required=False, help_text="Send it back with the signature, within ten minutes.")
+    transaction = s.CharField(
+        required=False, help_text="On Solana instead: the transaction to sign without sending it, in base64."
+    )
+    ticket = s.CharField(
+        required=False, help_text="Send it back with the signature, within ten minutes; on Solana within one."
+    )
     tx_hash = s.CharField(required=False, help_text="Empty with test keys, which send nothing.")
 
 

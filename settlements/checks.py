@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from settlements.gas.keys import GasKeyError, gas_keys, solana_gas_keys
+from wallets.chains.family import ChainFacts
 from wallets.chains.registry import CHAINS
 
 _BY_CHAIN: Final = ("GAS_MAX_GWEI", "GAS_DAILY_COINS", "GAS_LOW_COINS", "GAS_COIN_USD", "GAS_FREE_LEAST_USD")
@@ -64,7 +65,7 @@ def limits_of_gas_are_amounts(**_: Any) -> list[CheckMessage]:
 @register()
 def free_chains_take_relays(**_: Any) -> list[CheckMessage]:
     """Check that payments without a network fee are wanted only where that is possible; a misspelt chain would do nothing."""
-    possible = [facts.name for facts in CHAINS if facts.family.signs_transfers and facts.gas is not None]
+    possible = [facts.name for facts in CHAINS if _can_be_free(facts)]
     return [
         Error(
             f"GAS_FREE: on {chain} no payment can be sent for its payer.",
@@ -74,6 +75,10 @@ def free_chains_take_relays(**_: Any) -> list[CheckMessage]:
         for chain in settings.GAS_FREE
         if chain not in possible
     ]
+
+
+def _can_be_free(facts: ChainFacts) -> bool:
+    return facts.gas is not None and (facts.family.signs_transfers or facts.family.takes_fee_payer)
 
 
 def _is_amount(text: str) -> bool:

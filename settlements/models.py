@@ -140,6 +140,44 @@ class GasSpan(models.Model):
         return f"{self.account_id} from {self.begins_at}"
 
 
+class SponsoredTransaction(models.Model):
+    """A payer's transaction on a chain whose transactions have no nonces (Solana), of which our account pays the network's fee.
+
+    Both sign it, and it is stored before it is sent. The network takes it up to a block, so that sending it again is harmless.
+    """
+
+    chain = models.CharField(max_length=16)
+    # Its purpose, unique: a second request for the same thing finds this row.
+    reference = models.CharField(max_length=120)
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+", db_index=False)
+    fee_payer = models.CharField(max_length=44)
+    payer = models.CharField(max_length=44)
+    signed = models.BinaryField()
+    tx_hash = models.CharField(max_length=88)
+    # What it costs us, in lamports; 0 once it is certain that no block took it.
+    fee = models.PositiveBigIntegerField()
+    # The last block height that may have it.
+    last_height = models.BigIntegerField()
+    outcome = models.CharField(max_length=8, choices=Outcome, db_default=Outcome.OPEN, default=Outcome.OPEN)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["reference"], name="sponsored_once_per_reference"),
+            # Its balance may not cover two.
+            models.UniqueConstraint(
+                fields=["chain", "payer"], condition=Q(outcome=Outcome.OPEN), name="sponsored_one_open_per_payer"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["chain", "created_at"], name="sponsored_day"),
+            models.Index(fields=["payer", "created_at"], name="sponsored_by_payer"),
+        ]
+
+    def __str__(self) -> str:
+        return self.tx_hash
+
+
 GAS_SPANS: Final = SumTable("settlements_gasspan", ("account_id", "begins_at"), ("wei",))
 
 

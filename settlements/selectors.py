@@ -8,8 +8,8 @@ from typing import Final
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from settlements.gas.fees import COIN, gas_policy
-from settlements.models import BookCheck, GasAccount, GasTransaction, TroubledForwarder
+from settlements.gas.fees import COIN, LAMPORTS, gas_policy
+from settlements.models import BookCheck, GasAccount, GasTransaction, SponsoredTransaction, TroubledForwarder
 from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
 
 _MOST_LISTED: Final = 100
@@ -88,13 +88,39 @@ def gas_spent(*, since: datetime) -> list[GasSpent]:
             coins=row["wei"] / COIN,
         )
         for row in rows[:_MOST_LISTED]
+    ] + _spent_on_solana(since)
+
+
+def _spent_on_solana(since: datetime) -> list[GasSpent]:
+    failed = Count("pk", filter=Q(outcome=Outcome.FAILED, fee__gt=0))
+    rows = (
+        _sponsored(since)
+        .values("chain", "merchant__name")
+        .annotate(count=Count("pk"), failed=failed, lamports=Sum("fee"))
+    )
+    return [
+        GasSpent(
+            chain=row["chain"],
+            purpose=Purpose.RELAY,
+            merchant=row["merchant__name"],
+            count=row["count"],
+            failed=row["failed"],
+            coins=Decimal(row["lamports"]) / LAMPORTS,
+        )
+        for row in rows.order_by("chain", "-lamports")[:_MOST_LISTED]
     ]
 
 
 def gas_costs(*, since: datetime) -> list[tuple[str, str, Decimal]]:
     """Return what was spent since then by chain and purpose, in the chains' coins."""
     rows = _sent(since).values_list("account__chain", "purpose").annotate(wei=Sum(_COST))
-    return [(chain, purpose, wei / COIN) for chain, purpose, wei in rows.order_by("account__chain", "purpose")]
+    costs = [(chain, purpose, wei / COIN) for chain, purpose, wei in rows.order_by("account__chain", "purpose")]
+    sponsored = _sponsored(since).values_list("chain").annotate(lamports=Sum("fee")).order_by("chain")
+    return costs + [(chain, Purpose.RELAY.value, Decimal(lamports) / LAMPORTS) for chain, lamports in sponsored]
+
+
+def _sponsored(since: datetime) -> QuerySet[SponsoredTransaction]:
+    return SponsoredTransaction.objects.filter(created_at__gte=since)
 
 
 def _sent(since: datetime) -> QuerySet[GasTransaction]:
@@ -105,7 +131,8 @@ def relays(*, since: datetime) -> list[tuple[str, str, int]]:
     """Return how many signed transfers were sent since then, by chain and outcome."""
     rows = GasTransaction.objects.filter(purpose=Purpose.RELAY, created_at__gte=since)
     counted = rows.values_list("account__chain", "outcome").annotate(Count("pk"))
-    return list(counted.order_by("account__chain", "outcome"))
+    sponsored = _sponsored(since).values_list("chain", "outcome").annotate(Count("pk")).order_by("chain", "outcome")
+    return [*counted.order_by("account__chain", "outcome"), *sponsored]
 
 
 def troubled_forwarders() -> dict[str, int]:

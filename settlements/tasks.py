@@ -1,6 +1,7 @@
 """Celery tasks of settlements. Running one twice, or late, does no harm; a lease lets one process work on a chain."""
 
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 
@@ -14,9 +15,10 @@ from settlements.gas.balances import refresh_balances, refresh_solana_balances
 from settlements.gas.keys import gas_keys, solana_gas_keys
 from settlements.gas.ledger import open_accounts, open_transactions, prune_raw, prune_spans
 from settlements.gas.node import GasNode, gas_node
+from settlements.gas.solana_relay import tend_sponsored
 from settlements.gas.upkeep import tend
-from settlements.models import Settlement
-from settlements.states import Sender
+from settlements.models import Settlement, SponsoredTransaction
+from settlements.states import Outcome, Sender
 from settlements.sweeps.outcomes import OPEN_STATUSES
 from settlements.sweeps.outflows import note_outflows
 from settlements.sweeps.plan import alone, fee_chains, forwarder_chains
@@ -25,6 +27,7 @@ from settlements.sweeps.schedule import sweep_due
 from settlements.sweeps.service import resume
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
+from wallets.chains.registry import open_pool
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +38,8 @@ def tend_transactions() -> None:
     for spec in forwarder_chains():
         if _has_work(spec.name):
             _work(spec.name, "tend", _tend)
+    for spec in fee_chains() if SponsoredTransaction.objects.filter(outcome=Outcome.OPEN).exists() else []:
+        _attempt(spec.name, "sponsored", partial(_tend_sponsored, spec))
 
 
 @shared_task(name="settlements.refresh_balances")
@@ -103,6 +108,11 @@ def _tend(chain: str, node: GasNode, now: datetime) -> None:
 
 def _refresh(chain: str, node: GasNode, now: datetime) -> None:
     refresh_balances(chain, node=node, now=now)
+
+
+def _tend_sponsored(spec: ChainSpec) -> None:
+    with closing(open_pool(spec)) as pool:
+        tend_sponsored(spec, pool=pool)
 
 
 def _refresh_solana(spec: ChainSpec) -> None:

@@ -1,7 +1,6 @@
 """Payments by EIP-3009: the token's own transfer, signed by the payer and sent by our gas account to the address that is due.
 
-The ticket is our copy of what was offered, and names the transfer's nonce: what is signed cannot be changed, and is sent once. A
-checkout tries three times, one after the other; only a transfer that the chain reverted counts as a try.
+The ticket names the transfer's nonce: what is signed cannot be changed, and is sent once.
 """
 
 from collections.abc import Mapping
@@ -9,10 +8,18 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
 import structlog
-from django.core import signing
 
 from accounts.states import Mode
 from checkouts.gas_free.rules import is_worth, may_be_free
+from checkouts.gas_free.tickets import (
+    MOST_TRIES,
+    insufficient,
+    not_free,
+    pending,
+    read_ticket,
+    reference_of,
+    write_ticket,
+)
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from settlements.errors import NoGasError
@@ -36,11 +43,7 @@ from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
 
-FREE_TICKET: Final = "free."
-"""How a ticket of such a payment begins."""
-
 VALID_FOR: Final = timedelta(minutes=10)
-MOST_TRIES: Final = 3
 
 # Time to read what a wallet shows; and a transaction waits for its block, sometimes for the next one.
 _LEAST_TO_SIGN: Final = timedelta(minutes=1)
@@ -60,10 +63,10 @@ def offer(checkout: Checkout, due: PaymentRequest, payer: str, *, now: datetime)
     """
     spec = due.spec
     if not may_be_free(due, is_allowed=checkout.merchant.is_gas_free):
-        _unavailable("settings")
+        raise not_free("settings")
     number, ends_at = _next_try(checkout), min(checkout.expires_at, now + VALID_FOR)
     if ends_at - now < _LEAST_TO_SIGN:
-        _unavailable("time")
+        raise not_free("time")
     domain = _domain(checkout, due)
     if checkout.mode == Mode.LIVE:
         _refuse_unpayable(_pools.of(spec), due, payer, now)
@@ -76,23 +79,14 @@ def offer(checkout: Checkout, due: PaymentRequest, payer: str, *, now: datetime)
         "before": int(ends_at.timestamp()),
         "try": number,
     }
-    ticket = FREE_TICKET + signing.dumps(content, salt=_salt(checkout))
+    ticket = write_ticket(checkout, content)
     log.info("a payment is offered without fee", chain=spec.name, checkout=checkout.public_id)
     return {"typed_data": _authorization(ticket, content, domain).typed(), "ticket": ticket}
 
 
-def read_ticket(checkout: Checkout, ticket: str) -> Mapping[str, Any]:
-    """Return what was offered. Raises InvalidRequestError for a ticket that is not ours, or of another checkout."""
-    try:
-        content: Mapping[str, Any] = signing.loads(ticket.removeprefix(FREE_TICKET), salt=_salt(checkout))
-    except signing.BadSignature:
-        raise InvalidRequestError("ticket belongs to another checkout, or is too old.", param="ticket") from None
-    return content
-
-
 def sent_already(checkout: Checkout, ticket: str) -> str:
     """Return the hash of the transaction that carries a ticket's transfer; "" if there is none. Raises InvalidRequestError."""
-    made = find(Purpose.RELAY, _reference(checkout, read_ticket(checkout, ticket)["try"]))
+    made = find(Purpose.RELAY, reference_of(checkout, read_ticket(checkout, ticket)["try"]))
     if made is None or keccak(ticket.encode()) not in bytes(made.data):
         return ""
     return _newest(made)
@@ -105,7 +99,7 @@ def accept(checkout: Checkout, ticket: str, signature: bytes, due: PaymentReques
     UnavailableError if no node answers: nothing was sent then.
     """
     content, spec = read_ticket(checkout, ticket), due.spec
-    reference = _reference(checkout, content["try"])
+    reference = reference_of(checkout, content["try"])
     try:
         signed = _authorization(ticket, content, _domain(checkout, due)).signed_by(signature)
         if made := find(Purpose.RELAY, reference):
@@ -114,7 +108,7 @@ def accept(checkout: Checkout, ticket: str, signature: bytes, due: PaymentReques
             raise ConflictError("The amount due has changed.")
         _refuse_late(spec, signed, now)
         if not may_be_free(due, is_allowed=checkout.merchant.is_gas_free):
-            _unavailable("settings")
+            raise not_free("settings")
         if checkout.mode == Mode.TEST:
             return _simulated(signed)
         return _hash_of(_send(checkout, reference, signed, now), signed)
@@ -133,13 +127,13 @@ def _send(checkout: Checkout, reference: str, signed: TransferAuthorization, now
     try:
         made = relay(signed, cause, pool=pool, now=now)
     except TooMuchGasError:
-        _unavailable("wallet")
+        raise not_free("wallet") from None
     except RevertedError as error:
         is_contract = bool(contracts.code_of(pool, signed.payer))
         _refuse(eip3009.reason_of(error), is_contract=is_contract)
     except NoGasError as error:
         log.warning("a payment is not sent without fee", chain=chain, error=str(error))
-        _unavailable("gas")
+        raise not_free("gas") from None
     log.info("a payment is sent without fee", chain=chain, checkout=checkout.public_id)
     return made
 
@@ -148,29 +142,24 @@ def _refuse(refused: Refusal, *, is_contract: bool) -> NoReturn:
     """Raise the error of what the token or we say about a signature."""
     if refused is Refusal.USED:
         # A third party sent it: the page sees the transfer as any other.
-        raise ConflictError("This payment is on its way already.", code="payment_pending")
+        raise pending()
     if refused is Refusal.FUNDS:
-        raise ConflictError("The account does not hold the amount.", code="funds_insufficient")
+        raise insufficient()
     if refused in _UNSIGNED and not is_contract:
         raise InvalidRequestError("This is no signature of the account.", param="signature", code="signature_invalid")
     # A wallet that is no key and does not vouch for it, or is not deployed: its own transaction works.
-    _unavailable(refused.name.lower())
-
-
-def _unavailable(reason: str) -> NoReturn:
-    log.info("a payment needs its payer's own transaction", reason=reason)
-    raise ConflictError("The account's own transaction is needed for this payment.", code="gas_free_unavailable")
+    raise not_free(refused.name.lower())
 
 
 def _next_try(checkout: Checkout) -> int:
     """Return the number of the next try. Raises ConflictError while one is on its way or succeeded, or after too many."""
     for number in range(1, MOST_TRIES + 1):
-        made = find(Purpose.RELAY, _reference(checkout, number))
+        made = find(Purpose.RELAY, reference_of(checkout, number))
         if made is None:
             return number
         if made.state in ON_THEIR_WAY or made.succeeded:
-            raise ConflictError("This payment is on its way already.", code="payment_pending")
-    _unavailable("tries")
+            raise pending()
+    raise not_free("tries")
 
 
 def _refuse_unpayable(pool: RpcPool, due: PaymentRequest, payer: str, now: datetime) -> None:
@@ -184,19 +173,19 @@ def _refuse_unpayable(pool: RpcPool, due: PaymentRequest, payer: str, now: datet
         held = int(contracts.read(pool, token, BALANCE_OF, payer))
     except NoGasError as error:
         log.warning("a payment is not offered without fee", chain=spec.name, error=str(error))
-        _unavailable("gas")
+        raise not_free("gas") from None
     except RevertedError:
-        _unavailable("token")
+        raise not_free("token") from None
     if not is_worth_it or has_open(spec.name, payer):
-        _unavailable("limits")
+        raise not_free("limits")
     if held < due.units:
-        raise ConflictError("The account does not hold the amount.", code="funds_insufficient")
+        raise insufficient()
 
 
 def _refuse_late(spec: ChainSpec, signed: TransferAuthorization, now: datetime) -> None:
     wait = max(_LEAST_TO_SEND, _BLOCKS * spec.block_seconds)
     if signed.valid_before < now.timestamp() + wait:
-        _unavailable("time")
+        raise not_free("time")
 
 
 def _simulated(signed: TransferAuthorization) -> str:
@@ -212,7 +201,7 @@ def _domain(checkout: Checkout, due: PaymentRequest) -> TokenDomain:
     published = due.spec.tokens[due.token].domain
     domain = domain_of(_pools.of(due.spec), due.spec, due.token) if is_live else published
     if domain is None:
-        _unavailable("token")
+        raise not_free("token")
     return domain
 
 
@@ -234,17 +223,9 @@ def _authorization(ticket: str, content: Mapping[str, Any], domain: TokenDomain)
 def _hash_of(made: GasTransaction, signed: TransferAuthorization) -> str:
     """Return a transaction's hash, if it carries this very authorisation. Raises ConflictError if it carries another."""
     if signed.nonce not in bytes(made.data):
-        raise ConflictError("Another payment of this checkout is on its way.", code="payment_pending")
+        raise pending()
     return _newest(made)
 
 
 def _newest(made: GasTransaction) -> str:
     return made.attempts.order_by("-number")[0].tx_hash
-
-
-def _reference(checkout: Checkout, number: int) -> str:
-    return f"{checkout.public_id}:{number}"
-
-
-def _salt(checkout: Checkout) -> str:
-    return f"checkouts.gas_free.{checkout.public_id}"

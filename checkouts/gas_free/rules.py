@@ -10,7 +10,7 @@ from django.conf import settings
 from accounts.models import Merchant
 from gateway.core.money import from_units
 from settlements.gas.fees import COIN, coin_usd, gas_facts
-from settlements.gas.keys import gas_keys
+from settlements.gas.keys import gas_keys, solana_gas_keys
 from wallets.chains.family import PaymentRequest
 
 LEAST_TIMES: Final = 50
@@ -23,12 +23,14 @@ _SECONDS: Final = 10.0
 def may_be_free(request: PaymentRequest, *, is_allowed: bool) -> bool:
     """Whether a payment may be sent for its payer, as far as settings and price say: no node and no database is asked.
 
-    `is_allowed` is what its merchant says. Everything else (the day's gas, the payer's failures) is decided when it is asked for, and when it is sent.
+    `is_allowed` is what its merchant says. Everything else (the day's gas, the payer's failures) is decided when it is asked for, and
+    when it is sent.
     """
     spec, token = request.spec, request.spec.tokens.get(request.token)
     if token is None or spec.name not in settings.GAS_FREE or not is_allowed:
         return False
     can_send = spec.family.signs_transfers and token.domain is not None and bool(gas_keys())
+    can_send = can_send or (spec.family.takes_fee_payer and bool(solana_gas_keys()))
     return can_send and from_units(request.units) >= least_price(spec.name)
 
 

@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from django.core import signing
 
 from accounts.states import Mode
-from checkouts.gas_free.authorized import FREE_TICKET, accept, offer, read_ticket, sent_already
+from checkouts.gas_free import authorized, co_signed
+from checkouts.gas_free.tickets import FREE_TICKET, read_ticket
 from checkouts.models import Checkout
 from checkouts.options import payment_request, refuse_payment, takes_money
 from checkouts.selectors import reserved_amount
@@ -29,13 +30,14 @@ from wallets.states import ChainStatus
 # Longer than a transaction stays valid on the network.
 _TICKET_SECONDS: Final = 600
 # A key's has 65 bytes; a wallet that is a contract may write more, for payments without a fee.
-_SIGNATURE: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2}){65,1400})", re.ASCII)
+_SIGNATURE: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2}){64,1400})", re.ASCII)
 _KEY_BYTES: Final = 65
+_MOST_SIGNED: Final = 1_400
 
 
 @dataclass(frozen=True, slots=True)
 class SignedTransaction:
-    """A wallet's answer: the transaction's ticket, and the signature: 65 bytes of a key, more of a contract."""
+    """A wallet's answer: the transaction's ticket, and the signature: 65 bytes of a key, 64 on Solana, more of a contract."""
 
     ticket: str
     signature: bytes
@@ -53,10 +55,11 @@ def parse_signed(body: Mapping[str, Any]) -> SignedTransaction:
 def prepare_transaction(checkout: Checkout, body: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """Return what the wallet `{chain, account}` is to sign: `{transaction}`, and on Tron a `ticket` to send it with.
 
-    With `free: true` it is `{typed_data, ticket}`: our gas account sends it, and pays the network. Then ConflictError may also be
-    gas_free_unavailable, for which the payer's own transaction is the way, and payment_pending. The checkout's merchant is loaded. Raises InvalidRequestError, ConflictError (state_conflict, amount_not_reserved,
-    funds_insufficient), RateLimitError if all buyers together exceed the limit of the chain's nodes, and UnavailableError
-    if none of our nodes can answer.
+    With `free: true` it is `{typed_data, ticket}`, on Solana `{transaction, ticket}`: our gas account sends it, and pays the network.
+
+    The checkout's merchant is loaded. Raises InvalidRequestError, ConflictError (state_conflict, amount_not_reserved,
+    funds_insufficient; of free payments also gas_free_unavailable and payment_pending), RateLimitError if all buyers together
+    exceed the limit of the chain's nodes, and UnavailableError if none of our nodes can answer.
     """
     is_free = _is_free(body)
     spec = _spec(checkout, _text(body, "chain"), is_free=is_free)
@@ -85,7 +88,8 @@ def send_signed(checkout: Checkout, signed: SignedTransaction, *, now: datetime)
     """Send our transaction that the buyer's wallet signed; return its `{tx_hash}` where we know it. Safe to repeat.
 
     Raises InvalidRequestError for a ticket that is not ours or too old, ConflictError (state_conflict, transaction_refused)
-    if nothing was sent, and UnavailableError if it is unknown whether it was.
+    if nothing was sent, and UnavailableError if it is unknown whether it was. Of free payments ConflictError is gas_free_unavailable,
+    payment_pending or funds_insufficient.
     """
     if signed.ticket.startswith(FREE_TICKET):
         return _sent_free(checkout, signed, now)
@@ -103,7 +107,7 @@ def send_signed(checkout: Checkout, signed: SignedTransaction, *, now: datetime)
 
 def _offered(checkout: Checkout, request: PaymentRequest, payer: str, now: datetime) -> dict[str, Any]:
     try:
-        return offer(checkout, request, payer, now=now)
+        return _way(request.spec).offer(checkout, request, payer, now=now)
     except ChainError as error:
         raise _unavailable(request.spec) from error
 
@@ -111,11 +115,34 @@ def _offered(checkout: Checkout, request: PaymentRequest, payer: str, now: datet
 def _sent_free(checkout: Checkout, signed: SignedTransaction, now: datetime) -> dict[str, Any]:
     chain = read_ticket(checkout, signed.ticket)["chain"]
     spec = _spec(checkout, chain, is_free=True)
-    tx_hash = sent_already(checkout, signed.ticket)
+    way = _way(spec)
+    tx_hash = way.sent_already(checkout, signed.ticket)
     if not tx_hash:
         due = _due(checkout, spec, now, in_tests=True)
-        tx_hash = accept(checkout, signed.ticket, signed.signature, due, now=now)
+        _refuse_length(spec, signed.signature)
+        tx_hash = way.accept(checkout, signed.ticket, signed.signature, due, now=now)
     return {"tx_hash": tx_hash}
+
+
+class _Way(Protocol):
+    """What `authorized` and `co_signed` each implement: how a payment is sent for its payer."""
+
+    def offer(self, checkout: Checkout, due: PaymentRequest, payer: str, *, now: datetime) -> dict[str, Any]: ...
+    def sent_already(self, checkout: Checkout, ticket: str) -> str: ...
+    def accept(
+        self, checkout: Checkout, ticket: str, signature: bytes, due: PaymentRequest, *, now: datetime
+    ) -> str: ...
+
+
+def _way(spec: ChainSpec) -> _Way:
+    return authorized if spec.family.signs_transfers else co_signed
+
+
+def _refuse_length(spec: ChainSpec, signature: bytes) -> None:
+    # Keys on Solana write 64 bytes; elsewhere one more says which of two keys it was.
+    least, most = (_KEY_BYTES, _MOST_SIGNED) if spec.family.signs_transfers else (_KEY_BYTES - 1, _KEY_BYTES - 1)
+    if not least <= len(signature) <= most:
+        raise InvalidRequestError("signature has another length.", param="signature")
 
 
 def _prepared(checkout: Checkout, spec: ChainSpec, order: PaymentOrder, now: datetime) -> dict[str, Any]:
@@ -147,9 +174,13 @@ def _is_free(body: Mapping[str, Any]) -> bool:
     return value
 
 
+def _sends_for(spec: ChainSpec) -> bool:
+    return spec.family.signs_transfers or spec.family.takes_fee_payer
+
+
 def _spec(checkout: Checkout, chain: str, *, is_free: bool) -> ChainSpec:
     spec = chains().get(chain) if chain in checkout.offers else None
-    is_written = spec is not None and (spec.family.signs_transfers if is_free else spec.family.prepares_payments(spec))
+    is_written = spec is not None and (_sends_for(spec) if is_free else spec.family.prepares_payments(spec))
     is_payable = spec is not None and is_written and spec.family.wallets_chain_id(spec)
     if spec is None or not is_payable:
         raise InvalidRequestError("No transaction is prepared for this chain.", param="chain", code="chain_unsupported")

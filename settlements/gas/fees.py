@@ -15,6 +15,8 @@ _RAISE_DENOMINATOR: Final = 8
 
 GWEI: Final = 10**9
 COIN: Final = 10**18
+LAMPORTS: Final = 10**9
+"""A SOL."""
 
 
 @dataclass(frozen=True, slots=True)

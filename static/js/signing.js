@@ -183,9 +183,32 @@ export async function sendOnSolana(wallet, { chainId }, prepare) {
   await wallet.features[SIGN_AND_SEND].signAndSendTransaction(order);
 }
 
+// The wallet signs without sending; the server signs last, as the one who pays the network. Behind the number of signatures comes
+// the server's, then the payer's.
+const SIGN_ONLY = "solana:signTransaction";
+const PAYERS_PLACE = [1 + 64, 1 + 128];
+const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+// Whether a wallet can let the server send its payment.
+export const paysFreely = (wallet, { family }) => family !== "solana" || SIGN_ONLY in wallet.features;
+
+async function payFreelyOnSolana(wallet, request) {
+  const order = `${request.to}:${request.units}`;
+  if (doubtful.has(order)) return deliver(order, doubtful.get(order));
+  const account = await connectOnSolana(wallet, request);
+  const question = { chain: request.chain, account: account.address, free: true };
+  const { transaction, ticket } = await askServer("transaction", question, "unprepared");
+  const asked = { account, chain: request.chainId, transaction: bytesOf(transaction) };
+  const [{ signedTransaction }] = await wallet.features[SIGN_ONLY].signTransaction(asked);
+  await deliver(order, { ticket, signature: hexOf(signedTransaction.slice(...PAYERS_PLACE)) });
+}
+
 const askFor = (chain) => (account) => askServer("transaction", { chain, account }, "unprepared");
 
-const payOnSolana = (wallet, request) => sendOnSolana(wallet, request, askFor(request.chain));
+function payOnSolana(wallet, request) {
+  if (request.free && paysFreely(wallet, request)) return payFreelyOnSolana(wallet, request);
+  return sendOnSolana(wallet, request, askFor(request.chain));
+}
 
 // TIP-1193. A tronWeb would ask its node from this page, which the page's policy forbids: the wallet signs, and the server
 // writes the transaction and sends it. These are answers of wallets that are older than TIP-1193.

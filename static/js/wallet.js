@@ -1,5 +1,5 @@
 // The buttons that pay from a wallet in the browser, whatever its family. Loaded once there is one.
-import { PAYING, fits, reasonOf, showButtons, tell } from "./signing.js";
+import { PAYING, fits, paysFreely, reasonOf, showButtons, tell } from "./signing.js";
 
 // How long a payment sent from this browser keeps the buttons shut if the network does not show it.
 const SENT_MS = 5 * 60 * 1000;
@@ -86,6 +86,8 @@ export async function offerWallets(wallets) {
   if (!isReady || !usable.length) return;
   const request = { ...area.dataset };
   showButtons(area, usable, (provider) => pay(provider, request));
+  const notes = [...area.querySelectorAll("[data-wallet-buttons] [data-free-note]")];
+  notes.forEach((note, place) => paysFreely(usable[place].provider, request) || note.remove());
   if (isPaying) tell(area, "confirm", true);
   else if (wasSent(area.dataset)) tell(area, "sent", true);
 }

@@ -53,10 +53,21 @@ REGISTER_SOLANA_WALLET = """
     }
     return sent;
   };
+  const signTransaction = async (...orders) => {
+    const signed = [];
+    for (const { account, chain, transaction } of orders) {
+      const text = await ask("sign", account.address, chain, btoa(String.fromCharCode(...transaction)));
+      signed.push({ signedTransaction: Uint8Array.from(atob(text), (one) => one.charCodeAt(0)) });
+    }
+    return signed;
+  };
   const wallet = Object.freeze({
     version: "1.0.0", name: NAME, icon: "data:,", chains, accounts: [],
     features: {
       "standard:connect": { version: "1.0.0", connect },
+      "solana:signTransaction": {
+        version: "1.0.0", supportedTransactionVersions: ["legacy", 0], signTransaction,
+      },
       "solana:signAndSendTransaction": {
         version: "1.0.0", supportedTransactionVersions: ["legacy", 0], signAndSendTransaction,
       },
@@ -101,7 +112,7 @@ ANNOUNCE_TRON_WALLET = """
 class StubSolanaWallet(StubWallet):
     """A wallet of the Wallet Standard, which signs with a key and sends to a node.
 
-    `chain_id` is not used. Calls are `connect`, and `send` with address, chain and transaction.
+    `chain_id` is not used. Calls are `connect`, and `send` or `sign` with address, chain and transaction.
     """
 
     chains: tuple[str, ...] = ("solana:mainnet", "solana:devnet", "solana:localnet")
@@ -124,6 +135,10 @@ def solana_buyer(node: SolanaNode, key: Keypair) -> Any:
         if method == "connect":
             return [str(key.pubkey())]
         unsigned = Transaction.from_bytes(base64.b64decode(params[2]))
+        if method == "sign":
+            # Beside others, in its own place.
+            unsigned.partial_sign([key], unsigned.message.recent_blockhash)
+            return base64.b64encode(bytes(unsigned)).decode()
         signed = VersionedTransaction(unsigned.message, [key])
         signature = node.submit(signed)
         node.advance()

@@ -4,16 +4,20 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import base58
 import pytest
 from eth_account import Account
 from playwright.sync_api import Locator, Page, expect
+from solders.keypair import Keypair
 
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from localnet.anvil import Anvil
+from localnet.solana.node import SolanaNode
 from localnet.tokens import balance_of
 from settlements.models import GasTransaction
 from tests.browser.conftest import StubWallet, WalletRefusalError
+from tests.browser.injected import StubSolanaWallet, solana_buyer
 from tests.checkouts.gas_free.payers import PRICE, Payer, new_payer
 from tests.checkouts.shop import Shop
 from wallets.networks import chain_spec
@@ -117,3 +121,28 @@ def test_a_signature_that_is_the_wrong_one_pays_nothing(
     button.click()
     expect(button.page.get_by_text("We cannot prepare this payment right now. Nothing was sent.")).to_be_visible()
     assert not GasTransaction.objects.exists()
+
+
+def test_a_buyer_without_sol_signs_and_the_checkout_completes(
+    page: Page, live_server: Any, solana_shop: Shop, solana_node: SolanaNode, settings: Any
+) -> None:
+    ours, buyer = Keypair(), Keypair()
+    settings.GAS_FREE, settings.GAS_KEYS_SOLANA = ["solana"], [base58.b58encode(bytes(ours)).decode()]
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"SOLANA_REQUESTS_PER_MINUTE": "100000"}
+    solana_node.airdrop(str(ours.pubkey()))
+    solana_node.fund(str(buyer.pubkey()), 100_000_000)
+    solana_node.fund(solana_shop.address, 1)
+    wallet = StubSolanaWallet(str(buyer.pubkey()), 0, solana_buyer(solana_node, buyer))
+    wallet.install(page)
+    checkout = solana_shop.checkout()
+    page.goto(f"{live_server.url}/c/{checkout.code}")
+    page.get_by_role("button", name="Show the exact amount").click()
+    button = page.get_by_role("button", name="Pay with Test Wallet")
+    expect(button).to_contain_text("No network fee")
+    button.click()
+    expect(page.get_by_text(SENT)).to_be_visible()
+    assert [method for method, _ in wallet.calls] == ["connect", "sign"]
+    solana_node.advance(2)
+    solana_shop.watch()
+    checkout.refresh_from_db()
+    assert checkout.status == CheckoutStatus.COMPLETED

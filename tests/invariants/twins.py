@@ -18,7 +18,15 @@ from links.states import MailKind
 from payouts.models import Payout, PayoutApproval, PayoutRequest, PayoutSource
 from payouts.service import conclude_payout
 from payouts.states import PayoutStatus
-from settlements.models import GasAccount, GasTransaction, Hold, SettledOutflow, Settlement, SettlementItem
+from settlements.models import (
+    GasAccount,
+    GasTransaction,
+    Hold,
+    SettledOutflow,
+    Settlement,
+    SettlementItem,
+    SponsoredTransaction,
+)
 from settlements.states import Purpose, SettlementStatus
 from tests.accounts.fee_entries import charged
 from tests.checkouts.schema import alter
@@ -54,6 +62,20 @@ def twin(row: M, **changes: Any) -> M:
 
 def _movement() -> WatchedMovement:
     return make_movement(make_watched(), 5)
+
+
+def _sponsored() -> SponsoredTransaction:
+    return SponsoredTransaction.objects.create(
+        chain="solana",
+        reference="chk:1",
+        merchant=make_merchant(),
+        fee_payer="ours",
+        payer="payer",
+        signed=b"",
+        tx_hash="hash",
+        fee=12_000,
+        last_height=10,
+    )
 
 
 def _gas_account() -> GasAccount:
@@ -305,6 +327,8 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
         lambda _: {"merchant": make_merchant()},
     ),
     "gas_account_once": (_gas_account, _same),
+    "sponsored_once_per_reference": (_sponsored, lambda _: {"payer": "another"}),
+    "sponsored_one_open_per_payer": (_sponsored, lambda _: {"reference": "chk:2"}),
     "gas_nonce_used_once": (gas_transaction, lambda _: {"reference": "batch-2"}),
     "gas_transaction_once_per_reference": (gas_transaction, lambda _: {"nonce": 8}),
     "forwarder_in_one_open_settlement": (_item, lambda row: {"settlement": _other_settlement(row.settlement)}),

@@ -59,6 +59,9 @@ class ChainFamily(Protocol):
     signs_transfers: bool = False
     """Whether tokens on its chains may take transfers that their holder signs and anybody sends (EIP-3009)."""
 
+    takes_fee_payer: bool = False
+    """Whether another account than the payer's can pay a transaction's fee, by signing it too."""
+
     signs_typed_data: bool = False
     """Whether its wallets sign typed data (EIP-712) as well."""
 

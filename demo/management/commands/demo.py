@@ -150,7 +150,7 @@ DEVELOPMENT: Mapping[str, str] = {
     "GAS_KEYS": "0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",  # nosec B105
     "GAS_KEYS_SOLANA": NETWORK_PAYER_KEY,
     # Buyers pay no network fee where their wallet signs a transfer.
-    "GAS_FREE": "base,polygon",
+    "GAS_FREE": "base,polygon,solana",
     # Local gas costs a thousand times the public networks' price.
     "GAS_COIN_USD": "base=0.1,polygon=0.1,ethereum=0.1",
 }

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.merchants.service import IS_GAS_FREE, turn
-from checkouts.gas_free.authorized import MOST_TRIES
+from checkouts.gas_free.tickets import MOST_TRIES
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from localnet.anvil import Anvil

@@ -9,7 +9,7 @@ from django.db.migrations.operations.base import Operation
 
 from gateway.releases.stages import EXEMPT, expand_plan, missing_for, our_migrations, problems
 
-RETIRING = ("settlements", "0005_shares")
+RETIRING = ("settlements", "0006_sponsored_transactions")
 
 
 def told(*operations: Operation, **marks: str) -> list[str]:

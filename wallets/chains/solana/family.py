@@ -211,6 +211,7 @@ class SolanaFamily(ChainFamily):
     proof_hint = "Sign its bytes as they are (“signMessage”), and give the signature in base58."
     own_settings = ("WS_URL",)
     reads_accounts = True
+    takes_fee_payer = True
     carries_reference = True
 
     def canonical_address(self, text: str, *, is_testnet: bool = False) -> str:

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 _TRANSFER_UNITS: Final = 40_000
 _ACCOUNT_UNITS: Final = 60_000
 
+SPONSORED_PRICE: Final = 50_000
+"""The priority price of a transaction whose fee we pay, in millionths of a lamport for each unit: usual on a quiet network."""
+
+_SIGNATURE_FEE: Final = 5_000  # lamports, for each signature
+_MICRO: Final = 1_000_000
+
+SPONSORED_FEE: Final = 2 * _SIGNATURE_FEE + _TRANSFER_UNITS * SPONSORED_PRICE // _MICRO
+"""What such a transaction costs us, in lamports."""
+
 BLOCKHASH_SECONDS: Final = 5.0
 """How long a blockhash is reused: a transaction must land within about a minute of it."""
 FORGOTTEN_AFTER: Final = timedelta(seconds=90)
@@ -77,6 +86,26 @@ def unsigned_payment(payment: TokenPayment, *, blockhash: str, makes_account: bo
         _transfer(payment),
     ]
     message = Message.new_with_blockhash(instructions, Pubkey.from_string(payment.payer), Hash.from_string(blockhash))
+    return bytes(Transaction.new_unsigned(message))
+
+
+def sponsored_payment(payment: TokenPayment, *, blockhash: str, fee_payer: str) -> bytes:
+    """Return the same transfer with room for two signatures: first that of the account that pays the network, then the payer's.
+
+    No instruction names the fee payer, and all costs are set: it loses its fee and nothing else.
+    """
+    from solders.compute_budget import set_compute_unit_limit, set_compute_unit_price
+    from solders.hash import Hash
+    from solders.message import Message
+    from solders.pubkey import Pubkey
+    from solders.transaction import Transaction
+
+    instructions = [
+        set_compute_unit_limit(_TRANSFER_UNITS),
+        set_compute_unit_price(SPONSORED_PRICE),
+        _transfer(payment),
+    ]
+    message = Message.new_with_blockhash(instructions, Pubkey.from_string(fee_payer), Hash.from_string(blockhash))
     return bytes(Transaction.new_unsigned(message))
 
 
@@ -136,6 +165,24 @@ class SolanaCashier:
 
     def _prepared(self, order: PaymentOrder) -> tuple[bytes, int]:
         """Return the transaction, and the last block height that takes it."""
+        payment, has_account = self._payment(order)
+        recent = self._recent()
+        raw = unsigned_payment(payment, blockhash=recent.blockhash, makes_account=not has_account)
+        return raw, recent.last_height
+
+    def prepare_sponsored(self, order: PaymentOrder, *, fee_payer: str) -> tuple[bytes, int]:
+        """Return the transaction whose fee another account pays, and the last block height that takes it.
+
+        Raises ChainError, NotEnoughError, and TransactionRefusedError if the recipient has no token account: its rent would be ours.
+        """
+        payment, has_account = self._payment(order)
+        if not has_account:
+            raise TransactionRefusedError("the recipient has no account for this token yet")
+        recent = self._recent()
+        return sponsored_payment(payment, blockhash=recent.blockhash, fee_payer=fee_payer), recent.last_height
+
+    def _payment(self, order: PaymentOrder) -> tuple[TokenPayment, bool]:
+        """Return the payment, and whether the recipient's token account exists."""
         mint = order.token.address
         program = self._program(mint)
         accounts = [token_account(owner, mint=mint, program=program) for owner in (order.payer, order.recipient)]
@@ -151,8 +198,7 @@ class SolanaCashier:
             units=order.units,
             reference=order.reference,
         )
-        recent = self._recent()
-        return unsigned_payment(payment, blockhash=recent.blockhash, makes_account=received is None), recent.last_height
+        return payment, received is not None
 
     def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
         """Return the transaction in base64; the network forgets it within about a minute."""

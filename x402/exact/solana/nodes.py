@@ -1,43 +1,24 @@
 """Requests to Solana nodes about a payer's transaction. Answers are checked here; a node's failure is a ChainError."""
 
-import base64
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerError
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import KeptPerThread, open_pool
-from wallets.chains.rpc.client import Node, RefusedError
+from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana import decode
+from wallets.chains.solana import decode, sending
 from wallets.chains.solana.balances import held
 from wallets.chains.solana.questions import ask_finalized, ask_head
+from wallets.chains.solana.sending import Simulated
 from x402.exact.quotas import Balance
 from x402.exact.solana.transfers import SignedTransfer
 
-# Errors about our own account: too little balance, or none ever.
-_OURS: Final = frozenset(
-    {"InsufficientFundsForFee", "AccountNotFound", "InvalidAccountForFee", "InvalidRentPayingAccount"}
-)
-# Its first account, which is ours, would fall below the minimum balance.
-_TOO_LITTLE_LEFT: Final = {"InsufficientFundsForRent": {"account_index": 0}}
-_UNKNOWN_HASH: Final = "BlockhashNotFound"
-_LONGEST: Final = 200
 # How many transactions of a token account are listed, and how many of those that did not fail are read, to find who funded it.
 _FUNDING_LISTED: Final = 50
 _FUNDING_READ: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """The result of a simulation: `error` is the network's word for a failure, "" for success.
-
-    `is_ours` says that our account cannot pay for it, which says nothing about the payment.
-    """
-
-    error: str
-    is_ours: bool = False
 
 
 class SolanaNodes:
@@ -49,33 +30,11 @@ class SolanaNodes:
 
     def simulate(self, transaction: bytes) -> Simulated:
         """Simulate a transaction; our account's signature may be missing."""
-        options = {
-            "encoding": "base64",
-            "sigVerify": False,
-            "replaceRecentBlockhash": False,
-            # The newest state: payers' libraries use the newest confirmed block's hash.
-            "commitment": "processed",
-        }
-        asked = [_text(transaction), options]
-
-        def ask(node: Node) -> Any:
-            return _refusable(node, _SIMULATE, asked)
-
-        error = _error_in(self.pool.run(ask))
-        if error == _UNKNOWN_HASH:
-            # Too old, or newer than this node's state.
-            other = self.pool.second_opinion(ask)
-            error = error if other is None else _error_in(other)
-        if error is None:
-            return Simulated("")
-        is_ours = str(error) in _OURS or error == _TOO_LITTLE_LEFT
-        return Simulated(str(error)[:_LONGEST], is_ours=is_ours)
+        return sending.simulate(self.pool, transaction)
 
     def send(self, transaction: bytes) -> None:
         """Send a signed transaction to a node, which forwards it. Its answer is ignored: the chain shows the result."""
-        options = {"encoding": "base64", "skipPreflight": True, "maxRetries": 2}
-        asked = [_text(transaction), options]
-        self.pool.run(lambda node: _refusable(node, "sendTransaction", asked))
+        sending.send(self.pool, transaction)
 
     def find(self, signature: str) -> FoundTransaction | None:
         """Return a transaction as its watcher reads it; None if no node knows it.
@@ -124,32 +83,11 @@ class SolanaNodes:
 
 
 _kept: Final = KeptPerThread(SolanaNodes, close=lambda nodes: nodes.pool.close())
-_SIMULATE: Final = "simulateTransaction"
 
 
 def nodes_of(spec: ChainSpec) -> SolanaNodes:
     """Return this thread's connections to a chain's nodes."""
     return _kept.of(spec)
-
-
-def _text(transaction: bytes) -> str:
-    return base64.b64encode(transaction).decode()
-
-
-def _refusable(node: Node, method: str, params: list[Any]) -> Any:
-    """Ask; a refusal is about the transaction, not a node's failure."""
-    try:
-        return node.call(method, params)
-    except RefusedError as error:
-        return error
-
-
-def _error_in(answer: Any) -> Any:
-    """Return why a simulated transaction failed; None if it did not."""
-    if isinstance(answer, RefusedError):
-        # It was not simulated at all, which says nothing about the payment.
-        raise answer
-    return decode.field(decode.in_context(answer)[1], "err")
 
 
 def _is_lost(node: Node, signature: str, blockhash: str, since: datetime) -> bool:

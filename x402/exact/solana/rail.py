@@ -16,9 +16,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from accounts.states import Mode
 from settlements.errors import NoGasError
-from settlements.gas.fees import daily_coins
 from settlements.gas.keys import solana_gas_keys
 from settlements.gas.shares import WINDOW, FailedCosts, StrangersFailedError, refuse_failed
+from settlements.gas.solana_relay import machines_part
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.family import ChainFamily
 from wallets.chains.solana.family import SOLANA_FAMILY
@@ -40,7 +40,6 @@ log = structlog.get_logger(__name__)
 
 Answer = dict[str, Any]
 
-LAMPORTS: Final = 10**9
 _DAY: Final = timedelta(days=1)
 
 # Local networks mine it at once.
@@ -88,7 +87,7 @@ def _failed(row: Authorization, request: StandardRequest, reason: str) -> Answer
 def refuse_spending(payer: Stranger, cost: int, *, now: datetime) -> None:
     """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
     merchant_id, chain = payer.merchant_id, payer.request.spec.name
-    daily = daily_coins(chain) * LAMPORTS
+    daily = machines_part(chain)
     rows = Authorization.objects.filter(chain=chain, network_fee__isnull=False, created_at__gt=now - _DAY)
     own = Q(merchant=merchant_id)
     failed = own & Q(state=AuthorizationState.FAILED)

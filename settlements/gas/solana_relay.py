@@ -1,0 +1,209 @@
+"""Signs payers' transactions as their fee payer, within limits, and sends them until a block has them or none can: Solana.
+
+Our account appears in no instruction: its signature pays the fee and moves nothing else.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+import structlog
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q, Sum
+
+from settlements.errors import NoGasError
+from settlements.gas.fees import LAMPORTS, daily_coins
+from settlements.gas.keys import solana_gas_keys
+from settlements.gas.relay import BusyPayerError, Relay
+from settlements.gas.shares import (
+    DAY,
+    HOUR,
+    MOST_COUNTED,
+    WINDOW,
+    FailedCosts,
+    PayerFailedError,
+    minutes_to_wait,
+    refuse_failed,
+)
+from settlements.models import SponsoredTransaction
+from settlements.states import Outcome
+from wallets.chains.base import ChainError
+from wallets.chains.family import ChainSpec, TransactionRefusedError
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana import sending
+
+log = structlog.get_logger(__name__)
+
+PART: Final = 2
+"""Payments of buyers may cost this fraction of a day's SOL, and machines' payments the rest, where the operator pays both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sponsored:
+    """A transaction that we wrote for a payer: unsigned in the wire format, its fee in lamports, and the last height that takes it."""
+
+    spec: ChainSpec
+    raw: bytes
+    payer: str
+    fee: int
+    last_height: int
+
+
+def fee_payer_of(merchant_id: int) -> str:
+    """Return the account that pays the network for a merchant's payers. Raises NoGasError without one."""
+    keys: Sequence[str] = list(solana_gas_keys())
+    if not keys:
+        raise NoGasError("there is no account that pays fees")
+    return keys[merchant_id % len(keys)]
+
+
+def machines_part(chain: str) -> Decimal:
+    """Return how many lamports machines' payments may cost in a day on a chain: all, unless buyers' fees are paid too."""
+    daily = daily_coins(chain) * LAMPORTS
+    return daily / PART if chain in settings.GAS_FREE else daily
+
+
+def find_sponsored(reference: str) -> SponsoredTransaction | None:
+    """Return the transaction with a reference; None if there is none, or no block took it."""
+    return SponsoredTransaction.objects.filter(reference=reference).first()
+
+
+def refuse_sponsoring(chain: str, payer: str, merchant_id: int, fee: int, *, now: datetime) -> None:
+    """Raise NoGasError if no fee is paid for this payer now: the day's or the merchant's part is spent, or payments failed."""
+    rows = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
+    own = Q(merchant=merchant_id)
+    failed = own & Q(outcome=Outcome.FAILED)
+    spent = rows.aggregate(
+        all=Sum("fee", default=0),
+        good=Sum("fee", default=0, filter=own & ~Q(outcome=Outcome.FAILED)),
+        failed=Sum("fee", default=0, filter=failed),
+        lately=Sum("fee", default=0, filter=failed & Q(created_at__gt=now - WINDOW)),
+        open=Sum("fee", default=0, filter=own & Q(outcome=Outcome.OPEN)),
+    )
+    daily = daily_coins(chain) * LAMPORTS / PART
+    if spent["all"] + fee > daily:
+        raise NoGasError(f"the day's fees of buyers on {chain} are spent (GAS_DAILY_COINS)")
+    share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
+    if spent["good"] + fee > share:
+        raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
+    refuse_failed(FailedCosts(spent["failed"], spent["lately"], spent["open"], fee), share, chain)
+    _refuse_failing(chain, payer, now)
+
+
+def _refuse_failing(chain: str, payer: str, now: datetime) -> None:
+    rows = SponsoredTransaction.objects.filter(
+        chain=chain, payer=payer, outcome=Outcome.FAILED, fee__gt=0, created_at__gt=now - HOUR
+    )
+    times = list(rows.order_by("-created_at").values_list("created_at", flat=True)[:MOST_COUNTED])
+    if minutes := minutes_to_wait(times, now=now):
+        raise PayerFailedError(minutes)
+
+
+def has_open_sponsored(chain: str, payer: str) -> bool:
+    """Whether a transaction of this payer is on its way."""
+    return SponsoredTransaction.objects.filter(chain=chain, payer=payer, outcome=Outcome.OPEN).exists()
+
+
+def relay_sponsored(
+    what: Sponsored, signature: bytes, cause: Relay, *, pool: RpcPool, now: datetime
+) -> SponsoredTransaction:
+    """Sign a transaction that its payer signed, store and send it; idempotent by reference.
+
+    `signature` is the payer's, 64 bytes. Raises TransactionRefusedError if it is not, or the transaction would fail; NoGasError
+    if no fee is paid now; and ChainError. Then nothing was signed.
+    """
+    if known := find_sponsored(cause.reference):
+        return known
+    signed = _signed(what, signature)
+    chain = what.spec.name
+    refuse_sponsoring(chain, what.payer, cause.merchant_id, what.fee, now=now)
+    simulated = sending.simulate(pool, signed.raw)
+    if simulated.is_ours:
+        log.error("our account cannot pay", account=signed.fee_payer)
+        raise NoGasError(f"{signed.fee_payer} has too little coin on {chain}")
+    if simulated.error:
+        raise TransactionRefusedError(simulated.error)
+    made = _store(what, signed, cause, now)
+    with suppress(ChainError):
+        sending.send(pool, bytes(made.signed))
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Signed:
+    raw: bytes
+    tx_hash: str
+    fee_payer: str
+
+
+def _signed(what: Sponsored, signature: bytes) -> _Signed:
+    """Add both signatures. Raises TransactionRefusedError, NoGasError if the fee payer's key is gone."""
+    from solders.signature import Signature
+    from solders.transaction import Transaction
+
+    message = Transaction.from_bytes(what.raw).message
+    fee_payer, payer = message.account_keys[0], message.account_keys[1]
+    key = solana_gas_keys().get(str(fee_payer))
+    if key is None:
+        raise NoGasError(f"the key of {fee_payer} is not here any more")
+    theirs = Signature.from_bytes(signature)
+    if message.header.num_required_signatures != 2 or not theirs.verify(payer, bytes(message)):
+        raise TransactionRefusedError("the payer signed something else")
+    ours = Signature.from_bytes(key.sign(bytes(message)))
+    return _Signed(bytes(Transaction.populate(message, [ours, theirs])), str(ours), key.address)
+
+
+def _store(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> SponsoredTransaction:
+    """Store a transaction before it is sent. Raises BusyPayerError if another one of the payer is on its way."""
+    try:
+        with transaction.atomic():
+            return SponsoredTransaction.objects.create(
+                chain=what.spec.name,
+                reference=cause.reference,
+                merchant_id=cause.merchant_id,
+                fee_payer=signed.fee_payer,
+                payer=what.payer,
+                signed=signed.raw,
+                tx_hash=signed.tx_hash,
+                fee=what.fee,
+                last_height=what.last_height,
+                created_at=now,
+            )
+    except IntegrityError:
+        if known := find_sponsored(cause.reference):
+            return known
+        raise BusyPayerError(f"another payment of this payer is on its way on {what.spec.name}") from None
+
+
+def tend_sponsored(spec: ChainSpec, *, pool: RpcPool) -> int:
+    """Send what is on its way again, and record what came of it; return how many are left. Raises ChainError.
+
+    Once the final blocks have passed a transaction's last height, what they say is for good.
+    """
+    rows = list(SponsoredTransaction.objects.filter(chain=spec.name, outcome=Outcome.OPEN).order_by("pk"))
+    if not rows:
+        return 0
+    final = sending.final_height(pool)
+    for row in rows:
+        if final > row.last_height:
+            _end(row, sending.last_result(pool, row.tx_hash))
+        elif (so_far := sending.result_so_far(pool, row.tx_hash)) is None:
+            sending.send(pool, bytes(row.signed))
+        elif so_far:
+            _end(row, succeeded=True)
+    return SponsoredTransaction.objects.filter(chain=spec.name, outcome=Outcome.OPEN).count()
+
+
+def _end(row: SponsoredTransaction, succeeded: bool | None) -> None:
+    if succeeded:
+        changed: dict[str, object] = {"outcome": Outcome.DONE}
+    elif succeeded is None:
+        # No block has it, and none can: it cost nothing, and may be asked for again.
+        changed = {"outcome": Outcome.FAILED, "fee": 0, "reference": f"{row.reference}/{row.pk}"}
+    else:
+        changed = {"outcome": Outcome.FAILED}
+    SponsoredTransaction.objects.filter(pk=row.pk, outcome=Outcome.OPEN).update(**changed)

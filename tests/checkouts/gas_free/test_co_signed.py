@@ -1,0 +1,231 @@
+"""Buyers without SOL pay on a local Solana: they sign, our account signs last and pays the fee, and the watcher sees a usual transfer."""
+
+import base64
+from datetime import timedelta
+from typing import Any
+
+import base58
+import pytest
+from django.db import IntegrityError, transaction
+from django.test import Client
+from django.utils import timezone
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+from solders.transaction import Transaction
+
+from checkouts.models import AmountReservation, Checkout
+from checkouts.states import CheckoutStatus
+from localnet.solana.node import SolanaNode
+from settlements.gas.fees import LAMPORTS
+from settlements.gas.solana_relay import PART, machines_part, tend_sponsored
+from settlements.models import SponsoredTransaction
+from settlements.states import Outcome
+from tests.checkouts.page.buyers import ask, chosen, error_of
+from tests.checkouts.shop import Shop
+from wallets.chains.registry import open_pool
+from wallets.chains.solana.unsigned_payment import SPONSORED_FEE
+from wallets.networks import chain_spec
+
+pytestmark = pytest.mark.django_db
+
+UNAVAILABLE = ("gas_free_unavailable", None)
+OURS = Keypair.from_seed(b"an account that pays the network")
+FUNDS = 100_000_000
+
+
+@pytest.fixture
+def shop(solana_shop: Shop, solana_node: SolanaNode, settings: Any) -> Shop:
+    """A shop whose buyers' network fees the operator pays, and whose wallet received the token before."""
+    settings.GAS_FREE = ["solana"]
+    settings.GAS_KEYS_SOLANA = [base58.b58encode(bytes(OURS)).decode()]
+    solana_node.airdrop(str(OURS.pubkey()))
+    solana_node.fund(solana_shop.address, 1)
+    return solana_shop
+
+
+@pytest.fixture
+def buyer(solana_node: SolanaNode) -> Keypair:
+    """Somebody with USDC and no SOL."""
+    made = Keypair()
+    solana_node.fund(str(made.pubkey()), FUNDS)
+    return made
+
+
+def offered(client: Client, checkout: Checkout, buyer: Keypair) -> Any:
+    return ask(client, checkout, account=str(buyer.pubkey()), free=True)
+
+
+def signed(client: Client, checkout: Checkout, offer: dict[str, Any], buyer: Keypair) -> Any:
+    """Sign what was offered as a wallet does, and give back the signature."""
+    message = Transaction.from_bytes(base64.b64decode(offer["transaction"])).message
+    signature = bytes(buyer.sign_message(bytes(message))).hex()
+    return ask(client, checkout, action="signed", ticket=offer["ticket"], signature=signature)
+
+
+def tend(node: SolanaNode) -> int:
+    pool = open_pool(chain_spec("solana"))
+    try:
+        return tend_sponsored(chain_spec("solana"), pool=pool)
+    finally:
+        pool.close()
+
+
+def test_a_buyer_without_sol_completes_a_checkout(
+    client: Client, shop: Shop, buyer: Keypair, solana_node: SolanaNode
+) -> None:
+    checkout = chosen(shop)
+    held = AmountReservation.objects.get()
+    offer = offered(client, checkout, buyer)
+    assert offer.status_code == 200, offer.content
+    message = Transaction.from_bytes(base64.b64decode(offer.json()["transaction"])).message
+    assert [str(key) for key in message.account_keys[:2]] == [str(OURS.pubkey()), str(buyer.pubkey())]
+    # Our account is in no instruction: it loses its fee and nothing else.
+    assert all(0 not in bytes(one.accounts) for one in message.instructions)
+    answer = signed(client, checkout, offer.json(), buyer)
+    assert answer.status_code == 200, answer.content
+    made = SponsoredTransaction.objects.get()
+    assert answer.json() == {"tx_hash": made.tx_hash}
+    assert (made.merchant_id, made.payer, made.fee) == (checkout.merchant_id, str(buyer.pubkey()), SPONSORED_FEE)
+    solana_node.advance(2)
+    shop.watch()
+    checkout.refresh_from_db()
+    assert checkout.status == CheckoutStatus.COMPLETED
+    assert solana_node.balance(shop.address) == 1 + 25_000_000 + held.suffix
+    assert tend(solana_node) == 0
+    made.refresh_from_db()
+    assert made.outcome == Outcome.DONE
+
+
+def test_what_was_signed_is_sent_once_however_often_it_is_posted(
+    client: Client, shop: Shop, buyer: Keypair, solana_node: SolanaNode
+) -> None:
+    checkout = chosen(shop)
+    offer = offered(client, checkout, buyer).json()
+    answers = [signed(client, checkout, offer, buyer) for _ in range(2)]
+    solana_node.advance(2)
+    shop.watch()
+    answers.append(signed(client, checkout, offer, buyer))
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert len({answer.content for answer in answers}) == 1
+    assert SponsoredTransaction.objects.count() == 1
+    assert error_of(offered(client, checkout, buyer), 409)[0] in {"payment_pending", "state_conflict"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"GAS_FREE": []},
+        {"GAS_KEYS_SOLANA": []},
+        {"GAS_FREE_LEAST_USD": {"solana": "1000"}},
+        {"GAS_DAILY_COINS": {"solana": "0.00002"}},
+        {"GAS_MERCHANT_SHARE": "0"},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_what_is_not_wanted_or_too_much_is_not_offered(
+    client: Client, shop: Shop, buyer: Keypair, settings: Any, changed: dict[str, Any]
+) -> None:
+    for name, value in changed.items():
+        setattr(settings, name, value)
+    assert error_of(offered(client, chosen(shop), buyer), 409) == UNAVAILABLE
+
+
+def test_a_merchant_without_a_token_account_leaves_the_rent_to_the_buyer(
+    client: Client, solana_shop: Shop, solana_node: SolanaNode, buyer: Keypair, settings: Any
+) -> None:
+    settings.GAS_FREE = ["solana"]
+    settings.GAS_KEYS_SOLANA = [base58.b58encode(bytes(OURS)).decode()]
+    assert error_of(offered(client, chosen(solana_shop), buyer), 409) == UNAVAILABLE
+
+
+def test_a_signature_of_anything_else_is_worth_nothing(client: Client, shop: Shop, buyer: Keypair) -> None:
+    checkout = chosen(shop)
+    offer = offered(client, checkout, buyer).json()
+    assert error_of(signed(client, checkout, offer, Keypair()), 409) == UNAVAILABLE
+    for signature in ("", "00" * 63, "00" * 65, "zz" * 64):
+        answer = ask(client, checkout, action="signed", ticket=offer["ticket"], signature=signature)
+        assert error_of(answer, 400)[1] == "signature"
+    assert not SponsoredTransaction.objects.exists()
+
+
+def test_what_would_fail_is_not_signed(client: Client, shop: Shop, solana_node: SolanaNode) -> None:
+    buyer, other = Keypair(), chosen(shop)
+    solana_node.fund(str(buyer.pubkey()), 30_000_000)
+    first = chosen(shop)
+    offers = [offered(client, checkout, buyer).json() for checkout in (first, other)]
+    assert signed(client, first, offers[0], buyer).status_code == 200
+    # Another one of the same payer waits until this one has ended.
+    assert error_of(signed(client, other, offers[1], buyer), 409) == UNAVAILABLE
+    solana_node.advance(2)
+    tend(solana_node)
+    assert error_of(signed(client, other, offers[1], buyer), 409) == UNAVAILABLE
+    assert SponsoredTransaction.objects.count() == 1
+
+
+def test_an_account_that_holds_less_is_told_so(client: Client, shop: Shop, solana_node: SolanaNode) -> None:
+    poor = Keypair()
+    solana_node.fund(str(poor.pubkey()), 24_000_000)
+    assert error_of(offered(client, chosen(shop), poor), 409)[0] == "funds_insufficient"
+
+
+def test_a_ticket_serves_its_own_checkout(client: Client, shop: Shop, buyer: Keypair) -> None:
+    checkout, other = chosen(shop), chosen(shop)
+    offer = offered(client, checkout, buyer).json()
+    assert error_of(signed(client, other, offer, buyer), 400)[1] == "ticket"
+
+
+def sponsored(shop: Shop, **values: Any) -> SponsoredTransaction:
+    """A transaction of somebody, as stored."""
+    usual = {
+        "chain": "solana",
+        "reference": "chk:1",
+        "merchant": shop.merchant,
+        "fee_payer": str(OURS.pubkey()),
+        "payer": str(Pubkey.default()),
+        "signed": b"",
+        "tx_hash": "1" * 88,
+        "fee": SPONSORED_FEE,
+        "last_height": 10,
+    }
+    return SponsoredTransaction.objects.create(**usual | values)
+
+
+def test_a_payer_has_one_on_its_way_and_a_reference_one_transaction(shop: Shop) -> None:
+    sponsored(shop)
+    for constraint, values in (
+        ("sponsored_one_open_per_payer", {"reference": "chk:2"}),
+        ("sponsored_once_per_reference", {"payer": "another"}),
+    ):
+        with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
+            sponsored(shop, **values)
+    SponsoredTransaction.objects.update(outcome=Outcome.DONE)
+    sponsored(shop, reference="chk:2")
+
+
+def test_what_no_block_took_cost_nothing_and_may_be_asked_for_again(
+    client: Client, shop: Shop, buyer: Keypair, solana_node: SolanaNode
+) -> None:
+    checkout = chosen(shop)
+    row = sponsored(shop, reference=f"{checkout.public_id}:1", payer=str(buyer.pubkey()), last_height=1)
+    assert error_of(offered(client, checkout, buyer), 409)[0] == "payment_pending"
+    solana_node.advance(200)
+    solana_node.finalize()
+    assert tend(solana_node) == 0
+    row.refresh_from_db()
+    assert (row.outcome, row.fee) == (Outcome.FAILED, 0)
+    assert offered(client, checkout, buyer).status_code == 200
+
+
+def test_after_failures_payers_wait_and_machines_keep_their_part(
+    client: Client, shop: Shop, buyer: Keypair, settings: Any
+) -> None:
+    settings.GAS_DAILY_COINS = {"solana": "0.5"}
+    assert machines_part("solana") * PART == LAMPORTS // 2
+    now = timezone.now()
+    for number in range(2):
+        sponsored(shop, reference=f"f{number}", payer=str(buyer.pubkey()), outcome=Outcome.FAILED, created_at=now)
+    assert error_of(offered(client, chosen(shop), buyer), 409) == UNAVAILABLE
+    SponsoredTransaction.objects.update(created_at=now - timedelta(minutes=2))
+    assert offered(client, chosen(shop), buyer).status_code == 200
+    settings.GAS_FREE = []
+    assert machines_part("solana") == LAMPORTS // 2
