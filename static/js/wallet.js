@@ -30,7 +30,11 @@ function remember(request) {
 // The page may be drawn anew while the wallet is open, so the area is looked up again each time.
 const currentArea = () => document.getElementById("wallets");
 
+// What the server does not send stays so while the page is open, however often its parts are drawn anew.
+const charged = new Set();
+
 function chargeFee(request) {
+  charged.add(nameOf(request));
   request.free = "";
   const area = currentArea();
   if (area) delete area.dataset.free;
@@ -88,6 +92,7 @@ export async function offerWallets(wallets) {
   showButtons(area, usable, (provider) => pay(provider, request));
   const notes = [...area.querySelectorAll("[data-wallet-buttons] [data-free-note]")];
   notes.forEach((note, place) => paysFreely(usable[place].provider, request) || note.remove());
+  if (charged.has(nameOf(request))) chargeFee(request);
   if (isPaying) tell(area, "confirm", true);
   else if (wasSent(area.dataset)) tell(area, "sent", true);
 }

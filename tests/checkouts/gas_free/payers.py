@@ -20,10 +20,11 @@ class Payer:
 
     address: str
     key: str
+    chain: str = "base"
 
     def offered(self, client: Client, checkout: Checkout, **body: Any) -> Any:
         """The answer to the question what to sign."""
-        return ask(client, checkout, chain="base", account=self.address, free=True, **body)
+        return ask(client, checkout, chain=self.chain, account=self.address, free=True, **body)
 
     def signature(self, typed: dict[str, Any]) -> str:
         """What the wallet makes of typed data."""
@@ -39,10 +40,10 @@ class Payer:
         return self.signed(client, checkout, self.offered(client, checkout).json())
 
 
-def new_payer(node: Anvil, usdc: str, units: int = PRICE) -> Payer:
+def new_payer(node: Anvil, usdc: str, units: int = PRICE, *, chain: str = "base") -> Payer:
     """Somebody with USDC and not one wei."""
     made = Account.create()
     if units:
         mint(node, usdc, made.address, units)
     assert int(node.rpc("eth_getBalance", made.address, "latest"), 16) == 0
-    return Payer(made.address, made.key.hex())
+    return Payer(made.address, made.key.hex(), chain)

@@ -10,11 +10,13 @@ from django.utils import timezone
 from accounts.merchants.service import IS_GAS_FREE, turn
 from checkouts.gas_free.tickets import MOST_TRIES
 from checkouts.models import Checkout
+from checkouts.reservations import choose_exact_amount
 from checkouts.states import CheckoutStatus
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.smart_wallet import deploy_wallet
 from localnet.tokens import balance_of, mint
+from settlements.gas import relay
 from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasTransaction
@@ -22,6 +24,7 @@ from settlements.states import Outcome, Purpose, TransactionState
 from tests.checkouts.gas_free.payers import PRICE, Payer, new_payer
 from tests.checkouts.page.buyers import ask, error_of
 from tests.checkouts.shop import Shop
+from tests.x402.exact.shop import connect_evm
 from wallets.chains.evm.authorizations import domains
 from wallets.chains.evm.authorizations.terms import BY_KEY
 from wallets.networks import chain_spec
@@ -322,3 +325,46 @@ def test_an_account_whose_code_does_not_know_the_keys_signature_pays_by_its_own_
     offer = buyer.offered(client, checkout).json()
     assert error_of(buyer.signed(client, checkout, offer), 409) == UNAVAILABLE
     assert not GasTransaction.objects.exists()
+
+
+@pytest.mark.parametrize("chain", ["polygon", "ethereum"])
+def test_a_buyer_without_a_coin_pays_on_other_chains_too(
+    client: Client, request: pytest.FixtureRequest, settings: Any, chain: str
+) -> None:
+    node: Anvil = request.getfixturevalue(f"{chain}_node")
+    usdc = connect_evm(settings, node, chain)
+    settings.GAS_FREE, settings.GAS_COIN_USD = [chain], {chain: "0.1"}
+    domains._domains.clear()
+    shop = Shop(chain, node.accounts[7].address)
+    checkout = shop.checkout("60.00")
+    if checkout.offers[chain]["address"] is None:
+        choose_exact_amount(checkout.pk, now=timezone.now())
+    buyer = new_payer(node, usdc, 61_000_000, chain=chain)
+    assert buyer.pay(client, checkout).status_code == 200
+    node.mine(chain_spec(chain).confirmations)
+    shop.watch()
+    shop.watcher.close()
+    checkout.refresh_from_db()
+    assert checkout.status == CheckoutStatus.COMPLETED
+
+
+def test_killed_before_it_was_sent_it_is_sent_by_the_ledger_and_once(
+    client: Client, shop: Shop, buyer: Payer, base_node: Anvil, usdc: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = shop.checkout()
+    offer = buyer.offered(client, checkout).json()
+    with monkeypatch.context() as patch:
+
+        def dies(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(relay, "send_first", dies)
+        with pytest.raises(KeyboardInterrupt):
+            buyer.signed(client, checkout, offer)
+    assert balance_of(base_node, usdc, due_of(checkout)) == 0
+    answer = buyer.signed(client, checkout, offer)
+    assert answer.json() == {"tx_hash": GasTransaction.objects.get().attempts.get().tx_hash}
+    for _ in range(2):
+        tend_all()
+    assert balance_of(base_node, usdc, due_of(checkout)) == PRICE
+    assert GasTransaction.objects.get().outcome == Outcome.DONE

@@ -8,7 +8,8 @@ from django.test import Client
 from accounts.models import AuditEntry
 from gateway.operator import health_page
 from mails.models import OutgoingMail
-from settlements.models import BookCheck, GasAccount, TroubledForwarder
+from settlements.models import BookCheck, GasAccount, GasTransaction, SponsoredTransaction, TroubledForwarder
+from settlements.states import Purpose
 from tests.checkouts.watcher import attribute, events_of, pay
 from tests.factories import LOCAL_NODES, NOON, make_checkout, make_live_chain, make_merchant
 from tests.wallets.factories import make_deposit
@@ -118,3 +119,40 @@ def test_gas_that_runs_low_and_books_that_differ_are_shown(operators_browser: Cl
     for said in ("0.001000: low", "number is in doubt", "one unit less", "7, at block 12"):
         assert said in page
     assert "1 could not be emptied three times and waits for a person" in page
+
+
+def test_what_gas_cost_is_shown_by_purpose_and_merchant(operators_browser: Client, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = {}
+    account = GasAccount.objects.create(chain="base", address="0xGas")
+    merchant = make_merchant("Halden Roasters")
+    for nonce, succeeded in enumerate((True, False)):
+        GasTransaction.objects.create(
+            account=account,
+            nonce=nonce,
+            purpose=Purpose.RELAY,
+            reference=f"chk:{nonce}",
+            merchant=merchant,
+            payer="0xPayer",
+            to="0x",
+            data=b"",
+            gas_limit=1,
+            most_wei=10**15,
+            cost_wei=10**15,
+            succeeded=succeeded,
+        )
+    SponsoredTransaction.objects.create(
+        chain="solana",
+        reference="chk:2",
+        merchant=merchant,
+        fee_payer="ours",
+        payer="payer",
+        signed=b"",
+        tx_hash="hash",
+        fee=12_000,
+        last_height=10,
+    )
+    page = page_of(operators_browser)
+    for said in ("Halden Roasters", "Relay", "0.002000", "0.000012"):
+        assert said in page
+    spent = operators_browser.get("/operator/health/").context["gas_spent"]
+    assert [(one.chain, one.count, one.failed) for one in spent] == [("base", 2, 1), ("solana", 1, 0)]
