@@ -13,7 +13,7 @@ from settlements.books.check import check_chain, next_to_check
 from settlements.errors import NoGasError
 from settlements.gas.balances import refresh_balances, refresh_solana_balances
 from settlements.gas.keys import gas_keys, solana_gas_keys
-from settlements.gas.ledger import open_accounts, open_transactions, prune_raw, prune_spans
+from settlements.gas.ledger import open_accounts, open_transactions, prune_raw, prune_spans, prune_sponsored
 from settlements.gas.node import GasNode, gas_node
 from settlements.gas.solana_relay import tend_sponsored
 from settlements.gas.upkeep import tend
@@ -88,6 +88,7 @@ def prune_gas_task() -> None:
     """Clear old signed bytes, and old sums of gas."""
     now = timezone.now()
     prune_raw(now=now)
+    prune_sponsored(now=now)
     prune_spans(now=now)
 
 

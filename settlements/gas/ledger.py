@@ -15,8 +15,8 @@ from settlements.gas.fees import Fees, GasPolicy, Prices, first_fees, gas_policy
 from settlements.gas.keys import Draft, GasKey, gas_keys
 from settlements.gas.node import GasNode
 from settlements.gas.nonces import first_number
-from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
-from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
+from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction, SponsoredTransaction
+from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
 from wallets.networks import chain_spec
 
 _DAY: Final = timedelta(days=1)
@@ -293,6 +293,12 @@ def prune_raw(*, now: datetime) -> int:
     while keys := list(old.order_by("signed_at").values_list("pk", flat=True)[:_BATCH]):
         pruned += GasAttempt.objects.filter(pk__in=keys).update(raw=b"")
     return pruned
+
+
+def prune_sponsored(*, now: datetime) -> int:
+    """Clear the signed bytes of payers' transactions that ended 90 days ago; return how many. Hash and cost stay."""
+    old = SponsoredTransaction.objects.filter(created_at__lt=now - RAW_KEPT).exclude(outcome=Outcome.OPEN)
+    return old.exclude(signed=b"").update(signed=b"")
 
 
 def prune_spans(*, now: datetime) -> int:

@@ -19,11 +19,14 @@ from settlements.gas.node import GasNode, note_answer
 from settlements.gas.shares import has_open, refuse_failing, refuse_greedy
 from settlements.gas.upkeep import send_first
 from settlements.models import GasTransaction
-from settlements.states import Purpose
+from settlements.states import ON_THEIR_WAY, Outcome, Purpose
 from wallets.chains.evm.authorizations import contracts
 from wallets.chains.evm.authorizations.contracts import Call, RevertedError
 from wallets.chains.evm.authorizations.terms import TransferAuthorization
 from wallets.chains.rpc.pool import RpcPool
+
+# Where the call names the units: the third word behind the function's four bytes.
+_UNITS: Final = slice(4 + 2 * 32, 4 + 3 * 32)
 
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 402))"
 
@@ -113,6 +116,14 @@ def _store(
             signed_by=Signer(cause.merchant_id, signed.payer),
         )
     return made, True
+
+
+def promised(chain: str, token: str, payer: str) -> list[int]:
+    """Return the base units of each transfer of a payer's token that is on its way, and in no block as far as we know."""
+    rows = GasTransaction.objects.filter(
+        purpose=Purpose.RELAY, payer=payer, account__chain=chain, to=token, outcome=Outcome.OPEN, state__in=ON_THEIR_WAY
+    )
+    return [int.from_bytes(bytes(data)[_UNITS], "big") for data in rows.values_list("data", flat=True)]
 
 
 def lock_payer(chain: str, token: str, payer: str) -> None:

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any, Final
 
 from cachetools import TTLCache
+from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
@@ -19,7 +20,7 @@ from gateway.core.api.rate_limits import Limit, hit
 from settlements.errors import NoGasError
 from settlements.gas import shares
 from settlements.gas.ledger import COSTS
-from settlements.gas.relay import lock_payer
+from settlements.gas.relay import lock_payer, promised
 from settlements.gas.shares import (
     DAY,
     DEAR_PART,
@@ -32,6 +33,7 @@ from settlements.gas.shares import (
 )
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
+from wallets.networks import chain_spec
 from x402.exact import reasons
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
 from x402.exact.inputs import StandardRequest
@@ -124,8 +126,16 @@ def _others(row: Authorization, now: datetime, height: int) -> tuple[int, int]:
     }
     with connection.cursor() as cursor:
         cursor.execute(_OTHERS, parameters)
-        number, promised = cursor.fetchone()
-    return number, int(promised)
+        number, units = cursor.fetchone()
+    relayed = _relayed(row)
+    return number + len(relayed), int(units) + sum(relayed)
+
+
+def _relayed(row: Authorization) -> list[int]:
+    """Return what the payer signed for checkouts and is on its way, where buyers pay so."""
+    if row.chain not in settings.GAS_FREE:
+        return []
+    return promised(row.chain, chain_spec(row.chain).tokens[row.token].address, row.payer)
 
 
 # Of payers who had paid the merchant before.

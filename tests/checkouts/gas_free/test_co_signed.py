@@ -17,6 +17,7 @@ from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from localnet.solana.node import SolanaNode
 from settlements.gas.fees import LAMPORTS
+from settlements.gas.ledger import prune_sponsored
 from settlements.gas.solana_relay import PART, machines_part, tend_sponsored
 from settlements.models import SponsoredTransaction
 from settlements.states import Outcome
@@ -229,3 +230,18 @@ def test_after_failures_payers_wait_and_machines_keep_their_part(
     assert offered(client, chosen(shop), buyer).status_code == 200
     settings.GAS_FREE = []
     assert machines_part("solana") == LAMPORTS // 2
+
+
+def test_signed_bytes_are_cleared_long_after_their_end(shop: Shop) -> None:
+    now = timezone.now()
+    for number, (outcome, days) in enumerate([(Outcome.DONE, 91), (Outcome.DONE, 89), (Outcome.OPEN, 91)]):
+        sponsored(
+            shop,
+            reference=str(number),
+            payer=str(number),
+            signed=b"x",
+            outcome=outcome,
+            created_at=now - timedelta(days=days),
+        )
+    assert prune_sponsored(now=now) == 1
+    assert bytes(SponsoredTransaction.objects.get(reference="0").signed) == b""

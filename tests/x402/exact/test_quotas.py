@@ -8,9 +8,11 @@ import pytest
 from localnet.anvil import Anvil, FundedAccount
 from localnet.authorizations import authorize
 from localnet.tokens import balance_of, mint
+from settlements.gas.relay import Relay, promised
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, together
 from tests.contract.client import ApiClient
+from tests.settlements.gas.relays import send, signed_transfer
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.payers import pay_to_of
@@ -112,6 +114,22 @@ def test_who_was_refused_pays_the_same_once_there_is_money(
     mint(base_node, usdc, poor.address, UNITS)
     assert settle(exact_seller, second)["success"]
     assert X402Payment.objects.count() == Authorization.objects.count() == 2
+
+
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_what_a_payer_signed_for_a_checkout_counts_where_buyers_pay_so(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, poor: FundedAccount, settings: Any, is_counted: bool
+) -> None:
+    """Without the setting nothing is relayed for buyers, and nothing is asked."""
+    settings.GAS_FREE = ["base"] if is_counted else []
+    assert exact_seller.merchant is not None
+    base_node.set_automine(False)
+    relayed = signed_transfer(base_node, pay_to_of(exact_seller), UNITS, account=poor)
+    send(relayed, Relay(exact_seller.merchant.pk, "chk:1"))
+    assert promised("base", usdc, poor.address) == [UNITS]
+    [body] = bodies_of(base_node, exact_seller, usdc, poor, 1)
+    told = settle(exact_seller, body)["errorReason"]
+    assert (told == OVERDRAWN) is is_counted
 
 
 def test_what_settled_a_moment_ago_is_not_counted_twice(
