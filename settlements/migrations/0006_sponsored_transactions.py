@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     stage = "expand"
 
-    dependencies = [("accounts", "0009_gas_free"), ("settlements", "0005_shares")]
+    dependencies = [("accounts", "0008_decides_certain"), ("settlements", "0005_shares")]
 
     operations = [
         migrations.CreateModel(
