@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
 from cachetools import TTLCache, cached
+from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -74,6 +76,22 @@ def down_reason(cursor: ChainCursor | None, status: ChainStatus) -> DownReason |
     if cursor is not None and cursor.halted_reason:
         return DownReason.HALTED
     return DownReason.UNREACHABLE if status == ChainStatus.DOWN else None
+
+
+def transfer_fees() -> dict[str, Decimal]:
+    """Return what a buyer's wallet pays to send a token, in USD, on each known chain where that is known.
+
+    An estimate: of the gas in the newest blocks that the watcher read, and the price of a coin in GAS_COIN_USD, or one that
+    we assume.
+    """
+    cursors, prices = _cursors(), settings.GAS_COIN_USD
+    fees = {}
+    for name, spec in chains().items():
+        told = cursors[name].base_fee if name in cursors else None
+        usd = spec.buyer_fee.usd(told, coin_usd=prices.get(name, "")) if spec.buyer_fee else None
+        if usd is not None:
+            fees[name] = usd
+    return fees
 
 
 class ChainHealth(NamedTuple):

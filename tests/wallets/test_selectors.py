@@ -1,6 +1,7 @@
 """What is offered, and how the chains are said to be."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -160,3 +161,21 @@ def test_test_mode_offers_every_chain_and_prefers_the_merchants_own_wallet() -> 
     assert mine["tron"].destination is None
     [base, *_] = offerable_chains(stranger.pk, Mode.TEST)
     assert base.destination == bytes.fromhex("dead".rjust(40, "0"))
+
+
+def test_the_fee_of_a_transfer_follows_gas_in_the_blocks_that_were_read_and_the_price_of_a_coin(settings: Any) -> None:
+    settings.GAS_COIN_USD = {"base": "2000"}
+    make_cursor(base_fee=10**9)
+    selectors.forget()
+    # 65,000 gas at 1.002 gwei.
+    assert selectors.transfer_fees()["base"] == Decimal("0.13026")
+
+
+def test_a_chain_whose_blocks_were_not_read_has_no_fee_and_one_without_prices_an_assumed_one(settings: Any) -> None:
+    settings.GAS_COIN_USD = {"tron": "0.5"}
+    make_cursor(base_fee=None)
+    selectors.forget()
+    fees = selectors.transfer_fees()
+    assert {"base", "polygon", "ethereum"} & set(fees) == set()
+    assert fees["tron"] == Decimal("3.4")
+    assert fees["solana"] == Decimal("0.0015")

@@ -103,12 +103,14 @@ class BlockRef:
 class Head:
     """The newest block. `agreed` means that none of our other nodes knows a much newer one.
 
-    `finalized` is the height that the chain itself calls final, if its policy requires that.
+    `finalized` is the height that the chain itself calls final, if its policy requires that. `base_fee` is what one gas costs
+    in this block, in wei below 2**60; None where blocks name no price.
     """
 
     block: BlockRef
     agreed: bool
     finalized: int | None = None
+    base_fee: int | None = None
 
 
 HeadCheck = Callable[[BlockRef], None]

@@ -8,7 +8,7 @@ independent public sources at least: the list that is named beside it, or unrela
 from typing import Final
 
 from wallets.chains.evm.family import EVM_FAMILY
-from wallets.chains.family import ChainFacts, GasFacts, NetworkFacts
+from wallets.chains.family import BuyerFee, ChainFacts, GasFacts, NetworkFacts
 from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.chains.ton.family import TON_FAMILY
 from wallets.chains.tron.family import TRON_FAMILY
@@ -17,6 +17,8 @@ from wallets.chains.tron.family import TRON_FAMILY
 # Base. Before one is used, it is compared with the token's own DOMAIN_SEPARATOR.
 _CIRCLE: Final = ("USD Coin", "2")
 _CIRCLE_TEST: Final = ("USDC", "2")
+# A transfer to an address that held none of the token, the dearest case, in round numbers: pages say "about".
+_TRANSFER_GAS: Final = 65_000
 
 BASE: Final = ChainFacts(
     name="base",
@@ -33,6 +35,8 @@ BASE: Final = ChainFacts(
     badge="Recommended",
     coin="ETH",
     gas=GasFacts(most_gwei="10", daily_coins="0.05", low_coins="0.005", coin_usd="4000"),
+    # The rollup's own part; its share of Ethereum's data is less than a cent since EIP-4844.
+    buyer_fee=BuyerFee(coin_usd="4000", gas=_TRANSFER_GAS, tip_gwei="0.002"),
     mainnet=NetworkFacts(
         chain_id=8453,
         x402_name="base",
@@ -85,6 +89,8 @@ POLYGON: Final = ChainFacts(
     finality_tag="finalized",
     coin="POL",
     gas=GasFacts(most_gwei="2000", daily_coins="100", low_coins="10", coin_usd="0.5"),
+    # Its nodes take no tip below 25 gwei.
+    buyer_fee=BuyerFee(coin_usd="0.5", gas=_TRANSFER_GAS, tip_gwei="30"),
     mainnet=NetworkFacts(
         chain_id=137,
         x402_name="polygon",
@@ -136,6 +142,7 @@ ETHEREUM: Final = ChainFacts(
     badge="High gas",
     coin="ETH",
     gas=GasFacts(most_gwei="100", daily_coins="0.2", low_coins="0.05", coin_usd="4000", free_least_usd="50"),
+    buyer_fee=BuyerFee(coin_usd="4000", gas=_TRANSFER_GAS, tip_gwei="0.5"),
     slip44=60,
     mainnet=NetworkFacts(
         chain_id=1,
@@ -223,6 +230,8 @@ SOLANA: Final = ChainFacts(
     x402_confirmations=1,
     coin="SOL",
     gas=GasFacts(daily_coins="0.5", low_coins="0.05"),
+    # 5,000 lamports a signature, and as much again for a place in a full block.
+    buyer_fee=BuyerFee(coin_usd="150", coins="0.00001"),
     mainnet=NetworkFacts(
         chain_id=None,
         # The beginning of the first block's hash (CAIP-30).
@@ -279,6 +288,8 @@ TON: Final = ChainFacts(
     priority=3,
     x402_confirmations=1,
     coin="TON",
+    # What is left of the coins that wallets attach to a transfer of jettons comes back.
+    buyer_fee=BuyerFee(coin_usd="2.5", coins="0.02"),
     mainnet=NetworkFacts(
         chain_id=None,
         tokens={"USDT": "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"},
@@ -319,6 +330,9 @@ TRON: Final = ChainFacts(
     priority=4,
     finality_tag="finalized",
     coin="TRX",
+    # 64,285 energy of a transfer to an account that holds the token at 100 sun, and 345 bytes of bandwidth at 1,000. Twice as
+    # much to one that holds none, and nothing for a payer who staked coins.
+    buyer_fee=BuyerFee(coin_usd="0.3", coins="6.8"),
     slip44=195,
     mainnet=NetworkFacts(
         chain_id=728126428,

@@ -6,6 +6,7 @@ All differences between kinds of chains are defined here.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from wallets.chains.rpc.pool import RpcPool
 
 TOKEN_DECIMALS: Final = 6
+_GWEI: Final = 10**9
+_WEI: Final = 10**18
 
 
 class ChainFamily(Protocol):
@@ -229,6 +232,29 @@ class GasFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class BuyerFee:
+    """What a wallet pays its network to send a token: `gas` at the price of the newest blocks, with `tip_gwei` for each.
+
+    Where blocks name no price, it is `coins` of the chain's own coin. `coin_usd` is the assumed price of a coin, unless
+    GAS_COIN_USD names another.
+    """
+
+    coin_usd: str
+    gas: int = 0
+    tip_gwei: str = "0"
+    coins: str = "0"
+
+    def usd(self, base_fee: int | None, *, coin_usd: str = "") -> Decimal | None:
+        """Return the fee in USD, at a price of one gas in wei; None where it is not known."""
+        coins = Decimal(self.coins)
+        if self.gas:
+            if base_fee is None:
+                return None
+            coins = self.gas * (base_fee + Decimal(self.tip_gwei) * _GWEI) / _WEI
+        return coins * Decimal(coin_usd or self.coin_usd)
+
+
+@dataclass(frozen=True, slots=True)
 class ChainFacts:
     """One chain, on any network. `confirmations` counts the transfer's own block as the first."""
 
@@ -254,6 +280,8 @@ class ChainFacts:
     # The name of its own coin on pages, and our spending limits for gas.
     coin: str = ""
     gas: GasFacts | None = None
+    # What the page says that a payment costs its buyer; without it, only `gas_tier` does.
+    buyer_fee: BuyerFee | None = None
     # Whether static/images/logos.svg has a view of its name.
     has_logo: bool = False
     # Trust Wallet's number of the chain (SLIP-44), where it documents links for it.
@@ -323,6 +351,7 @@ class ChainSpec:
     caip2: str | None = None
     coin: str = ""
     gas: GasFacts | None = None
+    buyer_fee: BuyerFee | None = None
     slip44: int | None = None
 
     @property

@@ -115,6 +115,7 @@ def load_chain(facts: ChainFacts, *, network: str, settings: Mapping[str, str]) 
         caip2=published.caip2 or (f"eip155:{chain_id}" if chain_id else None),
         coin=facts.coin,
         gas=facts.gas,
+        buyer_fee=facts.buyer_fee,
         slip44=facts.slip44 if chosen is Network.MAINNET else None,
     )
 

@@ -24,6 +24,8 @@ class ChainCursor(Leased):
     head_at = models.DateTimeField(null=True)
     # The newest block's own time: a stalled node answers as quickly as a working one.
     head_time = models.DateTimeField(null=True)
+    # What one gas cost in the newest blocks, in wei: a mean in which each pass counts an eighth. Null where blocks name no price.
+    base_fee = models.BigIntegerField(null=True)
     # When the next pass is due: a quiet chain is read only once a minute, which must not count as an outage.
     due_at = models.DateTimeField(null=True)
     # The start of the last pass that read the chain up to an agreed head; expiry waits for it. For chains read by account:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 from django.db.models import DateTimeField, F, QuerySet, Value
-from django.db.models.functions import Greatest
+from django.db.models.functions import Coalesce, Greatest
 
 from accounts.states import Mode
 from wallets.chains.base import BlockRef, Head, Reading
@@ -30,6 +30,7 @@ BEFORE_GENESIS: Final = -1
 
 # Blocks were slower in a chain's past, and reading slightly too much does no harm.
 _LONG_BLOCKS: Final = 10
+_FEE_SHARE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,7 @@ def _cursor(lease: Lease) -> QuerySet[ChainCursor]:
 
 def write_pulse(lease: Lease, pulse: Pulse) -> None:
     """Write the node's state, and clear any failure."""
+    told = {} if pulse.head.base_fee is None else {"base_fee": _smoothed(pulse.head.base_fee)}
     _cursor(lease).update(
         head=pulse.head.block.height,
         head_at=pulse.now,
@@ -235,7 +237,13 @@ def write_pulse(lease: Lease, pulse: Pulse) -> None:
         reads=F("reads") + pulse.reads,
         failing_since=None,
         last_error="",
+        **told,
     )
+
+
+def _smoothed(base_fee: int) -> Coalesce:
+    """Return the mean with one more block's price. Prices are below 2**60, so that eight of them are a bigint."""
+    return Coalesce((F("base_fee") * (_FEE_SHARE - 1) + base_fee) / _FEE_SHARE, Value(base_fee))
 
 
 def known_through(spec: ChainSpec, pulse: Pulse) -> datetime | None:

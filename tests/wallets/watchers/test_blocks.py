@@ -59,6 +59,22 @@ def test_a_payment_is_detected_in_the_next_pass(base_node: Anvil, watcher: Watch
     assert found.queued_at is not None
 
 
+def test_the_price_of_gas_is_a_mean_of_the_newest_blocks(base_node: Anvil, watcher: Watcher) -> None:
+    read_all(watcher)
+    newest = int(base_node.block()["baseFeePerGas"], 16)
+    ChainCursor.objects.update(base_fee=8 * newest)
+    watcher.tick(now=timezone.now())
+    assert ChainCursor.objects.get().base_fee == (7 * 8 * newest + newest) // 8
+
+
+def test_the_highest_price_that_is_read_does_not_stop_the_watcher(base_node: Anvil, watcher: Watcher) -> None:
+    read_all(watcher)
+    # Fifteen hexadecimal digits, the most that a number of a node may have.
+    ChainCursor.objects.update(base_fee=2**60 - 1)
+    watcher.tick(now=timezone.now())
+    assert 0 < (ChainCursor.objects.get().base_fee or 0) < 2**60
+
+
 def test_a_payment_is_confirmed_when_its_block_is_the_sixth_from_the_head(base_node: Anvil, watcher: Watcher) -> None:
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 1)
     base_node.mine(4)

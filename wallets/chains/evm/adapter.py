@@ -160,7 +160,7 @@ class EvmAdapter:
         if tag is None or self._clock() < self._tagless.get(node, 0.0):
             return self._ask_untagged(node, calls)
         try:
-            answers, block, finalized = self._ask_tagged(node, tag, calls)
+            return self._ask_tagged(node, tag, calls)
         except RefusedError:
             if not self._dialect.tag_suffices:
                 # Depth alone is not final there; another node may support the tag.
@@ -168,11 +168,10 @@ class EvmAdapter:
             found = self._ask_untagged(node, calls)
             self._tagless[node] = self._clock() + _TAG_RETRY_SECONDS
             return found
-        return answers, Head(block=block, agreed=True, finalized=finalized)
 
     def _ask_untagged(self, node: Node, calls: Sequence[Call]) -> tuple[list[Any], Head]:
         *answers, latest = ask_in_parts(node, [*calls, by_number("latest")])
-        return answers, Head(block=decode.block_ref(latest), agreed=True)
+        return answers, _head(decode.block_ref(latest))
 
     def _final_through(self, node: Node, head: Head, is_large: bool) -> int:
         if is_large:
@@ -182,20 +181,23 @@ class EvmAdapter:
     def _ask_finalized(self, node: Node) -> int:
         if not self._spec.is_local:
             try:
-                return self._ask_tagged(node, FINALITY_TAG)[2]
+                _, head = self._ask_tagged(node, FINALITY_TAG)
             except RefusedError:
                 pass
+            else:
+                if head.finalized is not None:
+                    return head.finalized
         latest = decode.block_ref(node.call(*by_number("latest")))
         return latest.height - self._surely_final_depth() + 1
 
-    def _ask_tagged(self, node: Node, tag: str, calls: Sequence[Call] = ()) -> tuple[list[Any], BlockRef, int]:
-        """Return the answers, the newest block, and the height of the tagged one."""
+    def _ask_tagged(self, node: Node, tag: str, calls: Sequence[Call] = ()) -> tuple[list[Any], Head]:
+        """Return the answers, and the newest block with the height of the tagged one."""
         ends = [by_number("latest"), by_number(tag)]
         *answers, newest, final = ask_in_parts(node, [*calls, *ends])
         latest, tagged = decode.block_ref(newest), decode.block_ref(final)
         # Both answers may come from backends at different heights, or from one that treats any tag as the newest block.
         highest = latest.height - self._dialect.least_tag_lag
-        return answers, latest, min(highest, tagged.height)
+        return answers, _head(latest, finalized=min(highest, tagged.height))
 
     def _surely_final_depth(self) -> int:
         if self._spec.is_local or self._dialect.tag_suffices:
@@ -323,3 +325,7 @@ class EvmAdapter:
             # Minted money has no sender.
             sender_key=log.sender if any(log.sender) else b"",
         )
+
+
+def _head(header: decode.Header, *, finalized: int | None = None) -> Head:
+    return Head(block=header, agreed=True, finalized=finalized, base_fee=header.base_fee)

@@ -50,6 +50,16 @@ def read_bloom(answer: Any) -> int:
     return int(answer, 16)
 
 
+def read_base_fee(answer: Any) -> int | None:
+    """Read a header's `baseFeePerGas` (EIP-1559), in wei; None where there is no price, as on Tron, or no number.
+
+    It decides nothing about money, so a wrong one does not make a block unreadable.
+    """
+    if not isinstance(answer, str) or not _QUANTITY.fullmatch(answer):
+        return None
+    return int(answer, 16) or None
+
+
 @lru_cache(maxsize=4_096)
 def bits_of(item: str) -> int:
     """Return the bits that stand for an address or a topic, written as 0x and hex."""
@@ -121,9 +131,10 @@ def _amount_of(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Header(BlockRef):
-    """A block, with its bloom filter as `read_bloom` returns it."""
+    """A block, with its bloom filter as `read_bloom` returns it, and the price of one gas in it as `read_base_fee` does."""
 
     bloom: int = field(default=SILENT, repr=False)
+    base_fee: int | None = field(default=None, repr=False, compare=False)
 
 
 def block_ref(answer: Any, *, height: int | None = None) -> Header:
@@ -143,6 +154,7 @@ def block_ref(answer: Any, *, height: int | None = None) -> Header:
         parent_hash=word(answer.get("parentHash")),
         time=datetime.fromtimestamp(seconds, UTC),
         bloom=read_bloom(answer.get("logsBloom")),
+        base_fee=read_base_fee(answer.get("baseFeePerGas")),
     )
 
 

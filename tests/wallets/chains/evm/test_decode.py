@@ -26,6 +26,7 @@ from wallets.chains.evm.decode import (
     bits_of,
     is_telling,
     may_hold,
+    read_base_fee,
     read_bloom,
     sided_logs,
     transfer_log,
@@ -74,6 +75,16 @@ def test_a_filter_too_full_for_so_many_names_says_nothing(bits: int, names: int,
 def test_what_is_no_filter_says_nothing(answer: Any) -> None:
     assert read_bloom(answer) == SILENT
     assert not may_hold(SILENT, [TRANSFER, USDC])
+
+
+@pytest.mark.parametrize(
+    ("answer", "base_fee"),
+    [("0x1", 1), ("0x3b9aca00", 10**9), ("0x0", None), (None, None), (7, None), ("7", None), ("0x" + "f" * 16, None)],
+)
+def test_the_price_of_gas_is_read_where_a_block_names_one_and_never_makes_a_block_unreadable(
+    answer: Any, base_fee: int | None
+) -> None:
+    assert read_base_fee(answer) == base_fee
 
 
 def test_a_nodes_own_filter_holds_the_token_the_event_and_the_recipient(base_node: Anvil) -> None:
