@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from math import ceil
 from urllib.parse import unquote_plus, urlencode, urlsplit, urlunsplit
 
@@ -35,6 +35,8 @@ from wallets.networks import chains, shown_address
 from wallets.states import ChainStatus, DownReason, TransferState
 
 _PRICE_DECIMALS = 2
+# What a tier of fees counts as where no fee is known.
+_TIER_USD = {"low": CENT, "medium": Decimal(1), "high": Decimal(5)}
 # How long after the payment buyers may reopen the page to read it.
 _JUST_PAID = timedelta(minutes=5)
 
@@ -44,13 +46,15 @@ class Conditions:
     """The conditions besides the checkout that decide how it can be paid now.
 
     `reserved` is the exact amount held for what is due, `is_full` says that none is free. `statuses` are the chains'
-    states, `reasons` why some are down; a missing one is fine.
+    states, `reasons` why some are down; a missing one is fine. `fees` are what a transfer costs its sender, in USD, where that
+    is known.
     """
 
     reserved: AmountReservation | None = None
     is_full: bool = False
     statuses: Mapping[str, ChainStatus] = field(default_factory=dict)
     reasons: Mapping[str, DownReason | None] = field(default_factory=dict)
+    fees: Mapping[str, Decimal] = field(default_factory=dict)
     news: News = field(default_factory=News)
 
 
@@ -148,19 +152,39 @@ def _networks(
     checkout: Checkout, conditions: Conditions, choice: Choice, standing: Sequence[TransferRow]
 ) -> tuple[NetworkCard, ...]:
     cards = [_card(checkout, spec, conditions) for spec in _offered(checkout)]
+    # By priority, which does not change: what a buyer sees first must not become another address because gas did.
     chosen = _chosen(cards, conditions, choice, standing)
-    return tuple(replace(card, is_chosen=card.chain == chosen, language=choice.language) for card in cards)
+    shown = (replace(card, is_chosen=card.chain == chosen, language=choice.language) for card in cards)
+    return tuple(sorted(shown, key=_cost))
+
+
+def _cost(card: NetworkCard) -> Decimal:
+    return Decimal(card.fee) if card.fee else _TIER_USD.get(card.gas_tier, _TIER_USD["high"])
+
+
+def shown_fee(usd: Decimal | None) -> str:
+    """Return an estimate in USD for people: one digit of it, and at least a cent, such as `0.05`, `0.20` or `7`.
+
+    Empty if there is none.
+    """
+    if usd is None:
+        return ""
+    step = max(CENT, Decimal(1).scaleb(usd.adjusted()))
+    rounded = max(CENT, (usd / step).to_integral_value(ROUND_HALF_UP) * step)
+    return f"{rounded:.0f}" if rounded >= 1 else f"{rounded:.2f}"
 
 
 def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> NetworkCard:
     status = conditions.statuses.get(spec.name, ChainStatus.OK)
-    offer = checkout.offers[spec.name]
+    offer, fee = checkout.offers[spec.name], conditions.fees.get(spec.name)
     return NetworkCard(
         chain=spec.name,
         name=spec.title,
         tokens=tuple(offer["tokens"]),
         confirm_seconds=spec.estimated_confirm_seconds,
         gas_tier=spec.gas_tier,
+        fee=shown_fee(fee),
+        is_nearly_free=fee is not None and fee < CENT,
         badge=spec.badge,
         is_exact=offer["address"] is None,
         is_chosen=False,
@@ -174,14 +198,18 @@ def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> Networ
 def _chosen(
     cards: Sequence[NetworkCard], conditions: Conditions, choice: Choice, standing: Sequence[TransferRow]
 ) -> str | None:
-    """Return the chosen card: the chain asked for, else the one already paid on, else the first that can be paid at once."""
-    usable = [card for card in cards if not card.is_closed]
+    """Return the chosen card: the chain asked for, else the one already paid on, else the first that can be paid at once.
+
+    Without a chain, a token that was asked for leaves those that take it.
+    """
+    taking = [card for card in cards if choice.token in card.tokens] or cards
+    usable = [card for card in taking if not card.is_closed]
     used = [row.chain for row in reversed(standing)]
     ready = [card for card in usable if not card.is_exact or conditions.reserved]
     wanted = [
         *(card.chain for card in cards if card.chain == choice.chain),
         *(chain for chain in used if chain in {card.chain for card in usable}),
-        *(card.chain for card in (*ready, *usable, *cards)),
+        *(card.chain for card in (*ready, *usable, *taking)),
     ]
     return next(iter(wanted), None)
 
@@ -203,12 +231,7 @@ def _target(
         if network.is_closed
         else payment_request(checkout, chains()[network.chain], token, reserved=conditions.reserved)
     )
-    return Target(
-        network=network,
-        tokens=network.tokens,
-        token=token,
-        payment=_payment(checkout, network, request) if request else None,
-    )
+    return Target(network=network, token=token, payment=_payment(checkout, network, request) if request else None)
 
 
 def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) -> Payment:

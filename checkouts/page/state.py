@@ -59,6 +59,9 @@ class NetworkCard:
     badge: str | None
     is_exact: bool
     is_chosen: bool
+    # What a transfer costs its sender now, such as `0.05` USD; empty where that is not known.
+    fee: str = ""
+    is_nearly_free: bool = False
     is_down: bool = False
     # Down, because it contradicts what was read from it: a person decides how it goes on.
     is_halted: bool = False
@@ -71,6 +74,13 @@ class NetworkCard:
     def is_closed(self) -> bool:
         """Whether it cannot be chosen now."""
         return self.is_down or self.is_full
+
+    @property
+    def shown_badge(self) -> str | None:
+        """Return the word beside its name; a known fee says more than that it is high."""
+        if self.is_closed or (self.fee and self.gas_tier == "high"):
+            return None
+        return self.badge
 
     @property
     def link(self) -> str:
@@ -143,7 +153,6 @@ class Target:
     """
 
     network: NetworkCard
-    tokens: tuple[str, ...]
     token: str
     payment: Payment | None
 
@@ -356,17 +365,43 @@ class CheckoutPage:
         return " / ".join(self.accepted_tokens)
 
     @property
+    def shown_networks(self) -> tuple[NetworkCard, ...]:
+        """Return the networks that take the chosen token, the cheapest for the buyer first."""
+        if self.target is None:
+            return self.networks
+        return tuple(card for card in self.networks if self.target.token in card.tokens)
+
+    @property
+    def offers_exact(self) -> bool:
+        """Return whether the amount must be exact on any offered network."""
+        return any(card.is_exact for card in self.networks)
+
+    @property
+    def addressed_networks(self) -> tuple[NetworkCard, ...]:
+        """Return the networks that take the round price, at an address of the checkout's own, and can be paid on."""
+        return tuple(card for card in self.networks if not card.is_exact and not card.is_closed)
+
+    @property
     def round_price_network(self) -> NetworkCard | None:
         """Return the first network that takes the round price, for buyers whose wallet rounds."""
-        usable = (card for card in self.networks if not card.is_closed)
-        return next((card for card in usable if not card.is_exact), None)
+        return next(iter(self.addressed_networks), None)
 
     def digest(self) -> str:
         """Return 32 hexadecimal digits that differ whenever the page would look different.
 
-        Time alone changes nothing: an open page is not drawn again because its payment is minutes old.
+        Time alone changes nothing, nor does gas: an open page is not drawn again because its payment is minutes old, or because
+        a fee rose.
         """
-        return blake2b(repr(replace(self, is_just_paid=False)).encode(), digest_size=16).hexdigest()
+        return blake2b(repr(self._without_time()).encode(), digest_size=16).hexdigest()
+
+    def _without_time(self) -> "CheckoutPage":
+        networks = tuple(sorted((_without_fee(card) for card in self.networks), key=lambda card: card.chain))
+        target = self.target and replace(self.target, network=_without_fee(self.target.network))
+        return replace(self, is_just_paid=False, networks=networks, target=target)
+
+
+def _without_fee(card: NetworkCard) -> NetworkCard:
+    return replace(card, fee="", is_nearly_free=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import asked_language, keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
 from wallets.lookup import UnreadableHashError
-from wallets.selectors import chain_statuses, down_reasons
+from wallets.selectors import chain_statuses, down_reasons, transfer_fees
 
 WALLETS = Limit("checkout.wallets", 60)
 # Each costs our nodes two requests: limits per client for one checkout, and for all.
@@ -109,12 +109,13 @@ def _conditions(checkout: Checkout, news: News, now: datetime) -> Conditions:
     # Simulated money does not depend on the chains' state.
     is_live = checkout.mode == Mode.LIVE
     statuses, reasons = (chain_statuses(now=now), down_reasons(now=now)) if is_live else ({}, {})
+    fees = transfer_fees() if is_live else {}
     reserved = reserved_amount(checkout, now=now)
     price = price_of(remaining_units(checkout))
     is_full = reserved is None and is_exhausted(
         checkout.merchant_id, Mode(checkout.mode), price, now=now, for_links=checkout.is_from_link
     )
-    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses, reasons=reasons, news=news)
+    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses, reasons=reasons, fees=fees, news=news)
 
 
 def is_from_our_page(request: HttpRequest) -> bool:
@@ -217,26 +218,33 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
 
 @_FORM
 def choose_network(request: HttpRequest, code: str) -> HttpResponse:
-    """Apply the buyer's choice of a network: reserve an exact amount if needed, and redirect to the page.
+    """Apply the buyer's choice of a token and a network: reserve an exact amount if needed, and redirect to the page.
 
-    A buyer's reservation needs this POST, because robots and previews follow links. Raises Http404.
+    A token that the network does not take is a new choice of the token, and the page says which network is next. A buyer's
+    reservation needs this POST, because robots and previews follow links. Raises Http404.
     """
     checkout = find_checkout(code)
     if request.method != "POST":
         return _see_page(request, code)
-    chain = request.POST.get("chain", "")
+    chain, token = request.POST.get("chain", ""), request.POST.get("token", "")
     offer = checkout.offers.get(chain)
+    is_new_token = _is_only_elsewhere(token, chain, checkout)
     try:
         count_visit(request, CHOOSE, code)
-        if offer and offer["address"] is None and is_from_our_page(request):
+        if offer and offer["address"] is None and not is_new_token and is_from_our_page(request):
             _reserve(request, checkout)
     except errors.RateLimitError as error:
         return too_many(request, error)
-    if offer is None:
-        return _see_page(request, code)
-    asked = request.POST.get("token", "")
-    token = asked if asked in offer["tokens"] else offer["tokens"][0]
-    return _see_page(request, code, {"chain": chain, "token": token})
+    if offer is None or is_new_token:
+        return _see_page(request, code, {"token": token} if offer else None)
+    return _see_page(
+        request, code, {"chain": chain, "token": token if token in offer["tokens"] else offer["tokens"][0]}
+    )
+
+
+def _is_only_elsewhere(token: str, chain: str, checkout: Checkout) -> bool:
+    takers = {name for name, offer in checkout.offers.items() if token in offer["tokens"]}
+    return bool(takers) and chain in checkout.offers and chain not in takers
 
 
 def _reserve(request: HttpRequest, checkout: Checkout) -> None:

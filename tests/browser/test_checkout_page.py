@@ -61,10 +61,21 @@ def test_choosing_a_network_and_a_token_changes_what_to_send(open_page: Callable
     expect(page.get_by_text("Send only USDT on Polygon.")).to_be_visible()
 
 
+def test_another_token_brings_its_networks_and_one_of_them_is_chosen(open_page: Callable[..., Page]) -> None:
+    page = open_page(make_page_checkout())
+    page.get_by_role("radio", name="USDT", exact=True).check(force=True)
+    expect(page.get_by_text("Send only USDT on Polygon.")).to_be_visible()
+    expect(page.get_by_role("radio", name="Base")).to_have_count(0)
+    expect(page.get_by_role("radio", name="USDT", exact=True)).to_be_focused()
+    expect(page).to_have_url(re.compile(r"\?token=USDT$"))
+
+
 def test_the_networks_are_chosen_by_keyboard_and_focus_stays(open_page: Callable[..., Page]) -> None:
     page = open_page(make_page_checkout())
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to payment")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("radio", name="USDC", exact=True)).to_be_focused()
     page.keyboard.press("Tab")
     expect(page.get_by_role("radio", name="Base")).to_be_focused()
     page.keyboard.press("ArrowRight")

@@ -50,7 +50,7 @@ def test_tab_leads_through_everything_and_shows_where_it_is(page: Page, live_ser
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}?chain=polygon")
     stops = walk(page)
     names = [stop["name"] for stop in stops]
-    journey = ["skip-link", "polygon", "USDC", "copy-amount", "copy-address"]
+    journey = ["skip-link", "USDC", "polygon", "copy-amount", "copy-address"]
     assert [name for name in names if name in journey] == journey
     assert names[-1] != "copy-address"
     assert [stop for stop in stops if not stop["is_marked"]] == []
@@ -62,6 +62,8 @@ def test_a_buyer_chooses_copies_and_asks_for_help_by_keyboard_alone(page: Page, 
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator("#payment")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("radio", name="USDC", exact=True)).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("radio", name="Polygon")).to_be_focused()

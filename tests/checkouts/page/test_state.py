@@ -10,7 +10,7 @@ import pytest
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import AmountReservation, Checkout
-from checkouts.page.build import Conditions, build_page, return_url, typed_amount
+from checkouts.page.build import Conditions, build_page, return_url, shown_fee, typed_amount
 from checkouts.page.state import CheckoutPage, Choice, Payment, Stage, clock_of
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus
@@ -116,6 +116,66 @@ def test_networks_are_sorted_by_priority_and_the_first_ready_one_is_chosen() -> 
     assert [card.is_exact for card in page.networks] == [False] * 2 + [True] * 4
 
 
+FEES = {"base": Decimal("0.9"), "polygon": Decimal("0.002"), "solana": Decimal("0.0015"), "tron": Decimal("2.04")}
+
+
+def test_networks_are_sorted_by_what_they_cost_the_buyer_now_and_the_choice_does_not_follow() -> None:
+    page = page_of(an_exact_checkout(), conditions=Conditions(fees=FEES))
+    # TON and Ethereum have no fee here and count by their tiers.
+    assert [card.chain for card in page.networks] == ["polygon", "solana", "ton", "base", "tron", "ethereum"]
+    assert [card.fee for card in page.networks] == ["0.01", "0.01", "", "0.90", "2", ""]
+    assert [card.is_nearly_free for card in page.networks] == [True, True, False, False, False, False]
+    assert chosen(page) == "base"
+
+
+def test_a_known_fee_takes_the_place_of_the_word_for_a_high_one() -> None:
+    page = page_of(an_exact_checkout())
+    assert [card.shown_badge for card in page.networks] == ["Recommended", *[None] * 4, "High gas"]
+    page = page_of(an_exact_checkout(), conditions=Conditions(fees={"ethereum": Decimal("0.04")}))
+    assert "High gas" not in [card.shown_badge for card in page.networks]
+
+
+@pytest.mark.parametrize(
+    ("usd", "shown"),
+    [
+        (None, ""),
+        ("0", "0.01"),
+        ("0.0015", "0.01"),
+        ("0.014", "0.01"),
+        ("0.13026", "0.10"),
+        ("0.096", "0.10"),
+        ("1.5", "2"),
+        ("9.6", "10"),
+        ("123", "100"),
+    ],
+)
+def test_a_fee_is_one_digit_and_never_below_a_cent(usd: str | None, shown: str) -> None:
+    assert shown_fee(usd and Decimal(usd)) == shown
+
+
+def test_gas_does_not_draw_an_open_page_again() -> None:
+    checkout = an_exact_checkout()
+    dearer = page_of(checkout, conditions=Conditions(fees=FEES | {"base": Decimal(7)}))
+    assert dearer.digest() == page_of(checkout, conditions=Conditions(fees=FEES)).digest()
+    other = page_of(checkout, choice=Choice("polygon"), conditions=Conditions(fees=FEES))
+    assert other.digest() != dearer.digest()
+
+
+def test_only_networks_that_take_the_chosen_token_are_shown() -> None:
+    page = page_of(an_exact_checkout(), choice=Choice("", "USDT"))
+    assert [card.chain for card in page.shown_networks] == ["polygon", "ton", "tron", "ethereum"]
+    page = page_of(an_exact_checkout())
+    assert [card.chain for card in page.shown_networks] == ["base", "polygon", "solana", "ethereum"]
+
+
+def test_from_an_exchange_one_pays_where_the_digits_do_not_matter() -> None:
+    page = page_of(an_exact_checkout())
+    assert page.offers_exact
+    assert [card.chain for card in page.addressed_networks] == ["base", "polygon"]
+    assert not page_of(a_checkout()).offers_exact
+    assert page_of(an_exact_checkout(offers=EXACT_OFFERS)).addressed_networks == ()
+
+
 @pytest.mark.parametrize(
     ("choice", "chain", "token"),
     [
@@ -123,7 +183,8 @@ def test_networks_are_sorted_by_priority_and_the_first_ready_one_is_chosen() -> 
         (Choice("polygon", "USDT"), "polygon", "USDT"),
         (Choice("polygon", ""), "polygon", "USDC"),
         (Choice("base", "USDT"), "base", "USDC"),
-        (Choice("", "USDT"), "base", "USDC"),
+        (Choice("", "USDT"), "polygon", "USDT"),
+        (Choice("", "DAI"), "base", "USDC"),
         (Choice("solana", "USDC"), "base", "USDC"),
         (Choice("<script>", "\x00"), "base", "USDC"),
     ],

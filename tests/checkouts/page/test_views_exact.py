@@ -118,7 +118,8 @@ def test_choosing_another_network_reserves_nothing(client: Client) -> None:
 @pytest.mark.parametrize(
     ("chain", "token", "query"),
     [
-        ("tron", "USDC", "?chain=tron&token=USDT"),
+        ("tron", "USDC", "?token=USDC"),
+        ("base", "USDT", "?token=USDT"),
         ("base", "<script>", "?chain=base&token=USDC"),
         ("bitcoin", "USDC", ""),
         ("", "", ""),
@@ -132,6 +133,34 @@ def test_a_choice_that_was_not_offered_leads_to_the_page_all_the_same(
     checkout = make_exact_checkout()
     answer = choose(client, checkout, chain, token)
     assert answer["Location"] == f"/c/{checkout.code}{query}"
+
+
+def test_another_token_leads_to_a_network_that_takes_it_and_reserves_nothing(client: Client) -> None:
+    checkout = make_page_checkout(offers={"base": OFFERS["base"], "tron": EXACT_OFFERS["tron"]})
+    answer = choose(client, checkout, "base", "USDT")
+    text = words_in(client.get(answer["Location"]))
+    assert 'value="USDT" checked' in text
+    assert 'value="tron" checked' in text
+    assert "Tron needs an exact amount." in text
+    assert AmountReservation.objects.count() == 0
+
+
+def test_the_cards_say_what_a_payment_costs_and_nothing_of_digits(client: Client) -> None:
+    make_live_chain("base", base_fee=2 * 10**9)
+    text = page_of(client, make_exact_checkout())
+    # 65,000 gas at 2.002 gwei and 4,000 dollars.
+    assert "fee about $0.50" in text
+    assert "fee below $0.01" in text
+    assert "Exact amount" not in text
+
+
+def test_who_pays_from_an_exchange_is_led_to_networks_that_forgive_it(client: Client) -> None:
+    text = page_of(client, make_exact_checkout(), "?chain=tron&lang=en")
+    assert "I pay from an exchange" in text
+    for chain in ("base", "polygon"):
+        assert f'<a class="link" href="?chain={chain}&token=USDC&lang=en">' in text
+    assert "every digit of the amount counts" in page_of(client, make_page_checkout(offers=EXACT_OFFERS))
+    assert "I pay from an exchange" not in page_of(client, make_page_checkout())
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
