@@ -249,6 +249,9 @@ def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) 
         has_reference=request.spec.family.carries_reference,
         links=wallet_links(request, page_url=page_url) if is_real else (),
         wallet=_wallet_request(checkout, request) if is_real else None,
+        # Nobody watches a simulated checkout's address, and no payment to it would be passed on.
+        is_own_address=is_real and not network.is_exact,
+        explorer_url=(request.spec.address_url(request.address) or "") if is_real else "",
     )
 
 

@@ -115,7 +115,8 @@ class Payment:
     """A payment's amount and destination, formatted to read, copy and scan.
 
     `amount` is the number to type, `shown_amount` the same with thousands marks; the last `marked` characters are the digits
-    that identify the checkout. `memo` and a reference inside the code exist on some exact-amount chains only.
+    that identify the checkout. `memo` and a reference inside the code exist on some exact-amount chains only. With
+    `is_own_address` it is a contract that can pay only the merchant. `explorer_url` shows it; empty where no explorer knows it.
     """
 
     amount: str
@@ -127,6 +128,8 @@ class Payment:
     has_reference: bool
     links: tuple[WalletLink, ...]
     wallet: WalletRequest | None
+    is_own_address: bool = False
+    explorer_url: str = ""
 
     @property
     def price_digits(self) -> list[str]:

@@ -31,7 +31,13 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/wallets.md",
     ],
     "Migrate": ["docs/guide/from-btcpay.md", "docs/guide/from-coinbase-commerce.md"],
-    "Concepts": ["docs/guide/payments.md", "docs/guide/custody.md", "docs/guide/chains.md", "GLOSSARY.md"],
+    "Concepts": [
+        "docs/guide/payments.md",
+        "docs/guide/custody.md",
+        "docs/guide/for-buyers.md",
+        "docs/guide/chains.md",
+        "GLOSSARY.md",
+    ],
     "Dashboard": [
         "docs/guide/dashboard.md",
         "docs/guide/inbox.md",

@@ -375,6 +375,12 @@ class ChainSpec:
             return None
         return self.explorer_tx.format(tx=quote(tx_hash, safe=""))
 
+    def address_url(self, address: str) -> str | None:
+        """Return an address's page in the explorer; None on local networks."""
+        if self.explorer_address is None:
+            return None
+        return self.explorer_address.format(address=quote(address, safe=""))
+
 
 class AccountKind(StrEnum):
     """What an address is on its chain (`ChainFamily.ask_kind`), from the safest to the most dangerous to receive at."""

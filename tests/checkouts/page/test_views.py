@@ -27,6 +27,7 @@ from tests.checkouts.factories import (
     make_closed,
     make_completed,
     make_exact_checkout,
+    make_exact_choice,
     make_expired,
     make_overpaid,
     make_page_checkout,
@@ -110,6 +111,28 @@ def test_the_address_is_shown_whole_with_its_ends_set_in_bold(client: Client) ->
     assert f"<b>0x9858</b>{ADDRESS[6:-6]}<b>aEda94</b>" in text
     assert f'data-copy="{ADDRESS}"' in text
     assert 'data-copy="49.00"' in text
+
+
+def test_an_address_of_its_own_is_said_to_pay_only_the_merchant_and_explained(client: Client) -> None:
+    text = page_of(client, make_exact_checkout())
+    assert "This address can pay only Halden Roasters." in text
+    assert 'href="/docs/for-buyers/"' in text
+    assert client.get("/docs/for-buyers/").status_code == 200
+    assert f'href="https://basescan.org/address/{ADDRESS}"' in text
+
+
+@pytest.mark.parametrize("make", [make_exact_choice, make_test_checkout])
+def test_it_is_not_said_where_it_is_not_true(make: Callable[[], Checkout], client: Client) -> None:
+    text = page_of(client, make(), "?chain=ethereum")
+    assert "can pay only" not in text
+    shown = "etherscan.io/address/0x70997970C51812dc3A010C7d01b50e0d17dc79C8" in text
+    assert shown is (make is make_exact_choice)
+
+
+def test_leaving_is_not_called_cancelling(client: Client) -> None:
+    text = page_of(client, make_page_checkout())
+    assert "Back to the shop" in text
+    assert "Cancel" not in text
 
 
 def test_a_network_and_token_are_chosen_by_a_link(client: Client) -> None:
