@@ -292,6 +292,7 @@ DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="florin@localhost")
 # Functions that return a mail's texts when it is sent, by the prefix of its key; `mails` does not know its callers.
 MAIL_WRITERS = {
     "receipt": "checkouts.page.receipts.receipt_words",
+    "page": "checkouts.page.mailing.page_words",
     "claim": "payouts.mails.claim_words",
     "subscriber": "links.subscriptions.service.subscriber_words",
 }

@@ -271,6 +271,8 @@ class CheckoutPage:
     answer: Answer | None = None
     # The buyer's text was not a transaction hash.
     is_hash_unreadable: bool = False
+    # Its address can be mailed to the buyer.
+    is_mailable: bool = False
 
     @property
     def merchant_name(self) -> str:

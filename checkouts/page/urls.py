@@ -12,6 +12,7 @@ urlpatterns = [
     re_path(rf"^c/{_CODE}/choose$", views.choose_network, name="checkout-choose"),
     re_path(rf"^c/{_CODE}/again$", views.try_again, name="checkout-again"),
     re_path(rf"^c/{_CODE}/find$", views.find_payment, name="checkout-find"),
+    re_path(rf"^c/{_CODE}/mail$", views.mail_address, name="checkout-mail"),
     re_path(rf"^c/{_CODE}/receipt$", views.checkout_receipt, name="checkout-receipt"),
     re_path(rf"^c/{_CODE}/status$", views.checkout_status, name="checkout-status"),
     re_path(rf"^c/{_CODE}/wallets$", views.wallet_buttons, name="checkout-wallets"),

@@ -28,6 +28,7 @@ from checkouts.models import Checkout
 from checkouts.options import may_begin_again, takes_money
 from checkouts.page.build import Conditions, build_page
 from checkouts.page.limits import STATUS, count_exact_choice, count_search
+from checkouts.page.mailing import can_mail, mail_page
 from checkouts.page.news import read_news
 from checkouts.page.qr import qr_code
 from checkouts.page.state import CheckoutPage, Choice, News, Stage, clock_of
@@ -62,6 +63,7 @@ _MOST_BYTES = 4096
 PageView = Callable[[HttpRequest, str], HttpResponse]
 
 PAGE = Limit("checkout.page", 60)
+MAIL = Limit("checkout.mail", 5)
 CHOOSE = Limit("checkout.choose", 60)
 AGAIN = Limit("checkout.again", 10)
 # The buyer's choice, and how much of a typed text is kept.
@@ -100,7 +102,7 @@ def asked_page(
         now=now,
         answer=answer,
     )
-    return replace(page, is_hash_unreadable=found == UNREADABLE)
+    return replace(page, is_hash_unreadable=found == UNREADABLE, is_mailable=can_mail(checkout, now=now))
 
 
 def _conditions(checkout: Checkout, news: News, now: datetime) -> Conditions:
@@ -321,10 +323,29 @@ def find_payment(request: HttpRequest, code: str) -> HttpResponse:
     return _see_page(request, report.checkout.code, {"found": report.tx_hash})
 
 
+@_FORM
+def mail_address(request: HttpRequest, code: str) -> HttpResponse:
+    """Mail the page's address to whoever the buyer names, and redirect to the page, which says so. Raises Http404."""
+    checkout = find_checkout(code)
+    if request.method != "POST" or not is_from_our_page(request):
+        return _see_page(request, code)
+    try:
+        count_visit(request, MAIL, code)
+        language = get_language() or settings.LANGUAGE_CODE
+        is_sent = mail_page(request, checkout, request.POST.get("email", ""), language=language, now=timezone.now())
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    # The address never appears in a URL.
+    return _see_page(request, code, _kept_choice(request) | {"notice": "mailed" if is_sent else "not-mailed"})
+
+
+def _kept_choice(request: HttpRequest) -> dict[str, str]:
+    return {name: request.POST[name] for name in _CHOICE if request.POST.get(name)}
+
+
 def _correct_hash(request: HttpRequest, checkout: Checkout) -> HttpResponse:
     """Show the page with the typed text and the error. The text never appears in a URL, because it may be a secret."""
-    kept = {name: request.POST[name] for name in _CHOICE if request.POST.get(name)}
-    asked = {"found": UNREADABLE} | kept
+    asked = {"found": UNREADABLE} | _kept_choice(request)
     now = timezone.now()
     page = asked_page(request, checkout, now, asked=asked)
     context = _context(page, now) | {

@@ -42,8 +42,7 @@ function show(html) {
   for (const details of panel().querySelectorAll("details[open]")) {
     next.querySelector(`[class="${details.className}"]`)?.setAttribute("open", "");
   }
-  const typed = document.getElementById("tx");
-  if (typed) next.querySelector("#tx")?.replaceWith(typed);
+  for (const typed of panel().querySelectorAll("#tx, #mail-to")) next.querySelector(`#${typed.id}`)?.replaceWith(typed);
   panel().replaceWith(document.adoptNode(next));
   document.title = panel().dataset.title;
   focusAgain(focused);
