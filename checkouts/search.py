@@ -1,4 +1,4 @@
-"""Search for checkouts and transfers by an id, a link, a reference, a transaction or an address.
+"""Search for checkouts and transfers by an id, a receipt's number, a link, a reference, a transaction or an address.
 
 Each kind of text is one index look-up, however many rows there are. Buyers' e-mail addresses are not searched.
 """
@@ -22,6 +22,8 @@ LONGEST_TEXT: Final = 1_000
 MOST_FOUND: Final = 100
 """Only the newest are shown if more checkouts match, for example by a receiving address."""
 
+# A receipt's short number: `CheckoutPage.receipt_number`.
+_NUMBER: Final = re.compile(r"([0-9a-hjkmnp-tv-z]{5})-?([0-9a-hjkmnp-tv-z]{5})", re.ASCII | re.IGNORECASE)
 _EVM_ADDRESS: Final = re.compile(r"0[xX][0-9a-fA-F]{40}", re.ASCII)
 
 
@@ -63,6 +65,8 @@ def _newest(found: QuerySet[Any]) -> list[int]:
 
 def _looks(seat: Seat, mine: QuerySet[Checkout], text: str) -> Iterator[QuerySet[Checkout]]:
     yield mine.filter(public_id=text)
+    if number := _NUMBER.fullmatch(text):
+        yield mine.filter(public_id__startswith=f"chk_{seat.mode}_{number[1]}{number[2]}".lower())
     yield mine.filter(code=code_in(text))
     yield mine.filter(creation_ref=text, order_ref=text)
     yield mine.filter(UNKEYED_REFERENCE, order_ref=text)

@@ -81,6 +81,8 @@ class Brand:
     support_url: str = ""
     terms_url: str = ""
     return_label: str = ""
+    # The seller's legal name, address and tax number.
+    legal_lines: tuple[str, ...] = ()
 
     @property
     def mark(self) -> str:
@@ -107,6 +109,7 @@ def brand_of(merchant: Merchant) -> Brand:
         support_url=branding.support_url,
         terms_url=branding.terms_url,
         return_label=branding.return_label,
+        legal_lines=tuple(branding.legal_lines.splitlines()),
     )
 
 

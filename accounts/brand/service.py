@@ -58,7 +58,8 @@ _BROKEN = (
 # Half of a SHA-256 in hexadecimal: enough to make collisions infeasible.
 DIGEST_LENGTH: Final = 32
 # As long as the columns.
-_LENGTHS: Final = {"display_name": 80, "return_label": 40}
+_LENGTHS: Final = {"display_name": 80, "return_label": 40, "legal_lines": 400}
+MOST_LEGAL_LINES: Final = 6
 # Joiners shape letters in Persian, Hindi and many more, and do not reorder text.
 _JOINERS = "\u200c\u200d"
 
@@ -129,6 +130,7 @@ class BrandingChanges(TypedDict, total=False):
     support_url: str
     terms_url: str
     return_label: str
+    legal_lines: str
 
 
 def change_branding(merchant: Merchant, *, changes: BrandingChanges, now: datetime, actor: Actor = SYSTEM) -> Branding:
@@ -199,6 +201,16 @@ def _words(text: str, param: str) -> str:
     return words
 
 
+def _lines(text: str, param: str) -> str:
+    """Return lines of plain text, without empty ones."""
+    lines = [line for each in text.split("\n") if (line := _words(each, param))]
+    joined = "\n".join(lines)
+    if len(lines) > MOST_LEGAL_LINES or len(joined) > _LENGTHS[param]:
+        message = f"{param} must not have more than {MOST_LEGAL_LINES} lines and {_LENGTHS[param]} characters."
+        raise InvalidRequestError(message, param=param)
+    return joined
+
+
 def _is_hidden(character: str) -> bool:
     kind = unicodedata.category(character)
     is_format = kind == "Cf" and character not in _JOINERS
@@ -226,6 +238,7 @@ def _link(text: str, param: str) -> str:
 _CHECKS: Mapping[str, Callable[[str, str], str]] = {
     "display_name": _words,
     "return_label": _words,
+    "legal_lines": _lines,
     "accent": _accent,
     "support_url": _link,
     "terms_url": _link,

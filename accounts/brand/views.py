@@ -37,7 +37,7 @@ BRAND = Limit("brand", 600)
 # Opened directly, neither may load anything.
 _HEADERS = {"Cache-Control": "public, max-age=31536000, immutable", "Content-Security-Policy": "default-src 'none'"}
 
-_TEXTS: Final = ("display_name", "accent", "support_url", "terms_url", "return_label")
+_TEXTS: Final = ("display_name", "accent", "support_url", "terms_url", "return_label", "legal_lines")
 # The lengths of the columns; saving would refuse anything longer.
 _PREVIEWED: Final = {"display_name": 80, "return_label": 40}
 
@@ -66,6 +66,12 @@ class BrandingForm(forms.Form):
     return_label = forms.CharField(
         label="Return button", required=False, help_text="Replaces “Return to” and your name. Up to 40 characters."
     )
+    legal_lines = forms.CharField(
+        label="Legal lines on receipts",
+        required=False,
+        help_text="Your legal name, address and tax number, as your country asks for. Up to six lines.",
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
 
     def clean_logo(self) -> Any:
         """Refuse a file that is too large before any of it is read."""
@@ -83,6 +89,7 @@ class BrandingForm(forms.Form):
             support_url=typed["support_url"],
             terms_url=typed["terms_url"],
             return_label=typed["return_label"],
+            legal_lines=typed["legal_lines"].replace("\r\n", "\n"),
         )
         if typed["logo"]:
             changes["logo"] = typed["logo"].read()

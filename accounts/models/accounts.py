@@ -109,6 +109,8 @@ class Branding(models.Model):
     terms_url = models.CharField(max_length=2048, blank=True)
     # Instead of "Return to <merchant>".
     return_label = models.CharField(max_length=40, blank=True)
+    # The seller's legal name, address and tax number, on receipts; lines as typed.
+    legal_lines = models.CharField(max_length=400, blank=True, default="", db_default="")
     updated_at = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

@@ -1,12 +1,10 @@
 """The data of a checkout's page: equal data, equal page."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import F, Prefetch, Q
 
@@ -31,6 +29,7 @@ from checkouts.inbox.stories import stories_of
 from checkouts.lifecycle.endings import reason_against_cancelling
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.lifecycle.receipts import reason_against_receipt
+from checkouts.line_items import LineItems, line_items_of
 from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.payloads import checkout_payload, checkout_url, confirmations_of, remaining_units
 from checkouts.rows import TransferRow, credited_transfers
@@ -44,67 +43,12 @@ from wallets.models import Transfer
 from wallets.networks import chain_spec, shown_address
 from wallets.states import TransferState
 
-MOST: Final = 50
-_MOST_QUANTITY: Final = 1_000_000
-_PRICE: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?", re.ASCII)
-
 _MOST_SHOWN: Final = 5
 # Crediting needs a choice of another checkout, which the item's own page offers.
 _LABELS: Final = ((InboxAct.REFUNDED, "Refund…"), (InboxAct.DISMISS, "Dismiss…"))
 
 _PAUSE = 2
 _PAUSE_AFTER_END = 10
-
-
-@dataclass(frozen=True, slots=True)
-class LineItem:
-    """A line: name, quantity, and price in USD formatted for people."""
-
-    name: str
-    quantity: int
-    unit_price: str
-    total: str
-
-
-@dataclass(frozen=True, slots=True)
-class LineItems:
-    """All lines, and their sum in USD. `is_exact` says that the sum is the checkout's amount."""
-
-    lines: tuple[LineItem, ...]
-    total: str
-    is_exact: bool
-
-
-def line_items_of(metadata: str, *, amount: Decimal) -> LineItems | None:
-    """Return the line items of metadata (JSON text); None if there are none, or one is malformed."""
-    found = json.loads(metadata.encode())
-    items = found.get("line_items") if isinstance(found, dict) else None
-    if not isinstance(items, list) or not 0 < len(items) <= MOST:
-        return None
-    read = [line for line in map(_read, items) if line is not None]
-    if len(read) != len(items):
-        return None
-    total = sum((cost for _, cost in read), Decimal(0))
-    lines = tuple(line for line, _ in read)
-    return LineItems(lines, readable(total), is_exact=total == amount)
-
-
-def _read(item: Any) -> tuple[LineItem, Decimal] | None:
-    """Return a line and its price; None if it is malformed."""
-    if not isinstance(item, Mapping):
-        return None
-    name, quantity = item.get("name"), item.get("quantity", 1)
-    price = item.get("unit_price")
-    if not isinstance(name, str) or not name.strip():
-        return None
-    # A boolean is an int too.
-    if type(quantity) is not int or not 0 < quantity <= _MOST_QUANTITY:
-        return None
-    if not isinstance(price, str) or not _PRICE.fullmatch(price):
-        return None
-    each = Decimal(price)
-    cost = each * quantity
-    return LineItem(name, quantity, readable(each), readable(cost)), cost
 
 
 @dataclass(frozen=True, slots=True)

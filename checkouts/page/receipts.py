@@ -15,6 +15,7 @@ from accounts.brand.facts import with_brand
 from checkouts.models import Checkout
 from checkouts.page.build import Conditions, build_page
 from checkouts.page.news import read_news
+from checkouts.page.receipt_facts import ReceiptFacts, receipt_facts
 from checkouts.page.state import CheckoutPage, Choice
 from checkouts.payloads import checkout_url
 from checkouts.rows import credited_transfers
@@ -53,9 +54,10 @@ def receipt_words(subject: str) -> MailWords | None:
         "title": title,
         "is_test": page.is_test,
         "received": page.received,
-        "lines": _lines(page),
+        "lines": _lines(page, receipt_facts(checkout)),
         "receipt_url": f"{checkout_url(page.code)}/receipt",
         "support_url": page.brand.support_url,
+        "legal_lines": page.brand.legal_lines,
         **names,
     }
     # "Test" comes first: mail programs truncate the end.
@@ -78,10 +80,12 @@ def _page(checkout: Checkout) -> CheckoutPage:
     )
 
 
-def _lines(page: CheckoutPage) -> list[Line]:
+def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[Line]:
     lines = [
         Line(gettext("Paid"), page.received),
         Line(gettext("For"), " ".join(page.description.split())),
+        Line(gettext("Order"), " ".join(facts.order_ref.split())),
+        *(Line(f"{item.quantity} × {' '.join(item.name.split())}", f"${item.total}") for item in facts.items),
         Line(gettext("Price"), f"${page.price} {page.currency}"),
         Line(gettext("Overpaid"), page.excess),
         Line(gettext("Refunded"), page.refunded),
@@ -90,7 +94,7 @@ def _lines(page: CheckoutPage) -> list[Line]:
             gettext("until %(merchant)s releases it") % {"merchant": page.merchant_name} if page.is_held else "",
         ),
         Line(gettext("Date"), _moment(page.paid_at)),
-        Line(gettext("Receipt number"), page.public_id),
+        Line(gettext("Receipt number"), page.receipt_number),
     ]
     is_one = len(page.transfers) == 1
     for transfer in page.transfers:

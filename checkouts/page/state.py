@@ -22,6 +22,9 @@ BADGES = (gettext_noop("Recommended"), gettext_noop("High gas"))
 SHORT_SECONDS = 300
 _REFRESH = 15
 _SETTLED_REFRESH = 60
+# Characters of the id, all of them random: two receipts of a million share a number in one of two thousand shops.
+RECEIPT_NUMBER_LENGTH = 10
+_GROUP = 5
 
 
 class Stage(StrEnum):
@@ -278,6 +281,12 @@ class CheckoutPage:
     def merchant_name(self) -> str:
         """Return the name by which the buyer knows the merchant."""
         return self.brand.name
+
+    @property
+    def receipt_number(self) -> str:
+        """Return a short number, such as `7H3KX-9QZ2M`: the beginning of the id, by which a merchant's search finds it."""
+        number = self.public_id.rpartition("_")[2][:RECEIPT_NUMBER_LENGTH].upper()
+        return f"{number[:_GROUP]}-{number[_GROUP:]}"
 
     @property
     def total_number(self) -> str:

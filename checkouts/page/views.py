@@ -31,6 +31,7 @@ from checkouts.page.limits import STATUS, count_exact_choice, count_search
 from checkouts.page.mailing import can_mail, mail_page
 from checkouts.page.news import read_news
 from checkouts.page.qr import qr_code
+from checkouts.page.receipt_facts import receipt_facts
 from checkouts.page.state import CheckoutPage, Choice, News, Stage, clock_of
 from checkouts.page.transactions import parse_signed, prepare_transaction, send_signed
 from checkouts.payloads import remaining_units
@@ -301,7 +302,8 @@ def checkout_receipt(request: HttpRequest, code: str) -> HttpResponse:
     page = asked_page(request, checkout, now)
     if not page.is_completed:
         return _see_page(request, code)
-    return uncached(render(request, "checkouts/receipt.html", _context(page, now)))
+    words = _context(page, now) | {"facts": receipt_facts(checkout)}
+    return uncached(render(request, "checkouts/receipt.html", words))
 
 
 @_FORM

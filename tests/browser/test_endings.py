@@ -12,7 +12,7 @@ from accounts.models import Merchant
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.browser.test_checkout_page import SHIFTS, STILL
-from tests.checkouts.factories import make_completed, make_expired, make_page_checkout, make_seen, move
+from tests.checkouts.factories import make_completed, make_expired, make_page_checkout, make_seen, move, number_of
 from tests.factories import make_merchant, make_wallet
 from tests.links.factories import make_paid_invoice
 
@@ -73,7 +73,7 @@ def test_the_receipt_is_opened_beside_the_shop(page: Page, live_server: Any) -> 
         page.get_by_role("link", name="View receipt").click()
     receipt = opened.value
     heading(receipt, "Receipt")
-    expect(receipt.get_by_text(checkout.public_id)).to_be_visible()
+    expect(receipt.get_by_text(number_of(checkout))).to_be_visible()
     assert receipt.evaluate("window.opener") is None
     page.clock.run_for(2000)
     page.wait_for_url(SHOP)

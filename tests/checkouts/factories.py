@@ -77,6 +77,12 @@ def make_exact_choice(**overrides: Any) -> Checkout:
     return checkout
 
 
+def number_of(checkout: Checkout) -> str:
+    """The receipt's number as a person would make it from the id: its first ten random characters."""
+    begin = checkout.public_id.rpartition("_")[2][:10].upper()
+    return f"{begin[:5]}-{begin[5:]}"
+
+
 def pay(checkout: Checkout, units: int = 49_000_000, *, confirmations: int = 5, **overrides: Any) -> Transfer:
     """Credit a transfer that has so many of the twelve confirmations, and count its money as received."""
     now = timezone.now()

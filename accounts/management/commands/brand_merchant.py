@@ -27,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--support", dest="support_url", help="where to find help")
         parser.add_argument("--terms", dest="terms_url", help="the terms of sale")
         parser.add_argument("--return-label", help="label of the return button")
+        parser.add_argument("--legal-lines", help="the seller on receipts: legal name, address, tax number, in lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Change everything, or nothing."""
@@ -46,7 +47,7 @@ class Command(BaseCommand):
 
 
 def _changes(options: dict[str, Any]) -> BrandingChanges:
-    names = ("display_name", "accent", "support_url", "terms_url", "return_label")
+    names = ("display_name", "accent", "support_url", "terms_url", "return_label", "legal_lines")
     changes: dict[str, Any] = {name: options[name] for name in names if options[name] is not None}
     if options["logo"] is not None:
         changes["logo"] = _read(options["logo"]) if options["logo"] else b""

@@ -24,7 +24,7 @@ from tests.factories import NOON, make_checkout, make_merchant, make_user
 pytestmark = pytest.mark.django_db
 
 
-EMPTY = dict.fromkeys(("display_name", "accent", "support_url", "terms_url", "return_label"), "")
+EMPTY = dict.fromkeys(("display_name", "accent", "support_url", "terms_url", "return_label", "legal_lines"), "")
 
 
 def picture() -> SimpleUploadedFile:
@@ -49,6 +49,13 @@ def test_a_look_is_saved_shown_and_audited(merchant: Merchant, admin: Desk) -> N
     assert (entry.actor, entry.address) == (admin.user, "127.0.0.1")
 
 
+def test_legal_lines_are_kept_as_lines_and_shown_again(admin: Desk) -> None:
+    save(admin, legal_lines="Halden Coffee GmbH\r\n\r\n Kai 4, 20457 Hamburg \r\nDE 123456789")
+    branding = Branding.objects.get()
+    assert branding.legal_lines == "Halden Coffee GmbH\nKai 4, 20457 Hamburg\nDE 123456789"
+    assert "Kai 4, 20457 Hamburg" in admin.get("dashboard_branding").text
+
+
 def test_saving_without_a_file_keeps_the_logo_and_a_tick_removes_it(admin: Desk) -> None:
     save(admin, logo=picture())
     digest = Branding.objects.get().logo_digest
@@ -66,6 +73,9 @@ def test_saving_without_a_file_keeps_the_logo_and_a_tick_removes_it(admin: Desk)
         ("display_name", "x" * 81, "longer than 80"),
         ("display_name", "a\u202eb", "visible characters"),
         ("return_label", "x" * 41, "longer than 40"),
+        ("legal_lines", "a\n" * 7, "more than 6 lines"),
+        ("legal_lines", "x" * 401, "longer than 400"),
+        ("legal_lines", "Halden\nVAT \u202e1", "visible characters"),
         ("support_url", "javascript:alert(1)", "Where buyers get help must"),
         ("terms_url", "not a link", "Your terms of sale must"),
     ],

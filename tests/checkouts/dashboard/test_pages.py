@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from accounts.models import AuditEntry
-from checkouts.dashboard.details import Detail, line_items_of
+from checkouts.dashboard.details import Detail
+from checkouts.line_items import line_items_of
 from checkouts.models import MOST_LETTERS, Checkout, TeamNote
 from checkouts.selectors import checkout_object, checkout_row
 from checkouts.states import CheckoutStatus

@@ -20,6 +20,7 @@ from checkouts.payloads import checkout_url
 from checkouts.states import CheckoutException, CheckoutStatus
 from mails.models import OutgoingMail
 from mails.sender import POSTPONED, send_due_mails
+from tests.checkouts.factories import number_of
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, fresh, pay
 from tests.factories import make_checkout, make_live_chain, make_merchant, make_user
 
@@ -61,7 +62,7 @@ def test_a_completed_checkout_mails_its_receipt_once() -> None:
             "Guji, 250 g",
             "$25.00 USD",
             "20 Nov 2026, 12:01 UTC",
-            checkout.public_id,
+            number_of(checkout),
             "Base",
             transfer.tx_hash,
             f"{checkout_url(checkout.code)}/receipt",
@@ -107,8 +108,8 @@ def test_a_successor_mails_a_receipt_of_its_own() -> None:
     with transaction.atomic():
         successor = accept_late(InboxItem.objects.get(), now=SOON)
     [message] = send()
-    assert successor.public_id in message.body
-    assert checkout.public_id not in message.body
+    assert number_of(successor) in message.body
+    assert number_of(checkout) not in message.body
 
 
 def test_the_promise_stands_and_falls_with_the_move() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from accounts.brand.service import change_branding
 from accounts.states import Mode
 from checkouts.models import Checkout, Payment
 from checkouts.page.receipts import receipt_words
@@ -19,11 +20,12 @@ from tests.checkouts.factories import (
     make_seen,
     make_underpaid,
     move,
+    number_of,
     pay,
 )
 from tests.checkouts.page.test_views import page_of
 from tests.checkouts.watcher import DOLLAR
-from tests.factories import make_live_chain
+from tests.factories import NOON, make_live_chain, make_merchant
 from wallets.transfers.returns import ReturnChange, change_returns, reserve_returns
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
@@ -44,7 +46,7 @@ def test_a_receipt_says_who_was_paid_what_for_what_and_when(client: Client) -> N
         "$49.00 USD",
         "Ethiopia Guji, 3 × 250 g, whole bean",
         f"{checkout.paid_at:%B %Y, %H:%M} UTC",
-        checkout.public_id,
+        number_of(checkout),
         "Base",
         transfer.sender,
         f">{transfer.tx_hash} <span",
@@ -72,8 +74,37 @@ def test_a_receipt_has_one_script_of_ours_and_may_be_kept_by_nobody_between(clie
     assert response["Referrer-Policy"] == "no-referrer"
 
 
-def test_a_receipt_shows_nothing_that_is_the_shops_own(client: Client) -> None:
-    assert "secret" not in receipt_of(client, make_completed())
+def test_a_receipt_shows_the_orders_reference_and_nothing_else_that_is_the_shops_own(client: Client) -> None:
+    checkout = make_completed()
+    assert re.search(r"Order</dt> <dd> <bdi>secret-order</bdi>", receipt_of(client, checkout))
+    assert receipt_of(client, checkout).count("secret") == 1
+    assert "secret" not in page_of(client, checkout)
+
+
+def test_a_receipt_lists_the_lines_of_the_metadata_and_the_sellers_legal_lines(client: Client) -> None:
+    seller = make_merchant()
+    change_branding(seller, changes={"legal_lines": "Halden & Co GmbH\nDE 123456789"}, now=NOON)
+    items = '{"name": "Guji <b>whole</b>", "quantity": 3, "unit_price": "12.50"}'
+    checkout = make_completed(merchant=seller, metadata=f'{{"line_items": [{items}], "note": "secret-note"}}')
+    text = receipt_of(client, checkout)
+    for said in ("3 ×", "Guji &lt;b&gt;whole&lt;/b&gt;", "$37.50", "Halden & Co GmbH</p>", "DE 123456789</p>"):
+        assert said in text
+    assert "secret-note" not in text
+    mail = receipt_words(checkout.public_id)
+    assert mail is not None
+    assert "3 × Guji <b>whole</b>: $37.50" in mail.text
+    assert "Order: secret-order" in mail.text
+    for words in (mail.text, mail.html):
+        assert "DE 123456789" in words
+    assert "<b>whole" not in mail.html
+
+
+def test_until_it_is_paid_the_number_is_a_reference(client: Client) -> None:
+    checkout = make_seen()
+    text = page_of(client, checkout)
+    assert re.search(rf"Reference</dt> <dd[^>]*> {number_of(checkout)}", text)
+    assert "Receipt number" not in text
+    assert re.search(rf"Receipt number</dt> <dd[^>]*> {number_of(paid := make_completed())}", page_of(client, paid))
 
 
 @pytest.mark.parametrize("make", [make_page_checkout, make_seen, make_underpaid, make_closed, make_expired])

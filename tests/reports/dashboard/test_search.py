@@ -49,6 +49,15 @@ def item(owner: Desk) -> InboxItem:
     return item
 
 
+def test_a_receipts_number_finds_its_checkout_alone(owner: Desk) -> None:
+    checkout = make_checkout(owner.merchant)
+    make_checkout(owner.merchant)
+    begin = checkout.public_id.removeprefix("chk_live_")[:10]
+    for text in (begin, begin.upper(), f"{begin[:5].upper()}-{begin[5:].upper()}"):
+        assert found(owner, text)["checkouts"] == [checkout.public_id]
+    assert found(owner, begin[:9]) == {}
+
+
 def test_of_many_the_newest_are_shown(owner: Desk) -> None:
     for _ in range(MOST_SHOWN + 2):
         make_checkout(owner.merchant, order_ref="A-9", creation_ref=None)

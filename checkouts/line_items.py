@@ -1,0 +1,65 @@
+"""What a checkout is for, line by line, as its metadata has it in `line_items`. Lines change no amount."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from gateway.core import json
+from gateway.core.money import readable
+
+MOST: Final = 50
+_MOST_QUANTITY: Final = 1_000_000
+_PRICE: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class LineItem:
+    """A line: name, quantity, and price in USD formatted for people."""
+
+    name: str
+    quantity: int
+    unit_price: str
+    total: str
+
+
+@dataclass(frozen=True, slots=True)
+class LineItems:
+    """All lines, and their sum in USD. `is_exact` says that the sum is the checkout's amount."""
+
+    lines: tuple[LineItem, ...]
+    total: str
+    is_exact: bool
+
+
+def line_items_of(metadata: str, *, amount: Decimal) -> LineItems | None:
+    """Return the line items of metadata (JSON text); None if there are none, or one is malformed."""
+    found = json.loads(metadata.encode())
+    items = found.get("line_items") if isinstance(found, dict) else None
+    if not isinstance(items, list) or not 0 < len(items) <= MOST:
+        return None
+    read = [line for line in map(_read, items) if line is not None]
+    if len(read) != len(items):
+        return None
+    total = sum((cost for _, cost in read), Decimal(0))
+    lines = tuple(line for line, _ in read)
+    return LineItems(lines, readable(total), is_exact=total == amount)
+
+
+def _read(item: Any) -> tuple[LineItem, Decimal] | None:
+    """Return a line and its price; None if it is malformed."""
+    if not isinstance(item, Mapping):
+        return None
+    name, quantity = item.get("name"), item.get("quantity", 1)
+    price = item.get("unit_price")
+    if not isinstance(name, str) or not name.strip():
+        return None
+    # A boolean is an int too.
+    if type(quantity) is not int or not 0 < quantity <= _MOST_QUANTITY:
+        return None
+    if not isinstance(price, str) or not _PRICE.fullmatch(price):
+        return None
+    each = Decimal(price)
+    cost = each * quantity
+    return LineItem(name, quantity, readable(each), readable(cost)), cost
