@@ -85,7 +85,10 @@ def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[Line]:
         Line(gettext("Paid"), page.received),
         Line(gettext("For"), " ".join(page.description.split())),
         Line(gettext("Order"), " ".join(facts.order_ref.split())),
-        *(Line(f"{item.quantity} × {' '.join(item.name.split())}", f"${item.total}") for item in facts.items),
+        *(
+            Line(f"{item.quantity} \N{MULTIPLICATION SIGN} {' '.join(item.name.split())}", f"${item.total}")
+            for item in facts.items
+        ),
         Line(gettext("Price"), f"${page.price} {page.currency}"),
         Line(gettext("Overpaid"), page.excess),
         Line(gettext("Refunded"), page.refunded),

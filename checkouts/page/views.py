@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import wraps
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,7 +28,8 @@ from checkouts.creation.service import begin_again
 from checkouts.models import Checkout
 from checkouts.options import may_begin_again, takes_money
 from checkouts.page.build import Conditions, build_page
-from checkouts.page.limits import STATUS, count_exact_choice, count_search
+from checkouts.page.choice import apply_choice, is_from_our_page
+from checkouts.page.limits import STATUS, count_search
 from checkouts.page.mailing import can_mail, mail_page
 from checkouts.page.news import read_news
 from checkouts.page.qr import qr_code
@@ -37,7 +39,7 @@ from checkouts.page.transactions import parse_signed, prepare_transaction, send_
 from checkouts.payloads import remaining_units
 from checkouts.rescue.answers import UNREADABLE, answer_for
 from checkouts.rescue.service import look_into
-from checkouts.reservations import choose_exact_amount, is_exhausted
+from checkouts.reservations import is_exhausted
 from checkouts.rows import credited_transfers
 from checkouts.selectors import has_late_money, reserved_amount, successor_code
 from gateway.core import json
@@ -70,6 +72,7 @@ AGAIN = Limit("checkout.again", 10)
 # The buyer's choice, and how much of a typed text is kept.
 _CHOICE = ("chain", "token")
 _LONGEST_TYPED = 300
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 # A reload of a form's result requests it by GET, and is redirected to the page.
 _FORM = require_http_methods(["GET", "HEAD", "POST"])
 
@@ -119,14 +122,6 @@ def _conditions(checkout: Checkout, news: News, now: datetime) -> Conditions:
         checkout.merchant_id, Mode(checkout.mode), price, now=now, for_links=checkout.is_from_link
     )
     return Conditions(reserved=reserved, is_full=is_full, statuses=statuses, reasons=reasons, fees=fees, news=news)
-
-
-def is_from_our_page(request: HttpRequest) -> bool:
-    """Return whether the request's headers say that it comes from our own page. Old browsers send no such headers.
-
-    `Origin` is null, because our pages send no referrer.
-    """
-    return request.headers.get("Sec-Fetch-Site", "same-origin") == "same-origin"
 
 
 def json_answer(body: dict[str, Any], status: int = 200) -> HttpResponse:
@@ -223,44 +218,18 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
 def choose_network(request: HttpRequest, code: str) -> HttpResponse:
     """Apply the buyer's choice of a token and a network: reserve an exact amount if needed, and redirect to the page.
 
-    A token that the network does not take is a new choice of the token, and the page says which network is next. A buyer's
-    reservation needs this POST, because robots and previews follow links. Raises Http404.
+    A buyer's reservation needs this POST, because robots and previews follow links. Raises Http404.
     """
     checkout = find_checkout(code)
     if request.method != "POST":
         return _see_page(request, code)
     chain, token = request.POST.get("chain", ""), request.POST.get("token", "")
-    offer = checkout.offers.get(chain)
-    is_new_token = _is_only_elsewhere(token, chain, checkout)
     try:
         count_visit(request, CHOOSE, code)
-        if offer and offer["address"] is None and not is_new_token and is_from_our_page(request):
-            _reserve(request, checkout)
+        query = apply_choice(request, checkout, chain=chain, token=token)
     except errors.RateLimitError as error:
         return too_many(request, error)
-    if offer is None or is_new_token:
-        return _see_page(request, code, {"token": token} if offer else None)
-    return _see_page(
-        request, code, {"chain": chain, "token": token if token in offer["tokens"] else offer["tokens"][0]}
-    )
-
-
-def _is_only_elsewhere(token: str, chain: str, checkout: Checkout) -> bool:
-    takers = {name for name, offer in checkout.offers.items() if token in offer["tokens"]}
-    return bool(takers) and chain in checkout.offers and chain not in takers
-
-
-def _reserve(request: HttpRequest, checkout: Checkout) -> None:
-    """Reserve the exact amount unless it is reserved already. Raises RateLimitError."""
-    now = timezone.now()
-    if reserved_amount(checkout, now=now) is not None:
-        return
-    count_exact_choice(request, checkout.merchant_id)
-    try:
-        choose_exact_amount(checkout.pk, now=now)
-    except errors.ConflictError:
-        # The page shows the reason: it is paid or over, or the price has no amount left.
-        return
+    return _see_page(request, code, query)
 
 
 @_FORM
@@ -319,9 +288,9 @@ def find_payment(request: HttpRequest, code: str) -> HttpResponse:
         count_search(request, code)
         report = look_into(checkout, request.POST.get("tx", ""), now=timezone.now())
     except UnreadableHashError:
-        return _correct_hash(request, checkout)
+        return _typed_again(request, checkout, asked={"found": UNREADABLE}, status=400)
     except errors.RateLimitError as error:
-        return too_many(request, error)
+        return _search_later(request, checkout, error)
     return _see_page(request, report.checkout.code, {"found": report.tx_hash})
 
 
@@ -345,16 +314,32 @@ def _kept_choice(request: HttpRequest) -> dict[str, str]:
     return {name: request.POST[name] for name in _CHOICE if request.POST.get(name)}
 
 
-def _correct_hash(request: HttpRequest, checkout: Checkout) -> HttpResponse:
-    """Show the page with the typed text and the error. The text never appears in a URL, because it may be a secret."""
-    asked = {"found": UNREADABLE} | _kept_choice(request)
+def _search_later(request: HttpRequest, checkout: Checkout, error: errors.RateLimitError) -> HttpResponse:
+    try:
+        # The page costs more than a refusal.
+        count_visit(request, PAGE, checkout.code)
+    except errors.RateLimitError:
+        return too_many(request, error)
+    answer = _typed_again(request, checkout, search_wait=error.retry_after, status=error.status)
+    return uncached(answer, error.headers())
+
+
+def _typed_again(
+    request: HttpRequest, checkout: Checkout, *, status: int, asked: Mapping[str, str] = _NOTHING, search_wait: int = 0
+) -> HttpResponse:
+    """Show the page with the typed text and what is wrong: that it is no hash, or how many seconds to wait.
+
+    The text never appears in a URL, because it may be a secret.
+    """
+    asked = dict(asked) | _kept_choice(request)
     now = timezone.now()
     page = asked_page(request, checkout, now, asked=asked)
     context = _context(page, now) | {
         "typed_hash": request.POST.get("tx", "")[:_LONGEST_TYPED],
+        "search_wait": search_wait,
         "page_address": _page_address(request, checkout.code, asked),
     }
-    return uncached(render(request, "checkouts/page.html", context, status=400))
+    return uncached(render(request, "checkouts/page.html", context, status=status))
 
 
 def _see_page(request: HttpRequest, code: str, query: dict[str, str] | None = None) -> HttpResponse:

@@ -138,8 +138,29 @@ function startCountdown() {
   ticking = setInterval(tick, 250);
 }
 
+let waiting = null;
+
+// After too many searches: the typed hash stays, and the button comes back by itself.
+function countWait() {
+  const words = panel().querySelector("[data-wait]");
+  if (!words) return;
+  clearInterval(waiting);
+  const button = words.closest("form").querySelector("button");
+  const endsAt = performance.now() + 1000 * words.dataset.wait;
+  button.disabled = true;
+  waiting = setInterval(() => {
+    const left = Math.ceil((endsAt - performance.now()) / 1000);
+    words.querySelector("b").textContent = Math.max(0, left);
+    if (left > 0) return;
+    clearInterval(waiting);
+    words.remove();
+    button.disabled = false;
+  }, 250);
+}
+
 function enliven() {
   showLocalTimes();
+  countWait();
   startCountdown();
   offerWallets();
   startReturn();

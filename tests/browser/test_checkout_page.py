@@ -18,6 +18,7 @@ from tests.checkouts.factories import (
     HEAD,
     make_completed,
     make_exact_checkout,
+    make_expired,
     make_page_checkout,
     make_seen,
     make_underpaid,
@@ -313,6 +314,19 @@ def test_the_address_goes_when_the_time_is_over_and_the_page_ends_expired(open_p
     move(checkout, CheckoutStatus.EXPIRED)
     expect(page.get_by_text(checkout.public_id)).to_be_visible()
     heading(page, "This checkout has expired")
+
+
+@pytest.mark.parametrize("language", ["en", "de", "ru"])
+def test_on_the_narrowest_phone_an_expired_page_clips_nothing(language: str, page: Page, live_server: Any) -> None:
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(f"{live_server.url}/c/{make_expired().code}?lang={language}")
+    expect(page.locator("#tx")).to_be_visible()
+    clipped = page.evaluate(
+        "[...document.querySelectorAll('.sheet *')].filter((part) =>"
+        " part.getBoundingClientRect().right > part.closest('.sheet').getBoundingClientRect().right + 0.5"
+        ").map((part) => part.outerHTML.slice(0, 80))"
+    )
+    assert clipped == []
 
 
 def test_the_address_goes_when_the_time_is_over_even_if_the_server_is_away(

@@ -186,3 +186,29 @@ def test_without_scripts_the_form_asks_and_the_page_answers(
     page.get_by_role("button", name="Search again").click()
     expect(page.locator("#answer")).to_contain_text("Search again in a minute")
     assert BuyerReport.objects.count() == 1
+
+
+def test_after_too_many_searches_the_hash_stays_and_the_button_comes_back(
+    page: Page, live_server: Any, complaints: list[str]
+) -> None:
+    page.clock.install()
+    page.goto(f"{live_server.url}/c/{make_expired().code}")
+    field, button = (
+        page.get_by_label("Transaction hash or explorer link"),
+        page.get_by_role("button", name="Find payment"),
+    )
+    # Twelve, in case that a minute begins between them.
+    for _ in range(12):
+        if page.get_by_text("Too many searches").count():
+            break
+        field.fill(UNKNOWN)
+        button.click()
+        page.wait_for_load_state()
+    expect(page.get_by_text("Too many searches")).to_be_visible()
+    expect(field).to_have_value(UNKNOWN)
+    expect(button).to_be_disabled()
+    page.clock.run_for(61_000)
+    expect(page.get_by_text("Too many searches")).to_have_count(0)
+    expect(button).to_be_enabled()
+    expect(field).to_have_value(UNKNOWN)
+    complaints.clear()  # the 429

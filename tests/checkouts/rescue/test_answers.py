@@ -116,7 +116,7 @@ def test_a_client_asks_five_times_a_minute_for_one_page_and_ten_times_in_all(cli
     assert answers[2] == [429] * 6
     refused = ask(client, pages[0], any_hash())
     assert refused["Retry-After"] == "30"
-    assert "One moment, please" in words_in(refused)
+    assert 'Search again in <b class="number">30</b>' in words_in(refused)
     assert client.get(f"/c/{pages[0].code}").status_code == 200
 
 

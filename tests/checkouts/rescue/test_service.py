@@ -316,6 +316,31 @@ def test_a_text_that_is_corrected_keeps_the_network_chosen(client: Client) -> No
     assert f'data-address="/c/{checkout.code}?{query}"' in text
 
 
+def test_who_searched_often_keeps_the_hash_and_reads_for_how_long_to_wait(client: Client) -> None:
+    checkout, typed = make_page_checkout(), any_hash()
+    filled = {"tx": typed, "chain": "polygon", "token": "USDT"}
+    answers = [client.post(f"/c/{checkout.code}/find?lang=en", filled) for _ in range(6)]
+    refused = answers[-1]
+    assert (refused.status_code, refused["Cache-Control"]) == (429, "no-store")
+    text, seconds = words_in(refused), refused["Retry-After"]
+    assert f'Search again in <b class="number">{seconds}</b>' in text
+    assert f'data-wait="{seconds}"' in text
+    assert f'value="{typed}"' in text
+    assert "open> <summary" in text
+    assert 'value="polygon" checked' in text
+    # No reload takes it away, and no address says it.
+    assert 'http-equiv="refresh"' not in text
+    assert f'data-address="/c/{checkout.code}?chain=polygon&token=USDT&lang=en"' in text
+
+
+def test_a_page_in_place_of_a_refusal_is_counted_as_a_page(client: Client) -> None:
+    checkout = make_page_checkout()
+    answers = [client.post(f"/c/{checkout.code}/find", {"tx": any_hash()}) for _ in range(5 + 61)]
+    shown = ["data-wait" in answer.content.decode() for answer in answers]
+    assert shown == [False] * 5 + [True] * 60 + [False]
+    assert {answer.status_code for answer in answers[5:]} == {429}
+
+
 # A buyer who began again asks about a payment of another try: a wrong answer here makes people pay twice.
 
 
