@@ -249,7 +249,7 @@ class TestPages:
     def test_the_pages_of_links_are_translated(self, make: Any, client: Client) -> None:
         text = client.get(f"/p/{make().code}?lang=de").content.decode()
         assert "Sie zahlen direkt an" in text
-        assert "Weiter zur Zahlung" in text
+        assert ("Wählen Sie ein Netzwerk." if make is make_link else "Weiter zur Zahlung") in text
 
     @pytest.mark.parametrize("path", ["/nothing-here", "/c/0", "/p/0"])
     def test_error_pages_speak_the_buyers_language(self, path: str, client: Client) -> None:

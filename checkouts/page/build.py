@@ -155,10 +155,11 @@ def _networks(
     # By priority, which does not change: what a buyer sees first must not become another address because gas did.
     chosen = _chosen(cards, conditions, choice, standing)
     shown = (replace(card, is_chosen=card.chain == chosen, language=choice.language) for card in cards)
-    return tuple(sorted(shown, key=_cost))
+    return tuple(sorted(shown, key=cost_of))
 
 
-def _cost(card: NetworkCard) -> Decimal:
+def cost_of(card: NetworkCard) -> Decimal:
+    """Return what a network's transfer costs its sender, in USD, to sort by; without a known fee, by its tier."""
     return Decimal(card.fee) if card.fee else _TIER_USD.get(card.gas_tier, _TIER_USD["high"])
 
 
@@ -176,22 +177,32 @@ def shown_fee(usd: Decimal | None) -> str:
 
 def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> NetworkCard:
     status = conditions.statuses.get(spec.name, ChainStatus.OK)
-    offer, fee = checkout.offers[spec.name], conditions.fees.get(spec.name)
-    return NetworkCard(
-        chain=spec.name,
-        name=spec.title,
-        tokens=tuple(offer["tokens"]),
-        confirm_seconds=spec.estimated_confirm_seconds,
-        gas_tier=spec.gas_tier,
-        fee=shown_fee(fee),
-        is_nearly_free=fee is not None and fee < CENT,
-        badge=spec.badge,
-        is_exact=offer["address"] is None,
-        is_chosen=False,
+    offer = checkout.offers[spec.name]
+    card = network_card(
+        spec, tokens=offer["tokens"], is_exact=offer["address"] is None, fee=conditions.fees.get(spec.name)
+    )
+    return replace(
+        card,
         is_down=status == ChainStatus.DOWN,
         is_halted=conditions.reasons.get(spec.name) == DownReason.HALTED,
         is_slow=status == ChainStatus.DELAYED,
-        is_full=offer["address"] is None and conditions.is_full,
+        is_full=card.is_exact and conditions.is_full,
+    )
+
+
+def network_card(spec: ChainSpec, *, tokens: Sequence[str], is_exact: bool, fee: Decimal | None) -> NetworkCard:
+    """Return the card of a network that is well and not chosen; `fee` is what a transfer costs its sender, in USD."""
+    return NetworkCard(
+        chain=spec.name,
+        name=spec.title,
+        tokens=tuple(tokens),
+        confirm_seconds=spec.estimated_confirm_seconds,
+        gas_tier=spec.gas_tier,
+        badge=spec.badge,
+        is_exact=is_exact,
+        is_chosen=False,
+        fee=shown_fee(fee),
+        is_nearly_free=fee is not None and fee < CENT,
     )
 
 

@@ -3,6 +3,7 @@
 References, metadata and addresses of subscribers are not included, so no template can show them by mistake.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -13,14 +14,18 @@ from typing import Final
 from accounts.brand.facts import Brand, brand_of
 from accounts.states import Mode
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
+from checkouts.page.build import cost_of, network_card
+from checkouts.page.state import NetworkCard
 from links.models import PaymentLink, Subscription
 from links.selectors import LastPayment, invoice_payments, paid_moments, payable_chains, subscriber_payments
 from links.states import Interval, LinkStatus, LinkType, Standing
 from links.subscriptions.periods import Coverage, coverage
 from wallets.networks import chain_spec
+from wallets.selectors import Offerable, transfer_fees
 
 # How long after a payment the page says thank you.
 THANKS_FOR: Final = timedelta(hours=1)
+_PRICED: Final = (LinkType.INVOICE, LinkType.CUSTOM)
 
 
 class LinkStage(StrEnum):
@@ -45,10 +50,11 @@ class Problem(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A suggested amount: as sent, and as shown."""
+    """A suggested amount: as sent, and as shown. `is_preset` is the one that the form begins with."""
 
     value: str
     label: str
+    is_preset: bool = False
 
 
 class Phase(StrEnum):
@@ -100,6 +106,8 @@ class LinkPage:
     typed_amount: str
     accepted_tokens: tuple[str, ...]
     network_names: tuple[str, ...]
+    # The networks that a press leads to, the cheapest for the payer first; only of an open link with a price.
+    networks: tuple[NetworkCard, ...]
     personal: Personal | None
     # The code of the last paid checkout, if the page offers its receipt; else empty.
     receipt_code: str
@@ -142,10 +150,11 @@ def build_link_page(link: PaymentLink, *, subscription: Subscription | None, now
         interval=link.interval,
         least=_written(link.min_amount or MIN_AMOUNT),
         most=_written(link.max_amount or MAX_AMOUNT),
-        suggestions=tuple(map(_suggestion, link.suggested_amounts)),
+        suggestions=tuple(_suggestion(value, link.amount) for value in link.suggested_amounts),
         typed_amount="" if link.amount is None else f"{link.amount:f}",
         accepted_tokens=tuple(sorted({token for chain in chains for token in chain.tokens})),
         network_names=tuple(chain_spec(chain.name).title for chain in chains),
+        networks=_networks(link, chains) if stage == LinkStage.OPEN and link.type in _PRICED else (),
         personal=_personal(link, subscription, payment, now) if subscription else None,
         receipt_code=payment.code if payment and payment.standing == Standing.PAID and has_receipt else "",
     )
@@ -188,5 +197,16 @@ def _written(amount: Decimal | None) -> str:
     return "" if amount is None else f"{amount:,.2f}"
 
 
-def _suggestion(value: str) -> Suggestion:
-    return Suggestion(value, f"{Decimal(value):,.2f}".removesuffix(".00"))
+def _suggestion(value: str, preset: Decimal | None) -> Suggestion:
+    amount = Decimal(value)
+    return Suggestion(value, f"{amount:,.2f}".removesuffix(".00"), is_preset=amount == preset)
+
+
+def _networks(link: PaymentLink, chains: Sequence[Offerable]) -> tuple[NetworkCard, ...]:
+    # Simulated money costs nothing.
+    fees = transfer_fees() if link.mode == Mode.LIVE else {}
+    cards = (
+        network_card(chain_spec(one.name), tokens=one.tokens, is_exact=one.destination is None, fee=fees.get(one.name))
+        for one in chains
+    )
+    return tuple(sorted(cards, key=cost_of))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
@@ -14,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.brand.facts import with_brand
 from checkouts.models import Checkout
+from checkouts.page.choice import apply_choice
 from checkouts.payloads import checkout_url
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
@@ -112,9 +114,24 @@ def _pay(visit: _Visit) -> HttpResponse:
     except errors.ConflictError:
         return _show(visit, Problem.UNAVAILABLE, status=409)
     # The payment goes on without an address that cannot be written to; the checkout's page says so.
-    notice = "?notice=email" if _typed_email(visit) and not intent.email else ""
-    address = _checkout_address(code) + notice
+    query = _choice(visit, code)
+    if _typed_email(visit) and not intent.email:
+        query["notice"] = "email"
+    address = _checkout_address(code) + (f"?{urlencode(query)}" if query else "")
     return _see_other(keep_language(address, visit.request))
+
+
+def _choice(visit: _Visit, code: str) -> dict[str, str]:
+    """Apply the network that the payer pressed, if any, to the checkout; return the query string that shows it."""
+    chain = visit.request.POST.get("chain", "")
+    if not chain:
+        return {}
+    checkout = Checkout.objects.get(code=code)
+    try:
+        return apply_choice(visit.request, checkout, chain=chain, token="")
+    except errors.RateLimitError:
+        # The page asks again before it reserves an amount.
+        return {"chain": chain}
 
 
 def _intent(visit: _Visit) -> PayIntent:

@@ -1,6 +1,8 @@
 """What a link's page shows in each state."""
 
+import re
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.utils import timezone, translation
@@ -13,7 +15,7 @@ from links.models import PaymentLink, Subscription
 from links.states import Interval
 from links.subscriptions.periods import coverage
 from links.tokens import new_form
-from tests.links.factories import make_invoice, make_link, make_link_checkout, make_paid_invoice
+from tests.links.factories import make_donation, make_invoice, make_link, make_link_checkout, make_paid_invoice
 from tests.links.page.pages import MAKERS, path_of
 from tests.links.payer import Payer
 from tests.links.subscriptions.paid import paid_at
@@ -21,8 +23,8 @@ from tests.links.subscriptions.paid import path_of as personal_path_of
 from tests.links.troubles import TROUBLES, bring
 
 WORDS = {
-    "custom": ["Pay $25.00", "Continue to payment", "Payment link"],
-    "invoice": ["Pay this invoice of $25.00", "Continue to payment"],
+    "custom": ["Pay $25.00", "Choose a network.", "Payment link"],
+    "invoice": ["Pay this invoice of $25.00", "Choose a network."],
     "donation": ["$10", "$100", "or your own amount", "From $5.00 to $500.00"],
     "subscription": ["Pay for one month", "Nothing is charged automatically", "a month", "E-mail for reminders"],
 }
@@ -37,6 +39,19 @@ def test_the_page_says_what_the_link_asks_for_and_makes_nothing(payer: Payer, ki
     assert "USDC, USDT" in text
     assert not Checkout.objects.exists()
     assert not Subscription.objects.exists()
+
+
+@pytest.mark.parametrize("kind", ["custom", "invoice"])
+def test_a_link_with_a_price_shows_its_networks_at_once(payer: Payer, kind: str) -> None:
+    text = payer.look(path_of(MAKERS[kind]()))
+    assert re.findall(r'name="chain" value="(\w+)"', text) == ["base", "polygon", "solana", "ton", "tron", "ethereum"]
+    assert "Continue to payment" not in text
+
+
+def test_the_chip_of_the_preset_amount_is_marked(payer: Payer) -> None:
+    text = payer.look(path_of(make_donation(amount=Decimal("25.00"))))
+    assert re.findall(r'value="([\d.]+)" aria-current="true"', text) == ["25.00"]
+    assert 'aria-current="true">$' not in payer.look(path_of(make_donation()))
 
 
 def test_a_paid_invoice_says_so_and_takes_nothing_more(payer: Payer) -> None:

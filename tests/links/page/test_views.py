@@ -17,7 +17,7 @@ from accounts.brand.service import change_branding
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.lifecycle.expiry import expire_due_checkouts
-from checkouts.models import Checkout
+from checkouts.models import AmountReservation, Checkout
 from checkouts.reservations import note_exhausted
 from checkouts.states import CheckoutStatus
 from checkouts.testmode import play_due_steps
@@ -66,6 +66,24 @@ def test_pay_makes_a_checkout_and_leads_there(payer: Payer, kind: str) -> None:
     metadata = orjson.loads(checkout.metadata)
     assert metadata.pop("subscription_id", "sub_").startswith("sub_")
     assert metadata == {"note": "secret-note", "link_id": link.public_id}
+
+
+@pytest.mark.parametrize("kind", ["custom", "invoice"])
+def test_a_press_on_a_network_leads_to_what_is_to_be_paid_there(payer: Payer, kind: str) -> None:
+    path = path_of(MAKERS[kind]())
+    for chain, token in (("polygon", "USDC"), ("tron", "USDT")):
+        answer = payer.press(f"{path}?lang=de", chain=chain)
+        checkout = checkout_behind(answer)
+        assert answer["Location"] == f"/c/{checkout.code}?chain={chain}&token={token}&lang=de"
+    # The exact amount is held already, so that nothing has to be pressed again.
+    assert AmountReservation.objects.get().checkout == checkout
+    assert "Show the exact amount" not in payer.look(f"/c/{checkout.code}?chain=tron")
+
+
+@pytest.mark.parametrize("chain", ["", "bitcoin", "<script>", "base&x=\x00"])
+def test_a_network_that_is_not_offered_leads_to_the_page_all_the_same(payer: Payer, chain: str) -> None:
+    answer = payer.press(path_of(make_link()), chain=chain)
+    assert answer["Location"] == f"/c/{checkout_behind(answer).code}"
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -329,10 +347,10 @@ def test_a_link_in_escrow_makes_checkouts_in_escrow(tester: ApiClient, payer: Pa
 def test_a_link_in_escrow_says_that_nobody_can_pay_without_a_forwarder(payer: Payer) -> None:
     link = make_link(mode=Mode.LIVE, escrow=True)
     make_wallet(link.merchant, "ethereum")
-    assert "Continue to payment" not in payer.look(f"/p/{link.code}")
+    assert 'name="chain"' not in payer.look(f"/p/{link.code}")
     link.escrow = False
     link.save()
-    assert "Continue to payment" in payer.look(f"/p/{link.code}")
+    assert 'name="chain" value="ethereum"' in payer.look(f"/p/{link.code}")
 
 
 # When links ran out of exact amounts, their checkouts do without those chains, and nobody else's.
