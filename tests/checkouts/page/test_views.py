@@ -340,7 +340,7 @@ def test_reloading_is_limited_apart_from_polling(client: Client) -> None:
     assert hit(client, f"{path}/status", address="192.0.2.3").status_code == 200
 
 
-def test_the_page_weighs_at_most_sixteen_kilobytes_in_fifteen_requests(client: Client) -> None:
+def test_the_page_weighs_at_most_eighteen_kilobytes_in_fifteen_requests(client: Client) -> None:
     path = f"/c/{make_test_checkout().code}?chain=polygon"
     names = static_files_of(page_of(client, make_test_checkout(), "?chain=polygon"))
     # The page itself, the second font that only the styles name, and nothing else.

@@ -308,7 +308,7 @@ def still_page(monkeypatch: pytest.MonkeyPatch, time_machine: Any) -> None:
 
 @pytest.mark.parametrize("language", [code for code, _ in configured.LANGUAGES])
 @pytest.mark.parametrize("chain", EXACT_OFFERS)
-def test_pages_of_exact_networks_weigh_at_most_sixteen_kilobytes(
+def test_pages_of_exact_networks_weigh_at_most_eighteen_kilobytes(
     chain: str, language: str, client: Client, still_page: None
 ) -> None:
     chosen = choose(client, make_exact_checkout(), chain).headers["Location"]
