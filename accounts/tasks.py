@@ -3,6 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
+from accounts.brand.domains import review_domains
 from accounts.keys.idempotency import forget_old_keys
 from accounts.keys.service import mail_expiring
 from accounts.login.guard import forget_old_logins
@@ -25,6 +26,12 @@ def forget_idempotency_keys_task() -> int:
 def mail_expiring_keys_task() -> int:
     """Mail owners about keys that expire soon."""
     return mail_expiring(now=timezone.now())
+
+
+@shared_task(name="accounts.review_domains")
+def review_domains_task() -> int:
+    """Look up again whether shops' domains are still proven."""
+    return review_domains(now=timezone.now())
 
 
 @shared_task(name="accounts.forget_old_requests")

@@ -83,6 +83,8 @@ class Brand:
     return_label: str = ""
     # The seller's legal name, address and tax number.
     legal_lines: tuple[str, ...] = ()
+    # The shop's domain, which the merchant proved.
+    domain: str = ""
 
     @property
     def mark(self) -> str:
@@ -110,6 +112,7 @@ def brand_of(merchant: Merchant) -> Brand:
         terms_url=branding.terms_url,
         return_label=branding.return_label,
         legal_lines=tuple(branding.legal_lines.splitlines()),
+        domain=branding.domain,
     )
 
 

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.audit.actors import actor_of
 from accounts.brand.colours import DARK, LIGHT, Scheme, is_colour, palette
+from accounts.brand.domains import PATH, set_domain
 from accounts.brand.facts import Brand, brand_of, properties, stylesheet, stylesheet_version
 from accounts.brand.service import MAX_UPLOAD_BYTES, BrandingChanges, change_branding
 from accounts.merchants.service import BUYERS_MAY_RETRY, IS_GAS_FREE, MAILS_RECEIPTS, ROUND_PRICE_RIVALS, turn
@@ -34,6 +35,8 @@ _DARK_LETTERS: Final = "#000000"
 
 # Per client and merchant: each buyer's browser asks once, and many may share an address.
 BRAND = Limit("brand", 600)
+# Each asks a server that a member names.
+PROOF = Limit("brand.domain", 5)
 # Opened directly, neither may load anything.
 _HEADERS = {"Cache-Control": "public, max-age=31536000, immutable", "Content-Security-Policy": "default-src 'none'"}
 
@@ -96,6 +99,18 @@ class BrandingForm(forms.Form):
         elif typed["remove_logo"]:
             changes["logo"] = b""
         return changes
+
+
+class DomainForm(forms.Form):
+    """The shop's domain, which a file there proves."""
+
+    domain = forms.CharField(
+        label="Your shop's domain",
+        required=False,
+        max_length=300,
+        help_text="Such as shop.example.com. Buyers see it beside your name, once it is proven. Leave it empty to remove it.",
+        widget=forms.TextInput(attrs={"inputmode": "url", "autocomplete": "off", "spellcheck": "false"}),
+    )
 
 
 class CheckoutPageForm(forms.Form):
@@ -204,6 +219,26 @@ def branding(request: SeatedRequest) -> HttpResponse:
 
 
 @seated(post=Act.MANAGE_BRANDING)
+def domain(request: SeatedRequest) -> HttpResponse:
+    """Prove and save the shop's domain, or remove it."""
+    form = DomainForm(request.POST)
+    if form.is_valid():
+        try:
+            count_visit(request, PROOF, request.seat.merchant.public_id)
+            typed, now = form.cleaned_data["domain"], timezone.now()
+            proven = set_domain(request.seat.merchant, typed, now=now, actor=actor_of(request))
+        except errors.GatewayError as error:
+            add_refusal(form, error)
+        else:
+            words = f"{proven} is proven. Buyers see it beside your name." if proven else "The domain is removed."
+            messages.success(request, words)
+            return _back(request)
+    present = _present(request)
+    initial = {name: getattr(present, name) for name in _TEXTS} if present else {}
+    return _page(request, BrandingForm(initial=initial), status=422, domain_form=form)
+
+
+@seated(post=Act.MANAGE_BRANDING)
 def checkout_page(request: SeatedRequest) -> HttpResponse:
     """Save the checkout page's switches."""
     form = CheckoutPageForm(request.POST)
@@ -263,8 +298,10 @@ def _back(request: SeatedRequest) -> HttpResponse:
     return HttpResponseRedirect(request.seat.url("dashboard_branding"))
 
 
-def _page(request: SeatedRequest, form: BrandingForm, status: int = 200) -> HttpResponse:
-    merchant = request.seat.merchant
+def _page(
+    request: SeatedRequest, form: BrandingForm, status: int = 200, *, domain_form: DomainForm | None = None
+) -> HttpResponse:
+    merchant, brand = request.seat.merchant, _brand(request)
     accent = str(form["accent"].value() or "").strip().lower()
     switches: dict[str, Any] = {
         "buyers_may_retry": merchant.buyers_may_retry,
@@ -274,7 +311,9 @@ def _page(request: SeatedRequest, form: BrandingForm, status: int = 200) -> Http
     }
     context = {
         "form": form,
-        "brand": _brand(request),
+        "brand": brand,
+        "domain_form": domain_form or DomainForm(initial={"domain": brand.domain}),
+        "proof": {"path": PATH, "line": merchant.public_id},
         "accent": accent,
         "notes": preview_notes(accent),
         "switches": CheckoutPageForm(initial=switches),

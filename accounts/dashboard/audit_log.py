@@ -45,6 +45,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "merchant.payout_rules_applied": "Looser rules for approving payouts took effect",
         "merchant.created": "Merchant created",
         "merchant.branding_changed": "Branding changed",
+        "merchant.domain_changed": "Shop's domain changed",
         "merchant.retry_switched": "Trying again switched",
         "merchant.plan_set": "Plan set by the operator",
         "merchant.receipts_switched": "E-mail receipts switched on or off",

@@ -24,6 +24,7 @@ urlpatterns = [
     path("api-requests/", requests.requests, name="dashboard_api_requests"),
     path("branding/", views.branding, name="dashboard_branding"),
     path("branding/checkout-page/", views.checkout_page, name="dashboard_checkout_page"),
+    path("branding/domain/", views.domain, name="dashboard_domain"),
     path("branding/preview/", views.preview, name="dashboard_branding_preview"),
     path("branding/preview.css", views.preview_style, name="dashboard_branding_style"),
     path("audit-log/", audit_log.audit_log, name="dashboard_audit_log"),

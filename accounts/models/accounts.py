@@ -111,7 +111,19 @@ class Branding(models.Model):
     return_label = models.CharField(max_length=40, blank=True)
     # The seller's legal name, address and tax number, on receipts; lines as typed.
     legal_lines = models.CharField(max_length=400, blank=True, default="", db_default="")
+    # The shop's domain, and when a file there last named the merchant: see `accounts.brand.domains`.
+    domain = models.CharField(max_length=253, blank=True, default="", db_default="")
+    domain_verified_at = models.DateTimeField(null=True)
     updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            # No page shows a domain that nobody proved.
+            models.CheckConstraint(
+                condition=Q(domain="", domain_verified_at=None) | (~Q(domain="") & Q(domain_verified_at__isnull=False)),
+                name="branding_domain_is_proven",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"branding of {self.merchant_id}"

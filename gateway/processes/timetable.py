@@ -14,6 +14,7 @@ TIMETABLE: Final = {
     # Several times a day: a note must not stay for another round of the partitions.
     "forget old API requests": _every(14_400, "accounts.forget_old_requests"),
     "forget idempotency keys": _every(3_600, "accounts.forget_idempotency_keys"),
+    "look shops' domains up again": _every(86_400, "accounts.review_domains"),
     "tell owners of keys that expire": _every(3_600, "accounts.mail_expiring_keys"),
     "attribute transfers": _every(2, "checkouts.attribute_transfers"),
     "expire checkouts": _every(2, "checkouts.expire_due_checkouts"),
