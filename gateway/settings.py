@@ -163,6 +163,7 @@ LANGUAGES = [
     ("hi", "हिन्दी"),
     ("id", "Bahasa Indonesia"),
     ("vi", "Tiếng Việt"),
+    ("it", "Italiano"),
 ]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["gateway.formats"]

@@ -54,9 +54,10 @@ const PRECISIONS = {
 };
 const formats = {};
 
+// In the calendar of what the server wrote: Thai and Persian readers have others.
 function formatOf(precision) {
   const { lang } = document.documentElement;
-  return (formats[precision] ??= new Intl.DateTimeFormat(lang === "en" ? "en-GB" : lang, {
+  return (formats[precision] ??= new Intl.DateTimeFormat(lang === "en" ? "en-GB" : `${lang}-u-ca-gregory`, {
     year: "numeric",
     day: "numeric",
     timeZoneName: "short",
