@@ -164,6 +164,7 @@ LANGUAGES = [
     ("id", "Bahasa Indonesia"),
     ("vi", "Tiếng Việt"),
     ("it", "Italiano"),
+    ("uk", "Українська"),
 ]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["gateway.formats"]
