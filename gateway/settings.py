@@ -165,6 +165,7 @@ LANGUAGES = [
     ("vi", "Tiếng Việt"),
     ("it", "Italiano"),
     ("uk", "Українська"),
+    ("pl", "Polski"),
 ]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["gateway.formats"]
