@@ -166,6 +166,7 @@ LANGUAGES = [
     ("it", "Italiano"),
     ("uk", "Українська"),
     ("pl", "Polski"),
+    ("ja", "日本語"),
 ]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["gateway.formats"]
