@@ -167,6 +167,7 @@ LANGUAGES = [
     ("uk", "Українська"),
     ("pl", "Polski"),
     ("ja", "日本語"),
+    ("ko", "한국어"),
 ]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["gateway.formats"]
