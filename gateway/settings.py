@@ -168,6 +168,7 @@ LANGUAGES = [
     ("pl", "Polski"),
     ("ja", "日本語"),
     ("ko", "한국어"),
+    ("fa", "فارسی"),
 ]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["gateway.formats"]

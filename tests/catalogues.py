@@ -134,7 +134,7 @@ def updated(code: str) -> Catalog:
 
 
 def _isolated(string: Any) -> Any:
-    """Put what stands in a placeholder between isolates: a shop's Latin name must not reorder an Arabic sentence."""
+    """Put what stands in a placeholder between isolates: a shop's Latin name must not reorder an Arabic or Persian sentence."""
     if not isinstance(string, str):
         return tuple(map(_isolated, string or ()))
     start, end = _ISOLATE
