@@ -169,6 +169,7 @@ LANGUAGES = [
     ("ja", "日本語"),
     ("ko", "한국어"),
     ("fa", "فارسی"),
+    ("th", "ไทย"),
 ]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["gateway.formats"]
