@@ -150,7 +150,7 @@ def test_a_known_fee_takes_the_place_of_the_word_for_a_high_one() -> None:
     ],
 )
 def test_a_fee_is_one_digit_and_never_below_a_cent(usd: str | None, shown: str) -> None:
-    assert shown_fee(usd and Decimal(usd)) == shown
+    assert shown_fee(Decimal(usd) if usd else None) == shown
 
 
 def test_gas_does_not_draw_an_open_page_again() -> None:
