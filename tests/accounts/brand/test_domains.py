@@ -16,6 +16,7 @@ from accounts.models import AuditEntry, Branding, Merchant
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.fetching import UnavailableTextError
 from tests.checkouts.factories import make_page_checkout
+from tests.checkouts.schema import alter
 from tests.dashboard.people import Desk
 from tests.factories import NOON, make_merchant
 
@@ -136,6 +137,14 @@ def test_no_row_has_a_domain_that_nobody_proved() -> None:
     for values in ({"domain": SHOP}, {"domain_verified_at": NOON}):
         with pytest.raises(IntegrityError, match="branding_domain_is_proven"), transaction.atomic():
             Branding.objects.filter(pk=branding.pk).update(**values)
+
+
+def test_without_the_constraint_a_domain_would_be_shown_that_nobody_proved() -> None:
+    """The negative control of the test above."""
+    branding = change_branding(make_merchant(), changes={"accent": "#112233"}, now=NOON)
+    alter("ALTER TABLE accounts_branding DROP CONSTRAINT branding_domain_is_proven")
+    Branding.objects.filter(pk=branding.pk).update(domain=SHOP)
+    assert brand_of(Merchant.objects.get(pk=branding.pk)).domain == SHOP
 
 
 def test_an_admin_proves_it_and_buyers_see_it(admin: Desk, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
