@@ -9,6 +9,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from django.conf import settings
+from django.urls import reverse
+
 from accounts.brand.facts import Brand, brand_of
 from accounts.states import Mode
 from gateway.core.money import readable_units
@@ -92,6 +95,8 @@ class ClaimPage:
     until: datetime | None
     tx_hash: str
     tx_url: str
+    # Where TON's wallets read who asks them.
+    manifest_url: str
 
     @property
     def merchant_name(self) -> str:
@@ -128,7 +133,13 @@ def build_claim_page(payout: Payout, *, now: datetime) -> ClaimPage:
         until=payout.claim_until,
         tx_hash=tx_hash,
         tx_url=(spec.transaction_url(tx_hash) or "") if tx_hash and is_live else "",
+        manifest_url=manifest_url(),
     )
+
+
+def manifest_url() -> str:
+    """Return where wallets of TON Connect read who asks them: at the page's own origin."""
+    return f"{settings.CHECKOUT_HOST}{reverse('wallet_manifest')}"
 
 
 def stage_of(payout: Payout, *, now: datetime) -> ClaimStage:
@@ -152,5 +163,5 @@ def _options(choices: Sequence[Sequence[str]], present: tuple[str, str]) -> tupl
 
 def _network(chain: str) -> BrowserNetwork:
     spec = chain_spec(chain)
-    chain_id = spec.family.wallets_chain_id(spec)
+    chain_id = spec.family.accounts_chain_id(spec)
     return BrowserNetwork(spec.title, spec.family.name, chain_id) if chain_id else BrowserNetwork(spec.title)

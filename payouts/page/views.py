@@ -1,6 +1,7 @@
 """The claim page `/r/<code>`. It needs no script, and whoever has its address may say where the money goes."""
 
 from typing import Final
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -93,10 +94,11 @@ def _show(request: HttpRequest, payout: Payout, problem: Problem = Problem.NONE,
 
 @require_safe
 def wallet_manifest(request: HttpRequest) -> HttpResponse:
-    """Tell TON's wallets who asks them (TON Connect's manifest). A wallet in the browser reads it from its own origin."""
-    told = {
-        "url": settings.BASE_URL,
-        "name": "Florin",
-        "iconUrl": f"{settings.BASE_URL}{static('images/florin-180.png')}",
-    }
+    """Tell TON's wallets who asks them (TON Connect's manifest). A wallet in the browser reads it from its own origin.
+
+    Claim pages may be on a host of their own: the page and its manifest have one origin, as wallets want it.
+    """
+    is_checkouts = request.get_host() == urlsplit(settings.CHECKOUT_HOST).netloc
+    origin = settings.CHECKOUT_HOST if is_checkouts else settings.BASE_URL
+    told = {"url": origin, "name": "Florin", "iconUrl": f"{origin}{static('images/florin-180.png')}"}
     return JsonResponse(told, headers={"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"})

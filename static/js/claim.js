@@ -12,7 +12,10 @@ async function fill(signing, provider) {
   const asked = network();
   signing.tell(area, "confirm", true);
   try {
-    const account = await signing.ACCOUNTS[asked.family](provider, { chainId: asked.chainId });
+    const account = await signing.ACCOUNTS[asked.family](provider, {
+      chainId: asked.chainId,
+      manifest: area.dataset.manifest,
+    });
     // Another network was chosen meanwhile.
     if (network() !== asked) return;
     field.value = account;

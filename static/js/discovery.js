@@ -21,6 +21,21 @@ const FAMILIES = {
     addEventListener("wallet-standard:register-wallet", ({ detail }) => detail({ register }));
     dispatchEvent(new CustomEvent("wallet-standard:app-ready", { detail: { register } }));
   },
+  // TON Connect: each wallet leaves a bridge in the window, under a name of its own.
+  ton(add) {
+    const look = () => {
+      for (const name of Object.getOwnPropertyNames(window)) {
+        try {
+          const bridge = window[name]?.tonconnect;
+          if (bridge?.walletInfo) add(bridge.walletInfo, bridge);
+        } catch {
+          // A frame of another site says nothing of itself.
+        }
+      }
+    };
+    look();
+    setTimeout(look, FALLBACK_MS);
+  },
 };
 
 // Returns what grows with each that is found, and calls back then.

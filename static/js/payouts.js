@@ -16,8 +16,6 @@ const area = document.getElementById("wallets");
 const form = document.getElementById("signature");
 const left = JSON.parse(document.getElementById("asked").textContent);
 const { family, wallet } = area.dataset;
-// Some wallets come after the page.
-const LATE_MS = 300;
 const REASONS = { not_ended: "wait", funds_insufficient: "funds" };
 
 async function ask(address, payout, signature = "") {
@@ -81,26 +79,11 @@ async function sign(provider) {
   }
 }
 
-// TON Connect: each wallet leaves a bridge in the window, under a name of its own.
-function tonWallets() {
-  const found = [];
-  for (const name of Object.getOwnPropertyNames(window)) {
-    try {
-      const provider = window[name]?.tonconnect;
-      if (provider?.walletInfo) found.push({ name: provider.walletInfo.name, provider });
-    } catch {
-      // A frame of another site says nothing of itself.
-    }
-  }
-  return found;
-}
-
 // Called for each wallet that is found, for some before `findWallets` has come back.
 function offer() {
-  const wallets = family === "ton" ? tonWallets() : [...findWallets(family, offer).values()];
+  const wallets = [...findWallets(family, offer).values()];
   const usable = wallets.filter(({ provider }) => fits(provider, area.dataset));
   showButtons(area, usable, sign);
 }
 
 offer();
-if (family === "ton") setTimeout(offer, LATE_MS);

@@ -268,24 +268,54 @@ async function payOnTron(provider, request) {
 const TON_REASONS = { 300: "rejected" };
 const TON_CONNECT = 2;
 
-// `prepare` returns the request of an account, whose address is raw.
-export async function sendOnTon(bridge, manifestUrl, prepare) {
-  const { payload } = await bridge.connect(TON_CONNECT, { manifestUrl, items: [{ name: "ton_addr" }] });
+// Returns the account's address, raw. `chainId` is the network's number, if one is wanted: wallets of before tell none.
+async function connectOnTon(bridge, { manifest, chainId }) {
+  const { payload } = await bridge.connect(TON_CONNECT, { manifestUrl: manifest, items: [{ name: "ton_addr" }] });
   const account = payload?.items?.find(({ name }) => name === "ton_addr");
   if (!account) throw new SigningError(TON_REASONS[payload?.code] ?? "account");
-  const { transaction } = await prepare(account.address);
+  if (chainId && account.network && account.network !== chainId) throw new SigningError("chain");
+  return account.address;
+}
+
+// `prepare` returns the request of an account, whose address is raw.
+export async function sendOnTon(bridge, manifest, prepare) {
+  const { transaction } = await prepare(await connectOnTon(bridge, { manifest }));
   const order = { method: "sendTransaction", params: [JSON.stringify(transaction)], id: String(Date.now()) };
   const { error } = await bridge.send(order);
   if (error) throw new SigningError(TON_REASONS[error.code] ?? "failed");
 }
 
+// TEP-2's form for people, which their wallets show: non-bounceable, and marked on the test network; then CRC-16 (XMODEM).
+const TON_TEST = "-3";
+const TON_TAG = 0x51;
+const TON_TEST_TAG = 0xd1;
+const TON_POLYNOMIAL = 0x1021;
+
+function checksumOfTon(bytes) {
+  let sum = 0;
+  for (const byte of bytes) {
+    sum ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) sum = (sum & 0x8000 ? (sum << 1) ^ TON_POLYNOMIAL : sum << 1) & 0xffff;
+  }
+  return [sum >> 8, sum & 0xff];
+}
+
+export function friendlyOfTon(raw, chainId) {
+  const [workchain, account] = raw.split(":");
+  const key = account.match(/../g).map((pair) => parseInt(pair, 16));
+  const body = [chainId === TON_TEST ? TON_TEST_TAG : TON_TAG, Number(workchain) & 0xff, ...key];
+  const text = btoa(String.fromCharCode(...body, ...checksumOfTon(body)));
+  return text.replaceAll("+", "-").replaceAll("/", "_");
+}
+
 // How each family's wallet pays what a checkout's page asks for.
 export const PAYING = { evm: payOnEvm, solana: payOnSolana, tron: payOnTron };
 
-// How each family's wallet names the account with which it receives on a chain: `chain` as in `connect`.
+// How each family's wallet names the account with which it receives on a chain: `chain` as in `connect`, with TON's `manifest`.
 export const ACCOUNTS = {
   evm: connect,
   solana: async (wallet, chain) => (await connectOnSolana(wallet, chain)).address,
+  ton: async (bridge, chain) => friendlyOfTon(await connectOnTon(bridge, chain), chain.chainId),
   tron: connectOnTron,
 };
 

@@ -192,6 +192,32 @@ def test_the_wallets_are_those_of_the_chosen_network(page: Page, live_server: An
         expect(button).to_be_hidden()
 
 
+# An account of TON, raw and as wallets show it on mainnet.
+TON_RAW = "0:" + "ab" * 32
+
+
+def test_a_wallet_of_ton_fills_in_the_address_as_it_shows_it(page: Page, live_server: Any) -> None:
+    friendly = chain_spec("ton").family.shown_address(TON_RAW) or ""
+    items = [{"name": "ton_addr", "address": TON_RAW, "network": "-239"}]
+    answers = {"connect": {"event": "connect", "id": 1, "payload": {"items": items}}}
+    wallet = StubTonWallet(TON_RAW, 0, lambda method, params: answers[method])
+    claim_with(wallet, page, live_server, asked(choices=[("base", "USDC"), ("ton", "USDT")]))
+    page.get_by_label("Network").select_option("ton:USDT")
+    page.get_by_role("button", name=USE).click()
+    expect(page.get_by_label("Your address")).to_have_value(friendly)
+    [[version, manifest]] = wallet.named("connect")
+    assert (version, manifest.endswith("/tonconnect-manifest.json")) == (2, True)
+    # The test network's account is another one.
+    items[0]["network"] = "-3"
+    page.get_by_role("button", name=USE).click()
+    expect(page.get_by_role("status")).to_contain_text("Your wallet did not switch to TON.")
+    page.get_by_role("button", name="Send my address").click()
+    expect(page.get_by_role("heading", name="We have your address")).to_be_visible()
+    payout = Payout.objects.get()
+    assert (payout.chain, payout.token) == ("ton", "USDT")
+    assert chain_spec("ton").family.address_key(payout.address) == chain_spec("ton").family.address_key(TON_RAW)
+
+
 @pytest.fixture
 def owner(db: None) -> Desk:
     """An owner with a second factor, whose merchant receives on Base."""

@@ -168,6 +168,10 @@ class ChainFamily(Protocol):
         """Return the chain's id in browser wallets; None if a page cannot ask them to pay."""
         return None
 
+    def accounts_chain_id(self, spec: "ChainSpec") -> str | None:
+        """Return the chain's id in browser wallets that a page can ask for an address to receive at; None for none."""
+        return self.wallets_chain_id(spec)
+
     def open_cashier(self, spec: "ChainSpec", pool: "RpcPool") -> "Cashier":
         """Return the cashier that prepares payments to sign, where `prepares_payments`."""
         message = f"{self.name} has wallets that write payments by themselves"

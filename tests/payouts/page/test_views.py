@@ -106,7 +106,11 @@ def test_each_network_to_choose_says_how_wallets_know_it(merchant: Merchant) -> 
     choices = [("base", "USDC"), ("tron", "USDT"), ("ton", "USDT")]
     payout = refund_of(make_paid(merchant), choices=choices).payout
     text = Client().get(path_of(payout)).text
-    assert re.findall(r'data-family="(.*?)"\s+data-chain-id="(.*?)"', text) == [("evm", "0x2105"), ("", ""), ("", "")]
+    assert re.findall(r'data-family="(.*?)"\s+data-chain-id="(.*?)"', text) == [
+        ("evm", "0x2105"),
+        ("", ""),
+        ("ton", "-239"),
+    ]
 
 
 @pytest.mark.parametrize("is_moved", [False, True])
@@ -198,6 +202,20 @@ def test_it_speaks_the_readers_language_and_keeps_it(language: str, claimed: Pay
     assert f'lang="{language}"' in answer.text
     given = Client().post(path_of(claimed) + f"?lang={language}", {"address": BUYER})
     assert given["Location"] == path_of(claimed) + f"?lang={language}"
+
+
+def test_wallets_of_ton_read_who_asks_on_a_host_of_checkouts(client: Client, settings: Any) -> None:
+    settings.CHECKOUT_HOST = "https://pay.example"
+    settings.ALLOWED_HOSTS = ["pay.example", "testserver"]
+    told = client.get("/tonconnect-manifest.json", headers={"host": "pay.example"}).json()
+    assert told["url"] == "https://pay.example"
+    assert told["iconUrl"].startswith("https://pay.example/")
+    assert client.get("/tonconnect-manifest.json").json()["url"] == settings.BASE_URL
+
+
+def test_the_page_names_the_manifest_of_its_own_host(claimed: Payout, settings: Any) -> None:
+    settings.CHECKOUT_HOST = "https://pay.example"
+    assert 'data-manifest="https://pay.example/tonconnect-manifest.json"' in Client().get(path_of(claimed)).text
 
 
 def test_wallets_of_ton_read_who_asks_them(client: Client, settings: Any) -> None:

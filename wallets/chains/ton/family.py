@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from wallets.chains.base import BlockRef, ChainUnavailableError, Holdings, MalformedAnswerError
 from wallets.chains.evm.family import HASH
 from wallets.chains.evm.proofs import from_hex
-from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest, TokenSpec, WalletLink
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, Network, PaymentRequest, TokenSpec, WalletLink
 from wallets.chains.rpc.client import TOTAL_SECONDS, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.proofs import verifies
@@ -329,6 +329,11 @@ class TonFamily(ChainFamily):
     def address_key(self, text: str) -> bytes:
         """Return one byte of workchain, signed, then the 32 bytes of the account. Raises AddressError."""
         return addresses.address_key(text)
+
+    def accounts_chain_id(self, spec: ChainSpec) -> str | None:
+        """Return the network's number in TON Connect: its wallets tell their address, whoever writes the payment."""
+        mainnet, testnet = _NETWORK_NUMBERS
+        return str(testnet if spec.network is Network.TESTNET else mainnet)
 
     def shown_address(self, text: str) -> str | None:
         """Return the address in non-bounceable form."""
