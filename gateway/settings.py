@@ -365,6 +365,8 @@ CHAIN_SETTINGS = {
 CHAIN_POLL_SECONDS = env.float("CHAIN_POLL_SECONDS", default=1.0)
 # Whether a receiving wallet of exact amounts needs a signature always, or only if it may be in use (docs/adr/0018).
 REQUIRE_WALLET_PROOF = env.bool("REQUIRE_WALLET_PROOF", default=False)
+# The wallet apps that the page offers on phones, in this order (wallets.chains.wallet_apps); None: each chain's own.
+WALLET_LINKS = env.list("WALLET_LINKS") if "WALLET_LINKS" in env.ENVIRON else None
 # How often a chain or account without expected payments is read, to find late money.
 CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
 # How often the last hour of a chain is compared across its sources; 0 turns that off.

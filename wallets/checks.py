@@ -4,6 +4,7 @@ wallets.E001 unknown network            wallets.E005 malformed token contract
 wallets.E002 bad node address           wallets.E006 a node belongs to another chain (`check --deploy` asks it)
 wallets.E003 bad chain id               wallets.W001 a CHAIN_ setting that nothing reads
 wallets.E004 bad number                 wallets.W002 one node only, on a public network (`check --deploy`)
+                                        wallets.W003 WALLET_LINKS names an app that is not known
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import CHAINS, ChainConfigError, load_chain, open_pool, unknown_settings
+from wallets.chains.wallet_apps import BY_KEY
 from wallets.networks import watched_chains
 
 TAG = "chains"
@@ -45,6 +47,17 @@ def check_chain_settings(**_: Any) -> list[CheckMessage]:
         for name in unknown_settings(settings.CHAIN_SETTINGS)
     ]
     return [*errors.values(), *unknown]
+
+
+@register(TAG)
+def check_wallet_links(**_: Any) -> list[CheckMessage]:
+    """Report names in WALLET_LINKS of which no app is known. Pages leave them out."""
+    hint = f"Known are {', '.join(BY_KEY)}."
+    return [
+        checks.Warning(f"WALLET_LINKS names {key!r}, which is no wallet app.", hint=hint, id="wallets.W003")
+        for key in settings.WALLET_LINKS or ()
+        if key.strip() not in BY_KEY
+    ]
 
 
 @register(TAG, deploy=True)

@@ -7,6 +7,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from math import ceil
 from urllib.parse import unquote_plus, urlencode, urlsplit, urlunsplit
 
+from django.conf import settings
+
 from accounts.brand.facts import brand_of
 from accounts.states import Mode
 from checkouts.gas_free.rules import may_be_free
@@ -25,12 +27,13 @@ from checkouts.page.state import (
     WalletRequest,
 )
 from checkouts.payloads import checkout_url, confirmations_of, remaining_units
-from checkouts.payment_links import qr_text, wallet_links
+from checkouts.payment_links import qr_text
 from checkouts.rescue.answers import Answer
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.money import CENT, EXACT, from_units, readable, readable_units
 from wallets.chains.family import ChainSpec, PaymentRequest
+from wallets.chains.wallet_apps import wallet_links
 from wallets.networks import chains, shown_address
 from wallets.states import ChainStatus, DownReason, TransferState
 
@@ -248,7 +251,7 @@ def _target(
 def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) -> Payment:
     due = from_units(request.units)
     amount = typed_amount(due)
-    page_url = checkout_url(checkout.code) + network.link
+    page_url = checkout_url(checkout.code) + network.link_to(request.token)
     is_real = checkout.mode == Mode.LIVE
     return Payment(
         amount=amount,
@@ -258,7 +261,9 @@ def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) 
         qr_text=qr_text(request),
         memo=request.memo if request.spec.family.carries_memo else "",
         has_reference=request.spec.family.carries_reference,
-        links=wallet_links(request, page_url=page_url) if is_real else (),
+        page_url=page_url,
+        links=wallet_links(request, page_url=page_url, named=settings.WALLET_LINKS) if is_real else (),
+        is_local=request.spec.is_local,
         wallet=_wallet_request(checkout, request) if is_real else None,
         # Nobody watches a simulated checkout's address, and no payment to it would be passed on.
         is_own_address=is_real and not network.is_exact,

@@ -14,10 +14,13 @@ from django.utils.translation import gettext_noop
 
 from accounts.brand.facts import Brand
 from checkouts.rescue.answers import Answer
-from wallets.chains.family import WalletLink
+from wallets.chains.wallet_apps import WalletLink
 
 # Texts of `wallets.chains` about chains, which are not translated there.
 BADGES = (gettext_noop("Recommended"), gettext_noop("High gas"))
+ANY_APP = gettext_noop("Another Solana wallet")
+# So many links into wallet apps are shown at once; the others are folded.
+SHOWN_LINKS = 3
 # From here on the countdown is highlighted.
 SHORT_SECONDS = 300
 _REFRESH = 15
@@ -88,7 +91,11 @@ class NetworkCard:
     @property
     def link(self) -> str:
         """Return the query string that chooses it, in the requested language."""
-        query = {"chain": self.chain, "token": self.tokens[0]}
+        return self.link_to(self.tokens[0])
+
+    def link_to(self, token: str) -> str:
+        """Return the query string that chooses it and a token, in the requested language."""
+        query = {"chain": self.chain, "token": token}
         return "?" + urlencode(query | ({"lang": self.language} if self.language else {}))
 
 
@@ -129,10 +136,29 @@ class Payment:
     qr_text: str
     memo: str
     has_reference: bool
+    # Of this page with this choice: opened in an app, or on a phone.
+    page_url: str
     links: tuple[WalletLink, ...]
+    # A developer's own network, which wallet apps do not know.
+    is_local: bool
     wallet: WalletRequest | None
     is_own_address: bool = False
     explorer_url: str = ""
+
+    @property
+    def shown_links(self) -> tuple[WalletLink, ...]:
+        """Return the links into the likeliest wallet apps."""
+        return self.links[:SHOWN_LINKS]
+
+    @property
+    def folded_links(self) -> tuple[WalletLink, ...]:
+        """Return the links into other wallet apps."""
+        return self.links[SHOWN_LINKS:]
+
+    @property
+    def opens_page(self) -> bool:
+        """Whether wallet apps open this page, rather than a payment that is filled in."""
+        return any(link.opens_page for link in self.links)
 
     @property
     def price_digits(self) -> list[str]:

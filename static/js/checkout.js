@@ -33,6 +33,18 @@ function announcementIn(root) {
   return Array.from(parts, (part) => part.dataset.announce ?? part.textContent).join(" ");
 }
 
+// A wallet's button is drawn again a moment later, in the room that it had, so that nothing moves.
+function keepRoom() {
+  const before = document.getElementById("wallets");
+  const height = before?.offsetHeight;
+  return () => {
+    const area = document.getElementById("wallets");
+    if (!height || area?.dataset.family !== before.dataset.family) return;
+    area.style.minHeight = `${height}px`;
+    area.hidden = false;
+  };
+}
+
 function show(html) {
   const next = new DOMParser().parseFromString(html, "text/html").getElementById("panel");
   if (!next) return;
@@ -43,7 +55,9 @@ function show(html) {
     next.querySelector(`[class="${details.className}"]`)?.setAttribute("open", "");
   }
   for (const typed of panel().querySelectorAll("#tx, #mail-to")) next.querySelector(`#${typed.id}`)?.replaceWith(typed);
+  const giveRoom = keepRoom();
   panel().replaceWith(document.adoptNode(next));
+  giveRoom();
   document.title = panel().dataset.title;
   focusAgain(focused);
   const words = announcementIn(panel());
@@ -88,6 +102,12 @@ function startReturn() {
     stay();
     link.focus();
   });
+}
+
+// Only phones have wallet apps: elsewhere the styles hide the ways into them, and buyers are spared the script.
+async function guideToApps() {
+  const isShown = document.getElementById("apps")?.getClientRects().length;
+  if (isShown) (await import("./apps.js")).guide(announce);
 }
 
 // Most buyers have no wallet in their browser and are spared the code that talks to one.
@@ -163,6 +183,7 @@ function enliven() {
   countWait();
   startCountdown();
   offerWallets();
+  guideToApps();
   startReturn();
 }
 

@@ -87,12 +87,16 @@ export async function offerWallets(wallets) {
   const area = currentArea();
   const isReady = await isFilled(area);
   const usable = [...wallets.values()].filter(({ provider }) => fits(provider, area.dataset));
-  if (!isReady || !usable.length) return;
+  if (!isReady || !usable.length) {
+    area.hidden = true;
+    return;
+  }
   const request = { ...area.dataset };
   showButtons(area, usable, (provider) => pay(provider, request));
   const notes = [...area.querySelectorAll("[data-wallet-buttons] [data-free-note]")];
   notes.forEach((note, place) => paysFreely(usable[place].provider, request) || note.remove());
   if (charged.has(nameOf(request))) chargeFee(request);
+  area.style.minHeight = "";
   if (isPaying) tell(area, "confirm", true);
   else if (wasSent(area.dataset)) tell(area, "sent", true);
 }

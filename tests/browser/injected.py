@@ -149,9 +149,13 @@ def solana_buyer(node: SolanaNode, key: Keypair) -> Any:
 
 @dataclass
 class StubTronWallet(StubWallet):
-    """A wallet of TIP-1193. Calls are those of `request`, and `sign` with the transaction."""
+    """A wallet of TIP-1193. Calls are those of `request`, and `sign` with the transaction.
+
+    One that is not announced is `window.tronLink`, or in the object named `inside`.
+    """
 
     is_announced: bool = True
+    inside: str = ""
 
     def install(self, page: Page) -> None:
         """Announce the wallet on every page loaded from now on, or put it where older ones are found."""
@@ -159,6 +163,8 @@ class StubTronWallet(StubWallet):
         script = ANNOUNCE_TRON_WALLET.replace("ASK", ASK_PYTHON)
         script = script.replace("ANNOUNCED", json.dumps(self.is_announced))
         script = script.replace("ADDRESS", json.dumps(self.account))
+        if self.inside:
+            script = script.replace("window.tronLink = provider", f"window.{self.inside} = {{ tronLink: provider }}")
         page.add_init_script(script.replace("NAME", json.dumps(self.name)))
 
 

@@ -160,7 +160,7 @@ SHIFTS = """() => new Promise((resolve) => new PerformanceObserver((list) =>
 def test_on_a_phone_ways_into_a_wallet_come_first_and_nothing_moves(
     has_wallet: bool, open_context: Callable[..., BrowserContext], live_server: Any
 ) -> None:
-    context = open_context(viewport=PHONE)
+    context = open_context(viewport=PHONE, is_mobile=True, has_touch=True)
     if has_wallet:
         context.add_init_script("window.ethereum = { request: async () => null }")
     page = context.new_page()

@@ -85,6 +85,16 @@ def test_an_older_wallet_is_found_in_the_window_and_pays(
     assert received(tron_shop, tron_node) == 25_000_000 + held.suffix
 
 
+@pytest.mark.parametrize("place", ["okxwallet", "trustwallet"])
+def test_a_provider_in_a_wallets_own_object_is_found_and_pays(
+    place: str, open_with: Callable[..., Locator], page: Page, tron_node: TronNode
+) -> None:
+    wallet = buyers_wallet(tron_node, is_announced=False, inside=place)
+    button = open_with(wallet, name="browser wallet")
+    button.click()
+    expect(page.get_by_text(SENT)).to_be_visible()
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from checkouts.models import Checkout
-from tests.browser.conftest import StubWallet, WalletRefusalError
+from tests.browser.conftest import ANNOUNCE_WALLET, StubWallet, WalletRefusalError
 from tests.checkouts.factories import ADDRESS, make_page_checkout, make_test_checkout
 from tests.factories import USDC_ON_BASE
 
@@ -189,6 +189,44 @@ def test_a_refusal_is_told_in_words_and_the_button_works_again(
     wallet.answer = accept
     button.click()
     expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+
+
+def test_of_two_wallets_each_is_asked_for_by_its_own_button(page: Page, live_server: Any) -> None:
+    first, second = StubWallet(BUYER, BASE, accept, name="First"), StubWallet(BUYER, BASE, accept, name="Second")
+    page.expose_function("__wallet", first._call)
+    page.expose_function("__other", second._call)
+    page.add_init_script(ANNOUNCE_WALLET.replace("NAME", '"First"'))
+    page.add_init_script(ANNOUNCE_WALLET.replace("NAME", '"Second"').replace("__wallet", "__other"))
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    expect(page.get_by_role("button", name="Pay with First")).to_be_visible()
+    page.get_by_role("button", name="Pay with Second").click()
+    expect(page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+    assert second.named("eth_sendTransaction") == [[TRANSFER]]
+    assert first.calls == []
+
+
+def test_a_wallet_that_comes_late_is_found(page: Page, live_server: Any) -> None:
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    page.add_init_script("setTimeout(() => { window.ethereum = { request: async () => null }; }, 2000);")
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    button = page.get_by_role("button", name="Pay with browser wallet")
+    expect(button).to_be_hidden()
+    page.clock.run_for(4000)
+    expect(button).to_be_visible()
+
+
+def test_a_wallet_that_is_announced_takes_the_place_of_one_without_a_name(page: Page, live_server: Any) -> None:
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    late = ANNOUNCE_WALLET.replace("NAME", '"Test Wallet"').strip().removesuffix(";")
+    page.add_init_script("window.ethereum = { request: async () => null };")
+    page.add_init_script(f"setTimeout(() => {{ {late}; }}, 1500);")
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    page.clock.run_for(500)
+    expect(page.get_by_role("button", name="Pay with browser wallet")).to_be_visible()
+    page.clock.run_for(3000)
+    expect(page.locator("#wallets button")).to_have_text(["Pay with Test Wallet"])
 
 
 def test_a_locked_wallet_is_told_in_words(open_with: Callable[..., Locator]) -> None:

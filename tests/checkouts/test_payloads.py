@@ -1,10 +1,9 @@
 """A checkout as the API and webhooks show it: its payment, its transfers, its sums."""
 
-import json
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,7 @@ from tonsdk.utils import Address
 
 from accounts.states import Mode
 from checkouts import selectors
-from checkouts.payment_links import payment_uri, qr_text, wallet_links
+from checkouts.payment_links import payment_uri, qr_text
 from checkouts.selectors import CheckoutFilter, checkout_page
 from checkouts.states import CheckoutStatus
 from gateway.core.api.pagination import Page
@@ -122,7 +121,6 @@ WALLETS = {
     "tron": "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb",
 }
 REFERENCE = bytes(range(100, 132))
-PAGE = "https://pay.example/c/code?chain=tron"
 
 
 def request_on(chain: str, network: str = "mainnet", **overrides: Any) -> PaymentRequest:
@@ -220,52 +218,7 @@ def test_codes_hold_the_link_where_wallets_read_it(chain: str) -> None:
 def test_a_token_that_the_settings_no_longer_name_has_no_link(chain: str) -> None:
     request = request_on(chain, token="GONE")
     assert payment_uri(request) is None
-    assert wallet_links(request, page_url=PAGE) == ()
     assert qr_text(request) == shown_address(request.address)
-
-
-@pytest.mark.parametrize(
-    ("chain", "names"),
-    [
-        ("base", ["MetaMask"]),
-        ("polygon", ["MetaMask"]),
-        ("ethereum", ["MetaMask", "Trust Wallet"]),
-        ("solana", ["Phantom"]),
-        ("ton", ["Tonkeeper", "MyTonWallet"]),
-        ("tron", ["TronLink", "Trust Wallet"]),
-    ],
-)
-def test_wallet_apps_are_opened_by_their_documented_links_only(chain: str, names: list[str]) -> None:
-    links = wallet_links(request_on(chain), page_url=PAGE)
-    assert [link.name for link in links] == names
-    assert all(link.url.isascii() for link in links)
-
-
-def test_links_into_apps_carry_the_payment() -> None:
-    links = {
-        link.name: link.url
-        for chain in ("ethereum", "ton", "tron")
-        for link in wallet_links(request_on(chain), page_url=PAGE)
-    }
-    usdt = MAIN["tron"].tokens["USDT"].address
-    assert links["Trust Wallet"] == (
-        f"https://link.trustwallet.com/send?asset=c195_t{usdt}&address={WALLETS['tron']}&amount=49.000137"
-    )
-    assert links["MetaMask"].startswith("https://link.metamask.io/send/0x")
-    assert links["MetaMask"].endswith(f"@1/transfer?address={EVM_WALLET}&uint256=49000137")
-    assert links["Tonkeeper"].startswith("https://app.tonkeeper.com/transfer/UQ")
-    call = json.loads(unquote(links["TronLink"].partition("param=")[2]))
-    assert (call["action"], call["url"]) == ("open", PAGE)
-
-
-@pytest.mark.parametrize("chain", WALLETS)
-def test_no_app_is_sent_to_a_developers_own_chain(chain: str) -> None:
-    assert wallet_links(request_on(chain, "local"), page_url=PAGE) == ()
-
-
-def test_a_test_network_is_unknown_to_trust_wallet() -> None:
-    links = wallet_links(request_on("tron", "testnet"), page_url=PAGE)
-    assert [link.name for link in links] == ["TronLink"]
 
 
 # The chain options of a checkout, chosen through the API.

@@ -42,6 +42,22 @@ def test_each_mistake_is_told_by_a_check_with_its_own_id(settings: Any, given: d
     assert f"CHAIN_{key}" in message.msg
 
 
+@pytest.mark.parametrize("named", [None, [], ["metamask", " tronlink "]])
+def test_known_wallet_apps_are_no_mistake(named: list[str] | None, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = {}
+    settings.WALLET_LINKS = named
+    assert run_checks(tags=["chains"]) == []
+
+
+def test_an_unknown_wallet_app_is_a_warning_that_lists_the_known_ones(settings: Any) -> None:
+    settings.CHAIN_SETTINGS = {}
+    settings.WALLET_LINKS = ["metamask", "metamsk"]
+    [message] = run_checks(tags=["chains"])
+    assert message.id == "wallets.W003"
+    assert "'metamsk'" in message.msg
+    assert "tonkeeper" in (message.hint or "")
+
+
 def test_a_bad_node_address_is_not_repeated_because_it_may_hold_a_key() -> None:
     with pytest.raises(ChainConfigError) as caught:
         load_chains("mainnet", {"BASE_RPC_URLS": "htps://node.example/secret-key"})

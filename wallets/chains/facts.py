@@ -34,6 +34,7 @@ BASE: Final = ChainFacts(
     priority=0,
     badge="Recommended",
     coin="ETH",
+    apps=("base", "metamask", "trust", "phantom", "okx", "rainbow", "bitget"),
     gas=GasFacts(most_gwei="10", daily_coins="0.05", low_coins="0.005", coin_usd="4000"),
     # The rollup's own part; its share of Ethereum's data is less than a cent since EIP-4844.
     buyer_fee=BuyerFee(coin_usd="4000", gas=_TRANSFER_GAS, tip_gwei="0.002"),
@@ -88,6 +89,7 @@ POLYGON: Final = ChainFacts(
     # Milestones make blocks final (PIP-11); a fork may be longer than twelve blocks before one.
     finality_tag="finalized",
     coin="POL",
+    apps=("metamask", "trust", "phantom", "okx", "base", "rainbow", "bitget"),
     gas=GasFacts(most_gwei="2000", daily_coins="100", low_coins="10", coin_usd="0.5"),
     # Its nodes take no tip below 25 gwei.
     buyer_fee=BuyerFee(coin_usd="0.5", gas=_TRANSFER_GAS, tip_gwei="30"),
@@ -143,7 +145,7 @@ ETHEREUM: Final = ChainFacts(
     coin="ETH",
     gas=GasFacts(most_gwei="100", daily_coins="0.2", low_coins="0.05", coin_usd="4000", free_least_usd="50"),
     buyer_fee=BuyerFee(coin_usd="4000", gas=_TRANSFER_GAS, tip_gwei="0.5"),
-    slip44=60,
+    apps=("metamask", "trust", "base", "phantom", "okx", "rainbow", "bitget", "imtoken"),
     mainnet=NetworkFacts(
         chain_id=1,
         x402_name="ethereum",
@@ -229,6 +231,7 @@ SOLANA: Final = ChainFacts(
     priority=2,
     x402_confirmations=1,
     coin="SOL",
+    apps=("phantom", "solflare", "backpack", "solana-pay"),
     gas=GasFacts(daily_coins="0.5", low_coins="0.05"),
     # 5,000 lamports a signature, and as much again for a place in a full block.
     buyer_fee=BuyerFee(coin_usd="150", coins="0.00001"),
@@ -290,6 +293,7 @@ TON: Final = ChainFacts(
     coin="TON",
     # What is left of the coins that wallets attach to a transfer of jettons comes back.
     buyer_fee=BuyerFee(coin_usd="2.5", coins="0.02"),
+    apps=("tonkeeper", "mytonwallet"),
     mainnet=NetworkFacts(
         chain_id=None,
         tokens={"USDT": "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"},
@@ -333,7 +337,7 @@ TRON: Final = ChainFacts(
     # 64,285 energy of a transfer to an account that holds the token at 100 sun, and 345 bytes of bandwidth at 1,000. Twice as
     # much to one that holds none, and nothing for a payer who staked coins.
     buyer_fee=BuyerFee(coin_usd="0.3", coins="6.8"),
-    slip44=195,
+    apps=("tronlink", "trust", "bitget", "tokenpocket", "imtoken"),
     mainnet=NetworkFacts(
         chain_id=728126428,
         tokens={"USDT": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},

@@ -153,10 +153,6 @@ class ChainFamily(Protocol):
         """Return the link that asks any wallet for a payment; None if there is no standard."""
         ...
 
-    def wallet_links(self, request: "PaymentRequest", *, page_url: str) -> "list[WalletLink]":
-        """Return the documented links into wallet apps."""
-        ...
-
     def transfer_data(self, recipient: str, units: int) -> bytes | None:
         """Return the data of a call that moves base units of the called token to a canonical address.
 
@@ -288,8 +284,8 @@ class ChainFacts:
     buyer_fee: BuyerFee | None = None
     # Whether static/images/logos.svg has a view of its name.
     has_logo: bool = False
-    # Trust Wallet's number of the chain (SLIP-44), where it documents links for it.
-    slip44: int | None = None
+    # The wallet apps that pay on it (`wallets.chains.wallet_apps`), the likeliest first.
+    apps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +352,7 @@ class ChainSpec:
     coin: str = ""
     gas: GasFacts | None = None
     buyer_fee: BuyerFee | None = None
-    slip44: int | None = None
+    apps: tuple[str, ...] = ()
 
     @property
     def accepted_tokens(self) -> tuple[TokenSpec, ...]:
@@ -509,11 +505,3 @@ class PaymentRequest:
     def token_address(self) -> str:
         """Return the token's contract. Raises KeyError if the settings no longer name the token."""
         return self.spec.tokens[self.token].address
-
-
-@dataclass(frozen=True, slots=True)
-class WalletLink:
-    """A link that opens a wallet app with the payment filled in, or with the page."""
-
-    name: str
-    url: str

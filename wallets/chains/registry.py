@@ -116,7 +116,7 @@ def load_chain(facts: ChainFacts, *, network: str, settings: Mapping[str, str]) 
         coin=facts.coin,
         gas=facts.gas,
         buyer_fee=facts.buyer_fee,
-        slip44=facts.slip44 if chosen is Network.MAINNET else None,
+        apps=facts.apps,
     )
 
 

@@ -143,7 +143,7 @@ def test_the_seventh_chain_is_told_by_the_api(node: Anvil, watcher: ChainWatcher
 
 def test_the_guide_names_every_fact_that_an_entry_has() -> None:
     guide = (ROOT / "docs" / "guide" / "add-a-chain.md").read_text()
-    named = set(re.findall(r"`([a-z0-9_]+)`", guide)) | {"has_logo", "slip44"}
+    named = set(re.findall(r"`([a-z0-9_]+)`", guide)) | {"has_logo"}
     assert {one.name for one in fields(ChainFacts)} - {"requests_per_minute"} <= named
 
 

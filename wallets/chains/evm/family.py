@@ -10,7 +10,7 @@ from wallets.chains.evm import proofs
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.balances import EvmHoldings
 from wallets.chains.evm.decode import ETHEREUM_DIALECT
-from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest, WalletLink
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest
 from wallets.chains.rpc.client import Call, Node, RefusedError, ask_all
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
 
@@ -46,17 +46,8 @@ HASH: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})", re.ASCII)
 
 def payment_uri(request: PaymentRequest) -> str:
     """Return `ethereum:<token>@<chain id>/transfer?address=<to>&uint256=<base units>` (ERC-681)."""
-    return f"ethereum:{_transfer(request)}"
-
-
-def wallet_links(request: PaymentRequest) -> list[WalletLink]:
-    """Return the link into MetaMask."""
-    return [WalletLink("MetaMask", f"https://link.metamask.io/send/{_transfer(request)}")]
-
-
-def _transfer(request: PaymentRequest) -> str:
     target = f"{request.token_address}@{request.spec.chain_id}/transfer"
-    return f"{target}?address={request.address}&uint256={request.units}"
+    return f"ethereum:{target}?address={request.address}&uint256={request.units}"
 
 
 def ask_names(node: Node, contract: str) -> list[str]:
@@ -254,10 +245,6 @@ class EvmFamily(ChainFamily):
     def payment_uri(self, request: PaymentRequest) -> str | None:
         """Return the link of ERC-681."""
         return payment_uri(request)
-
-    def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
-        """Return the link into MetaMask."""
-        return wallet_links(request)
 
     def transfer_data(self, recipient: str, units: int) -> bytes | None:
         """Return the data of ERC-20's `transfer(address,uint256)`."""

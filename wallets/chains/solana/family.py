@@ -10,7 +10,7 @@ import base58
 
 from gateway.core.money import format_units
 from wallets.chains.base import AddressError, BlockRef
-from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, Network, PaymentRequest, WalletLink
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, Network, PaymentRequest
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode, proofs
@@ -95,11 +95,6 @@ def payment_uri(request: PaymentRequest) -> str:
     if message := _capped(request.message, _LONGEST_MESSAGE):
         parts.append(f"message={message}")
     return f"solana:{request.address}?{'&'.join(parts)}"
-
-
-def wallet_links(request: PaymentRequest) -> list[WalletLink]:
-    """Return the link into Phantom."""
-    return [WalletLink("Phantom", payment_uri(request))]
 
 
 def _capped(text: str, most: int) -> str:
@@ -277,10 +272,6 @@ class SolanaFamily(ChainFamily):
     def payment_uri(self, request: PaymentRequest) -> str | None:
         """Return the link of Solana Pay."""
         return payment_uri(request)
-
-    def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
-        """Return the link into Phantom."""
-        return wallet_links(request)
 
     def wallets_chain_id(self, spec: ChainSpec) -> str | None:
         """Return the Wallet Standard's name of the network, if we can prepare the transfer."""

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from wallets.chains.base import BlockRef, ChainUnavailableError, Holdings, MalformedAnswerError
 from wallets.chains.evm.family import HASH
 from wallets.chains.evm.proofs import from_hex
-from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, Network, PaymentRequest, TokenSpec, WalletLink
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, Network, PaymentRequest, TokenSpec
 from wallets.chains.rpc.client import TOTAL_SECONDS, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.proofs import verifies
@@ -123,26 +123,15 @@ def _held(node: Node, owners: Collection[bytes], master: bytes) -> Mapping[bytes
 
 
 def payment_uri(request: PaymentRequest) -> str:
-    """Return the `ton://` link of a transfer."""
-    return f"ton://{_transfer(request)}"
+    """Return `ton://transfer/<owner>?jetton=<master>&amount=<base units>&text=<comment>`.
 
-
-def wallet_links(request: PaymentRequest) -> list[WalletLink]:
-    """Return the links into Tonkeeper and MyTonWallet."""
-    path = _transfer(request)
-    return [
-        WalletLink("Tonkeeper", f"https://app.tonkeeper.com/{path}"),
-        WalletLink("MyTonWallet", f"https://my.tt/{path}"),
-    ]
-
-
-def _transfer(request: PaymentRequest) -> str:
-    """Return `<owner>?jetton=<master>&amount=<base units>&text=<comment>`; without `jetton` the amount would be nanotons."""
+    Without `jetton` the amount would be nanotons.
+    """
     query = {"jetton": request.token_address, "amount": str(request.units)}
     if request.memo:
         query["text"] = request.memo
     owner = shown_address(request.address) or request.address
-    return f"transfer/{owner}?{urlencode(query)}"
+    return f"ton://transfer/{owner}?{urlencode(query)}"
 
 
 def standard_wallets(key: bytes) -> Iterator[bytes]:
@@ -400,10 +389,6 @@ class TonFamily(ChainFamily):
     def payment_uri(self, request: PaymentRequest) -> str | None:
         """Return the link that TON's wallets share."""
         return payment_uri(request)
-
-    def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
-        """Return the links into Tonkeeper and MyTonWallet."""
-        return wallet_links(request)
 
 
 def _from_base64(text: str) -> str:

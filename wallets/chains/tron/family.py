@@ -1,16 +1,14 @@
 """The Tron family: Ethereum's contracts and logs, with its own addresses, finality and wallets."""
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Final
-from urllib.parse import quote
 
 from wallets.chains.evm import proofs
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.address import refuse_contract
 from wallets.chains.evm.balances import EvmHoldings
 from wallets.chains.evm.family import HASH, ask_kind, ask_names
-from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest, WalletLink
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
 from wallets.chains.tron import dialect, grid
@@ -18,13 +16,6 @@ from wallets.chains.tron.dialect import KEY_HEADER, TRON_DIALECT
 from wallets.chains.tron.unsigned_payment import TronCashier
 
 _MESSAGE_PREFIX: Final = b"\x19TRON Signed Message:\n"
-
-
-def wallet_links(page_url: str) -> list[WalletLink]:
-    """Return the link that opens the page in TronLink's browser: TronLink has no payment links."""
-    call = {"url": page_url, "action": "open", "protocol": "tronlink", "version": "1.0"}
-    param = quote(json.dumps(call, separators=(",", ":")), safe="")
-    return [WalletLink("TronLink", f"tronlinkoutside://pull.activity?param={param}")]
 
 
 def is_signed(key: bytes, message: bytes, signature: str) -> bool:
@@ -96,10 +87,6 @@ class TronFamily(ChainFamily):
     def payment_uri(self, request: PaymentRequest) -> str | None:
         """Return None: `tron:` links name no token, so that a wallet would send its native coin."""
         return None
-
-    def wallet_links(self, request: PaymentRequest, *, page_url: str) -> list[WalletLink]:
-        """Return the link that opens the page in TronLink."""
-        return wallet_links(page_url)
 
     def wallets_chain_id(self, spec: ChainSpec) -> str | None:
         """Return the chain id in hexadecimal, if we can prepare the transfer."""

@@ -83,12 +83,10 @@ def test_a_contract_of_ours_is_a_trap() -> None:
 
 
 @pytest.mark.parametrize(("chain", "number"), [("base", 8453), ("polygon", 137), ("ethereum", 1)])
-def test_both_links_ask_for_the_same_transfer(chain: str, number: int) -> None:
+def test_a_link_asks_for_one_transfer_of_the_token(chain: str, number: int) -> None:
     request = request_on(chain, EVM)
     transfer = f"{request.token_address}@{number}/transfer?address={EVM}&uint256=49000137"
     assert family.payment_uri(request) == f"ethereum:{transfer}"
-    [metamask] = family.wallet_links(request)
-    assert metamask.url == f"https://link.metamask.io/send/{transfer}"
 
 
 def test_a_token_that_the_settings_do_not_name_has_no_link() -> None:

@@ -1,8 +1,5 @@
 """Addresses, links and signatures on Tron, and what its nodes answer for."""
 
-import json
-from urllib.parse import parse_qs, urlsplit
-
 import base58
 import pytest
 
@@ -17,7 +14,7 @@ from wallets.chains.base import AddressError
 from wallets.chains.evm import proofs as evm_proofs
 from wallets.chains.registry import open_pool
 from wallets.chains.tron.dialect import address_key
-from wallets.chains.tron.family import TRON_FAMILY, is_signed, wallet_links
+from wallets.chains.tron.family import TRON_FAMILY, is_signed
 from wallets.forwarders.addresses import keccak
 
 TRON_HEX = "41a614f803b6fd780986a42c78ec9c7f77e6ded13c"
@@ -82,15 +79,6 @@ def test_tron_is_asked_for_the_newest_block_which_is_all_it_answers_for(tron_nod
     left = balance_of(tron_node.anvil, to_hex(USDT_ON_TRON), to_hex(tron_node.payer_address))
     assert told.units == {key: {"USDT": 7}, payer_key: {"USDT": left}}
     assert told.height == tron_node.anvil.block_number()
-
-
-def test_the_link_opens_the_page_whatever_its_address_holds() -> None:
-    page = "https://pay.example/c/code?chain=tron&x=ä b"
-    [link] = wallet_links(page)
-    parts = urlsplit(link.url)
-    assert (link.name, parts.scheme, parts.netloc) == ("TronLink", "tronlinkoutside", "pull.activity")
-    [param] = parse_qs(parts.query)["param"]
-    assert json.loads(param) == {"url": page, "action": "open", "protocol": "tronlink", "version": "1.0"}
 
 
 ME = Signer("tron")
