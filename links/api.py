@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from accounts.audit.actors import actor_of
 from accounts.keys.authentication import Principal, principal_of_request
+from checkouts.page.qr import qr_svg
 from gateway.core.api.fields import text_in
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors
 from gateway.core.api.pagination import list_body, parse_page
@@ -23,7 +24,7 @@ from gateway.core.api.wire import json_body
 from links import serializers
 from links.editing.service import change_link, create_link, create_template, delete_template, locked_link, set_status
 from links.models import LinkTemplate, PaymentLink
-from links.page.qr_images import qr_png, qr_svg
+from links.page.qr_images import qr_png
 from links.selectors import (
     link_object,
     link_page,

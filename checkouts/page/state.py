@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
 from math import ceil
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.utils.translation import gettext_noop
 
@@ -144,6 +144,12 @@ class Payment:
     wallet: WalletRequest | None
     is_own_address: bool = False
     explorer_url: str = ""
+
+    @property
+    def page_qr(self) -> str:
+        """Return the address of the QR code that holds `page_url`, on this host."""
+        page = urlsplit(self.page_url)
+        return f"{page.path}/qr?{page.query}"
 
     @property
     def shown_links(self) -> tuple[WalletLink, ...]:

@@ -18,5 +18,6 @@ urlpatterns = [
     re_path(rf"^c/{_CODE}/wallets$", views.wallet_buttons, name="checkout-wallets"),
     re_path(rf"^c/{_CODE}/transaction$", views.transaction, name="checkout-transaction"),
     re_path(rf"^c/{_CODE}/signed$", views.signed_transaction, name="checkout-signed"),
+    re_path(rf"^c/{_CODE}/qr$", views.page_qr, name="checkout-qr"),
     re_path(rf"^c/{_CODE}/stream$", views.no_stream, name="checkout-stream"),
 ]

@@ -32,7 +32,7 @@ from checkouts.page.choice import apply_choice, is_from_our_page
 from checkouts.page.limits import STATUS, count_search
 from checkouts.page.mailing import can_mail, mail_page
 from checkouts.page.news import read_news
-from checkouts.page.qr import qr_code
+from checkouts.page.qr import qr_code, qr_svg
 from checkouts.page.receipt_facts import receipt_facts
 from checkouts.page.state import CheckoutPage, Choice, News, Stage, clock_of
 from checkouts.page.transactions import parse_signed, prepare_transaction, send_signed
@@ -212,6 +212,22 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
     now = timezone.now()
     page = asked_page(request, checkout, now)
     return uncached(render(request, "checkouts/page.html", _context(page, now)))
+
+
+@compact_page
+@require_safe
+def page_qr(request: HttpRequest, code: str) -> HttpResponse:
+    """Draw the QR code of the page's own address with the choice, for the buyer's phone. Raises Http404 where nothing can be paid."""
+    checkout = find_checkout(code)
+    try:
+        count_visit(request, PAGE, code)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    page = asked_page(request, checkout, timezone.now())
+    payment = page.target.payment if page.target else None
+    if payment is None:
+        raise Http404
+    return uncached(HttpResponse(qr_svg(payment.page_url), content_type="image/svg+xml"))
 
 
 @_FORM

@@ -17,7 +17,7 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.dashboard.checkout_list import ListedCheckout, listed
 from checkouts.models import Checkout
-from checkouts.page.qr import qr_code
+from checkouts.page.qr import qr_code, qr_svg
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import KeysetPage, keyset_page
 from gateway.core.email_masks import masked
@@ -29,7 +29,7 @@ from links.dashboard.words import KINDS, STANDINGS, Kind, interval_of, link_badg
 from links.editing.service import set_status
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.page.build import LinkStage, stage_of
-from links.page.qr_images import qr_png, qr_svg
+from links.page.qr_images import qr_png
 from links.selectors import (
     NOTHING,
     LastPayment,

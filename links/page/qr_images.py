@@ -1,4 +1,4 @@
-"""QR code files to download and print: SVG and PNG. Pure."""
+"""QR codes as PNG files, to download and print. Pure."""
 
 import io
 from functools import lru_cache
@@ -6,23 +6,10 @@ from typing import Final
 
 from PIL import Image, ImageOps
 
-from checkouts.page.qr import QUIET_MODULES, qr_code, qr_rows
+from checkouts.page.qr import QUIET_MODULES, qr_rows
 
 # Pixels per module: a link's code has about 40 modules, so its picture is some 500 pixels wide.
 SCALE: Final = 12
-
-
-@lru_cache(maxsize=256)
-def qr_svg(text: str) -> bytes:
-    """Return the code of `text` as an SVG file, black on white."""
-    code = qr_code(text)
-    x, y = code.view_box.split()[:2]
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="512" height="512"'
-        f' viewBox="{code.view_box}" shape-rendering="crispEdges">'
-        f'<rect x="{x}" y="{y}" width="100%" height="100%" fill="#fff"/>'
-        f'<path d="{code.path}" stroke="#000" fill="none"/></svg>\n'
-    ).encode()
 
 
 @lru_cache(maxsize=256)

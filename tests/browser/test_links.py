@@ -11,9 +11,9 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import Checkout
+from checkouts.page.qr import qr_svg
 from checkouts.testmode import play_due_steps
 from links.models import PaymentLink, Subscription
-from links.page.qr_images import qr_svg
 from links.tokens import personal_url
 from tests.browser.test_screenshots import faults, scanned
 from tests.links.factories import (

@@ -14,6 +14,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, Request, Route, e
 from checkouts.models import Checkout
 from tests.browser import axe
 from tests.browser.conftest import PHONE, StubWallet
+from tests.browser.test_screenshots import scanned
 from tests.browser.test_wallets import BASE, BUYER, accept
 from tests.checkouts.factories import ADDRESS, make_exact_choice, make_page_checkout, make_test_checkout
 
@@ -401,7 +402,7 @@ def test_on_a_computer_the_page_has_no_apps_and_asks_for_none(page: Page, live_s
     expect(page.locator("#by-hand")).to_be_hidden()
     with page.expect_response(re.compile("/status")):
         pass
-    assert not any("apps.js" in url for url in loaded)
+    assert not any("apps.js" in url or "/qr" in url for url in loaded)
 
 
 def test_on_a_computer_the_wallet_comes_before_the_code_and_the_code_before_copying(
@@ -418,3 +419,16 @@ def test_on_a_computer_the_wallet_comes_before_the_code_and_the_code_before_copy
         "[...document.querySelectorAll('#wallets button, .target .qr, #copy-amount')].map((part) => part.id || part.className)"
     )
     assert [name.partition(" ")[0] for name in order] == ["button", "qr", "copy-amount"]
+
+
+def test_a_code_of_the_page_is_beside_the_payments_and_drawn_when_asked_for(page: Page, live_server: Any) -> None:
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}?chain=polygon&token=USDT")
+    with page.expect_response("**/qr?chain=polygon&token=USDT") as answer:
+        page.get_by_text("Pay with the wallet on your phone").click()
+    assert answer.value.ok
+    picture = page.get_by_role("img", name="QR code of this page")
+    expect(picture).to_be_visible()
+    picture.evaluate("(image) => image.decode()")
+    assert scanned(page, ".phone img").endswith("?chain=polygon&token=USDT")
+    # It never takes the place of the code of the address.
+    assert scanned(page) == ADDRESS

@@ -1,4 +1,4 @@
-"""Wallet apps on the page as it is sent: which, in what order, as what links."""
+"""Wallet apps on the page as it is sent: which, in what order, as what links; and the code of the page's own address."""
 
 import re
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from checkouts.models import Checkout
+from checkouts.page.qr import qr_svg
 from tests.checkouts.factories import (
     make_completed,
     make_exact_checkout,
@@ -144,6 +145,7 @@ def test_on_a_local_network_the_apps_are_there_and_said_not_to_know_it(
 def test_there_are_none_where_nothing_can_be_paid(make: Callable[[], Checkout], client: Client) -> None:
     text = text_of(client, make())
     assert Sheet(text).shown == []
+    assert 'class="phone"' not in text
     assert 'id="by-hand"' not in text
 
 
@@ -164,6 +166,7 @@ def test_an_operator_can_offer_none_and_the_page_stays_payable(client: Client, s
     assert Sheet(text).shown == []
     assert 'id="by-hand"' not in text
     assert 'id="copy-address"' in text
+    assert 'class="phone"' in text
 
 
 def test_what_a_merchant_writes_breaks_out_of_no_link(client: Client) -> None:
@@ -173,3 +176,40 @@ def test_what_a_merchant_writes_breaks_out_of_no_link(client: Client) -> None:
         assert "<script>alert" not in text
         sheet = Sheet(text)
         assert {link["data-app"] for link in [*sheet.shown, *sheet.folded]} <= {app.key for app in APPS}
+
+
+# The code of the page itself, for the buyer's phone.
+
+
+def test_the_code_for_a_phone_holds_the_pages_address_with_the_choice(client: Client, settings: Any) -> None:
+    checkout = make_page_checkout()
+    text = text_of(client, checkout, "?chain=polygon&token=USDT&lang=fr")
+    [address] = [unescape(found) for found in re.findall(r'src="(/c/[^"]+)"', text)]
+    assert address == f"/c/{checkout.code}/qr?chain=polygon&token=USDT&lang=fr"
+    answer = client.get(address)
+    assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
+    assert answer["Cache-Control"] == "no-store"
+    page = f"{settings.CHECKOUT_HOST}/c/{checkout.code}?chain=polygon&token=USDT&lang=fr"
+    assert answer.content == qr_svg(page)
+
+
+@pytest.mark.parametrize("query", ["?chain=nowhere&token=DOGE", "?chain=base&token=<b>&x=1", ""])
+def test_the_code_holds_nothing_that_only_the_question_says(query: str, client: Client, settings: Any) -> None:
+    checkout = make_page_checkout()
+    answer = client.get(f"/c/{checkout.code}/qr{query}")
+    assert answer.content == qr_svg(f"{settings.CHECKOUT_HOST}/c/{checkout.code}?chain=base&token=USDC")
+
+
+@pytest.mark.parametrize("make", [make_completed, make_expired])
+def test_there_is_no_code_where_nothing_can_be_paid(make: Callable[[], Checkout], client: Client) -> None:
+    assert client.get(f"/c/{make().code}/qr").status_code == 404
+    assert client.get("/c/none/qr").status_code == 404
+
+
+@pytest.mark.usefixtures("still_window")
+def test_codes_count_as_visits_of_the_page(client: Client) -> None:
+    path = f"/c/{make_page_checkout().code}"
+    for _ in range(60):
+        assert client.get(f"{path}/qr", REMOTE_ADDR="192.0.2.9").status_code == 200
+    assert client.get(path, REMOTE_ADDR="192.0.2.9").status_code == 429
+    assert client.get(f"{path}/qr", REMOTE_ADDR="192.0.2.9").status_code == 429

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from links.page.qr_images import SCALE, qr_png, qr_svg
+from checkouts.page.qr import qr_svg
+from links.page.qr_images import SCALE, qr_png
 from tests.contract.client import ApiClient
 
 ADDRESS = "https://pay.example/p/0123456789abcdefghjkmnpqrs"
