@@ -146,7 +146,12 @@ async function signFreely(provider, account, typed) {
   }
 }
 
-const SERVERS_REASONS = { funds_insufficient: "funds", gas_free_unavailable: "unfree", payment_pending: "sent" };
+const REFUSALS = {
+  funds_insufficient: "funds",
+  gas_free_unavailable: "unfree",
+  payment_pending: "sent",
+  transaction_refused: "refused",
+};
 
 // What a page cannot do, the server does. `reason` is what to say if there is no answer, or none that says more.
 async function askServer(action, question, reason) {
@@ -158,7 +163,7 @@ async function askServer(action, question, reason) {
   if (answer?.ok) return answer.json();
   if (!answer || answer.status >= 500) throw new SigningError(reason);
   const { error } = await answer.json();
-  throw new SigningError(SERVERS_REASONS[error.code] ?? "unprepared");
+  throw new SigningError(REFUSALS[error.code] ?? "unprepared");
 }
 
 // The Wallet Standard: the server writes the transaction, the wallet shows, signs and sends it.

@@ -3,8 +3,10 @@ import { PAYING, fits, paysFreely, reasonOf, showButtons, tell } from "./signing
 
 // How long a payment sent from this browser keeps the buttons shut if the network does not show it.
 const SENT_MS = 5 * 60 * 1000;
+// A wallet may never answer, if its window is closed.
+const SILENT_MS = 60 * 1000;
 
-let isPaying = false;
+let paying = null;
 
 // The last one, remembered across reloads and tabs, so that an impatient buyer does not pay twice.
 const MEMORY = "florin:sent";
@@ -42,13 +44,17 @@ function chargeFee(request) {
 }
 
 async function pay(provider, request) {
-  if (isPaying) return;
+  if (paying) return;
   if (wasSent(request)) {
     tell(currentArea(), "sent", true);
     return;
   }
-  isPaying = true;
+  const attempt = (paying = {});
   tell(currentArea(), "confirm", true);
+  const silence = setTimeout(() => {
+    paying = null;
+    tell(currentArea(), "silent", false);
+  }, SILENT_MS);
   try {
     await PAYING[request.family](provider, request);
     remember(request);
@@ -58,9 +64,11 @@ async function pay(provider, request) {
     // Then each wallet pays by a transaction of its own.
     if (reason === "unfree") chargeFee(request);
     if (reason === "sent") remember(request);
-    tell(currentArea(), reason, reason === "sent");
+    // The buyer may be asking again already.
+    if (!paying || paying === attempt) tell(currentArea(), reason, reason === "sent");
   } finally {
-    isPaying = false;
+    clearTimeout(silence);
+    if (paying === attempt) paying = null;
   }
 }
 
@@ -97,6 +105,6 @@ export async function offerWallets(wallets) {
   notes.forEach((note, place) => paysFreely(usable[place].provider, request) || note.remove());
   if (charged.has(nameOf(request))) chargeFee(request);
   area.style.minHeight = "";
-  if (isPaying) tell(area, "confirm", true);
+  if (paying) tell(area, "confirm", true);
   else if (wasSent(area.dataset)) tell(area, "sent", true);
 }

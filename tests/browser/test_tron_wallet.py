@@ -168,7 +168,7 @@ def test_a_refusal_in_plain_text_is_told_in_words(open_with: Callable[..., Locat
 @pytest.mark.parametrize(
     ("code", "status", "said"),
     [
-        ("SIGERROR", "409", "cannot prepare this payment right now. Nothing was sent"),
+        ("SIGERROR", "409", "The network refused what your wallet signed. Nothing was sent."),
         ("SERVER_BUSY", "503", "did not say whether it received your payment"),
     ],
 )

@@ -191,6 +191,37 @@ def test_a_refusal_is_told_in_words_and_the_button_works_again(
     expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
 
 
+# A wallet that shares its account and then never answers, as some do whose window is closed.
+MUTE = """
+window.ethereum = {
+  async request({ method }) {
+    if (method === "eth_requestAccounts") return ["ACCOUNT"];
+    if (method === "eth_chainId") return "0x2105";
+    window.asked = (window.asked ?? 0) + 1;
+    return new Promise((resolve) => { window.answer = resolve; });
+  },
+};
+"""
+
+
+def test_a_wallet_that_never_answers_may_be_asked_again_after_a_minute(page: Page, live_server: Any) -> None:
+    page.add_init_script(MUTE.replace("ACCOUNT", BUYER))
+    page.clock.install(time=0)
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    button = page.get_by_role("button", name="Pay with browser wallet")
+    button.click()
+    expect(page.get_by_text("Confirm in your wallet…")).to_be_visible()
+    page.wait_for_function("window.asked === 1")
+    expect(button).to_be_disabled()
+    page.clock.fast_forward("01:00")
+    expect(page.get_by_text("Your wallet has not answered.")).to_be_visible()
+    expect(button).to_be_enabled()
+    # The late answer counts all the same, and shuts the button.
+    page.evaluate("window.answer('0x' + 'ab'.repeat(32))")
+    expect(page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+    expect(button).to_be_disabled()
+
+
 def test_of_two_wallets_each_is_asked_for_by_its_own_button(page: Page, live_server: Any) -> None:
     first, second = StubWallet(BUYER, BASE, accept, name="First"), StubWallet(BUYER, BASE, accept, name="Second")
     page.expose_function("__wallet", first._call)
