@@ -349,6 +349,16 @@ def tron_shop(tron_node: "TronNode", settings: Any) -> Iterator["Shop"]:
     yield from _watched_shop("tron", to_base58(tron_node.anvil.accounts[6].address))
 
 
+@pytest.fixture
+def ton_shop(ton_node: "TonNode", settings: Any) -> Iterator["Shop"]:
+    """A shop paid on TON."""
+    from wallets.chains.ton.family import TON_FAMILY
+
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"TON_RPC_URLS": ton_node.url, "TON_TOKEN_USDT": ton_node.usdt}
+    yield from _watched_shop("ton", TON_FAMILY.canonical_address(ton_node.create_wallet().address))
+
+
 def _watched_shop(chain: str, address: str) -> Iterator["Shop"]:
     from tests.checkouts.shop import Shop
 

@@ -103,8 +103,8 @@ class NetworkCard:
 class WalletRequest:
     """A payment request for a browser wallet: `units` base units of a token to an address.
 
-    `family` names the wallet's protocol. `chain_id` is hexadecimal, and on Solana the Wallet Standard's name of the
-    network.
+    `family` names the wallet's protocol. `chain_id` is hexadecimal; on Solana it is the Wallet Standard's name of the
+    network, on TON TON Connect's.
     """
 
     family: str

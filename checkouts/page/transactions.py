@@ -75,6 +75,7 @@ def prepare_transaction(checkout: Checkout, body: Mapping[str, Any], *, now: dat
         token=spec.tokens[request.token],
         units=request.units,
         reference=request.reference,
+        memo=request.memo,
     )
     try:
         return _prepared(checkout, spec, order, now)

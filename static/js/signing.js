@@ -282,9 +282,9 @@ async function connectOnTon(bridge, { manifest, chainId }) {
   return account.address;
 }
 
-// `prepare` returns the request of an account, whose address is raw.
-export async function sendOnTon(bridge, manifest, prepare) {
-  const { transaction } = await prepare(await connectOnTon(bridge, { manifest }));
+// `prepare` returns the request of an account, whose address is raw. With `chainId`, no wallet of another network will do.
+export async function sendOnTon(bridge, manifest, prepare, chainId = "") {
+  const { transaction } = await prepare(await connectOnTon(bridge, { manifest, chainId }));
   const order = { method: "sendTransaction", params: [JSON.stringify(transaction)], id: String(Date.now()) };
   const { error } = await bridge.send(order);
   if (error) throw new SigningError(TON_REASONS[error.code] ?? "failed");
@@ -313,8 +313,16 @@ export function friendlyOfTon(raw, chainId) {
   return text.replaceAll("+", "-").replaceAll("/", "_");
 }
 
+// At the root of each of our hosts, for a wallet in the browser reads it from the page's own.
+const MANIFEST = "/tonconnect-manifest.json";
+
+function payOnTon(bridge, request) {
+  const manifest = new URL(MANIFEST, location.href).href;
+  return sendOnTon(bridge, manifest, askFor(request.chain), request.chainId);
+}
+
 // How each family's wallet pays what a checkout's page asks for.
-export const PAYING = { evm: payOnEvm, solana: payOnSolana, tron: payOnTron };
+export const PAYING = { evm: payOnEvm, solana: payOnSolana, ton: payOnTon, tron: payOnTron };
 
 // How each family's wallet names the account with which it receives on a chain: `chain` as in `connect`, with TON's `manifest`.
 export const ACCOUNTS = {

@@ -33,7 +33,7 @@ from wallets.chains.ton.questions import (
     seconds,
     written_address,
 )
-from wallets.chains.ton.unsigned_payment import TonCashier
+from wallets.chains.ton.unsigned_payment import NETWORKS, TonCashier
 
 _WALLETS_PATH: Final = "jetton/wallets"
 
@@ -377,6 +377,10 @@ class TonFamily(ChainFamily):
     def ask_newest(self, pool: RpcPool) -> object:
         """Ask for the block."""
         return pool.run(ask_head)
+
+    def wallets_chain_id(self, spec: ChainSpec) -> str | None:
+        """Return TON Connect's name of the network, if we can prepare the transfer."""
+        return NETWORKS[spec.network] if self.prepares_payments(spec) else None
 
     def prepares_payments(self, spec: ChainSpec) -> bool:
         """Whether the chain has a node."""

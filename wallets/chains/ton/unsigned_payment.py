@@ -33,15 +33,16 @@ _OP_TRANSFER: Final = 0x0F8A7EA5
 _OP_TEXT: Final = bytes(4)
 # The recipient's wallet is notified, so that it lists the text.
 _FORWARD_NANOTONS: Final = 1
-# As TON Connect names the networks; a local chain passes for the test network.
-_NETWORKS: Final = {Network.MAINNET: "-239", Network.TESTNET: "-3", Network.LOCAL: "-3"}
+
+NETWORKS: Final = {Network.MAINNET: "-239", Network.TESTNET: "-3", Network.LOCAL: "-3"}
+"""The networks as TON Connect names them; a local chain passes for the test network."""
 
 
 class TonCashier:
     """Prepares payments. Not thread-safe. Each costs one request."""
 
     def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
-        self._network = _NETWORKS[spec.network]
+        self._network = NETWORKS[spec.network]
         self._is_testnet = spec.network is Network.TESTNET
         self._pool = pool
 

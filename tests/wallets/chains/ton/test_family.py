@@ -10,6 +10,7 @@ from tests.wallets.chains.examples import EVM, TON, TON_RAW
 from tests.wallets.chains.requests import request_on
 from tests.wallets.signing import SEED, Signer
 from wallets.chains.base import AddressError
+from wallets.chains.registry import load_chains
 from wallets.chains.ton import family
 from wallets.chains.ton.address import address_key, shown_address
 from wallets.chains.ton.family import TON_FAMILY, is_signed, standard_wallets
@@ -131,6 +132,16 @@ def test_a_link_names_jetton_units_and_comment() -> None:
         "amount": ["49000137"],
         "text": ["0123456789abcdef"],
     }
+
+
+def test_payments_are_written_where_there_is_a_node_and_name_the_network_as_ton_connect_does() -> None:
+    assert TON_FAMILY.wallets_chain_id(load_chains("mainnet", {})["ton"]) is None
+    given = {"TON_RPC_URLS": "https://node.example"}
+    named = {
+        network: TON_FAMILY.wallets_chain_id(load_chains(network, given)["ton"])
+        for network in ("mainnet", "testnet", "local")
+    }
+    assert named == {"mainnet": "-239", "testnet": "-3", "local": "-3"}
 
 
 def test_without_a_memo_no_comment_is_asked_for() -> None:
