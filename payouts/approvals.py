@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
@@ -24,8 +24,8 @@ from wallets.models import WatchedWallet
 from wallets.networks import six_decimals
 from wallets.watched.service import expect_payouts
 
-_CHANGED: Final = "The address has changed since you looked. Check it, and approve again."
-_OWN: Final = "You asked for this payout. Above your limit, two other people approve it."
+CHANGED: Final = "The address has changed since you looked. Check it, and approve again."
+OWN: Final = "You asked for this payout. Above your limit, two other people approve it."
 _LOST: Final = "Your wallet may have paid this already, in the time that a restore from backup lost. Look at that payment, and decide again."
 _NOT_YOURS: Final = "Your role may not approve payouts."
 
@@ -74,31 +74,50 @@ def approve_payout(
     approval, an outflow may have paid it that the person did not see, or the asker approves above the limit, and RoleError.
     """
     held = locked_payout(payout)
-    person = actor.person
-    if not is_approver(held.merchant, person):
+    require_approver(held.merchant, actor.person)
+    if approve_locked(held, revision=revision, despite=despite, actor=actor, now=now):
+        tell(held, News.APPROVED, now=now)
+    return held
+
+
+def require_approver(merchant: Merchant, person: User) -> None:
+    """Raise RoleError for a person who may not approve a merchant's payouts."""
+    if not is_approver(merchant, person):
         raise RoleError(_NOT_YOURS)
+
+
+def is_own(payout: Payout, person: User) -> bool:
+    """Return whether a person asked for a payout that two other people must approve. The payout's merchant is loaded."""
+    return payout.requested_by_id == person.pk and needed_approvals(payout) > 1
+
+
+def approve_locked(held: Payout, *, revision: int, despite: Collection[str] = (), actor: Actor, now: datetime) -> bool:
+    """Write an approver's approval of a locked payout, its merchant loaded; return whether it is `approved` by that.
+
+    The caller publishes what is approved, last in its transaction. Raises ConflictError as `approve_payout` does, with nothing written.
+    """
+    person = actor.person
     if held.status not in (PayoutStatus.REQUESTED, PayoutStatus.APPROVED):
         raise ConflictError(f"This {held.kind} is {held.status}: it does not wait for approval.")
     if held.revision != revision:
-        raise ConflictError(_CHANGED)
-    needed = needed_approvals(held)
-    if needed > 1 and held.requested_by_id == person.pk:
-        raise ConflictError(_OWN)
+        raise ConflictError(CHANGED)
+    if is_own(held, person):
+        raise ConflictError(OWN)
     lost = lost_outflows(held)
     if {outflow.public_id for outflow in lost} - {*despite}:
         raise ConflictError(_LOST)
-    seen = [outflow.pk for outflow in lost]
-    if not _write(held, person, seen, now):
-        return held
-    after = {"address": held.address, "revision": revision, "needed": needed}
+    if not _write(held, person, [outflow.pk for outflow in lost], now):
+        return False
+    needed = needed_approvals(held)
+    after: dict[str, Any] = {"address": held.address, "revision": revision, "needed": needed}
     if lost:
         after["despite"] = [outflow.tx_hash for outflow in lost]
     record(held.merchant, action="payout.approved", actor=actor, object_id=held.public_id, after=after, now=now)
-    if held.status == PayoutStatus.REQUESTED and standing_approvals(held).count() >= needed:
-        held.status, held.approved_at = PayoutStatus.APPROVED, now
-        held.save(update_fields=["status", "approved_at"])
-        tell(held, News.APPROVED, now=now)
-    return held
+    if held.status != PayoutStatus.REQUESTED or standing_approvals(held).count() < needed:
+        return False
+    held.status, held.approved_at = PayoutStatus.APPROVED, now
+    held.save(update_fields=["status", "approved_at"])
+    return True
 
 
 def _write(payout: Payout, person: User, seen: list[int], now: datetime) -> bool:

@@ -1,6 +1,6 @@
 """Events about refunds and payouts, for endpoints that chose to hear of them. Publish them last in a transaction."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -46,7 +46,12 @@ def payout_event(payout: Payout, news: News) -> OptInEvent:
 
 def tell(payout: Payout, news: News, *, now: datetime) -> None:
     """Publish one event of a payout; the last statement of the caller's transaction."""
-    publish([payout_event(payout, news)], now=now)
+    tell_each([payout], news, now=now)
+
+
+def tell_each(payouts: Iterable[Payout], news: News, *, now: datetime) -> None:
+    """Publish the same news of several payouts; the last statement of the caller's transaction."""
+    publish([payout_event(payout, news) for payout in payouts], now=now)
 
 
 def _read(key: int) -> Mapping[str, Any]:

@@ -88,6 +88,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "payout.requested": "Refund or payout requested",
         "payout.address_set": "Address of a payout set",
         "payout.approved": "Payout approved",
+        "payouts.approved": "List of payouts approved",
         "payout.approval_void": "Approval void: a member who approved may no longer",
         "payout.sent_named": "Refund recorded that was sent before",
         "payout.cancelled": "Payout cancelled",

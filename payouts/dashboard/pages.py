@@ -69,6 +69,8 @@ def payouts(request: SeatedRequest) -> HttpResponse:
     else:
         if filters.current_tab == "sent" and seat.can(Act.REQUEST_PAYOUTS):
             context["batches"] = unclosed_batches(seat)
+        if not filters.current_tab and seat.can(Act.APPROVE_PAYOUTS):
+            context["to_approve"] = mine(seat).filter(status=PayoutStatus.REQUESTED).count()
         page = keyset_page(found, request.GET.dict())
         context |= {"rows": payout_rows(page.rows), "pager": page}
     return render(request, "dashboard/payouts/list.html", context)

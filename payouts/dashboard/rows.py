@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from django.db.models import Count, QuerySet, Sum
@@ -20,6 +20,7 @@ from payouts.following import wrong_amounts
 from payouts.instructions import SHOWN_DIGITS
 from payouts.lost_outflows import lost_outflows
 from payouts.models import Payout, PayoutApproval, PayoutBatch
+from payouts.reviews import look_alikes
 from payouts.states import UNSENT, AddressBy, BatchStatus, PayoutException, PayoutKind, PayoutStatus
 from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortened
 from wallets.models import WatchedMovement
@@ -55,9 +56,6 @@ _CLAIMABLE: Final = (_S.OPEN, _S.REQUESTED)
 _UNPAID: Final = (_S.REQUESTED, _S.APPROVED)
 
 _MOST_BATCHES: Final = 100
-LOOK_ALIKES_OF: Final = timedelta(days=90)
-_ENDS: Final = 4
-_PREFIX: Final = "0x"
 
 
 class PayoutFilters(FilterForm[Payout]):
@@ -84,6 +82,8 @@ class PayoutRow:
     asked_by: str
     asked_at: datetime
     badge: Badge
+    # Whether it has an address that waits for approval.
+    is_approvable: bool
 
 
 def payout_rows(payouts: Iterable[Payout]) -> list[PayoutRow]:
@@ -133,6 +133,7 @@ def _row(payout: Payout) -> PayoutRow:
         asked_by=asker_of(payout),
         asked_at=payout.created_at,
         badge=badge_of(payout),
+        is_approvable=payout.status == PayoutStatus.REQUESTED,
     )
 
 
@@ -336,7 +337,7 @@ def detail_of(payout: Payout, seat: Seat, *, now: datetime) -> PayoutDetail:
         claim_url=claim_url(code) if code else "",
         have=standing_approvals(payout).count(),
         need=needed_approvals(payout),
-        look_alikes=look_alikes(payout, now=now) if waits else [],
+        look_alikes=look_alikes([payout], now=now).get(payout.pk, []) if waits else [],
         sources=sources_of(payout, seat),
         may_approve=seat.can(Act.APPROVE_PAYOUTS),
         other_amounts=[_outflow(movement) for movement in wrong_amounts(payout)],
@@ -373,14 +374,3 @@ def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
         ("Transaction", payout.movement.tx_hash if payout.movement else payout.imported_tx),
     ]
     return [(name, value) for name, value in found if value]
-
-
-def look_alikes(payout: Payout, *, now: datetime) -> list[str]:
-    """Return other addresses of the last 90 days' payouts that begin and end alike: a way to slip in a thief's address."""
-    bare = payout.address.removeprefix(_PREFIX)
-    if len(bare) < 2 * _ENDS:
-        return []
-    start = payout.address[: len(payout.address) - len(bare) + _ENDS]
-    others = Payout.objects.of(payout.merchant_id, payout.mode).filter(created_at__gt=now - LOOK_ALIKES_OF)
-    alike = others.filter(address__istartswith=start, address__iendswith=bare[-_ENDS:]).exclude(address=payout.address)
-    return sorted(set(alike.values_list("address", flat=True)))

@@ -2,11 +2,13 @@
 
 from django.urls import path
 
-from payouts.dashboard import imports, pages, paying, refunds, rules
+from payouts.dashboard import approving, imports, pages, paying, refunds, rules
 
 urlpatterns = [
     path("payouts/", pages.payouts, name="dashboard_payouts"),
     path("payouts/import/", imports.import_payouts, name="dashboard_import_payouts"),
+    path("payouts/review/", approving.review_payouts, name="dashboard_review_payouts"),
+    path("payouts/review/approve/", approving.approve_payouts, name="dashboard_approve_payouts"),
     path("payouts/pay/", paying.pay, name="dashboard_pay_payouts"),
     path("payouts/batches/<str:batch_id>/", paying.batch, name="dashboard_payout_batch"),
     path("payouts/batches/<str:batch_id>/cancel/", paying.cancel, name="dashboard_cancel_payout_batch"),

@@ -271,6 +271,43 @@ def test_an_owner_refunds_approves_and_hands_out(open_desk: Callable[..., Page],
     assert status_of(payout) == PayoutStatus.SENDING
 
 
+@pytest.mark.parametrize("scripts", [False, True])
+def test_an_owner_approves_a_list_on_a_narrow_phone_with_and_without_scripts(
+    scripts: bool, open_desk: Callable[..., Page], owner: Desk, complaints: list[str]
+) -> None:
+    payouts = [make_payout(owner.merchant, reference=f"payroll-2026-11-{number}") for number in range(3)]
+    page = open_desk(owner, "dashboard_payouts", java_script_enabled=scripts, viewport=NARROW)
+    for payout in payouts[1:]:
+        page.locator(f'input[value="{payout.public_id}"]').check()
+    page.get_by_role("button", name="Review the selected").click()
+    expect(page.get_by_role("heading", name="Approve 2 payouts")).to_be_visible()
+    assert page.locator("html").evaluate("html => html.scrollWidth") <= NARROW["width"]
+    set_address(payouts[1], address=OTHER_BUYER, by=AddressBy.API, now=NOON)
+    page.get_by_role("button", name="Approve all 2").click()
+    expect(page.get_by_role("heading", name="Not all of them were approved")).to_be_visible()
+    forget(complaints, "409")
+    expect(page.get_by_role("main")).to_contain_text("The address has changed since you looked.")
+    assert page.locator("html").evaluate("html => html.scrollWidth") <= NARROW["width"]
+    assert [status_of(one) for one in payouts] == [
+        PayoutStatus.REQUESTED,
+        PayoutStatus.REQUESTED,
+        PayoutStatus.APPROVED,
+    ]
+
+
+def test_the_list_to_approve_is_whole_on_every_screen(open_desk: Callable[..., Page], owner: Desk) -> None:
+    for address in (BUYER, OTHER_BUYER):
+        make_payout(owner.merchant, 1_234_500_000, address=address, reference="payroll-2026-11")
+    alike = f"0x{BUYER[2:6]}{'c' * 32}{BUYER[-4:]}"
+    make_payout(owner.merchant, address=alike)
+    page = open_desk(owner, "dashboard_payouts")
+    page.get_by_role("button", name="Review all 3").click()
+    expect(page.get_by_role("heading", name="Left out")).to_be_visible()
+    assert look(page, "dashboard-payouts-review") == []
+    page.get_by_role("button", name="Approve it").click()
+    expect(page.get_by_text("1 approved. Pay it under To pay.")).to_be_visible()
+
+
 def test_the_lists_and_the_import_are_whole_on_every_screen(
     open_desk: Callable[..., Page], owner: Desk, complaints: list[str]
 ) -> None:

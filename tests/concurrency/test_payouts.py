@@ -7,12 +7,14 @@ import pytest
 from django.db import connection
 
 from accounts.audit.actors import Actor
-from accounts.models import User
+from accounts.models import Merchant, User
+from accounts.states import Mode
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError
 from payouts.approvals import approve_payout
 from payouts.errors import AmountNotRefundableError
-from payouts.models import Payout
+from payouts.models import Payout, PayoutApproval
+from payouts.reviews import approve_list, digest_of
 from payouts.service import cancel_payout, conclude_payout, set_address
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.watcher import DOLLAR, SOON
@@ -159,3 +161,37 @@ def test_without_the_payouts_lock_another_address_would_be_approved(monkeypatch:
     assert behind(lock, payout.pk, works=[change, partial(approve, payout, person)])[1] is True
     payout.refresh_from_db()
     assert (payout.status, payout.address) == (PayoutStatus.APPROVED, OTHER_BUYER)
+
+
+def approve_as_listed(payout: Payout, person: User) -> int:
+    """Approve a payout by a list that shows its first address; how many are approved by that."""
+    digest = digest_of([payout])
+    shown = {payout.public_id: 1}
+    done = approve_list(payout.merchant, Mode.LIVE, shown, digest=digest, actor=Actor(person), now=NOON)
+    return len(done.approved)
+
+
+def test_an_address_that_changes_during_the_approval_of_a_list_is_left_out() -> None:
+    payout = make_payout(address=BUYER)
+    person = make_approver(payout.merchant)
+    change = partial(set_address, payout, address=OTHER_BUYER, by=AddressBy.API, now=NOON)
+    lock = "SELECT FROM payouts_payout WHERE id = %s FOR UPDATE"
+    assert behind(lock, payout.pk, works=[change, partial(approve_as_listed, payout, person)])[1] == 0
+    assert status_of(payout) == PayoutStatus.REQUESTED
+
+
+def test_two_people_who_approve_one_list_at_once_are_two_approvals_of_each_payout() -> None:
+    merchant = make_merchant()
+    Merchant.objects.update(payout_approvals=2, payout_second_above=1)
+    merchant.refresh_from_db()
+    payouts = [make_payout(merchant) for _ in range(4)]
+    shown, digest = {one.public_id: 1 for one in payouts}, digest_of(payouts)
+    people = [make_approver(merchant) for _ in range(2)]
+
+    def work(person: User) -> int:
+        done = approve_list(merchant, Mode.LIVE, shown, digest=digest, actor=Actor(person), now=NOON)
+        return len(done.approved)
+
+    assert sorted(together(*(partial(work, person) for person in people))) == [0, 4]
+    assert PayoutApproval.objects.count() == 8
+    assert {status_of(one) for one in payouts} == {PayoutStatus.APPROVED}
