@@ -57,12 +57,11 @@ class Method(TextChoices):
     AUTHORIZATION = "authorization"
     TRANSACTION = "transaction"
     CALLS = "calls"
-    MESSAGES = "messages"
     SAFE = "safe"
     LIST = "list"
 
 
-ENDING: Final = frozenset({Method.AUTHORIZATION, Method.TRANSACTION, Method.MESSAGES})
+ENDING: Final = frozenset({Method.AUTHORIZATION, Method.TRANSACTION})
 """The methods whose requests end by themselves, as the chain can show."""
 
 BY_CALLS: Final = frozenset({Method.CALLS, Method.SAFE})
