@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from accounts.audit.actors import Actor
@@ -39,6 +39,9 @@ _UNREAD: Final = (
     "A restore from backup lost what left this wallet since {since:%Y-%m-%d %H:%M} UTC. It is read from the network again: try "
     "later, or pay from a wallet that was watched before."
 )
+_TAKEN: Final = "Some of these payouts are no longer approved, or are being paid. Reload the list."
+# What the trigger `payout_of_one_batch` says.
+_ONE_BATCH: Final = "is in a batch"
 MOST_IN_A_BATCH: Final = 500
 METHODS: Final = (Method.AUTHORIZATION, Method.TRANSACTION, Method.CALLS, Method.SAFE, Method.LIST)
 """The methods that a batch can be paid by here, the safest first."""
@@ -86,6 +89,11 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
         # Watched all the same, or its history would never be read.
         watch_wallet(merchant, mode=mode, chain=chosen[0].chain, address=wanted.wallet, actor=actor, now=now)
         raise
+    except IntegrityError as error:
+        # What the locks prevent already: another batch took a payout between the look at it and this.
+        if _ONE_BATCH not in str(error):
+            raise
+        raise ConflictError(_TAKEN) from error
 
 
 def _domain(payout: Payout) -> TokenDomain:
@@ -187,9 +195,7 @@ def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) ->
     if len({(payout.chain, payout.token) for payout in payouts}) > 1:
         raise InvalidRequestError("A batch has one network and one token.", param="payouts")
     if any(payout.status != PayoutStatus.APPROVED or payout.batch_id for payout in payouts):
-        raise ConflictError(
-            "Some of these payouts are no longer approved, or are being paid. Reload the list.", code="state_conflict"
-        )
+        raise ConflictError(_TAKEN)
     if any(payout.address == wallet.address for payout in payouts):
         raise InvalidRequestError("A wallet cannot pay itself. Choose another paying wallet.", param="wallet")
     spec = chain_spec(wallet.chain)
