@@ -28,8 +28,8 @@ from payouts.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, 
 from payouts.models import Payout, PayoutSource, PayoutSurplus
 from payouts.service import conclude_payout, locked_payout
 from payouts.states import PayoutException, PayoutStatus
-from wallets.models import WatchedMovement
-from wallets.networks import chain_spec
+from wallets.models import Transfer, WatchedMovement
+from wallets.networks import chain_spec, decimals_of
 from wallets.states import Direction, TransferState, WatchPurpose
 from wallets.transfers.movements import ask_witness_of, queue_movements
 from wallets.watched.service import expect_payouts
@@ -490,23 +490,42 @@ _COOLED: Final = """
 
 
 def _tell_of_lost_sources(now: datetime) -> None:
-    """Mail owners, once, of refunds on their way whose payment a reorg removed: they can be stopped no more."""
-    lost = Payout.objects.filter(status=PayoutStatus.SENDING, sources__transfer__state=TransferState.ORPHANED)
-    for payout in lost.filter(mode=Mode.LIVE).distinct():
+    """Mail owners, once, of refunds on their way or paid whose payment a reorg removed: they can be stopped no more."""
+    gone = Transfer.objects.filter(state=TransferState.ORPHANED, orphaned_at__gte=now - _TOLD_FOR)
+    # Few: the payouts are found from there.
+    sources = list(
+        PayoutSource.objects.filter(transfer__in=list(gone.values_list("pk", flat=True))).values_list("payout")
+    )
+    lost = Payout.objects.filter(pk__in=[pk for (pk,) in sources], mode=Mode.LIVE, status__in=_LOST_SOURCE)
+    for payout in lost:
+        name, subject, text = _LOST_SOURCE[PayoutStatus(payout.status)]
+        amount = f"{format_units(int(payout.units), decimals_of(payout.chain, payout.token))} {payout.token}"
         mail_owners(
             payout.merchant_id,
-            key=f"payout:{payout.public_id}:source",
-            subject="A payment that you are refunding was reversed",
-            text=_SOURCELESS.format(payout=payout.public_id, url=f"{settings.BASE_URL}/dashboard/"),
+            key=f"payout:{payout.public_id}:{name}",
+            subject=subject,
+            text=text.format(payout=payout.public_id, amount=amount, url=f"{settings.BASE_URL}/dashboard/"),
             now=now,
         )
 
 
+# How long after a reorg it is looked for: no pass is that late.
+_TOLD_FOR: Final = timedelta(days=7)
 _SOURCELESS: Final = """\
 The network reversed the payment that the refund {payout} sends back. The refund was handed out to be paid already. Cancel it, unless
 it was signed.
 {url}
 """
+_PAID_SOURCELESS: Final = """\
+The network reversed the payment that the refund {payout} sent back. The refund of {amount} is paid, and stays: you have sent money
+that you do not have from this buyer any more. Ask the buyer to pay again, or to send it back. If the payment returns, nothing is to be done.
+{url}
+"""
+_LOST_SOURCE: Final = {
+    PayoutStatus.SENDING: ("source", "A payment that you are refunding was reversed", _SOURCELESS),
+    PayoutStatus.PAID: ("paid-source", "A payment that you refunded was reversed", _PAID_SOURCELESS),
+}
+"""By status: what the mail's key, subject and text say of a refund whose payment is gone."""
 
 
 def _keep_expecting(now: datetime) -> None:

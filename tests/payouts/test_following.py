@@ -474,10 +474,37 @@ def test_the_owners_hear_once_of_a_refund_on_its_way_whose_payment_was_reversed(
     checkout = make_paid()
     till = Till(approved(refund_of(checkout, 5 * DOLLAR, address=BUYER).payout))
     till.send()
-    Transfer.objects.update(state=TransferState.ORPHANED)
+    Transfer.objects.update(state=TransferState.ORPHANED, orphaned_at=LATER)
     recheck_payouts(now=LATER)
     recheck_payouts(now=LATER)
     assert subjects() == ["A payment that you are refunding was reversed"]
+
+
+def test_the_owners_hear_once_of_a_paid_refund_whose_payment_was_reversed() -> None:
+    till = Till(approved(refund_of(make_paid(), 5 * DOLLAR, address=BUYER).payout))
+    till.send()
+    till.confirm()
+    assert till.now().status == PAID
+    recheck_payouts(now=LATER)
+    assert subjects() == []
+    Transfer.objects.update(state=TransferState.ORPHANED, orphaned_at=LATER)
+    for _ in range(2):
+        recheck_payouts(now=LATER + timedelta(minutes=1))
+    assert subjects() == ["A payment that you refunded was reversed"]
+    assert till.now().status == PAID
+    # A reorg of long ago was told then.
+    OutgoingMail.objects.all().delete()
+    recheck_payouts(now=LATER + timedelta(days=8))
+    assert subjects() == []
+
+
+@pytest.mark.parametrize("status", [PayoutStatus.CANCELLED, PayoutStatus.APPROVED])
+def test_nobody_is_mailed_about_a_refund_that_was_not_handed_out(status: PayoutStatus) -> None:
+    payout = refund_of(make_paid(), 5 * DOLLAR, address=BUYER).payout
+    payout = cancel_payout(payout, now=NOON) if status == PayoutStatus.CANCELLED else approved(payout)
+    Transfer.objects.update(state=TransferState.ORPHANED, orphaned_at=LATER)
+    recheck_payouts(now=LATER)
+    assert subjects() == []
 
 
 def test_without_a_batch_a_payout_whose_outflow_is_gone_waits_until_it_cannot_return(till: Till) -> None:

@@ -247,6 +247,8 @@ class Transfer(ChainFact):
                 fields=["chain", "block_height"], condition=Q(state=TransferState.DETECTED), name="transfer_unconfirmed"
             ),
             models.Index(fields=["chain", "block_height"], name="transfer_by_block"),
+            # What reorgs removed lately, of which refunds may have sent money back.
+            models.Index(fields=["orphaned_at"], condition=Q(state=TransferState.ORPHANED), name="transfer_orphaned"),
             # Reports and the page of payments.
             models.Index(fields=["merchant", "mode", "-block_time", "-id"], name="transfer_report"),
             # Search by a buyer's address.
