@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Prefetch, Q, QuerySet
 
@@ -15,12 +15,16 @@ from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page, parse_text, parse_time
 from gateway.core.money import readable_units
 from payouts import serializers
-from payouts.approvals import approver_roles, needed_approvals
+from payouts.approvals import approver_roles, needed_approvals, standing_approvals
 from payouts.claims import claim_code, claim_url
+from payouts.lost_outflows import with_lost_outflows
 from payouts.models import Payout, PayoutApproval, PayoutSource
 from payouts.states import PayoutKind, PayoutStatus
 from wallets.models import ChainCursor
 from wallets.networks import decimals_of
+
+# While it waits, an approval can become void.
+_APPROVABLE: Final = (PayoutStatus.REQUESTED, PayoutStatus.APPROVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +119,13 @@ def payout_objects(payouts: Sequence[Payout], *, shows_claims: bool, code: str =
     chains = {payout.movement.chain for payout in payouts if payout.movement}
     cursors = ChainCursor.objects.filter(chain__in=chains) if chains else ChainCursor.objects.none()
     heads = dict(cursors.values_list("chain", "head"))
+    # Of these some approvals may be void although their revision and their people are right.
+    lost = with_lost_outflows(payout for payout in payouts if payout.status in _APPROVABLE)
     return [
         serializers.Payout.of(
             payout,
             source=_source(payout),
-            approvals=_approvals(payout, approvers),
+            approvals=_approvals(payout, approvers, may_be_lost=payout.pk in lost),
             claim_url=_claim_url(payout, code) if shows_claims else None,
             transaction=serializers.transaction_object(payout, heads),
         )
@@ -180,9 +186,11 @@ def _source(payout: Payout) -> dict[str, Any] | None:
     }
 
 
-def _approvals(payout: Payout, approvers: set[int]) -> dict[str, int]:
+def _approvals(payout: Payout, approvers: set[int], *, may_be_lost: bool) -> dict[str, int]:
+    """Return how many approvals count, as `payouts.approvals.standing_approvals` says; void ones do not."""
     counted = [one for one in payout.approvals.all() if one.revision == payout.revision and one.user_id in approvers]
-    return {"have": len(counted), "need": needed_approvals(payout), "revision": payout.revision}
+    have = standing_approvals(payout).count() if may_be_lost else len(counted)
+    return {"have": have, "need": needed_approvals(payout), "revision": payout.revision}
 
 
 def _claim_url(payout: Payout, code: str) -> str | None:

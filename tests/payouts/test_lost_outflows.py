@@ -16,6 +16,7 @@ from payouts.batches import Wanted, make_batch
 from payouts.following import accept_lost_outflow, follow_movements, recheck_payouts
 from payouts.lost_outflows import lost_outflows, unread_since
 from payouts.models import Payout
+from payouts.selectors import payout_named, payout_objects
 from payouts.states import Method, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import make_desk
@@ -154,6 +155,39 @@ def test_an_outflow_that_is_found_after_the_approval_voids_it(merchant: Merchant
     assert recheck_approval(payout, now=NOON).status == PayoutStatus.APPROVED
 
 
+@pytest.mark.usefixtures("restore")
+def test_an_approval_that_a_lost_outflow_voids_is_counted_no_more(merchant: Merchant) -> None:
+    person, payout = make_approver(merchant), make_payout(merchant)
+    approve(payout, person)
+
+    def have() -> int:
+        shown = payout_named(merchant.pk, Mode.LIVE, payout.public_id)
+        [told] = payout_objects([shown], shows_claims=False)
+        return int(told["approvals"]["have"])
+
+    assert have() == 1
+    outflow = sent(payout)
+    assert have() == 0
+    approve(Payout.objects.get(pk=payout.pk), person, outflow)
+    assert have() == 1
+
+
+@pytest.mark.usefixtures("restore")
+def test_without_the_look_at_lost_outflows_one_debt_would_be_paid_twice(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control of the first test: nobody is stopped, and the older outflow is passed over as too old."""
+    monkeypatch.setattr("payouts.approvals.lost_outflows", lambda _: [])
+    person, payout = make_approver(merchant), make_payout(merchant)
+    first = sent(payout, queued_at=NOON)
+    assert approve(payout, person).status == PayoutStatus.APPROVED
+    second = sent(payout, NOON + timedelta(minutes=1), queued_at=NOON)
+    follow_movements(now=NOON)
+    payout.refresh_from_db()
+    assert (payout.status, payout.movement) == (PayoutStatus.PAID, second)
+    assert (first.units, first.counterparty) == (second.units, second.counterparty)
+
+
 # Which wallets are read.
 
 
@@ -212,6 +246,29 @@ def test_no_batch_is_made_of_a_wallet_that_was_not_read_again(restore: Restore, 
     Restore.objects.update(unread=[])
     batch_of(payout, wallet)
     assert status_of(payout) == PayoutStatus.SENDING
+
+
+@pytest.mark.usefixtures("chain", "restore")
+def test_without_the_look_at_unread_wallets_what_was_paid_in_the_lost_time_would_be_handed_out_again(
+    wallet: WatchedWallet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control of the test above: the outflow that paid it is found only after it was handed out."""
+    Restore.objects.update(unread=["base"])
+    monkeypatch.setattr("payouts.batches.unread_since", lambda *_, **__: None)
+    payout = approved(make_payout(wallet.merchant))
+    batch_of(payout, wallet)
+    assert status_of(payout) == PayoutStatus.SENDING
+    Restore.objects.update(unread=[])
+    assert lost_outflows(payout) == []
+    outflow = make_movement(
+        wallet,
+        int(payout.units),
+        direction=Direction.OUT,
+        counterparty=payout.address,
+        token=payout.token,
+        block_time=LOST_FROM + HOUR / 2,
+    )
+    assert lost_outflows(payout) == [outflow]
 
 
 @pytest.mark.usefixtures("chain", "restore")
