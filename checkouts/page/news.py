@@ -41,6 +41,16 @@ ITEMS: Final = """
 """
 """The inbox items `i` of a checkout `c` about money `t` that is there and pays nothing. Dust is nearly always spam."""
 
+RETURNED: Final = f"""
+    CASE WHEN i.status <> 'refunded' OR EXISTS (
+        SELECT FROM checkouts_inboxdecision d WHERE d.item_id = i.id AND d.act = 'refunded' AND d.done_at IS NOT NULL
+    ) THEN '{Outcome.SENT_BACK}' ELSE COALESCE((
+        SELECT CASE WHEN r.returned >= t.units THEN '{Outcome.RETURNED}' ELSE '{Outcome.RETURNED_IN_PART}' END
+        FROM wallets_transferreturn r WHERE r.transfer_id = t.id AND r.returned > 0
+    ), '{Outcome.SENT_BACK}') END
+"""  # noqa: S608 - constants
+"""What the page says of refunded money `t` of an item `i`: what outflows on the chain sent back, or else what a person noted once."""
+
 SUCCESSOR: Final = """(
     SELECT s.code FROM checkouts_checkout s
     WHERE s.replaces_id = c.id AND s.status = 'completed' AND s.exception <> 'reversed'
@@ -57,7 +67,8 @@ _NEWS: Final = f"""
                     WHERE r.checkout_id = c.id AND r.reserved_at <= t.block_time + interval '1 minute') END,
                (SELECT p.checkout_id FROM checkouts_payment p WHERE p.transfer_id = t.id),
                (SELECT s.id FROM checkouts_checkout s WHERE s.replaces_id = c.id),
-               t.id, t.chain, t.tx_hash, t.position, t.token, t.units::text, t.recipient, t.block_time, t.state, t.decided_at
+               t.id, t.chain, t.tx_hash, t.position, t.token, t.units::text, t.recipient, t.block_time, t.state, t.decided_at,
+               {RETURNED}
         FROM {ITEMS}
         ORDER BY i.status = 'open' DESC, i.id DESC LIMIT {MOST_TOLD}
     ) item ON true
@@ -85,6 +96,8 @@ class _Item(NamedTuple):
     block_time: datetime
     state: str
     decided_at: datetime | None
+    # The outcome if it is refunded: what the chain shows, or what the merchant says.
+    returned: str
 
     @property
     def is_named(self) -> bool:
@@ -100,7 +113,7 @@ class _Item(NamedTuple):
             case InboxStatus.OPEN:
                 return Outcome.WAITING
             case InboxStatus.REFUNDED:
-                return Outcome.SENT_BACK
+                return Outcome(self.returned)
         return Outcome.CLOSED
 
 

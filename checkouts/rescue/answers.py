@@ -66,12 +66,15 @@ class Outcome(StrEnum):
     """What the merchant decided about money that the page tells of."""
 
     WAITING = "waiting"
-    # The merchant says so.
+    # The merchant says so: a person noted it, before there were refunds that a chain confirms.
     SENT_BACK = "sent_back"
+    # Final outflows on the chain sent all of it back, or a part.
+    RETURNED = "returned"
+    RETURNED_IN_PART = "returned_in_part"
     CLOSED = "closed"
 
 
-_DONE = {Outcome.SENT_BACK, Outcome.CLOSED}
+_DONE = frozenset(Outcome) - {Outcome.WAITING}
 
 
 class Tone(StrEnum):

@@ -13,6 +13,7 @@ from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason
+from gateway.core.money import from_units
 from payouts.following import follow_movements
 from payouts.models import Payout
 from payouts.service import Terms, request_refund
@@ -69,17 +70,21 @@ def decide(item: InboxItem, act: InboxAct, *, actor: Actor | None = None, **more
     return decide_item(item, act=act, now=LATER, actor=actor or Actor(make_user()), **more)
 
 
-def ask_back(item: InboxItem, **terms: Any) -> Payout:
-    """Ask at `LATER` for a refund of an item's money, to the buyer's address."""
+def ask_back(item: InboxItem, units: int | None = None, **terms: Any) -> Payout:
+    """Ask at `LATER` for a refund of an item's money, all that is left of it by default, to the buyer's address."""
     transfer = item.transfer
     source = Source(chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position)
     values = {"address": BUYER} | terms
-    return request_refund(item.merchant, mode=Mode(item.mode), source=source, terms=Terms(**values), now=LATER).payout
+    amount = None if units is None else from_units(units)
+    asked = request_refund(
+        item.merchant, mode=Mode(item.mode), source=source, amount=amount, terms=Terms(**values), now=LATER
+    )
+    return asked.payout
 
 
-def give_back(item: InboxItem) -> str:
+def give_back(item: InboxItem, units: int | None = None) -> str:
     """Send an item's money back, finally, at `DONE`; return the hash of the transaction that did."""
-    payout = approved(ask_back(item))
+    payout = approved(ask_back(item, units))
     movement = outflow_for(payout, block_time=LATER)
     queue_movements([movement.pk], now=DONE)
     follow_movements(now=DONE)
