@@ -113,6 +113,8 @@ class RefundViewSet(_PayoutsViewSet):
         It reserves the amount: no other refund can promise it. People approve it and sign it with your own wallet. Without an
         `address` the recipient gives one at `claim_url`.
 
+        With `requires_payer_proof` it goes only to an address that paid, and that signs a message there.
+
         409 `amount_not_refundable`: less is left of the source, as `refundable` says. 409 `state_conflict`: the payment is not final,
         was reversed, or is being decided about. 409 `duplicate`: the reference names another amount, or a payout.
         """
@@ -164,7 +166,8 @@ class RefundViewSet(_PayoutsViewSet):
     def address(self, request: Request, payout_id: str) -> Response:
         """Set a refund's address.
 
-        Until it is approved. A changed address needs new approvals. 409 `state_conflict`: it is approved, or has ended.
+        Until it is approved. A changed address needs new approvals. 409 `state_conflict`: it is approved, has ended, or goes only to an
+        address that paid and proves it.
         """
         return self.change_address(request, payout_id)
 
@@ -252,6 +255,7 @@ class PayoutViewSet(_PayoutsViewSet):
 def _terms(principal: Principal, values: Mapping[str, Any]) -> Terms:
     """Return the terms of a body."""
     terms = dict(values)
+    terms["requires_proof"] = terms.pop("requires_payer_proof", False)
     seconds = terms.pop("expires_in")
     if seconds is not None:
         terms["claim_for"] = timedelta(seconds=seconds)

@@ -48,9 +48,14 @@ def claim_words(public_id: str) -> MailWords | None:
     amount = f"{readable_units(int(payout.units), decimals_of(payout.chain, payout.token))} {payout.token}"
     what = "a refund" if payout.kind == PayoutKind.REFUND else "a payment"
     reason = f"{payout.reason}\n\n" if payout.reason else ""
+    where = (
+        "It goes only to the address that you paid from. Sign a message with that wallet, until"
+        if payout.requires_proof
+        else "Say which of your addresses it goes to, until"
+    )
     text = (
         f"{name} has {what} of {amount} for you, on {chain_title(payout.chain)}.\n\n{reason}"
-        f"Say which of your addresses it goes to, until {payout.claim_until:%-d %B %Y}:\n{claim_url(code)}\n\n"
+        f"{where} {payout.claim_until:%-d %B %Y}:\n{claim_url(code)}\n\n"
         "Keep this link to yourself: who has it can give another address. You never pay anything or enter a secret phrase to "
         f"get this money.\n\nYou received this email because {name} gave us your address. We do not read replies."
     )

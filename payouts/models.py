@@ -104,6 +104,8 @@ class Payout(models.Model):
     # Counts the addresses that it had: an approval is of one of them.
     revision = models.PositiveIntegerField(default=0)
     address_by = models.CharField(max_length=6, choices=AddressBy, blank=True)
+    # Whether it goes only to an address that its money came from, whose key signs our message (`payouts.payers`).
+    requires_proof = models.BooleanField(default=False, db_default=False)
     # When a signature of the address's key was checked.
     proved_at = models.DateTimeField(null=True)
     # What the recipient reads.
@@ -151,6 +153,11 @@ class Payout(models.Model):
             models.CheckConstraint(
                 condition=~Q(address="") | Q(status__in=[str(status) for status in ADDRESSLESS]) | ~Q(imported_tx=""),
                 name="payout_has_an_address",
+            ),
+            # Whatever sets an address, it sets none without the proof.
+            models.CheckConstraint(
+                condition=Q(requires_proof=False) | Q(address="") | Q(proved_at__isnull=False),
+                name="payout_proved_where_required",
             ),
             models.UniqueConstraint(
                 fields=["merchant", "mode", "reference"], condition=~Q(reference=""), name="payout_once_per_reference"

@@ -13,7 +13,7 @@ from checkouts.serializers import Currency
 from gateway.core import json
 from gateway.core.api.fields import missing, refuse, text_in, text_of
 from gateway.core.api.openapi import paginated
-from gateway.core.api.serializers import Answer, ApiField, Body, Count, LiveMode, Metadata, Moment, Text
+from gateway.core.api.serializers import Answer, ApiField, Body, Count, Flag, LiveMode, Metadata, Moment, Text
 from gateway.core.money import format_units
 from mails.addresses import writable
 from payouts import models
@@ -217,6 +217,9 @@ class Payout(Answer):
     )
     address = Text(read_only=True, allow_null=True)
     address_proved = s.BooleanField(read_only=True, help_text="Whether the recipient signed with the address's key.")
+    requires_payer_proof = s.BooleanField(
+        read_only=True, help_text="Whether it goes only to an address that paid, whose key signs our message."
+    )
     reason = Text(read_only=True, allow_null=True)
     reference = Text(read_only=True, allow_null=True)
     email = Text(read_only=True, allow_null=True)
@@ -260,6 +263,10 @@ class Payout(Answer):
     def get_amount(self, payout: models.Payout) -> str:
         """Return the amount with all decimals of its token."""
         return format_units(payout.units, decimals_of(payout.chain, payout.token))
+
+    def get_requires_payer_proof(self, payout: models.Payout) -> bool:
+        """Return whether the address must be proved."""
+        return payout.requires_proof
 
     def get_address_proved(self, payout: models.Payout) -> bool:
         """Return whether the address was proved."""
@@ -329,6 +336,12 @@ class NewRefund(_Terms):
         allow_null=True,
         max_length=_TOKEN_LENGTH,
         body_help="Absent: the token that came. Another must be worth the same.",
+    )
+    requires_payer_proof = Flag(
+        required=False,
+        allow_null=True,
+        body_help="True: it goes only to an address that paid. The payer signs a message at `claim_url`, so `address` is absent. "
+        "Whoever paid from an exchange cannot sign.",
     )
 
 

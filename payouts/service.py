@@ -23,8 +23,8 @@ from payouts.events import News, tell
 from payouts.models import Payout, PayoutSource
 from payouts.sources import Source, held_transfers, is_usd, refundable_amount, rests_of, shares_of, source_transfers
 from payouts.states import MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
-from wallets.models import ReceivingWallet, WatchedMovement
-from wallets.networks import decimals_of, is_accepted
+from wallets.models import ReceivingWallet, Transfer, WalletProof, WatchedMovement
+from wallets.networks import chain_spec, decimals_of, is_accepted
 from wallets.receiving.service import named_chain, typed_address, usable_address
 from wallets.states import TransferState
 from wallets.transfers.returns import NothingLeftError, ReturnChange, change_returns, reserve_returns
@@ -40,6 +40,7 @@ MOST: Final = Decimal(10**15)
 MOST_CHOICES: Final = 20
 """How many pairs of chain and token a recipient may choose from."""
 _AT_ONCE: Final = 200
+_UNPROVED: Final = "This refund goes only to an address that paid and proves it. The payer does that on the claim page."
 _UNQUOTED: Final = "{1} on {0} was never quoted in {2}. Leave currency out: amount is in {1} then."
 _ADDRESSED: Final = (
     "status",
@@ -63,6 +64,7 @@ class Terms:
 
     A refund without `chain` and `token` is of those of its newest source. `choices` are further pairs of chain and token for the
     recipient, worth the same. `metadata` is JSON text, `key_id` the public id of the API key that asks; `address` is in any spelling.
+    `requires_proof` is of refunds: they go only to an address that paid, and whose key signs our message.
     """
 
     chain: str = ""
@@ -76,6 +78,7 @@ class Terms:
     metadata: str = "{}"
     claim_for: timedelta = CLAIM_SPAN
     key_id: str = ""
+    requires_proof: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,8 @@ def request_refund(
     if not asked:
         raise AmountNotRefundableError(refundable_amount(rests))
     choices = _refund_choices(newest, terms)
+    if terms.requires_proof:
+        _refuse_unprovable(transfers, choices, terms)
     involved = list(shares_of(rests, asked))
     draft = _draft(merchant, mode, PayoutKind.REFUND, asked, choices, terms, now, actor)
     return _ask(draft, terms, now, actor, reserve=lambda payout: _reserve(payout, involved))
@@ -151,12 +156,13 @@ def set_address(
     by: AddressBy,
     now: datetime,
     actor: Actor = SYSTEM,
+    proof: WalletProof | None = None,
 ) -> Payout:
     """Say where a payout goes; return it as it is then.
 
     The chain and token are one of its choices; without a chain, those it has. A new address voids the approvals of the one before. A
-    recipient and an API key can change it until it is approved, a person until it is handed out. Raises ConflictError
-    (state_conflict), and InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden).
+    recipient and an API key can change it until it is approved, a person until it is handed out. Without a used `proof` of the
+    address, one that requires a proof is refused. Raises ConflictError (state_conflict), and InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden).
     """
     held = locked_payout(payout)
     changeable = UNSENT if by == AddressBy.PERSON else (PayoutStatus.OPEN, PayoutStatus.REQUESTED)
@@ -164,19 +170,23 @@ def set_address(
         raise ConflictError(f"This {held.kind} is {held.status}: its address can no longer change.")
     if held.status == PayoutStatus.OPEN and not takes_address(held, now=now):
         raise ConflictError(f"The time to give an address for this {held.kind} is over.")
-    pair = _chosen(held, chain, token)
+    if held.requires_proof and proof is None:
+        raise ConflictError(_UNPROVED)
+    pair = chosen_pair(held, chain, token)
     canonical = payable_address(held.merchant_id, pair[0], address)
     if (held.chain, held.token, held.address) == (*pair, canonical):
         return held
     before = {"address": held.address, "chain": held.chain} if held.address else None
     (held.chain, held.token), held.address = pair, canonical
-    held.address_by, held.addressed_at, held.proved_at = by, now, None
+    held.address_by, held.addressed_at, held.proved_at = by, now, proof and proof.used_at
     held.revision += 1
     held.approved_at = None
     if held.status != PayoutStatus.REQUESTED:
         _move(held, PayoutStatus.REQUESTED)
     held.save(update_fields=_ADDRESSED)
     after = {"address": canonical, "chain": held.chain, "revision": held.revision}
+    if proof is not None:
+        after["proof"] = proof.nonce
     _audit(held, "payout.address_set", now=now, actor=actor, before=before, after=after)
     if by == AddressBy.CLAIM:
         tell(held, News.CLAIMED, now=now)
@@ -285,6 +295,20 @@ def _present(
     return Requested(there, "", is_new=False)
 
 
+def _refuse_unprovable(transfers: Sequence[Transfer], choices: Sequence[Pair], terms: Terms) -> None:
+    """Refuse a refund whose payer cannot prove an address. Raises InvalidRequestError."""
+    if terms.address:
+        raise InvalidRequestError(
+            "Leave address out: the payer proves it on the claim page.", param="requires_payer_proof"
+        )
+    paying = {chain_spec(one.chain).family.name for one in transfers if one.sender}
+    if {chain_spec(chain).family.name for chain, _ in choices} - paying:
+        raise InvalidRequestError(
+            "An address that paid is not known on each of these chains, so nobody can prove it.",
+            param="requires_payer_proof",
+        )
+
+
 def _refund_choices(newest: Pair, terms: Terms) -> list[Pair]:
     """Return what a refund may be paid in: the token that came, or any that is worth the same."""
     first = (terms.chain or newest[0], terms.token or newest[1])
@@ -346,6 +370,7 @@ def _draft(
         token=token,
         choices=[list(pair) for pair in choices],
         units=Decimal(units),
+        requires_proof=terms.requires_proof,
         reason=terms.reason,
         reference=terms.reference,
         email=terms.email,
@@ -400,7 +425,7 @@ def _reserve(payout: Payout, ids: Sequence[int]) -> None:
     )
 
 
-def _chosen(payout: Payout, chain: str, token: str) -> Pair:
+def chosen_pair(payout: Payout, chain: str, token: str) -> Pair:
     """Return the one of a payout's choices that is meant. Raises InvalidRequestError."""
     if not chain:
         return (payout.chain, payout.token)
@@ -477,6 +502,7 @@ def _described(payout: Payout) -> dict[str, Any]:
         "chain": payout.chain,
         "address": payout.address,
         "reference": payout.reference,
+        "requires_payer_proof": payout.requires_proof,
     }
 
 

@@ -48,7 +48,10 @@ DELIBERATE: Final = {
     # A status, a day's place and milliseconds fit, and the table has a row for each request.
     "accounts.0003_api_requests": ("prefer-bigint-over-smallint", "prefer-bigint-over-int"),
     "accounts.0005_idempotency_keys": ("prefer-bigint-over-smallint",),  # An HTTP status.
+    # The release before writes a person in each row, and reads none that has nobody: those are about refunds.
+    "wallets.0012_refund_proofs": ("ban-drop-not-null",),
     # The table is new in this release: it has no row but those of an upgrade that was begun.
+    "payouts.0008_payer_proofs": ("constraint-missing-not-valid",),
     "payouts.0006_noted_refunds": ("constraint-missing-not-valid", "ban-drop-constraint"),
     # Dropped only where an attempt was broken off.
     "settlements.0005_shares": ("ban-drop-constraint",),

@@ -10,7 +10,7 @@ from wallets.models import ReceivingWallet, Transfer, WalletChange, WalletProof,
 _CHANGE: Final = (
     "chain purpose address requested_by__email requested_at effective_at applied_at cancelled_at failed_at failure"
 )
-_PROOF: Final = "chain purpose address requested_by__email requested_at used_at signature public_key"
+_PROOF: Final = "chain purpose subject address requested_by__email requested_at used_at signature public_key"
 # With a deposit's destination and nonce, anybody can have its address send on another token.
 _TRANSFER: Final = """
     public_id mode chain tx_hash position token units is_sum sender recipient state block_height block_time

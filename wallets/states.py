@@ -20,6 +20,14 @@ class ClaimKind(TextChoices):
     X402 = "x402"
 
 
+class ProofPurpose(TextChoices):
+    """What the holder of an address signs a message for: to receive there, as `ClaimKind` says, or to get a refund of a payment."""
+
+    CHECKOUT = "checkout"
+    X402 = "x402"
+    REFUND = "refund"
+
+
 class Direction(TextChoices):
     """A movement's direction, as the merchant sees it."""
 

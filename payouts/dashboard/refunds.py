@@ -52,6 +52,12 @@ class RefundForm(forms.Form):
         help_text="The claim page asks for an address to pay to. Leave this empty to pass the link on yourself.",
     )
 
+    requires_payer_proof = forms.BooleanField(
+        label="Only to the address that paid",
+        required=False,
+        help_text="The buyer signs a message with its wallet on the claim page. Who paid from an exchange cannot sign.",
+    )
+
     def __init__(self, *args: Any, token: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["amount"].label = f"Amount in {token}"
@@ -227,7 +233,8 @@ def _rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
 def _ask(request: SeatedRequest, source: Source, form: RefundForm) -> Requested:
     """Write the refund, and queue the mail with its link."""
     seat, now = request.seat, timezone.now()
-    terms = Terms(reason=form.cleaned_data["reason"], email=form.cleaned_data["email"])
+    values = form.cleaned_data
+    terms = Terms(reason=values["reason"], email=values["email"], requires_proof=values["requires_payer_proof"])
     amount = form.cleaned_data["amount"]
     asked = request_refund(
         seat.merchant, mode=Mode(seat.mode), source=source, amount=amount, terms=terms, now=now, actor=actor_of(request)

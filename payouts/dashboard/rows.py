@@ -318,6 +318,11 @@ class PayoutDetail:
         return self.payout.status in UNSENT
 
     @property
+    def takes_address(self) -> bool:
+        """Whether a person can give its address: not if the payer must prove it."""
+        return self.is_unsent and not self.payout.requires_proof
+
+    @property
     def address(self) -> MarkedAddress | None:
         """The address as people compare it; None until it is known."""
         return marked(self.payout.address) if self.payout.address else None
@@ -364,10 +369,17 @@ def sources_of(payout: Payout, seat: Seat) -> list[SourceRow]:
     return found
 
 
+def _proof_of(payout: Payout) -> str:
+    if payout.proved_at:
+        return "The address paid, and its key signed our message"
+    return "Only an address that paid, and whose key signs our message" if payout.requires_proof else ""
+
+
 def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
     """Return names and values of what else is known of a payout."""
     email = payout.email if seat.can(Act.REQUEST_PAYOUTS) else masked(payout.email)
     found = [
+        ("Proof", _proof_of(payout)),
         ("Reason", payout.reason),
         ("Reference", payout.reference),
         ("Recipient", email),

@@ -17,7 +17,9 @@ from accounts.states import Mode
 from gateway.core.money import readable_units
 from payouts.models import Payout
 from payouts.states import PayoutException, PayoutKind, PayoutStatus
+from wallets.models import WalletProof
 from wallets.networks import chain_spec, decimals_of, shown_address
+from wallets.receiving.proofs import message_of
 
 
 class ClaimStage(StrEnum):
@@ -57,6 +59,10 @@ class Problem(StrEnum):
     TOKEN = "token"  # noqa: S105
     LOST = "lost"
     LATE = "late"
+    # Of a payer's proof.
+    UNSIGNED = "unsigned"
+    SPENT = "spent"
+    UNREACHABLE = "unreachable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,18 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class ProofForm:
+    """A message to sign. `address` is as wallets show it; `options` are those on its network; `network` is how wallets know that."""
+
+    message: str
+    nonce: str
+    address: str
+    takes_key: bool
+    options: tuple[Option, ...]
+    network: BrowserNetwork
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimPage:
     """The data of the page. `amount` is for people; `address` as wallets show it, empty until it is known."""
 
@@ -97,6 +115,10 @@ class ClaimPage:
     tx_url: str
     # Where TON's wallets read who asks them.
     manifest_url: str
+    requires_proof: bool
+    # The addresses that paid, if one of them must be proved, and the message for that, once it was asked for.
+    payers: tuple[str, ...]
+    proof: ProofForm | None
 
     @property
     def merchant_name(self) -> str:
@@ -113,9 +135,17 @@ class ClaimPage:
         """Whether the address may be given or changed."""
         return self.stage in {ClaimStage.OPEN, ClaimStage.REQUESTED}
 
+    @property
+    def asks_for_proof(self) -> bool:
+        """Whether an address is to be proved, or another one can be."""
+        is_choice = len(self.payers) > 1 or bool(self.options)
+        return self.takes_address and self.requires_proof and (self.stage == ClaimStage.OPEN or is_choice)
 
-def build_claim_page(payout: Payout, *, now: datetime) -> ClaimPage:
-    """Build the page of a payout whose merchant, branding and movement are loaded."""
+
+def build_claim_page(
+    payout: Payout, *, now: datetime, payers: Sequence[str] = (), proof: WalletProof | None = None
+) -> ClaimPage:
+    """Build the page of a payout whose merchant, branding and movement are loaded; `payers` and `proof` as `payouts.payers` has them."""
     spec = chain_spec(payout.chain)
     tx_hash = payout.movement.tx_hash if payout.movement else payout.imported_tx
     is_live = payout.mode == Mode.LIVE
@@ -134,6 +164,23 @@ def build_claim_page(payout: Payout, *, now: datetime) -> ClaimPage:
         tx_hash=tx_hash,
         tx_url=(spec.transaction_url(tx_hash) or "") if tx_hash and is_live else "",
         manifest_url=manifest_url(),
+        requires_proof=payout.requires_proof,
+        payers=tuple(shown_address(address) for address in payers),
+        proof=_proof_form(payout, proof) if proof is not None else None,
+    )
+
+
+def _proof_form(payout: Payout, proof: WalletProof) -> ProofForm:
+    spec = chain_spec(proof.chain)
+    here = [choice for choice in payout.choices if choice[0] == proof.chain]
+    chain_id = spec.family.accounts_chain_id(spec) if not spec.family.proof_needs_key else None
+    return ProofForm(
+        message=message_of(proof),
+        nonce=proof.nonce,
+        address=shown_address(proof.address),
+        takes_key=spec.family.proof_needs_key,
+        options=_options(here, (payout.chain, payout.token)),
+        network=BrowserNetwork(spec.title, spec.family.name, chain_id) if chain_id else BrowserNetwork(spec.title),
     )
 
 

@@ -16,12 +16,14 @@ from gateway.core.api.rate_limits import Limit
 from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
-from payouts.claims import claimed_payout
+from payouts.claims import claimed_payout, takes_address
 from payouts.models import Payout
 from payouts.page.build import Problem, build_claim_page
+from payouts.payers import open_proof, payers_of, prove_payer, start_payer_proof
 from payouts.service import set_address
 from payouts.states import AddressBy
 from wallets.chains.base import MISTYPED
+from wallets.models import SIGNATURE_LENGTH
 
 # Limits per client for one claim page.
 PAGE: Final = Limit("claim.page", 60)
@@ -37,13 +39,16 @@ _REFUSALS: Final = (
     ("the network keeps for itself", Problem.LOST),
     ("this gateway", Problem.OURS),
     ("your own", Problem.OURS),
+    ("signature of this message", Problem.UNSIGNED),
 )
+# A part of the words about a message that is over.
+_SPENT: Final = "Get a new one"
 
 
 @compact_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def claim_page(request: HttpRequest, code: str) -> HttpResponse:
-    """Show a payout to its recipient; a POST gives its address. Raises Http404 for an unknown code."""
+    """Show a payout to its recipient; a POST gives or proves its address. Raises Http404 for an unknown code."""
     try:
         count_visit(request, CLAIM if request.method == "POST" else PAGE, code)
     except errors.RateLimitError as error:
@@ -52,11 +57,16 @@ def claim_page(request: HttpRequest, code: str) -> HttpResponse:
     if request.method != "POST":
         return _show(request, payout)
     try:
-        _claim(request, payout)
-    except errors.ConflictError:
-        return _show(request, _found(code), Problem.LATE, status=409)
+        (_prove if payout.requires_proof else _claim)(request, payout)
+    except errors.ConflictError as error:
+        problem = Problem.SPENT if _SPENT in error.message else Problem.LATE
+        return _show(request, _found(code), problem, status=409)
     except errors.InvalidRequestError as error:
         return _show(request, payout, problem_of(error), status=422)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    except errors.UnavailableError as error:
+        return _show(request, payout, Problem.UNREACHABLE, status=error.status)
     return uncached(HttpResponse(status=303), {"Location": keep_language(request.path, request)})
 
 
@@ -83,9 +93,26 @@ def _claim(request: HttpRequest, payout: Payout) -> None:
     set_address(payout, address=typed, chain=chain, token=token, by=AddressBy.CLAIM, now=timezone.now())
 
 
+def _prove(request: HttpRequest, payout: Payout) -> None:
+    """Take the signature of the form, or make the message to sign. Raises as `payouts.payers` does."""
+    sent, now = request.POST, timezone.now()
+    chain, _, token = sent.get("choice", "").partition(":")
+    if "signature" not in sent:
+        start_payer_proof(payout, address=sent.get("payer", "").strip(), chain=chain, token=token, now=now)
+        return
+    signature, public_key = sent["signature"].strip(), sent.get("public_key", "").strip()
+    if len(signature) > SIGNATURE_LENGTH or len(public_key) > LONGEST_ADDRESS or "\0" in signature + public_key:
+        raise errors.InvalidRequestError("This is not a signature of this message.", param="signature")
+    prove_payer(payout, nonce=sent.get("nonce", ""), signature=signature, public_key=public_key, token=token, now=now)
+
+
 def _show(request: HttpRequest, payout: Payout, problem: Problem = Problem.NONE, *, status: int = 200) -> HttpResponse:
+    now = timezone.now()
+    proves = payout.requires_proof and takes_address(payout, now=now)
+    proof = open_proof(payout, now=now) if proves else None
+    payers = payers_of(payout) if proves else []
     context = {
-        "page": build_claim_page(payout, now=timezone.now()),
+        "page": build_claim_page(payout, now=now, payers=payers, proof=proof),
         "problem": problem,
         "typed_address": request.POST.get("address", "")[:LONGEST_ADDRESS],
     }

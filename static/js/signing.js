@@ -332,6 +332,51 @@ export const ACCOUNTS = {
   tron: connectOnTron,
 };
 
+// The Wallet Standard's signature of bytes, and the alphabet in which Solana writes them.
+const SIGN_MESSAGE = "solana:signMessage";
+const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+function base58(bytes) {
+  let rest = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
+  let text = "";
+  for (; rest; rest /= 58n) text = BASE58[rest % 58n] + text;
+  const zeros = bytes.findIndex((byte) => byte);
+  return "1".repeat(zeros < 0 ? bytes.length : zeros) + text;
+}
+
+const hexOf = (text) => [...new TextEncoder().encode(text)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+function expectAccount(found, { account }) {
+  if (found !== account) throw new SigningError("other");
+}
+
+// How each family's wallet signs a text with the key of the account that `chain` names, as `connect` takes it.
+export const MESSAGES = {
+  async evm(provider, chain, text) {
+    const from = await connect(provider, chain);
+    return ask(provider, "personal_sign", `0x${hexOf(text)}`, from);
+  },
+  async solana(wallet, chain, text) {
+    const account = await connectOnSolana(wallet, chain);
+    expectAccount(account.address, chain);
+    const [{ signature }] = await wallet.features[SIGN_MESSAGE].signMessage({
+      account,
+      message: new TextEncoder().encode(text),
+    });
+    return base58(signature);
+  },
+  async tron(provider, chain, text) {
+    expectAccount(await connectOnTron(provider, chain), chain);
+    if (!provider.tronWeb) throw new SigningError("account");
+    return provider.tronWeb.trx.signMessageV2(text);
+  },
+};
+
+export const signsFor = (wallet, request) =>
+  request.family in MESSAGES &&
+  connects(wallet, request) &&
+  (request.family !== "solana" || SIGN_MESSAGE in wallet.features);
+
 export const connects = (wallet, { family, chainId }) =>
   family !== "solana" || (wallet.chains.includes(chainId) && CONNECT in wallet.features);
 

@@ -44,7 +44,9 @@ from tests.payouts.factories import (
     refund_of,
     status_of,
 )
+from tests.wallets.signing import Signer
 from wallets import browser_wallets
+from wallets.models import Transfer
 from wallets.networks import chain_spec
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
@@ -190,6 +192,32 @@ def test_the_wallets_are_those_of_the_chosen_network(page: Page, live_server: An
     for other in ("ton:USDT", "base:USDC"):
         page.get_by_label("Network").select_option(other)
         expect(button).to_be_hidden()
+
+
+def test_the_payers_wallet_signs_the_message_on_a_narrow_phone(page: Page, live_server: Any) -> None:
+    signer = Signer("base")
+    checkout = make_paid()
+    Transfer.objects.update(sender=signer.address)
+    payout = refund_of(checkout, 5_000_000, requires_proof=True).payout
+
+    def answer(method: str, params: list[Any]) -> Any:
+        if method == "personal_sign":
+            assert params[1] == signer.address
+            return signer.sign(bytes.fromhex(params[0].removeprefix("0x")).decode())
+        return None
+
+    wallet = StubWallet(signer.address, BASE, answer)
+    claim_with(wallet, page, live_server, payout)
+    page.get_by_role("button", name="Get the message to sign").click()
+    expect(page.get_by_text("Refund address proof")).to_be_visible()
+    assert page.locator("html").evaluate("html => html.scrollWidth") <= NARROW["width"]
+    assert look(page, "claim-proof", narrowest=360) == []
+    page.get_by_role("button", name="Sign with Test Wallet").click()
+    expect(page.get_by_role("status")).to_have_text("Filled in from your wallet. Check it before you send it.")
+    page.get_by_role("button", name="Send my signature").click()
+    expect(page.get_by_role("heading", name="We have your address")).to_be_visible()
+    payout.refresh_from_db()
+    assert (payout.address, payout.proved_at is not None) == (signer.address, True)
 
 
 # An account of TON, raw and as wallets show it on mainnet.

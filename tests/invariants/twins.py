@@ -375,6 +375,10 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "payout_paid_by_the_chain": (_paid, lambda _: {"public_id": "po", "movement": None}),
     "payout_paid_has_time": (make_payout, lambda _: {"public_id": "po", "paid_at": NOON}),
     "payout_has_an_address": (make_payout, lambda _: {"public_id": "po", "address": ""}),
+    "payout_proved_where_required": (
+        make_payout,
+        lambda _: {"public_id": "po", "requires_proof": True, "proved_at": None},
+    ),
     "payout_units_positive": (make_payout, lambda _: {"public_id": "po", "units": 0}),
     "payout_once_per_reference": (lambda: make_payout(reference="rma-17"), lambda _: {"public_id": "po"}),
     "payout_of_one_claim": (_open, lambda _: {"public_id": "po", "status": PayoutStatus.CANCELLED}),

@@ -12,6 +12,7 @@ from gateway.core.api.scopes import Scope
 from mails.models import OutgoingMail
 from payouts.claims import claimed_payout
 from payouts.models import Payout
+from payouts.payers import prove_payer, start_payer_proof
 from payouts.service import conclude_payout, set_address
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.inboxes import extra_item
@@ -21,7 +22,9 @@ from tests.contract.refunding import BUYER, PAYOUT, paid
 from tests.factories import NOON, make_key
 from tests.payouts.factories import OTHER_BUYER, approved, make_approver, make_paid, outflow_for, promised
 from tests.routes import operations
+from tests.wallets.signing import Signer
 from wallets.models import ChainCursor, Transfer
+from wallets.receiving.proofs import message_of
 
 pytestmark = pytest.mark.django_db
 
@@ -237,6 +240,29 @@ def test_test_keys_refund_test_money_alone(seller: ApiClient) -> None:
     assert (tested["livemode"], tested["id"][:8]) == (False, "po_test_")
     assert seller.get(f"/refunds/{tested['id']}").code == "resource_missing"
     assert seller.get("/refunds").body["total"] == 0
+
+
+def test_a_refund_may_go_only_to_an_address_that_paid(seller: ApiClient) -> None:
+    checkout_id = paid(seller)
+    signer = Signer("base")
+    Transfer.objects.update(sender=signer.address)
+    wanted = {"source": {"checkout": checkout_id}, "amount": "5", "requires_payer_proof": True}
+    assert refusal(seller, "/refunds", wanted | {"address": BUYER}) == (
+        400,
+        "parameter_invalid",
+        "requires_payer_proof",
+    )
+    assert refusal(seller, "/refunds", wanted | {"requires_payer_proof": "yes"})[0] == 400
+    body = seller.post("/refunds", wanted).body
+    assert (body["requires_payer_proof"], body["address_proved"], body["status"]) == (True, False, "open")
+    path = f"/refunds/{body['id']}"
+    assert refusal(seller, f"{path}/address", {"address": BUYER})[:2] == (409, "state_conflict")
+    payout = Payout.objects.get()
+    proof = start_payer_proof(payout, address=signer.address, now=NOON)
+    prove_payer(payout, nonce=proof.nonce, signature=signer.sign(message_of(proof)), now=NOON)
+    shown = seller.get(path).body
+    assert (shown["address"], shown["address_proved"], shown["status"]) == (signer.address, True, "requested")
+    assert ask(seller)["requires_payer_proof"] is False
 
 
 def test_a_page_of_many_takes_as_many_queries_as_one(seller: ApiClient, django_assert_max_num_queries: Any) -> None:

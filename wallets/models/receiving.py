@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models import Merchant, User
-from wallets.states import ClaimKind
+from wallets.states import ClaimKind, ProofPurpose
 
 SIGNATURE_LENGTH: Final = 4_000
 """The longest accepted signature in characters. Passkeys and multi-owner wallets need most."""
@@ -17,7 +17,7 @@ _OPEN_CHANGE = Q(applied_at=None, cancelled_at=None, failed_at=None)
 
 
 class WalletProof(models.Model):
-    """A challenge for one merchant and address, and its signature.
+    """A challenge for one merchant and address, and its signature: by the merchant, or for a refund by who paid.
 
     It can be used once, within minutes. The signature is kept as evidence. It is not secret: the nonce prevents its use
     elsewhere.
@@ -26,12 +26,15 @@ class WalletProof(models.Model):
     merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="wallet_proofs")
     chain = models.CharField(max_length=16)
     purpose = models.CharField(
-        max_length=8, choices=ClaimKind, default=ClaimKind.CHECKOUT, db_default=ClaimKind.CHECKOUT
+        max_length=8, choices=ProofPurpose, default=ProofPurpose.CHECKOUT, db_default=ProofPurpose.CHECKOUT
     )
+    # The public id of what it proves something about, which the message does not tell: a refund.
+    subject = models.CharField(max_length=40, blank=True, db_default="")
     # In canonical form.
     address = models.CharField(max_length=80)
     nonce = models.CharField(max_length=32, unique=True)
-    requested_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    # The person of the merchant; nobody if a payer asked.
+    requested_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     requested_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)

@@ -1,5 +1,6 @@
-"""Proofs that a merchant holds a receiving wallet's key: our message, signed by that key, once."""
+"""Proofs that a merchant holds a receiving wallet's key, or a payer that of the address that paid: our message, signed once."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.networks import chain_spec
 from wallets.receiving.changes import request_wallet
 from wallets.receiving.service import usable_address
-from wallets.states import ClaimKind
+from wallets.states import ClaimKind, ProofPurpose
 
 LASTS: Final = timedelta(minutes=10)
 """How long a message can be signed."""
@@ -33,25 +34,22 @@ _WRONG: Final = (
     "This is not a signature of this message by this address. Sign the whole message, unchanged, "
     "with the wallet at this address."
 )
+_HARMLESS: Final = "This signature moves no money and allows nobody to move any."
 _UNASKED: Final = "{} could not be asked about this signature. Try again in a minute."
 
 
 # What a wallet is for, as its owner reads it before signing.
 _PAYMENTS: Final = MappingProxyType(
-    {ClaimKind.CHECKOUT: "payments of buyers", ClaimKind.X402: "payments of machines (x402)"}
+    {ProofPurpose.CHECKOUT: "payments of buyers", ProofPurpose.X402: "payments of machines (x402)"}
 )
 
 
 def message_of(proof: WalletProof) -> str:
     """Return what the wallet's key signs: lines without secrets, and none at the end."""
-    payments = _PAYMENTS[ClaimKind(proof.purpose)]
+    is_refund = proof.purpose == ProofPurpose.REFUND
     return "\n".join(
         (
-            "Receiving wallet proof",
-            "",
-            f"I hold the key of this wallet, and this merchant may receive {payments} at it.",
-            "This signature moves no money and allows nobody to move any.",
-            f"Sign this only if you are setting up a wallet at {settings.BASE_URL}.",
+            *(_refund() if is_refund else _receiving(ProofPurpose(proof.purpose))),
             "",
             f"Merchant: {proof.merchant.public_id}",
             f"Network: {proof.chain}",
@@ -59,6 +57,26 @@ def message_of(proof: WalletProof) -> str:
             f"Nonce: {proof.nonce}",
             f"Expires: {proof.expires_at:%Y-%m-%dT%H:%M:%SZ}",
         )
+    )
+
+
+def _receiving(purpose: ProofPurpose) -> Sequence[str]:
+    return (
+        "Receiving wallet proof",
+        "",
+        f"I hold the key of this wallet, and this merchant may receive {_PAYMENTS[purpose]} at it.",
+        _HARMLESS,
+        f"Sign this only if you are setting up a wallet at {settings.BASE_URL}.",
+    )
+
+
+def _refund() -> Sequence[str]:
+    return (
+        "Refund address proof",
+        "",
+        "I hold the key of this address, I paid from it, and this merchant may send my refund to it.",
+        _HARMLESS,
+        f"Sign this only on a refund page of {settings.CHECKOUT_HOST}.",
     )
 
 
@@ -79,7 +97,8 @@ def start_proof(
     """
     canonical = usable_address(chain, address)
     _lock(merchant.pk)
-    WalletProof.objects.filter(merchant=merchant, chain=chain, used_at=None).delete()
+    earlier = WalletProof.objects.filter(merchant=merchant, chain=chain, used_at=None)
+    earlier.exclude(purpose=ProofPurpose.REFUND).delete()
     proof = WalletProof.objects.create(
         merchant=merchant,
         chain=chain,
@@ -104,11 +123,49 @@ def prove_wallet(
     (parameter_invalid) for any other signature, and UnavailableError if the chain must be asked but cannot be. A refusal
     leaves the proof usable.
     """
-    # Locks no row while a node may be asked: a proof's content never changes.
-    proof = _opened(proof, now)
-    if not _is_signed(proof, signature, public_key, now):
-        raise InvalidRequestError(_WRONG, param="signature")
+    proof = check_signature(proof, signature=signature, public_key=public_key, now=now)
     return _use(proof, signature, public_key, actor, now)
+
+
+def start_refund_proof(merchant: Merchant, *, chain: str, address: str, subject: str, now: datetime) -> WalletProof:
+    """Create a message that a payer signs, in the caller's transaction; earlier ones about the `subject` become invalid.
+
+    `address` is in canonical form, and the caller knows that money came from it. `subject` is a refund's public id.
+    """
+    mine = WalletProof.objects.filter(merchant=merchant, purpose=ProofPurpose.REFUND, subject=subject)
+    mine.filter(used_at=None).delete()
+    return WalletProof.objects.create(
+        merchant=merchant,
+        chain=chain,
+        purpose=ProofPurpose.REFUND,
+        subject=subject,
+        address=address,
+        nonce=new_code(),
+        requested_at=now,
+        expires_at=(now + LASTS).replace(microsecond=0),
+    )
+
+
+def check_signature(proof: WalletProof, *, signature: str, public_key: str = "", now: datetime) -> WalletProof:
+    """Return a proof as it is now if its address signed its message. It is not consumed by that.
+
+    Locks no row, because a node may be asked: a proof's content never changes. Raises as `prove_wallet`, and RateLimitError.
+    """
+    opened = _opened(proof, now)
+    if not _is_signed(opened, signature, public_key, now):
+        raise InvalidRequestError(_WRONG, param="signature")
+    return opened
+
+
+def use_refund_proof(proof: WalletProof, *, signature: str, public_key: str = "", now: datetime) -> WalletProof:
+    """Consume a proof whose signature was checked, under the caller's lock of its refund; the signature stays as evidence.
+
+    Raises ConflictError (state_conflict) if it was used, or has expired.
+    """
+    opened = _opened(proof, now)
+    opened.used_at, opened.signature, opened.public_key = now, signature, public_key
+    opened.save(update_fields=["used_at", "signature", "public_key"])
+    return opened
 
 
 @transaction.atomic
@@ -151,7 +208,9 @@ def _is_signed(proof: WalletProof, signature: str, public_key: str, now: datetim
     is_keys = spec.family.is_signed_by(proof.address, message, signature, public_key=public_key)
     if is_keys or not spec.family.has_contract_wallets or not spec.rpc_urls:
         return is_keys
-    asked = hit(_ASKED, str(proof.merchant_id), now=now.timestamp())
+    # Strangers who have a refund's link do not use up what the merchant may ask.
+    who = f"{proof.merchant_id}:{proof.subject}" if proof.subject else str(proof.merchant_id)
+    asked = hit(_ASKED, who, now=now.timestamp())
     if asked.exceeded:
         raise RateLimitError(max(1, asked.reset - int(now.timestamp())))
     with closing(open_pool(spec)) as pool:

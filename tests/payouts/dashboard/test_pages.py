@@ -27,7 +27,7 @@ from tests.payouts.factories import (
     refund_of,
     status_of,
 )
-from wallets.models import WatchedMovement
+from wallets.models import Transfer, WatchedMovement
 
 pytestmark = pytest.mark.usefixtures("db", "still_noon")
 
@@ -280,6 +280,29 @@ def test_a_refund_is_asked_for_and_its_link_mailed_without_being_stored(owner: D
     assert promised(checkout) == (5 * DOLLAR, 0)
     mail = OutgoingMail.objects.get(key=f"claim:{payout.public_id}")
     assert (mail.recipient, mail.text) == ("ann@example.test", "")
+
+
+def test_a_refund_only_for_who_paid_says_so_and_takes_no_typed_address(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    ask(owner, checkout, requires_payer_proof="on")
+    payout = Payout.objects.get()
+    assert payout.requires_proof
+    page = owner.get("dashboard_payout", payout_id=payout.public_id).text
+    assert "Only an address that paid" in page
+    assert owner.url("dashboard_payout_address", payout_id=payout.public_id) not in page
+    refused = owner.post("dashboard_payout_address", {"address": BUYER}, payout_id=payout.public_id)
+    assert refused.status_code == 302
+    payout.refresh_from_db()
+    assert payout.address == ""
+
+
+def test_where_no_payer_is_known_the_form_says_so(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    Transfer.objects.update(sender="")
+    answer = ask(owner, checkout, requires_payer_proof="on")
+    assert answer.status_code == 422
+    assert "nobody can prove it" in answer.text
+    assert not Payout.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -18,7 +19,10 @@ from payouts.states import AddressBy, PayoutException, PayoutStatus
 from tests.factories import NOON, USDC_ON_BASE, make_wallet
 from tests.links.payer import Payer
 from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, outflow_for, refund_of
+from tests.wallets.signing import Signer
 from wallets.chains.evm.family import EVM_FAMILY
+from wallets.models import Transfer, WalletProof
+from wallets.receiving.proofs import message_of
 
 pytestmark = pytest.mark.usefixtures("db", "still_noon")
 
@@ -227,3 +231,84 @@ def test_wallets_of_ton_read_who_asks_them(client: Client, settings: Any) -> Non
     assert told["iconUrl"].endswith(".png")
     assert told["iconUrl"].startswith(settings.BASE_URL)
     assert client.post("/tonconnect-manifest.json").status_code == 405
+
+
+# A refund that goes only to an address that paid.
+
+PAYER = Signer("base")
+
+
+@pytest.fixture
+def provable(merchant: Merchant) -> Payout:
+    """A refund that the payer must prove an address for."""
+    checkout = make_paid(merchant)
+    Transfer.objects.filter(payment__checkout=checkout).update(sender=PAYER.address.lower())
+    return refund_of(checkout, 5_000_000, requires_proof=True).payout
+
+
+def message_on(text: str) -> str:
+    """The message as the page shows it, which is what a wallet signs."""
+    found = re.search(r'id="message"[^>]*>(.*?)</p>', text, re.DOTALL)
+    assert found
+    return unescape(found[1])
+
+
+def nonce_on(text: str) -> str:
+    found = re.search(r'name="nonce" value="(.*?)"', text)
+    assert found
+    return found[1]
+
+
+def test_the_payer_gets_a_message_signs_it_and_the_address_is_proved(payer: Payer, provable: Payout) -> None:
+    path = path_of(provable)
+    text = payer.look(path)
+    for words in ("only to the address that paid", PAYER.address, "Get the message to sign"):
+        assert words in text
+    assert FORM not in text
+    asked = Client().post(path, {"payer": PAYER.address})
+    assert (asked.status_code, asked["Location"]) == (303, path)
+    text = Client().get(path).text
+    # As it is: without scripts it is signed by hand.
+    message = message_on(text)
+    assert message == message_of(WalletProof.objects.select_related("merchant").get())
+    assert "/js/prove.js" in text
+    sent = {"nonce": nonce_on(text), "signature": f" {PAYER.sign(message)}\n"}
+    assert Client().post(path, sent).status_code == 303
+    provable.refresh_from_db()
+    assert (provable.status, provable.address) == (PayoutStatus.REQUESTED, PAYER.address)
+    assert provable.proved_at == NOON
+    text = payer.look(path)
+    assert "We have your address" in text
+    # There is no other one to prove.
+    assert "Get the message to sign" not in text
+    assert "<script" not in text
+
+
+def test_what_is_no_proof_is_refused_in_words(provable: Payout) -> None:
+    path = path_of(provable)
+    assert Client().post(path, {"payer": BUYER}).status_code == 422
+    Client().post(path, {"payer": PAYER.address})
+    nonce = nonce_on(Client().get(path).text)
+    for signature in ("", "0x00", "é" * 5_000, "a\0b"):
+        answer = Client().post(path, {"nonce": nonce, "signature": signature})
+        assert answer.status_code == 422
+        assert "That is not a signature of this message by this address." in answer.text
+        assert 'aria-invalid="true"' in answer.text
+    spent = Client().post(path, {"nonce": "other", "signature": PAYER.sign("x")})
+    assert spent.status_code == 409
+    assert "Get a new one and sign that." in spent.text
+    provable.refresh_from_db()
+    assert (provable.status, provable.address) == (PayoutStatus.OPEN, "")
+
+
+def test_an_address_that_is_only_typed_is_not_taken_where_it_must_be_proved(provable: Payout) -> None:
+    assert give(provable, BUYER).status_code == 422
+    provable.refresh_from_db()
+    assert provable.address == ""
+
+
+@pytest.mark.parametrize("language", [code for code, _ in configured.LANGUAGES])
+def test_the_message_is_the_same_in_every_language(language: str, provable: Payout) -> None:
+    Client().post(path_of(provable), {"payer": PAYER.address})
+    text = Client().get(path_of(provable) + f"?lang={language}").text
+    assert message_on(text).startswith("Refund address proof\n")
