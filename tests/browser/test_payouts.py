@@ -213,7 +213,7 @@ def test_the_payers_wallet_signs_the_message_on_a_narrow_phone(page: Page, live_
     assert page.locator("html").evaluate("html => html.scrollWidth") <= NARROW["width"]
     assert look(page, "claim-proof", narrowest=360) == []
     page.get_by_role("button", name="Sign with Test Wallet").click()
-    expect(page.get_by_role("status")).to_have_text("Filled in from your wallet. Check it before you send it.")
+    expect(page.get_by_role("status")).to_have_text("Signed. Now send your signature.")
     page.get_by_role("button", name="Send my signature").click()
     expect(page.get_by_role("heading", name="We have your address")).to_be_visible()
     payout.refresh_from_db()
