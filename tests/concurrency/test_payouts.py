@@ -14,6 +14,7 @@ from gateway.core.api.errors import ConflictError
 from payouts.approvals import approve_payout
 from payouts.errors import AmountNotRefundableError
 from payouts.models import Payout, PayoutApproval
+from payouts.payers import prove_payer, start_payer_proof
 from payouts.reviews import approve_list, digest_of
 from payouts.service import cancel_payout, conclude_payout, set_address
 from payouts.states import AddressBy, PayoutStatus
@@ -33,7 +34,9 @@ from tests.payouts.factories import (
     refund_of,
     status_of,
 )
+from tests.wallets.signing import Signer
 from wallets.models import Transfer, TransferReturn, WatchedMovement
+from wallets.receiving.proofs import message_of
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -195,3 +198,23 @@ def test_two_people_who_approve_one_list_at_once_are_two_approvals_of_each_payou
     assert sorted(together(*(partial(work, person) for person in people))) == [0, 4]
     assert PayoutApproval.objects.count() == 8
     assert {status_of(one) for one in payouts} == {PayoutStatus.APPROVED}
+
+
+def test_a_payers_signature_that_is_sent_several_times_at_once_is_used_once() -> None:
+    signer, checkout = Signer("base"), make_paid()
+    Transfer.objects.update(sender=signer.address)
+    payout = refund_of(checkout, requires_proof=True).payout
+    proof = start_payer_proof(payout, address=signer.address, now=NOON)
+    signature = signer.sign(message_of(proof))
+
+    def prove() -> bool:
+        try:
+            prove_payer(payout, nonce=proof.nonce, signature=signature, now=NOON)
+        except ConflictError:
+            return False
+        return True
+
+    lock = "SELECT FROM payouts_payout WHERE id = %s FOR UPDATE"
+    assert sorted(behind(lock, payout.pk, works=[prove] * 4)) == [False, False, False, True]
+    payout.refresh_from_db()
+    assert (payout.address, payout.revision) == (signer.address, 1)

@@ -72,3 +72,11 @@ def test_no_stranger_is_flooded(merchant: Merchant) -> None:
         mail_claim(payout, now=now)
     with pytest.raises(RateLimitError):
         mail_claim(payout, now=now + timedelta(seconds=1))
+
+
+def test_the_mail_of_a_refund_for_who_paid_asks_for_a_signature(merchant: Merchant) -> None:
+    payout = refund_of(make_paid(merchant), 5_000_000, email=ANN, requires_proof=True).payout
+    words = claim_words(payout.public_id)
+    assert words
+    assert "Sign a message with that wallet, until" in words.text
+    assert "Say which of your addresses" not in words.text
