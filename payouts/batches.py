@@ -24,10 +24,10 @@ from payouts.approvals import recheck_approval
 from payouts.authorizations import domain_of, end_of, frozen
 from payouts.endings import is_over, read_until, wait_of
 from payouts.following import EXPECTED_FOR
-from payouts.instructions import SHOWN_DIGITS, Line, PayingOrder, order_of, read_line
+from payouts.instructions import Line, PayingOrder, order_of, read_line
 from payouts.lost_outflows import seem_paid, unread_since
 from payouts.models import Payout, PayoutBatch, PayoutRequest
-from payouts.states import BY_CALLS, BatchStatus, Method, PayoutStatus
+from payouts.states import BY_CALLS, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
 from wallets.chains.base import ChainError
 from wallets.chains.family import TokenDomain

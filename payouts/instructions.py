@@ -11,13 +11,12 @@ from typing import Any, Final
 from gateway.core.exports import csv_pieces
 from gateway.core.money import from_units
 from payouts.matching import reference_of
+from payouts.states import SHOWN_DIGITS
 from wallets.chains.family import ChainSpec, PaymentRequest, TokenSpec
 from wallets.forwarders.addresses import keccak
 from wallets.networks import shown_address
 
 CSV_HEADER: Final = ("address", "amount", "token", "chain", "payout id")
-SHOWN_DIGITS: Final = 8
-"""How many hexadecimal digits of a digest people compare."""
 
 # The version of Safe's transaction builder whose files these are.
 _BUILDER_VERSION: Final = "1.16.3"

@@ -24,10 +24,9 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFound
 from gateway.core.money import readable_units
 from payouts.approvals import CHANGED, OWN, approve_locked, is_own, require_approver
 from payouts.events import News, tell_each
-from payouts.instructions import SHOWN_DIGITS
 from payouts.lost_outflows import with_lost_outflows
 from payouts.models import Payout, PayoutApproval, PayoutSource
-from payouts.states import PayoutStatus
+from payouts.states import SHOWN_DIGITS, PayoutStatus
 from wallets.networks import chain_title, decimals_of
 from wallets.states import TransferState
 

@@ -108,6 +108,9 @@ class BatchStatus(TextChoices):
     CLOSED = "closed"
 
 
+SHOWN_DIGITS: Final = 8
+"""How many hexadecimal digits of a digest people compare: of a batch, and of a list that is approved."""
+
 _S = PayoutStatus
 MOVES: Final[dict[PayoutStatus, frozenset[PayoutStatus]]] = {
     _S.OPEN: frozenset({_S.REQUESTED, _S.CANCELLED, _S.EXPIRED}),

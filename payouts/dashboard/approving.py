@@ -18,10 +18,9 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFound
 from payouts.approvals import needed_approvals
 from payouts.dashboard.rows import PayoutRow, mine, pay_groups, payout_rows
 from payouts.dashboard.second_factor import refuse_without_factor
-from payouts.instructions import SHOWN_DIGITS
 from payouts.models import Payout
 from payouts.reviews import MOST_AT_ONCE, Approved, LeftOut, approve_list, review
-from payouts.states import PayoutStatus
+from payouts.states import SHOWN_DIGITS, PayoutStatus
 from wallets.dashboard.rows import MarkedAddress, marked
 
 _LONGEST_ID: Final = 40

@@ -28,10 +28,10 @@ from payouts.authorizations import authorization_of, domain_of, take_signature
 from payouts.batches import MOST_IN_A_BATCH, Wanted, batch_order, cancel_batch, make_batch
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
-from payouts.instructions import CSV_HEADER, SHOWN_DIGITS, PayingOrder
+from payouts.instructions import CSV_HEADER, PayingOrder
 from payouts.lost_outflows import unread_since
 from payouts.models import PayoutBatch, PayoutRequest
-from payouts.states import BY_CALLS, ENDING, BatchStatus, Method, PayoutStatus, Trouble
+from payouts.states import BY_CALLS, ENDING, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus, Trouble
 from payouts.transactions import prepare_transaction, send_transaction
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec

@@ -17,11 +17,10 @@ from gateway.core.web.lists import FilterForm, HiddenChoice
 from payouts.approvals import needed_approvals, standing_approvals
 from payouts.claims import claim_code, claim_url
 from payouts.following import wrong_amounts
-from payouts.instructions import SHOWN_DIGITS
 from payouts.lost_outflows import lost_outflows
 from payouts.models import Payout, PayoutApproval, PayoutBatch
 from payouts.reviews import look_alikes
-from payouts.states import UNSENT, AddressBy, BatchStatus, PayoutException, PayoutKind, PayoutStatus
+from payouts.states import SHOWN_DIGITS, UNSENT, AddressBy, BatchStatus, PayoutException, PayoutKind, PayoutStatus
 from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortened
 from wallets.models import WatchedMovement
 from wallets.networks import chain_title, decimals_of
