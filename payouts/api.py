@@ -255,7 +255,6 @@ class PayoutViewSet(_PayoutsViewSet):
 def _terms(principal: Principal, values: Mapping[str, Any]) -> Terms:
     """Return the terms of a body."""
     terms = dict(values)
-    terms["requires_proof"] = terms.pop("requires_payer_proof", False)
     seconds = terms.pop("expires_in")
     if seconds is not None:
         terms["claim_for"] = timedelta(seconds=seconds)

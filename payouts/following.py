@@ -493,10 +493,9 @@ def _tell_of_lost_sources(now: datetime) -> None:
     """Mail owners, once, of refunds on their way or paid whose payment a reorg removed: they can be stopped no more."""
     gone = Transfer.objects.filter(state=TransferState.ORPHANED, orphaned_at__gte=now - _TOLD_FOR)
     # Few: the payouts are found from there.
-    sources = list(
-        PayoutSource.objects.filter(transfer__in=list(gone.values_list("pk", flat=True))).values_list("payout")
-    )
-    lost = Payout.objects.filter(pk__in=[pk for (pk,) in sources], mode=Mode.LIVE, status__in=_LOST_SOURCE)
+    sources = PayoutSource.objects.filter(transfer__in=list(gone.values_list("pk", flat=True)))
+    refunds = list(sources.values_list("payout", flat=True))
+    lost = Payout.objects.filter(pk__in=refunds, mode=Mode.LIVE, status__in=list(_LOST_SOURCE)).order_by("pk")
     for payout in lost:
         name, subject, text = _LOST_SOURCE[PayoutStatus(payout.status)]
         amount = f"{format_units(int(payout.units), decimals_of(payout.chain, payout.token))} {payout.token}"

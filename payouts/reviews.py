@@ -119,7 +119,9 @@ def approve_list(
         raise ConflictError(_OTHER_LIST)
     reasons = _reasons(held, person, now) | dict.fromkeys(changed, CHANGED)
     again = _approved_before(held, person) - changed
-    approved, waiting, fresh = [], [], []
+    approved: list[Payout] = []
+    waiting: list[Payout] = []
+    fresh: list[Payout] = []
     for one in held:
         if one.pk not in again:
             if one.pk in reasons:

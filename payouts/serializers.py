@@ -338,6 +338,7 @@ class NewRefund(_Terms):
         body_help="Absent: the token that came. Another must be worth the same.",
     )
     requires_payer_proof = Flag(
+        source="requires_proof",
         required=False,
         allow_null=True,
         body_help="True: it goes only to an address that paid. The payer signs a message at `claim_url`, so `address` is absent. "
