@@ -31,13 +31,17 @@ _OF: Final = ":"
 
 @dataclass(frozen=True, slots=True)
 class ListedRow:
-    """A payout of the list. `value` is posted: its id, and the revision of the address that is shown. `needed` people approve it."""
+    """A payout of the list. `value` is posted: its id, and the revision of the address that is shown. `needed` people approve it.
+
+    `is_proved` says that its recipient signed with the address's key.
+    """
 
     row: PayoutRow
     value: str
     address: MarkedAddress
     kind: str
     needed: int
+    is_proved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,14 @@ def _shown(values: Iterable[str]) -> dict[str, int]:
 
 def _listed(payout: Payout, row: PayoutRow) -> ListedRow:
     value = f"{payout.public_id}{_OF}{payout.revision}"
-    return ListedRow(row, value, marked(payout.address), payout.get_kind_display(), needed_approvals(payout))
+    return ListedRow(
+        row,
+        value,
+        marked(payout.address),
+        payout.get_kind_display(),
+        needed=needed_approvals(payout),
+        is_proved=payout.proved_at is not None,
+    )
 
 
 def _left_out(found: Sequence[LeftOut]) -> list[LeftOutRow]:

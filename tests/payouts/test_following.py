@@ -501,7 +501,9 @@ def test_the_owners_hear_once_of_a_paid_refund_whose_payment_was_reversed() -> N
 @pytest.mark.parametrize("status", [PayoutStatus.CANCELLED, PayoutStatus.APPROVED])
 def test_nobody_is_mailed_about_a_refund_that_was_not_handed_out(status: PayoutStatus) -> None:
     payout = refund_of(make_paid(), 5 * DOLLAR, address=BUYER).payout
-    payout = cancel_payout(payout, now=NOON) if status == PayoutStatus.CANCELLED else approved(payout)
+    owner = make_approver(payout.merchant)
+    payout = cancel_payout(payout, now=NOON) if status == PayoutStatus.CANCELLED else approved(payout, owner)
+    assert payout.status == status
     Transfer.objects.update(state=TransferState.ORPHANED, orphaned_at=LATER)
     recheck_payouts(now=LATER)
     assert subjects() == []
