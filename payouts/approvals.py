@@ -121,13 +121,18 @@ def approve_locked(held: Payout, *, revision: int, despite: Collection[str] = ()
 
 
 def _write(payout: Payout, person: User, seen: list[int], now: datetime) -> bool:
-    """Write an approval; return False if the person approved before, having seen as much."""
+    """Write an approval; return False if the person approved before, having seen as much.
+
+    The database refuses one of an address that is no longer the payout's: ConflictError.
+    """
     try:
         with transaction.atomic():
             PayoutApproval.objects.create(
                 payout=payout, revision=payout.revision, user=person, approved_at=now, despite=seen
             )
-    except IntegrityError:
+    except IntegrityError as error:
+        if "payout_approved_once" not in str(error):
+            raise ConflictError(CHANGED) from error
         mine = PayoutApproval.objects.filter(payout=payout, revision=payout.revision, user=person)
         blind = mine.exclude(despite__contains=seen) if seen else mine.none()
         return bool(blind.update(despite=seen, approved_at=now))

@@ -25,3 +25,21 @@ CREATE TRIGGER payout_of_one_batch
     FOR EACH ROW
     WHEN (OLD.batch_id IS NOT NULL AND NEW.batch_id IS NOT NULL AND NEW.batch_id <> OLD.batch_id)
     EXECUTE FUNCTION payout_of_one_batch();
+
+-- An approval is of the address that its payout has: who saw an earlier one approves nothing, whatever code asks. The payout is
+-- locked by the look, so that its address does not change before the approval is there.
+
+CREATE FUNCTION payout_approval_of_present_address() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM payouts_payout WHERE id = NEW.payout_id AND revision = NEW.revision FOR SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'payout % has another address', NEW.payout_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'payout_approval_of_present_address';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER payout_approval_of_present_address
+    BEFORE INSERT OR UPDATE OF payout_id, revision ON payouts_approval
+    FOR EACH ROW
+    EXECUTE FUNCTION payout_approval_of_present_address();

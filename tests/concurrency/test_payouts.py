@@ -154,16 +154,41 @@ def test_an_address_that_changes_during_an_approval_is_not_approved() -> None:
     assert status_of(payout) == PayoutStatus.REQUESTED
 
 
-def test_without_the_payouts_lock_another_address_would_be_approved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The negative control of the test above."""
+def approved_while_it_changed(monkeypatch: pytest.MonkeyPatch) -> tuple[bool, Payout]:
+    """Whether an address is approved while another one takes its place, and nobody locks payouts; and the payout."""
     no_lock_on(monkeypatch, Payout)
     payout = make_payout(address=BUYER)
     person = make_approver(payout.merchant)
     change = partial(set_address, payout, address=OTHER_BUYER, by=AddressBy.API, now=NOON)
     lock = "SELECT FROM payouts_payout WHERE id = %s FOR NO KEY UPDATE"
-    assert behind(lock, payout.pk, works=[change, partial(approve, payout, person)])[1] is True
+    is_approved: bool = behind(lock, payout.pk, works=[change, partial(approve, payout, person)])[1]
     payout.refresh_from_db()
-    assert (payout.status, payout.address) == (PayoutStatus.APPROVED, OTHER_BUYER)
+    return is_approved, payout
+
+
+def test_without_the_payouts_lock_the_table_still_refuses_another_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_approved, payout = approved_while_it_changed(monkeypatch)
+    assert (is_approved, payout.status, payout.address) == (False, PayoutStatus.REQUESTED, OTHER_BUYER)
+    assert not PayoutApproval.objects.exists()
+
+
+@pytest.fixture
+def without_the_trigger() -> Iterator[None]:
+    """The table takes approvals of any address."""
+    statement = "ALTER TABLE payouts_approval {} TRIGGER payout_approval_of_present_address"
+    with connection.cursor() as cursor:
+        cursor.execute(statement.format("DISABLE"))
+        yield
+        cursor.execute(statement.format("ENABLE"))
+
+
+@pytest.mark.usefixtures("without_the_trigger")
+def test_without_the_payouts_lock_and_the_trigger_another_address_would_be_approved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control of the tests above."""
+    is_approved, payout = approved_while_it_changed(monkeypatch)
+    assert (is_approved, payout.status, payout.address) == (True, PayoutStatus.APPROVED, OTHER_BUYER)
 
 
 def approve_as_listed(payout: Payout, person: User) -> int:
